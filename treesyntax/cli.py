@@ -1,0 +1,69 @@
+"""The ``treesyntax`` command: one subcommand a module, imported only when it is asked for."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from treesyntax import __version__
+from treesyntax.errors import TreeSyntaxError
+
+
+class Command(NamedTuple):
+    """A subcommand: its module has ``add_arguments(parser)`` and ``run(args) -> int``."""
+
+    module: str
+    summary: str
+
+
+COMMANDS = {
+    "binarize": Command("treesyntax.binarize", "text and tree files to fairseq data with trees"),
+    "inspect": Command("treesyntax.inspect_data", "show sentences and trees of binarized data"),
+    "generate": Command("treesyntax.generate.command", "make synthetic data sets"),
+    "score": Command("treesyntax.score", "score a file of outputs against references"),
+    "methods": Command("treesyntax.list_methods", "list the injection methods"),
+    "study": Command("treesyntax.study.command", "train and compare methods side by side"),
+    "report": Command("treesyntax.study.report_command", "write the report of a study again"),
+    "plugins": Command("treesyntax.plugins", "print the folder for fairseq's --user-dir"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a subcommand; a user's mistake ends in one line on stderr and status 2."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    parser = argparse.ArgumentParser(
+        prog="treesyntax", description="Trees in Transformers, and whether they help."
+    )
+    parser.add_argument("--version", action="version", version=f"treesyntax {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, command in COMMANDS.items():
+        # Importing torch takes seconds: only the chosen command's module is loaded.
+        module = importlib.import_module(command.module) if name in arguments[:1] else None
+        subparser = commands.add_parser(
+            name,
+            help=command.summary,
+            description=(module.__doc__ if module else None),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        if module is not None:
+            module.add_arguments(subparser)
+            subparser.set_defaults(run=module.run)
+    args = parser.parse_args(arguments)
+    try:
+        return int(args.run(args))
+    except TreeSyntaxError as error:
+        print(f"treesyntax {args.command}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"treesyntax {args.command}: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 141
+
+
+if __name__ == "__main__":
+    sys.exit(main())

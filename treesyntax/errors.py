@@ -1,0 +1,52 @@
+"""Errors a user can cause: one line that says where, what is wrong, and what to do."""
+
+from __future__ import annotations
+
+from os import PathLike
+
+
+class TreeSyntaxError(Exception):
+    """Base of every error that is the input's fault; command lines print it and exit with 2."""
+
+
+class TreeError(TreeSyntaxError):
+    """A structure that is not a tree (a cycle, two roots, a head out of range …).
+
+    Args:
+        cause: what is wrong, in one clause.
+        remedy: what to do about it, in one clause.
+    """
+
+    def __init__(self, cause: str, remedy: str = "") -> None:
+        self.cause = cause
+        self.remedy = remedy
+        super().__init__(f"{cause}; {remedy}" if remedy else cause)
+
+
+class InputError(TreeSyntaxError):
+    """A :class:`TreeError`-like fault with its place: ``FILE:LINE: cause; remedy``.
+
+    Args:
+        path: the file as the user named it.
+        line: 1-based line number, or None where the whole file is meant.
+        cause: what is wrong, in one clause.
+        remedy: what to do about it, in one clause.
+    """
+
+    def __init__(
+        self, path: str | PathLike[str], line: int | None, cause: str, remedy: str = ""
+    ) -> None:
+        self.path = str(path)
+        self.line = line
+        self.cause = cause
+        self.remedy = remedy
+        place = self.path if line is None else f"{self.path}:{line}"
+        super().__init__(f"{place}: {cause}" + (f"; {remedy}" if remedy else ""))
+
+    def __reduce__(self) -> tuple[type[InputError], tuple[str, int | None, str, str]]:
+        # Worker processes raise this through a pool, which pickles it.
+        return (type(self), (self.path, self.line, self.cause, self.remedy))
+
+
+class OptionError(TreeSyntaxError):
+    """An option, method name or recipe key that does not exist or does not fit."""

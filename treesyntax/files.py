@@ -1,0 +1,122 @@
+"""Reading text line by line and writing files all or nothing."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from treesyntax.errors import InputError
+
+
+def read_lines(path: str | Path) -> Iterator[str]:
+    """The lines of a UTF-8 text file without their ends; ``.gz`` files are unpacked on the fly.
+
+    Only ``\\n``, ``\\r\\n`` and ``\\r`` end a line, as in Python's text files, so other Unicode
+    separators never shift the alignment of two files.
+
+    Raises:
+        InputError: if the file cannot be opened, or a line is not UTF-8.
+    """
+    path = Path(path)
+    try:
+        opened = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    with opened as stream:
+        line = 0
+        try:
+            for raw in stream:
+                text = _decode(raw, path, line + 1)
+                body = text.removesuffix("\n").removesuffix("\r")
+                for part in body.split("\r"):
+                    line += 1
+                    yield part
+        except (OSError, EOFError) as error:
+            raise _unreadable(path, error) from None
+
+
+def _decode(raw: bytes, path: Path, line: int) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            path,
+            line,
+            f"byte {error.start + 1} is not UTF-8",
+            "convert the file first, for example with iconv -t UTF-8",
+        ) from None
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return InputError(path, None, f"cannot be read ({reason})", "check the name and permissions")
+
+
+@contextmanager
+def atomic_file(path: str | Path) -> Iterator[Path]:
+    """A temporary name beside ``path``, renamed to it on success and removed on any failure.
+
+    Raises:
+        InputError: if the folder cannot be written or the disk is full.
+    """
+    path = Path(path)
+    staged = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield staged
+        with staged.open("rb") as stream:
+            os.fsync(stream.fileno())
+        staged.replace(path)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    finally:
+        staged.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(path: str | Path) -> Iterator[Path]:
+    """A temporary folder beside ``path``; on success it takes the place of ``path``.
+
+    What was at ``path`` before stays untouched until then, and for good if anything fails.
+
+    Raises:
+        InputError: if the folder cannot be written or the disk is full.
+    """
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        staged = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
+        staged.chmod(0o777 & ~_umask())
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    try:
+        yield staged
+        if path.exists():
+            retired = staged.with_suffix(".old")
+            path.replace(retired)
+            staged.replace(path)
+            shutil.rmtree(retired)
+        else:
+            staged.replace(path)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _unwritable(path: Path, error: OSError) -> InputError:
+    reason = error.strerror or str(error)
+    return InputError(
+        path, None, f"cannot be written ({reason})", "check free space and permissions"
+    )

@@ -1,0 +1,1 @@
+"""Functions from trees to trees."""
