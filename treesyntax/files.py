@@ -24,20 +24,16 @@ def read_lines(path: str | Path) -> Iterator[str]:
     """
     path = Path(path)
     try:
-        opened = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
-    except OSError as error:
-        raise _unreadable(path, error) from None
-    with opened as stream:
-        line = 0
-        try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
+            line = 0
             for raw in stream:
                 text = _decode(raw, path, line + 1)
                 body = text.removesuffix("\n").removesuffix("\r")
                 for part in body.split("\r"):
                     line += 1
                     yield part
-        except (OSError, EOFError) as error:
-            raise _unreadable(path, error) from None
+    except (OSError, EOFError) as error:
+        raise _unreadable(path, error) from None
 
 
 def _decode(raw: bytes, path: Path, line: int) -> str:

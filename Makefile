@@ -1,0 +1,38 @@
+# make demo: set everything up and run a side-by-side study to a report.
+# make test: set everything up and pass the tests.      make lint: style and types.
+PYTHON ?= $(shell for name in python3.11 python3.12 python3 python; do \
+	if $$name -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))' 2>/dev/null; \
+	then echo $$name; break; fi; done)
+VENV ?= .venv
+BIN = $(VENV)/bin
+READY = $(VENV)/.ready
+
+.PHONY: demo test lint format clean
+
+demo: $(READY)
+	$(BIN)/treesyntax study recipes/demo/for2lam.yaml
+
+test: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# The lock file pins every package; where pip's configuration offers another build of the same
+# torch (CPU or CUDA), that one is taken.
+$(READY): requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "treesyntax needs Python 3.11 or 3.12; found $$(python3 --version 2>&1). Install one, or run: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))' || { echo "treesyntax needs Python 3.11 or 3.12, but $(PYTHON) is $$($(PYTHON) --version 2>&1)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache

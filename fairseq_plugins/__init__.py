@@ -1,0 +1,13 @@
+"""treesyntax for fairseq: pass this folder as ``--user-dir``.
+
+Everything is imported explicitly: fairseq looks into a user folder only once, and not at all if
+the package was imported before.
+"""
+
+from fairseq_plugins import archs, model, task
+from treesyntax.checkpoint import allow_plain_classes
+
+# fairseq loads with weights_only=True, and its own checkpoints hold an argparse.Namespace.
+allow_plain_classes()
+
+__all__ = ["archs", "model", "task"]

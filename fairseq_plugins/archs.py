@@ -1,0 +1,61 @@
+"""Architectures: every method in every size, named ``tree_METHOD`` and ``tree_METHOD_SIZE``."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fairseq.models import register_model_architecture
+
+from treesyntax.methods import METHODS
+
+
+@dataclass(frozen=True)
+class Size:
+    """Width, feed-forward width, layers and heads of both encoder and decoder."""
+
+    d_model: int
+    d_ff: int
+    layers: int
+    heads: int
+
+
+SIZES = {
+    "base": Size(512, 2048, 6, 8),  # Vaswani et al. 2017; McDonald & Chiang 2021; Omote et al. 2019
+    "iwslt": Size(512, 1024, 6, 4),  # fairseq's transformer_iwslt_de_en
+    "small": Size(256, 1024, 4, 8),  # Shiv & Quirk 2019, semantic parsing
+    "mini": Size(128, 256, 2, 4),  # minutes on one CPU core
+    "tiny": Size(32, 64, 2, 2),  # tests
+}
+
+
+def _preset(method: str, size: Size) -> Callable[[Namespace], None]:
+    values = {"encoder_injection": method}
+    sizes = {
+        "embed_dim": size.d_model,
+        "ffn_embed_dim": size.d_ff,
+        "layers": size.layers,
+        "attention_heads": size.heads,
+    }
+
+    def apply(args: Namespace) -> None:
+        presets = {
+            f"{side}_{key}": value
+            for side in ("encoder", "decoder")
+            for key, value in sizes.items()
+        }
+        for name, value in {**presets, **values}.items():
+            setattr(args, name, getattr(args, name, value))
+
+    return apply
+
+
+def architecture_names(method: str) -> list[str]:
+    """The names under which a method can be trained, the base size first."""
+    return [f"tree_{method}"] + [f"tree_{method}_{size}" for size in SIZES if size != "base"]
+
+
+for _method in METHODS:
+    for _name, _size in zip(architecture_names(_method), SIZES.values(), strict=True):
+        register_model_architecture("tree_transformer", _name)(_preset(_method, _size))

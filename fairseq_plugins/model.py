@@ -1,0 +1,212 @@
+"""treesyntax's encoder and decoder behind fairseq's model interface."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.models import (
+    FairseqEncoder,
+    FairseqEncoderDecoderModel,
+    FairseqIncrementalDecoder,
+    register_model,
+)
+from torch import Tensor, nn
+
+from treesyntax.batch import TreeBatch
+from treesyntax.decoder import Cache, Decoder
+from treesyntax.encoder import Encoder, EncoderOutput
+from treesyntax.errors import OptionError
+from treesyntax.layers import ACTIVATIONS, POSITIONS, Settings
+
+EncoderOut = dict[str, list[Tensor]]
+
+
+def flag(default: Any, text: str) -> Any:
+    """A dataclass field that becomes a command-line flag."""
+    return field(default=default, metadata={"help": text})
+
+
+@dataclass
+class TreeTransformerConfig(FairseqDataclass):
+    """Flat on purpose: an architecture's presets stay in force until a flag overrides them."""
+
+    encoder_injection: str = flag("none", "methods, such as 'stack_pe(depth=16)+relation_mask'")
+    encoder_positions: ChoiceEnum(POSITIONS) = flag(  # type: ignore[valid-type]
+        "auto", "absolute positions of the source: auto leaves them out where a method says so"
+    )
+    encoder_embed_dim: int = flag(512, "encoder width")
+    encoder_ffn_embed_dim: int = flag(2048, "encoder feed-forward width")
+    encoder_layers: int = flag(6, "encoder layers")
+    encoder_attention_heads: int = flag(8, "encoder attention heads")
+    encoder_normalize_before: bool = flag(False, "layer norm before each encoder block")
+    encoder_learned_pos: bool = flag(False, "learned positions in the encoder")
+    decoder_embed_dim: int = flag(512, "decoder width")
+    decoder_ffn_embed_dim: int = flag(2048, "decoder feed-forward width")
+    decoder_layers: int = flag(6, "decoder layers")
+    decoder_attention_heads: int = flag(8, "decoder attention heads")
+    decoder_normalize_before: bool = flag(False, "layer norm before each decoder block")
+    decoder_learned_pos: bool = flag(False, "learned positions in the decoder")
+    share_decoder_input_output_embed: bool = flag(False, "share decoder in- and output embedding")
+    share_all_embeddings: bool = flag(False, "share all embeddings (needs a joined dictionary)")
+    no_scale_embedding: bool = flag(False, "do not scale embeddings by sqrt(width)")
+    activation_fn: ChoiceEnum(list(ACTIVATIONS)) = flag("relu", "activation function")  # type: ignore[valid-type]
+    dropout: float = flag(0.1, "dropout")
+    attention_dropout: float = flag(0.0, "dropout on attention weights")
+    activation_dropout: float = flag(0.0, "dropout after the activation function")
+    max_source_positions: int = flag(1024, "longest source")
+    max_target_positions: int = flag(1024, "longest target")
+
+
+def _settings(cfg: Any, side: str) -> Settings:
+    part = {
+        name: getattr(cfg, f"{side}_{flag}")
+        for name, flag in (
+            ("d_model", "embed_dim"),
+            ("d_ff", "ffn_embed_dim"),
+            ("heads", "attention_heads"),
+            ("layers", "layers"),
+            ("normalize_before", "normalize_before"),
+            ("learned_positions", "learned_pos"),
+        )
+    }
+    return Settings(
+        **part,
+        dropout=cfg.dropout,
+        attention_dropout=cfg.attention_dropout,
+        activation_dropout=cfg.activation_dropout,
+        activation=str(cfg.activation_fn),
+        scale_embedding=not cfg.no_scale_embedding,
+        max_positions=cfg.max_source_positions if side == "encoder" else cfg.max_target_positions,
+        injection=cfg.encoder_injection if side == "encoder" else "none",
+        positions=str(cfg.encoder_positions) if side == "encoder" else "absolute",
+        d_memory=cfg.encoder_embed_dim,
+    )
+
+
+class TreeEncoder(Encoder, FairseqEncoder):
+    """Encoder over ``src_tokens`` and ``source_tree``, a :class:`TreeBatch` as a dict."""
+
+    def __init__(self, settings: Settings, embed_tokens: nn.Embedding, dictionary: Any) -> None:
+        Encoder.__init__(self, settings, embed_tokens)
+        self.dictionary = dictionary
+
+    def forward(
+        self,
+        src_tokens: Tensor,
+        src_lengths: Tensor | None = None,
+        source_tree: dict[str, Tensor] | None = None,
+        **unused: Any,
+    ) -> EncoderOut:
+        """Encode; time first, as fairseq wants it."""
+        output = self.encode(src_tokens, TreeBatch.from_dict(source_tree) if source_tree else None)
+        return {
+            "encoder_out": [output.memory.transpose(0, 1)],
+            "encoder_padding_mask": [] if output.keep is None else [~output.keep],
+            "encoder_embedding": [],
+            "encoder_states": [],
+            "src_tokens": [],
+            "src_lengths": [],
+        }
+
+    def reorder_encoder_out(self, encoder_out: EncoderOut, new_order: Tensor) -> EncoderOut:
+        """Pick rows of the batch."""
+        dims = {"encoder_out": 1, "encoder_padding_mask": 0}
+        picked = {
+            key: [value.index_select(dim, new_order) for value in encoder_out[key]]
+            for key, dim in dims.items()
+        }
+        return {**encoder_out, **picked}
+
+    def max_positions(self) -> int:
+        """Longest source."""
+        return self.settings.max_positions
+
+
+class TreeDecoder(Decoder, FairseqIncrementalDecoder):
+    """Decoder over ``prev_output_tokens``; its cache lives in fairseq's incremental state."""
+
+    def __init__(
+        self, settings: Settings, embed_tokens: nn.Embedding, share: bool, dictionary: Any
+    ) -> None:
+        Decoder.__init__(self, settings, embed_tokens, share)
+        self.dictionary = dictionary
+        self.onnx_trace = False
+        self.adaptive_softmax = None
+
+    def forward(
+        self,
+        prev_output_tokens: Tensor,
+        encoder_out: EncoderOut,
+        incremental_state: dict[str, Any] | None = None,
+        features_only: bool = False,
+        **unused: Any,
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """Logits [B, T, V] (or features), and no attention weights."""
+        cache = None
+        if incremental_state is not None:
+            cache = incremental_state.setdefault("treesyntax", Cache())
+        padding = encoder_out["encoder_padding_mask"]
+        source = EncoderOutput(
+            encoder_out["encoder_out"][0].transpose(0, 1), ~padding[0] if padding else None
+        )
+        features = self.decode(prev_output_tokens, source, cache)
+        output = features if features_only else self.output_layer(features)
+        return output, {"attn": [None], "inner_states": []}
+
+    def extract_features(
+        self, prev_output_tokens: Tensor, encoder_out: EncoderOut, **kwargs: Any
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """Features [B, T, d_model]."""
+        return self.forward(prev_output_tokens, encoder_out, features_only=True, **kwargs)
+
+    def output_layer(self, features: Tensor, **unused: Any) -> Tensor:
+        """Logits [B, T, V]."""
+        return self.output_projection(features)
+
+    def reorder_incremental_state_scripting(
+        self, incremental_state: dict[str, Any], new_order: Tensor
+    ) -> None:
+        """Follow the beam."""
+        if "treesyntax" in incremental_state:
+            incremental_state["treesyntax"].reorder(new_order)
+
+    def max_positions(self) -> int:
+        """Longest target."""
+        return self.settings.max_positions
+
+
+@register_model("tree_transformer", dataclass=TreeTransformerConfig)
+class TreeTransformer(FairseqEncoderDecoderModel):
+    """The Transformer with trees injected into its encoder."""
+
+    @classmethod
+    def build_model(cls, cfg: Any, task: Any) -> TreeTransformer:
+        """Build from flags and dictionaries.
+
+        Raises:
+            OptionError: for sizes, methods or shared embeddings that do not fit.
+        """
+        source, target = task.source_dictionary, task.target_dictionary
+        source_embedding = _embedding(source, cfg.encoder_embed_dim)
+        share_output = cfg.share_decoder_input_output_embed or cfg.share_all_embeddings
+        if cfg.share_all_embeddings:
+            if source != target or cfg.encoder_embed_dim != cfg.decoder_embed_dim:
+                raise OptionError(
+                    "--share-all-embeddings needs one dictionary and one width for both sides; "
+                    "binarize with --joined-dictionary"
+                )
+            target_embedding = source_embedding
+        else:
+            target_embedding = _embedding(target, cfg.decoder_embed_dim)
+        encoder = TreeEncoder(_settings(cfg, "encoder"), source_embedding, source)
+        settings = _settings(cfg, "decoder")
+        return cls(encoder, TreeDecoder(settings, target_embedding, share_output, target))
+
+
+def _embedding(dictionary: Any, width: int) -> nn.Embedding:
+    embedding = nn.Embedding(len(dictionary), width, dictionary.pad())
+    nn.init.normal_(embedding.weight, std=width**-0.5)
+    nn.init.zeros_(embedding.weight[dictionary.pad()])
+    return embedding

@@ -1,0 +1,86 @@
+"""A padded batch of trees, and the map from model tokens to nodes; torch starts here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+NO_NODE = -1
+
+
+class StoredTree(Protocol):
+    """What a tree store gives for one sentence: three integer arrays."""
+
+    @property
+    def parents(self) -> NDArray[np.int64]:
+        """int64 [N]."""
+
+    @property
+    def branches(self) -> NDArray[np.int64]:
+        """int64 [N]."""
+
+    @property
+    def token_nodes(self) -> NDArray[np.int64]:
+        """int64 [T], special tokens not counted."""
+
+
+@dataclass(frozen=True)
+class TreeBatch:
+    """B trees of at most N nodes, under sequences of at most T tokens.
+
+    Nodes are in preorder, so that subtrees are intervals. Padding nodes have parent -1 and no
+    token; every coordinate of a real node is independent of them.
+
+    Attributes:
+        parent: LongTensor [B, N], -1 for the root.
+        branch: LongTensor [B, N], slot among the parent's slots, 0 for the root.
+        token_node: LongTensor [B, T], the node of each token, -1 for padding and special tokens.
+    """
+
+    parent: Tensor
+    branch: Tensor
+    token_node: Tensor
+
+    def to_dict(self) -> dict[str, Tensor]:
+        """A plain dict of tensors, the only form that fairseq's batch mover carries whole."""
+        return {"parent": self.parent, "branch": self.branch, "token_node": self.token_node}
+
+    @classmethod
+    def from_dict(cls, tensors: dict[str, Tensor]) -> TreeBatch:
+        """Undo :meth:`to_dict`."""
+        return cls(tensors["parent"], tensors["branch"], tensors["token_node"])
+
+    def at_tokens(self, node_values: Tensor, fill: int = NO_NODE) -> Tensor:
+        """Values [B, N] of nodes as values [B, T] of tokens, ``fill`` where there is no node."""
+        values = node_values.gather(1, self.token_node.clamp(min=0))
+        return values.masked_fill(self.token_node < 0, fill)
+
+
+def collate(
+    trees: Sequence[StoredTree], width: int, left_pad: bool = False, specials: int = 1
+) -> TreeBatch:
+    """Pad trees to one batch whose token columns match the token batch.
+
+    Args:
+        trees: one stored tree a row; its ``token_nodes`` do not count special tokens.
+        width: number of columns T of the token batch, special tokens and padding included.
+        left_pad: whether the token batch is padded on the left.
+        specials: special tokens after the sentence (the end-of-sentence mark), without node.
+    """
+    most_nodes = max((len(tree.parents) for tree in trees), default=0)
+    shape = (len(trees), max(most_nodes, 1))
+    parent, branch = np.full(shape, -1, np.int64), np.zeros(shape, np.int64)
+    token_node = np.full((len(trees), width), NO_NODE, np.int64)
+    for row, tree in enumerate(trees):
+        nodes, tokens = len(tree.parents), len(tree.token_nodes)
+        parent[row, :nodes] = tree.parents
+        branch[row, :nodes] = tree.branches
+        start = width - specials - tokens if left_pad else 0
+        token_node[row, start : start + tokens] = tree.token_nodes
+    return TreeBatch(*(torch.from_numpy(array) for array in (parent, branch, token_node)))

@@ -1,0 +1,42 @@
+"""Reading checkpoints as data: nothing in the file is executed."""
+
+from __future__ import annotations
+
+import argparse
+import pickle
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from treesyntax.errors import InputError
+
+SAFE_CLASSES: list[type] = [argparse.Namespace]
+"""Plain classes that fairseq checkpoints hold besides tensors, numbers and text."""
+
+
+def allow_plain_classes() -> None:
+    """Let ``torch.load(..., weights_only=True)`` rebuild :data:`SAFE_CLASSES`, and nothing more."""
+    torch.serialization.add_safe_globals(SAFE_CLASSES)  # type: ignore[arg-type]
+
+
+def load_checkpoint(path: str | Path) -> dict[str, Any]:
+    """A fairseq checkpoint on the CPU, read without fairseq and without running its pickles.
+
+    Raises:
+        InputError: if the file is missing, damaged, or holds anything but plain data.
+    """
+    allow_plain_classes()
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            path, None, f"not a plain checkpoint ({reason})", "load only checkpoints of fairseq"
+        ) from None
+    except (OSError, RuntimeError, EOFError, ValueError, KeyError) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputError(path, None, f"cannot be read as a checkpoint ({reason})") from None
+    if not isinstance(state, dict) or "model" not in state:
+        raise InputError(path, None, "holds no model", "give a checkpoint written by fairseq-train")
+    return state

@@ -1,0 +1,164 @@
+"""Methods named in a text, such as ``stack_pe(depth=16)+relation_mask``, built as one."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+from torch import Tensor, nn
+
+from treesyntax.attention import PairBias
+from treesyntax.batch import TreeBatch
+from treesyntax.errors import OptionError
+from treesyntax.injection import Injection, Site
+from treesyntax.methods import METHODS
+
+
+def options_of(name: str) -> dict[str, Any]:
+    """The arguments of a method and their defaults.
+
+    Raises:
+        OptionError: if there is no such method.
+    """
+    if name not in METHODS:
+        raise OptionError(f"unknown method {name!r}; the methods are {', '.join(METHODS)}")
+    parameters = list(inspect.signature(METHODS[name].__init__).parameters.values())[2:]
+    return {parameter.name: parameter.default for parameter in parameters}
+
+
+def parse_spec(spec: str) -> dict[str, dict[str, Any]]:
+    """Read ``stack_pe(depth=16)+relation_mask`` as methods and their arguments.
+
+    Args:
+        spec: method names joined by ``+``, each with keyword arguments in parentheses if any;
+            ``none`` or an empty text is the plain Transformer.
+
+    Raises:
+        OptionError: for unknown methods or arguments (the valid ones are named), a method given
+            twice, or a text that is not of that form.
+    """
+    if spec.strip() in ("", "none"):
+        return {}
+    try:
+        tree = ast.parse(spec.strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        raise _malformed(spec) from None
+    methods: dict[str, dict[str, Any]] = {}
+    for part in _summands(tree, spec):
+        name, options = _read_part(part, spec)
+        if name in methods:
+            raise OptionError(f"the method {name} is given twice in {spec!r}; give it once")
+        _check_options(name, options)
+        methods[name] = options
+    return methods
+
+
+def _malformed(spec: str) -> OptionError:
+    return OptionError(
+        f"cannot read the methods {spec!r}; write them like stack_pe(depth=16)+relation_mask"
+    )
+
+
+def _summands(tree: ast.expr, spec: str) -> Iterator[ast.expr]:
+    parts = []
+    while isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Add):
+        parts.append(tree.right)
+        tree = tree.left
+    return reversed([*parts, tree])
+
+
+def _read_part(part: ast.expr, spec: str) -> tuple[str, dict[str, Any]]:
+    if isinstance(part, ast.Name):
+        return part.id, {}
+    if not (isinstance(part, ast.Call) and isinstance(part.func, ast.Name)) or part.args:
+        raise _malformed(spec)
+    options: dict[str, Any] = {}
+    for keyword in part.keywords:
+        if keyword.arg is None:
+            raise _malformed(spec)
+        try:
+            options[keyword.arg] = ast.literal_eval(keyword.value)
+        except ValueError:
+            raise OptionError(
+                f"the value of {keyword.arg} in {spec!r} is not a number, True, False or 'text'"
+            ) from None
+    return part.func.id, options
+
+
+def _check_options(name: str, options: dict[str, Any]) -> None:
+    known = options_of(name)
+    for option, value in options.items():
+        if option not in known:
+            valid = ", ".join(f"{key}={default!r}" for key, default in known.items())
+            raise OptionError(
+                f"the method {name} has no argument {option!r}; "
+                + (f"it has {valid}" if valid else "it has none")
+            )
+        default = known[option]
+        fits = isinstance(value, float | int) if isinstance(default, float) else True
+        if isinstance(default, bool | int | str) and type(value) is not type(default):
+            fits = False
+        if not fits:
+            raise OptionError(
+                f"the argument {option} of {name} is {value!r}; "
+                f"it must be of the kind of its default {default!r}"
+            )
+
+
+class Composition(nn.ModuleDict):
+    """Several methods as one: encodings add up, biases add up.
+
+    The keys of its state are the methods' names, so each method's parameters are found again
+    whatever else is composed with it.
+    """
+
+    def __init__(self, spec: str, site: Site) -> None:
+        """Build the methods of a spec.
+
+        Raises:
+            OptionError: for a spec that :func:`parse_spec` refuses.
+        """
+        methods = parse_spec(spec)
+        super().__init__(
+            {name: METHODS[name](site, **options) for name, options in methods.items()}
+        )
+
+    @property
+    def methods(self) -> list[Injection]:
+        """The methods in the order of the spec."""
+        return list(self.values())  # type: ignore[arg-type]
+
+    @property
+    def needs_tree(self) -> bool:
+        """Whether any method needs trees beside the tokens."""
+        return any(method.needs_tree for method in self.methods)
+
+    @property
+    def replaces_positions(self) -> bool:
+        """Whether any method takes the place of absolute positions."""
+        return any(method.replaces_positions for method in self.methods)
+
+    def encode(self, tree: TreeBatch | None) -> Tensor | None:
+        """The sum of all node encodings, [B, T, d_model], or None."""
+        if tree is None:
+            return None
+        total = None
+        for method in self.methods:
+            encoding = method.node_encoding(tree)
+            if encoding is not None:
+                total = encoding if total is None else total + encoding
+        return total
+
+    def pair_codes(self, tree: TreeBatch | None) -> list[tuple[Injection, Tensor]]:
+        """Each pairwise method with its codes [B, T, T] for this batch."""
+        if tree is None:
+            return []
+        codes = [(method, method.pair_codes(tree)) for method in self.methods]
+        return [(method, code) for method, code in codes if code is not None]
+
+
+def layer_biases(coded: list[tuple[Injection, Tensor]], layer: int) -> list[PairBias]:
+    """The biases of a layer from the codes of :meth:`Composition.pair_codes`."""
+    return [PairBias(codes, method.bias_table(layer)) for method, codes in coded]

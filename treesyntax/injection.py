@@ -1,0 +1,77 @@
+"""What a method is: an `Injection` that declares what it adds, and the registry of methods.
+
+A method never sees tokens, layers or attention. It turns a :class:`TreeBatch` into a node
+encoding, or into pair codes plus a table per layer; the backbone adds them. That is why methods
+compose, and why adding nothing is the plain Transformer bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from torch import Tensor, nn
+
+from treesyntax.batch import TreeBatch
+
+
+@dataclass(frozen=True)
+class Site:
+    """The stack of layers into which a method is built."""
+
+    d_model: int
+    heads: int
+    layers: int
+
+
+class Injection(nn.Module):
+    """Base of all methods; a method overrides the hooks it needs, the others add nothing.
+
+    Attributes:
+        paper: where the method comes from.
+        equation: what it computes, in one line.
+        view: the view of the tree (see :mod:`treesyntax.linearize`) that its paper feeds.
+        needs_tree: whether it needs trees beside the tokens.
+        replaces_positions: whether the tokens' absolute positions are left out with it.
+    """
+
+    paper = ""
+    equation = ""
+    view = "preorder"
+    needs_tree = True
+    replaces_positions = False
+
+    def __init__(self, site: Site) -> None:
+        super().__init__()
+        self.site = site
+
+    def node_encoding(self, tree: TreeBatch) -> Tensor | None:
+        """[B, T, d_model] to add to the scaled token embeddings, or None."""
+        return None
+
+    def pair_codes(self, tree: TreeBatch) -> Tensor | None:
+        """Integer codes [B, T, T] of (query, key) pairs, computed once a forward pass, or None."""
+        return None
+
+    def bias_table(self, layer: int) -> Tensor:
+        """[H, C]: what each code adds to the logits of each head in a layer."""
+        raise TypeError(f"{type(self).__name__} gives pair codes but no bias table")
+
+
+METHODS: dict[str, type[Injection]] = {}
+"""All methods by name. Architectures, tests, listings and studies are made from it."""
+
+Method = TypeVar("Method", bound=type[Injection])
+
+
+def register(name: str) -> Callable[[Method], Method]:
+    """Class decorator: make a method known under a name."""
+
+    def add(method: Method) -> Method:
+        if name in METHODS and METHODS[name] is not method:
+            raise ValueError(f"two methods are named {name}")
+        METHODS[name] = method
+        return method
+
+    return add

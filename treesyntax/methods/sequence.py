@@ -1,0 +1,15 @@
+"""The plain sequence baseline."""
+
+from __future__ import annotations
+
+from treesyntax.injection import Injection, register
+
+
+@register("sequence")
+class Sequence(Injection):
+    """The Transformer as it is, over the words alone: the baseline of every comparison."""
+
+    paper = "Vaswani et al. 2017"
+    equation = "x_t = sqrt(d) E[w_t] + PE_t"
+    view = "words"
+    needs_tree = False
