@@ -5,9 +5,11 @@ the package was imported before.
 """
 
 from fairseq_plugins import archs, model, task
+from fairseq_plugins.help import name_our_additions
 from treesyntax.checkpoint import allow_plain_classes
 
 # fairseq loads with weights_only=True, and its own checkpoints hold an argparse.Namespace.
 allow_plain_classes()
+name_our_additions()
 
 __all__ = ["archs", "model", "task"]

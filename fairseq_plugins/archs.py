@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from fairseq.models import register_model_architecture
 
+from fairseq_plugins.model import MODEL
 from treesyntax.methods import METHODS
 
 
@@ -58,4 +59,4 @@ def architecture_names(method: str) -> list[str]:
 
 for _method in METHODS:
     for _name, _size in zip(architecture_names(_method), SIZES.values(), strict=True):
-        register_model_architecture("tree_transformer", _name)(_preset(_method, _size))
+        register_model_architecture(MODEL, _name)(_preset(_method, _size))

@@ -1,7 +1,6 @@
 """treesyntax's encoder and decoder behind fairseq's model interface."""
 
-from __future__ import annotations
-
+# No postponed annotations here: fairseq makes flags from the types of dataclass fields.
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +18,8 @@ from treesyntax.decoder import Cache, Decoder
 from treesyntax.encoder import Encoder, EncoderOutput
 from treesyntax.errors import OptionError
 from treesyntax.layers import ACTIVATIONS, POSITIONS, Settings
+
+MODEL = "tree_transformer"
 
 EncoderOut = dict[str, list[Tensor]]
 
@@ -177,12 +178,12 @@ class TreeDecoder(Decoder, FairseqIncrementalDecoder):
         return self.settings.max_positions
 
 
-@register_model("tree_transformer", dataclass=TreeTransformerConfig)
+@register_model(MODEL, dataclass=TreeTransformerConfig)
 class TreeTransformer(FairseqEncoderDecoderModel):
     """The Transformer with trees injected into its encoder."""
 
     @classmethod
-    def build_model(cls, cfg: Any, task: Any) -> TreeTransformer:
+    def build_model(cls, cfg: Any, task: Any) -> "TreeTransformer":
         """Build from flags and dictionaries.
 
         Raises:

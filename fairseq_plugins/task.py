@@ -1,7 +1,6 @@
 """The task ``tree_translation``: fairseq's translation, with the source's trees beside it."""
 
-from __future__ import annotations
-
+# No postponed annotations here: fairseq makes flags from the types of dataclass fields.
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ class TreeTranslationTask(TranslationTask):
     cfg: TreeTranslationConfig
 
     @classmethod
-    def setup_task(cls, cfg: TreeTranslationConfig, **kwargs: Any) -> TreeTranslationTask:
+    def setup_task(cls, cfg: TreeTranslationConfig, **kwargs: Any) -> "TreeTranslationTask":
         """Load the dictionaries.
 
         Raises:

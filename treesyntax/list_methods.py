@@ -7,10 +7,6 @@ compose and take arguments: --encoder-injection 'stack_pe(depth=16)+relation_mas
 from __future__ import annotations
 
 import argparse
-import inspect
-
-from rich.console import Console
-from rich.table import Table
 
 from treesyntax.composition import options_of
 from treesyntax.methods import METHODS
@@ -20,19 +16,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """No arguments."""
 
 
-def methods_table() -> Table:
-    """One row a method."""
-    table = Table(show_lines=True)
-    for heading in ("method", "paper", "adds", "arguments", "view", "file"):
-        table.add_column(heading, overflow="fold")
-    for name, method in METHODS.items():
-        arguments = ", ".join(f"{key}={value!r}" for key, value in options_of(name).items())
-        file = inspect.getmodule(method).__name__.replace(".", "/") + ".py"  # type: ignore[union-attr]
-        table.add_row(name, method.paper, method.equation, arguments, method.view, file)
-    return table
+def describe(name: str) -> str:
+    """A method in a few lines."""
+    method = METHODS[name]
+    arguments = ", ".join(f"{key}={value!r}" for key, value in options_of(name).items())
+    facts = {
+        "paper": method.paper,
+        "adds": method.equation,
+        "arguments": arguments or "none",
+        "view": method.view,
+        "positions": "takes their place" if method.replaces_positions else "kept",
+        "file": method.__module__.replace(".", "/") + ".py",
+    }
+    return "\n".join([name, *(f"  {key:<10} {value}" for key, value in facts.items())])
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the table."""
-    Console().print(methods_table())
+    """Print all methods."""
+    print("\n\n".join(describe(name) for name in METHODS))
     return 0
