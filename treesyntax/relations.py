@@ -39,22 +39,24 @@ def tree_relations(tree: TreeBatch) -> Tensor:
     Returns:
         uint8 tensor [B, T, T] of codes into :data:`RELATIONS`, or :data:`NO_RELATION`.
     """
-    # Half the time goes into comparing pairs: 32-bit numbers halve it.
+    # Codes are put together from 0/1 bytes: selecting with torch.where takes ten times as long.
     node = tree.token_node.int()
     parent = tree.at_tokens(tree.parent, fill=-2).int()
     last = tree.at_tokens(last_descendant(tree)).int()
     first, second = node.unsqueeze(2), node.unsqueeze(1)
-    dominates = (first < second) & (second <= last.unsqueeze(2))
-    is_parent = first == parent.unsqueeze(1)
+    above = _byte(first < second) * _byte(second <= last.unsqueeze(2))
+    below = _byte(second < first) * _byte(first <= last.unsqueeze(1))
+    adjacent = _byte(first == parent.unsqueeze(1)) + _byte(parent.unsqueeze(2) == second)
+    same_parent = _byte(parent.unsqueeze(2) == parent.unsqueeze(1))
     positions = torch.arange(node.shape[1], device=node.device)
-    left = (positions.unsqueeze(1) < positions).to(torch.uint8)
+    left = _byte(positions.unsqueeze(1) < positions)
 
-    codes = (8 - left).expand(node.shape[0], -1, -1)
-    sibling = (parent.unsqueeze(2) == parent.unsqueeze(1)) & (parent >= 0).unsqueeze(1)
-    codes = torch.where(sibling, 4 - left, codes)
-    down = 5 - 4 * is_parent.to(torch.uint8)
-    codes = torch.where(dominates, down, codes)
-    codes = torch.where(dominates.transpose(1, 2), down.transpose(1, 2) + 1, codes)
-    codes = codes.masked_fill(first == second, 0)
-    placed = node >= 0
-    return codes.masked_fill(~(placed.unsqueeze(2) & placed.unsqueeze(1)), NO_RELATION)
+    aside = (8 - left - 4 * same_parent) * (1 - above - below)
+    codes = (aside + 5 * above + 6 * below - 4 * adjacent) * _byte(first != second)
+    placed = _byte(node >= 0)
+    covered = placed.unsqueeze(2) * placed.unsqueeze(1)
+    return codes * covered + NO_RELATION * (1 - covered)
+
+
+def _byte(condition: Tensor) -> Tensor:
+    return condition.view(torch.uint8)
