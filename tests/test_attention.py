@@ -1,59 +1,62 @@
 import pytest
 import torch
-from torch.autograd import gradcheck, gradgradcheck
+import torch.nn.functional as F
+from torch.autograd import gradcheck
 
-from treesyntax.attention import PairBias, lookup, total_bias
-
-
-def random_codes(shape, classes, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randint(0, classes, shape, generator=generator).to(torch.uint8)
+from treesyntax.attention import attend
 
 
-def test_lookup_reads_the_table_entry_of_each_pair():
-    table, codes = torch.randn(3, 5), random_codes((2, 4, 6), 5)
-    found = lookup(table, codes)
-    for batch in range(2):
-        for head in range(3):
-            for query in range(4):
-                for key in range(6):
-                    expected = table[head, int(codes[batch, query, key])]
-                    assert found[batch, head, query, key] == expected
+def inputs(dtype=torch.float64, queries=4, keys=5):
+    torch.manual_seed(0)
+    shapes = [(2, 3, queries, 6), (2, 3, keys, 6), (2, 3, keys, 6), (2, 3, queries, keys)]
+    return tuple(torch.randn(shape, dtype=dtype, requires_grad=True) for shape in shapes)
 
 
-def test_gradients_of_the_lookup_first_and_second_order():
-    table = torch.randn(2, 4, dtype=torch.float64, requires_grad=True)
-    codes = random_codes((2, 3, 3), 4)
-    assert gradcheck(lambda t: lookup(t, codes).sin(), (table,))
-    assert gradgradcheck(lambda t: lookup(t, codes).sin(), (table,))
+def plain(q, k, v, bias, kept=None):
+    weights = torch.softmax(q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5 + bias, -1)
+    return (weights if kept is None else weights * kept) @ v
 
 
-def test_the_gradient_is_summed_over_more_pairs_than_one_tile(monkeypatch):
-    monkeypatch.setattr("treesyntax.attention.PAIRS_PER_TILE", 7)
-    table = torch.randn(2, 4, requires_grad=True)
-    codes, weights = random_codes((2, 5, 5), 4), torch.randn(2, 2, 5, 5)
-    (lookup(table, codes) * weights).sum().backward()
-    expected = torch.zeros(2, 4)
-    for batch in range(2):
-        for head in range(2):
-            expected[head].index_add_(
-                0, codes[batch].flatten().long(), weights[batch, head].flatten()
-            )
-    assert torch.allclose(table.grad, expected, atol=1e-5)
+def test_a_learned_bias_gives_the_formula_and_its_gradients():
+    tensors = inputs()
+    assert torch.allclose(attend(*tensors), plain(*tensors))
+    assert gradcheck(attend, tensors)
 
 
-def test_no_bias_leaves_the_keep_mask_alone():
-    keep = torch.tensor([[[[True, False]]]])
-    assert total_bias([], keep, torch.float32) is keep
-    assert total_bias([], None, torch.float32) is None
+def test_gradients_with_dropout_are_those_of_the_weights_that_were_kept():
+    q, k, v, bias = inputs()
+
+    def dropped():
+        torch.manual_seed(7)
+        return attend(q, k, v, bias, 0.4)
+
+    torch.manual_seed(7)
+    _, kept = torch.native_dropout(torch.ones(6, 4, 5, dtype=torch.float64), 0.4, True)
+    expected = plain(q, k, v, bias, kept.view(2, 3, 4, 5) / 0.6)
+    assert torch.allclose(dropped(), expected)
+    assert not torch.allclose(dropped(), plain(q, k, v, bias))
+    grads = torch.randn_like(expected)
+    mine = torch.autograd.grad(dropped(), (q, k, v, bias), grads)
+    theirs = torch.autograd.grad(expected, (q, k, v, bias), grads)
+    for ours, reference in zip(mine, theirs, strict=True):
+        assert torch.allclose(ours, reference)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_biases_add_up_and_padding_is_minus_infinity(dtype):
-    tables, codes = [torch.randn(2, 3), torch.randn(2, 4)], random_codes((1, 2, 2), 3)
-    keep = torch.tensor([[[[True, False]]]])
-    total = total_bias([PairBias(codes, table) for table in tables], keep, dtype)
-    assert total.dtype == dtype
-    expected = sum(lookup(table, codes) for table in tables).to(dtype)
-    assert torch.equal(total[..., 0], expected[..., 0])
-    assert total[..., 1].eq(float("-inf")).all()
+def test_training_and_evaluation_agree_in_every_precision(dtype):
+    q, k, v, bias = inputs(dtype)
+    trained = attend(q, k, v, bias)
+    with torch.no_grad():
+        evaluated = attend(q, k, v, bias)
+    tolerance = {torch.float32: 1e-5, torch.bfloat16: 3e-2, torch.float16: 4e-3}[dtype]
+    assert trained.dtype == dtype
+    assert torch.allclose(trained, evaluated, atol=tolerance)
+
+
+def test_without_a_learned_bias_it_is_pytorchs_kernel():
+    q, k, v, _ = inputs()
+    keep = torch.rand(2, 1, 1, 5) > 0.3
+    keep[..., 0] = True
+    expected = F.scaled_dot_product_attention(q, k, v, attn_mask=keep)
+    assert torch.equal(attend(q, k, v, keep), expected)
+    assert torch.equal(attend(q, k, v, None), F.scaled_dot_product_attention(q, k, v))

@@ -5,7 +5,7 @@ from helpers import batch_of
 from hypothesis import given, settings
 from strategies import trees
 
-from treesyntax.attention import total_bias
+from treesyntax.pair_bias import total_bias
 from treesyntax.composition import Composition, layer_biases
 from treesyntax.injection import Site
 from treesyntax.relations import NO_RELATION, RELATIONS

@@ -1,12 +1,12 @@
-"""The one attention of the toolkit, and the fast lookup of relation biases.
+"""The one attention of the toolkit.
 
-All pairwise methods end here as an additive bias on the logits, read from a small learned table
-by integer codes.
+Without a learned bias this is PyTorch's fused kernel. With one, training on a CPU goes through an
+autograd function of our own: PyTorch's fused CPU kernel cannot give the gradient of a bias, and
+its fallback takes about 1.5 times as long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,97 +14,62 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-PAIRS_PER_TILE = 1 << 16
-"""Pairs whose one-hot codes are held at once while a table's gradient is summed."""
 
+class _BiasedAttention(torch.autograd.Function):
+    """softmax(q k' / sqrt(d) + bias) v with the gradient of the bias.
 
-@dataclass(frozen=True)
-class PairBias:
-    """A bias on attention logits: ``bias[b, h, q, k] = table[h, codes[b, q, k]]``.
-
-    Attributes:
-        codes: integer tensor [B, Q, K].
-        table: float tensor [H, C].
-    """
-
-    codes: Tensor
-    table: Tensor
-
-
-class _Lookup(torch.autograd.Function):
-    """table [H, C], codes [B, Q, K] to [B, H, Q, K]; linear in the table, transpose: `_Total`."""
-
-    @staticmethod
-    def forward(ctx: Any, table: Tensor, codes: Tensor) -> Tensor:
-        ctx.save_for_backward(codes)
-        ctx.size = table.shape[1]
-        batch, queries, keys = codes.shape
-        flat = codes.reshape(1, -1).expand(table.shape[0], -1).long()
-        found = table.gather(1, flat)
-        return found.view(-1, batch, queries, keys).transpose(0, 1)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        (codes,) = ctx.saved_tensors
-        return _Total.apply(grads[0], codes, ctx.size), None
-
-
-class _Total(torch.autograd.Function):
-    """values [B, H, Q, K], codes [B, Q, K] to sums [H, C]; linear, transpose: `_Lookup`.
-
-    A product with one-hot codes, tile by tile: a scatter-add over all pairs is 10 times slower.
+    Shapes: q [B, H, Q, d], k and v [B, H, K, d], bias [B, H, Q, K]. With weights P, their
+    dropped-out form P∘M, output O and output gradient G: dV = (P∘M)' G, dP = (G V')∘M,
+    dS = P∘(dP - rowsum(G∘O)), dQ = dS K / sqrt(d), dK = dS' Q / sqrt(d), dbias = dS.
     """
 
     @staticmethod
-    def forward(ctx: Any, values: Tensor, codes: Tensor, size: int) -> Tensor:
-        ctx.save_for_backward(codes)
-        heads = values.shape[1]
-        flat_values = values.transpose(0, 1).reshape(heads, -1)
-        flat_codes = codes.reshape(-1)
-        classes = torch.arange(size, device=codes.device, dtype=codes.dtype)
-        total = flat_values.new_zeros(heads, size, dtype=torch.float32)
-        if values.dtype == torch.float64:
-            total = total.double()
-        tiles = zip(
-            flat_values.split(PAIRS_PER_TILE, dim=1), flat_codes.split(PAIRS_PER_TILE), strict=True
-        )
-        for value_tile, code_tile in tiles:
-            one_hot = (code_tile.unsqueeze(1) == classes).to(value_tile.dtype)
-            total += value_tile @ one_hot
-        return total.to(values.dtype)
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, bias: Tensor, dropout: float) -> Tensor:
+        ctx.scale = q.shape[-1] ** -0.5
+        queries, keys, values = (q * ctx.scale).flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1)
+        weights = torch.baddbmm(bias.flatten(0, 1), queries, keys.transpose(1, 2))
+        weights = torch.softmax(weights, -1)
+        used, kept = torch.native_dropout(weights, dropout, True) if dropout else (weights, None)
+        output = used @ values
+        ctx.dropout = dropout
+        ctx.save_for_backward(queries, keys, values, weights, output, *([kept] if dropout else []))
+        return output.unflatten(0, q.shape[:2])
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
-        (codes,) = ctx.saved_tensors
-        return _Lookup.apply(grads[0], codes), None, None
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        queries, keys, values, weights, output, *kept = ctx.saved_tensors
+        batch_heads = grads[0].shape[:2]
+        grad = grads[0].flatten(0, 1)
+        grad_weights = grad @ values.transpose(1, 2)
+        used = weights
+        if kept:
+            factor = kept[0].to(weights.dtype) / (1 - ctx.dropout)
+            used, grad_weights = weights * factor, grad_weights * factor
+        row = (grad * output).sum(-1, keepdim=True)
+        grad_logits = grad_weights.sub_(row).mul_(weights)
+        grad_q = (grad_logits @ keys) * ctx.scale
+        grad_k = grad_logits.transpose(1, 2) @ queries
+        grad_v = used.transpose(1, 2) @ grad
+        parts = (grad_q, grad_k, grad_v, grad_logits)
+        return (*(part.unflatten(0, batch_heads) for part in parts), None)
 
 
-def lookup(table: Tensor, codes: Tensor) -> Tensor:
-    """``table[h, codes[b, q, k]]``: [H, C] and integer [B, Q, K] to [B, H, Q, K], differentiable."""
-    return _Lookup.apply(table, codes)
-
-
-def total_bias(
-    biases: Sequence[PairBias], keep: Tensor | None, dtype: torch.dtype
-) -> Tensor | None:
-    """What is added to the logits, or a keep-mask alone where no method has a bias.
+def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float = 0.0) -> Tensor:
+    """Scaled dot-product attention.
 
     Args:
-        biases: one per method.
-        keep: bool tensor that broadcasts to [B, 1, Q, K], True = attend, or None for all.
-        dtype: of the queries; the sum is formed in the tables' precision and cast once.
+        q: [B, H, Q, d].
+        k: [B, H, K, d].
+        v: [B, H, K, d].
+        mask: float [B, H, Q, K] to add to the logits, bool to keep, or None.
+        dropout: probability of dropping an attention weight.
 
     Returns:
-        [B, H, Q, K] float, or ``keep`` itself, or None.
+        [B, H, Q, d].
     """
-    if not biases:
-        return keep
-    total = lookup(biases[0].table, biases[0].codes)
-    for bias in biases[1:]:
-        total = total + lookup(bias.table, bias.codes)
-    if keep is not None:
-        total = total.masked_fill(~keep, float("-inf"))
-    return total.to(dtype)
+    if mask is not None and mask.requires_grad and not mask.is_cuda:
+        return _BiasedAttention.apply(q, k, v, mask, dropout)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
 
 
 @dataclass
@@ -157,13 +122,9 @@ class Attention(nn.Module):
         Args:
             query: [B, Q, d_model].
             memory: from :meth:`project`.
-            mask: from :func:`total_bias`: float [B, H, Q, K] to add, bool to keep, or None.
+            mask: as :func:`attend` takes it.
         """
-        attended = F.scaled_dot_product_attention(
-            self._split(self.q_proj(query)),
-            memory.keys,
-            memory.values,
-            attn_mask=mask,
-            dropout_p=self.dropout if self.training else 0.0,
-        )
+        dropout = self.dropout if self.training else 0.0
+        queries = self._split(self.q_proj(query))
+        attended = attend(queries, memory.keys, memory.values, mask, dropout)
         return self.out_proj(attended.transpose(1, 2).flatten(2))

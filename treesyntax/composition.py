@@ -9,11 +9,11 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from treesyntax.attention import PairBias
 from treesyntax.batch import TreeBatch
 from treesyntax.errors import OptionError
 from treesyntax.injection import Injection, Site
 from treesyntax.methods import METHODS
+from treesyntax.pair_bias import PairBias
 
 
 def options_of(name: str) -> dict[str, Any]:

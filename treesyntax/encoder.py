@@ -13,12 +13,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from treesyntax.attention import Attention, total_bias
+from treesyntax.attention import Attention
 from treesyntax.batch import TreeBatch
 from treesyntax.composition import Composition, layer_biases
 from treesyntax.errors import OptionError
 from treesyntax.injection import Site
 from treesyntax.layers import FeedForward, Settings, make_positions, padding_index_of
+from treesyntax.pair_bias import total_bias
 from treesyntax.positions import token_positions
 
 
