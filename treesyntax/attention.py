@@ -28,7 +28,7 @@ class _BiasedAttention(torch.autograd.Function):
         ctx.scale = q.shape[-1] ** -0.5
         queries, keys, values = (q * ctx.scale).flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1)
         weights = torch.baddbmm(bias.flatten(0, 1), queries, keys.transpose(1, 2))
-        weights = torch.softmax(weights, -1)
+        torch.softmax(weights, -1, out=weights)
         used, kept = torch.native_dropout(weights, dropout, True) if dropout else (weights, None)
         output = used @ values
         ctx.dropout = dropout
@@ -40,13 +40,15 @@ class _BiasedAttention(torch.autograd.Function):
         queries, keys, values, weights, output, *kept = ctx.saved_tensors
         batch_heads = grads[0].shape[:2]
         grad = grads[0].flatten(0, 1)
-        grad_weights = grad @ values.transpose(1, 2)
+        row = (grad * output).sum(-1, keepdim=True).expand_as(weights)
         used = weights
         if kept:
             factor = kept[0].to(weights.dtype) / (1 - ctx.dropout)
-            used, grad_weights = weights * factor, grad_weights * factor
-        row = (grad * output).sum(-1, keepdim=True)
-        grad_logits = grad_weights.sub_(row).mul_(weights)
+            used = weights * factor
+            grad_logits = (grad @ values.transpose(1, 2)).mul_(factor).sub_(row)
+        else:
+            grad_logits = torch.baddbmm(row, grad, values.transpose(1, 2), beta=-1)
+        grad_logits *= weights
         grad_q = (grad_logits @ keys) * ctx.scale
         grad_k = grad_logits.transpose(1, 2) @ queries
         grad_v = used.transpose(1, 2) @ grad

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from treesyntax.errors import OptionError, TreeError
 from treesyntax.files import atomic_file
-from treesyntax.formats import conllu, jsonl, prolog, ptb, sexpr
+from treesyntax.formats import conllu, for2lam, jsonl, prolog, ptb, sexpr
 from treesyntax.formats.base import Format, Record, RecordError, parse_record
 from treesyntax.tree import Tree
 
@@ -32,6 +32,8 @@ FORMATS: dict[str, Format] = {
         sexpr.SEXPR_BARE,
         prolog.PROLOG,
         jsonl.JSONL,
+        for2lam.FOR,
+        for2lam.LAMBDA,
     )
 }
 
