@@ -83,3 +83,17 @@ def masked_attention(q: Tensor, k: Tensor, v: Tensor, strengths: Tensor, masks: 
     logits = q @ k.T / math.sqrt(q.shape[1])
     summed = sum(strength * mask for strength, mask in zip(strengths, masks, strict=True))
     return torch.softmax(logits - torch.exp(summed), dim=-1) @ v
+
+
+def attention_with_pair_vectors(
+    q: Tensor, k: Tensor, v: Tensor, on_keys: Tensor, on_values: Tensor
+) -> Tensor:
+    """Shaw et al. 2018, Eqs. 3-4, literally, for one head.
+
+    Args:
+        q, k, v: [T, d].
+        on_keys, on_values: a vector for every pair, [T, T, d].
+    """
+    logits = (q.unsqueeze(1) * (k.unsqueeze(0) + on_keys)).sum(-1) / math.sqrt(q.shape[1])
+    weights = torch.softmax(logits, dim=-1)
+    return (weights.unsqueeze(2) * (v.unsqueeze(0) + on_values)).sum(1)

@@ -9,12 +9,13 @@ from helpers import batch_of, stored
 from torch import nn
 
 from treesyntax.batch import collate
-from treesyntax.composition import Composition, layer_biases
+from treesyntax.composition import Composition
 from treesyntax.encoder import Encoder
 from treesyntax.errors import OptionError
 from treesyntax.injection import Site
 from treesyntax.layers import Settings
 from treesyntax.methods import METHODS
+from treesyntax.pair_bias import PairBias, total_bias
 from treesyntax.tree import Tree
 
 PADDING = 1
@@ -24,7 +25,13 @@ TREES = [
     Tree([-1], ["a"]),
     Tree([-1, 0, 1, 2, 3], list("abcde")),
 ]
-SPECS = [*METHODS, "stack_pe+relation_mask", "none"]
+SPECS = [
+    *METHODS,
+    "stack_pe+relation_mask",
+    "relative_position+relative_depth",
+    "stack_pe+relation_mask+relative_depth",
+    "none",
+]
 
 
 def build(spec, **options):
@@ -96,13 +103,17 @@ def test_a_method_without_its_trees_is_refused(spec):
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_the_head_layout(spec):
-    """A bias set for one head of one layer is read back for that head of every sentence."""
-    composition = Composition(spec, Site(d_model=16, heads=4, layers=2))
-    coded = composition.pair_codes(batch_of(TREES))
-    for bias in layer_biases(coded, 1):
-        assert bias.table.shape[0] == 4
-        assert bias.codes.shape == (len(TREES), 9, 9)
-        assert int(bias.codes.max()) < bias.table.shape[1]
+    """What a method adds for one head of one sentence changes that head of that sentence alone."""
+    pairs = Composition(spec, Site(d_model=16, heads=4, layers=2)).code_pairs(batch_of(TREES))
+    for bias in pairs.biases(1):
+        alone = torch.zeros_like(bias.table)
+        alone[2] = 1
+        codes = bias.codes.clone().expand(len(TREES), -1, -1).clone()
+        alone[2, int(codes[1, 0, 0])] = 5
+        codes[[0, 2, 3]] = (int(codes[1, 0, 0]) + 1) % bias.table.shape[1]
+        read = total_bias([PairBias(codes, alone)], None, torch.float32)
+        assert (read == 5).nonzero()[:, :2].unique(dim=0).tolist() == [[1, 2]]
+        assert read[:, [0, 1, 3]].eq(0).all()
 
 
 @pytest.mark.parametrize("spec", SPECS)

@@ -5,9 +5,9 @@ from helpers import batch_of
 from hypothesis import given, settings
 from strategies import trees
 
-from treesyntax.pair_bias import total_bias
-from treesyntax.composition import Composition, layer_biases
+from treesyntax.composition import Composition
 from treesyntax.injection import Site
+from treesyntax.pair_bias import total_bias
 from treesyntax.relations import NO_RELATION, RELATIONS
 
 SITE = Site(d_model=8, heads=2, layers=3)
@@ -21,9 +21,8 @@ def composition(strengths=None):
 
 
 def bias_of(built, tree, layer):
-    return total_bias(layer_biases(built.pair_codes(batch_of([tree])), layer), None, torch.float64)[
-        0
-    ]
+    pairs = built.code_pairs(batch_of([tree]))
+    return total_bias(pairs.biases(layer), None, torch.float64)[0]
 
 
 @settings(deadline=None, max_examples=25)

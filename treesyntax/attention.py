@@ -7,6 +7,7 @@ its fallback takes about 1.5 times as long.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,49 +15,71 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from treesyntax.pair_bias import padding_bias
+from treesyntax.pair_vectors import PairVectors
+
 
 class _BiasedAttention(torch.autograd.Function):
-    """softmax(q k' / sqrt(d) + bias) v with the gradient of the bias.
+    """softmax(q k' / sqrt(d) + bias) v with the gradient of the bias, and the weights.
 
-    Shapes: q [B, H, Q, d], k and v [B, H, K, d], bias [B, H, Q, K]. With weights P, their
-    dropped-out form P∘M, output O and output gradient G: dV = (P∘M)' G, dP = (G V')∘M,
-    dS = P∘(dP - rowsum(G∘O)), dQ = dS K / sqrt(d), dK = dS' Q / sqrt(d), dbias = dS.
+    Shapes: q [B, H, Q, d] (already divided by sqrt(d)), k and v [B, H, K, d], bias [B, H, Q, K].
+    With weights P, their dropped-out form U = P∘M, output O = U V, and gradients G of O and A of
+    U: dV = U' G, dU = G V' + A, dS = P∘(dU∘M - rowsum(dU∘U)), dQ = dS K, dK = dS' Q, dbias = dS.
     """
 
     @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, bias: Tensor, dropout: float) -> Tensor:
-        ctx.scale = q.shape[-1] ** -0.5
-        queries, keys, values = (q * ctx.scale).flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1)
+    def forward(
+        ctx: Any, q: Tensor, k: Tensor, v: Tensor, bias: Tensor, dropout: float
+    ) -> tuple[Tensor, Tensor]:
+        queries, keys, values = q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1)
         weights = torch.baddbmm(bias.flatten(0, 1), queries, keys.transpose(1, 2))
         torch.softmax(weights, -1, out=weights)
         used, kept = torch.native_dropout(weights, dropout, True) if dropout else (weights, None)
         output = used @ values
-        ctx.dropout = dropout
+        ctx.dropout, ctx.batch_heads = dropout, q.shape[:2]
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(queries, keys, values, weights, output, *([kept] if dropout else []))
-        return output.unflatten(0, q.shape[:2])
+        return output.unflatten(0, q.shape[:2]), used.unflatten(0, q.shape[:2])
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         queries, keys, values, weights, output, *kept = ctx.saved_tensors
-        batch_heads = grads[0].shape[:2]
-        grad = grads[0].flatten(0, 1)
-        row = (grad * output).sum(-1, keepdim=True).expand_as(weights)
-        used = weights
-        if kept:
-            factor = kept[0].to(weights.dtype) / (1 - ctx.dropout)
-            used = weights * factor
-            grad_logits = (grad @ values.transpose(1, 2)).mul_(factor).sub_(row)
+        grad_output, grad_used = grads
+        if grad_output is None and grad_used is None:
+            return (None,) * 5
+        flat = torch.zeros_like(output) if grad_output is None else grad_output.flatten(0, 1)
+        row = (flat * output).sum(-1, keepdim=True)
+        factor = kept[0].to(weights.dtype) / (1 - ctx.dropout) if kept else None
+        used = weights if factor is None else weights * factor
+        if grad_used is None and factor is None:
+            grad_logits = torch.baddbmm(
+                row.expand_as(weights), flat, values.transpose(1, 2), beta=-1
+            )
         else:
-            grad_logits = torch.baddbmm(row, grad, values.transpose(1, 2), beta=-1)
+            grad_logits = flat @ values.transpose(1, 2)
+            if grad_used is not None:
+                extra = grad_used.flatten(0, 1)
+                grad_logits += extra
+                row = row + (extra * used).sum(-1, keepdim=True)
+            grad_logits = (grad_logits if factor is None else grad_logits * factor).sub_(row)
         grad_logits *= weights
-        grad_q = (grad_logits @ keys) * ctx.scale
-        grad_k = grad_logits.transpose(1, 2) @ queries
-        grad_v = used.transpose(1, 2) @ grad
-        parts = (grad_q, grad_k, grad_v, grad_logits)
-        return (*(part.unflatten(0, batch_heads) for part in parts), None)
+        parts = (
+            grad_logits @ keys,
+            grad_logits.transpose(1, 2) @ queries,
+            used.transpose(1, 2) @ flat,
+            grad_logits,
+        )
+        return (*(part.unflatten(0, ctx.batch_heads) for part in parts), None)
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float = 0.0) -> Tensor:
+def attend(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    dropout: float = 0.0,
+    vectors: Sequence[PairVectors] = (),
+) -> Tensor:
     """Scaled dot-product attention.
 
     Args:
@@ -65,13 +88,32 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float 
         v: [B, H, K, d].
         mask: float [B, H, Q, K] to add to the logits, bool to keep, or None.
         dropout: probability of dropping an attention weight.
+        vectors: learned vectors of pairs on the key and value side.
 
     Returns:
         [B, H, Q, d].
     """
-    if mask is not None and mask.requires_grad and not mask.is_cuda:
-        return _BiasedAttention.apply(q, k, v, mask, dropout)
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
+    ours = mask is not None and mask.requires_grad and not mask.is_cuda
+    if not (vectors or ours):
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
+    queries = q * q.shape[-1] ** -0.5
+    bias = _as_bias(mask, q, k)
+    for pair in vectors:
+        bias = bias + pair.key_bias(queries) if pair.keys is not None else bias
+    output, weights = _BiasedAttention.apply(queries, k, v, bias, dropout)
+    for pair in vectors:
+        output = output + pair.value_sum(weights) if pair.values is not None else output
+    return output
+
+
+def _as_bias(mask: Tensor | None, q: Tensor, k: Tensor) -> Tensor:
+    """A keep-mask or nothing as a float bias [B, H, Q, K]."""
+    shape = (*q.shape[:3], k.shape[2])
+    if mask is None:
+        return q.new_zeros(shape)
+    if mask.dtype == torch.bool:
+        return q.new_zeros(shape).masked_fill(~mask, padding_bias(q.dtype))
+    return mask.expand(shape)
 
 
 @dataclass
@@ -118,15 +160,22 @@ class Attention(nn.Module):
         """Keys and values of a sequence [B, K, d_key]."""
         return KeyValues(self._split(self.k_proj(attended)), self._split(self.v_proj(attended)))
 
-    def forward(self, query: Tensor, memory: KeyValues, mask: Tensor | None) -> Tensor:
+    def forward(
+        self,
+        query: Tensor,
+        memory: KeyValues,
+        mask: Tensor | None,
+        vectors: Sequence[PairVectors] = (),
+    ) -> Tensor:
         """Attend from [B, Q, d_model] to projected keys and values.
 
         Args:
             query: [B, Q, d_model].
             memory: from :meth:`project`.
             mask: as :func:`attend` takes it.
+            vectors: as :func:`attend` takes them.
         """
         dropout = self.dropout if self.training else 0.0
         queries = self._split(self.q_proj(query))
-        attended = attend(queries, memory.keys, memory.values, mask, dropout)
+        attended = attend(queries, memory.keys, memory.values, mask, dropout, vectors)
         return self.out_proj(attended.transpose(1, 2).flatten(2))

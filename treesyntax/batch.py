@@ -56,6 +56,12 @@ class TreeBatch:
         """Undo :meth:`to_dict`."""
         return cls(tensors["parent"], tensors["branch"], tensors["token_node"])
 
+    @classmethod
+    def without_trees(cls, tokens: Tensor) -> TreeBatch:
+        """A batch in which no token of [B, T] has a node, for methods that need no trees."""
+        none = torch.full_like(tokens, NO_NODE)
+        return cls(none[:, :1], torch.zeros_like(none[:, :1]), none)
+
     def at_tokens(self, node_values: Tensor, fill: int = NO_NODE) -> Tensor:
         """Values [B, N] of nodes as values [B, T] of tokens, ``fill`` where there is no node."""
         values = node_values.gather(1, self.token_node.clamp(min=0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor, nn
@@ -14,6 +15,7 @@ from treesyntax.errors import OptionError
 from treesyntax.injection import Injection, Site
 from treesyntax.methods import METHODS
 from treesyntax.pair_bias import PairBias
+from treesyntax.pair_vectors import PairVectors
 
 
 def options_of(name: str) -> dict[str, Any]:
@@ -140,10 +142,8 @@ class Composition(nn.ModuleDict):
         """Whether any method takes the place of absolute positions."""
         return any(method.replaces_positions for method in self.methods)
 
-    def encode(self, tree: TreeBatch | None) -> Tensor | None:
+    def encode(self, tree: TreeBatch) -> Tensor | None:
         """The sum of all node encodings, [B, T, d_model], or None."""
-        if tree is None:
-            return None
         total = None
         for method in self.methods:
             encoding = method.node_encoding(tree)
@@ -151,14 +151,28 @@ class Composition(nn.ModuleDict):
                 total = encoding if total is None else total + encoding
         return total
 
-    def pair_codes(self, tree: TreeBatch | None) -> list[tuple[Injection, Tensor]]:
-        """Each pairwise method with its codes [B, T, T] for this batch."""
-        if tree is None:
-            return []
+    def code_pairs(self, tree: TreeBatch) -> CodedPairs:
+        """The pairwise methods with their codes for this batch, shared by all layers."""
         codes = [(method, method.pair_codes(tree)) for method in self.methods]
-        return [(method, code) for method, code in codes if code is not None]
+        return CodedPairs([(method, code) for method, code in codes if code is not None])
 
 
-def layer_biases(coded: list[tuple[Injection, Tensor]], layer: int) -> list[PairBias]:
-    """The biases of a layer from the codes of :meth:`Composition.pair_codes`."""
-    return [PairBias(codes, method.bias_table(layer)) for method, codes in coded]
+@dataclass(frozen=True)
+class CodedPairs:
+    """Pairwise methods and the codes [B, T, T] that each gave to the pairs of a batch."""
+
+    coded: list[tuple[Injection, Tensor]]
+
+    def biases(self, layer: int) -> list[PairBias]:
+        """The biases that a layer adds to its logits."""
+        tables = [(codes, method.bias_table(layer)) for method, codes in self.coded]
+        return [PairBias(codes, table) for codes, table in tables if table is not None]
+
+    def vectors(self, layer: int) -> list[PairVectors]:
+        """The vectors that a layer adds to its keys and values."""
+        tables = [(codes, *method.vector_tables(layer)) for method, codes in self.coded]
+        return [
+            PairVectors(codes.long(), keys, values)
+            for codes, keys, values in tables
+            if keys is not None or values is not None
+        ]

@@ -7,6 +7,7 @@ tolerance; all that is added is what the methods declare.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -15,11 +16,12 @@ from torch import Tensor, nn
 
 from treesyntax.attention import Attention
 from treesyntax.batch import TreeBatch
-from treesyntax.composition import Composition, layer_biases
+from treesyntax.composition import Composition
 from treesyntax.errors import OptionError
 from treesyntax.injection import Site
 from treesyntax.layers import FeedForward, Settings, make_positions, padding_index_of
 from treesyntax.pair_bias import total_bias
+from treesyntax.pair_vectors import PairVectors
 from treesyntax.positions import token_positions
 
 
@@ -31,10 +33,10 @@ class EncoderLayer(FeedForward):
         self.self_attn = Attention(settings.d_model, settings.heads, settings.attention_dropout)
         self.self_attn_layer_norm = nn.LayerNorm(settings.d_model)
 
-    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """[B, T, d_model] to the same; mask as in :class:`Attention`."""
+    def forward(self, x: Tensor, mask: Tensor | None, vectors: Sequence[PairVectors]) -> Tensor:
+        """[B, T, d_model] to the same; mask and vectors as in :class:`Attention`."""
         query = self._before(self.self_attn_layer_norm, x)
-        attended = self.self_attn(query, self.self_attn.project(query), mask)
+        attended = self.self_attn(query, self.self_attn.project(query), mask, vectors)
         return self.feed_forward(self._after(self.self_attn_layer_norm, x, attended))
 
 
@@ -93,6 +95,7 @@ class Encoder(nn.Module):
                 f"the method {self.settings.injection} needs trees, but the data has none for this "
                 "side; binarize it from tree files (treesyntax binarize --source-format …)"
             )
+        tree = TreeBatch.without_trees(tokens) if tree is None else tree
         scale = math.sqrt(self.settings.d_model) if self.settings.scale_embedding else 1.0
         x = scale * self.embed_tokens(tokens)
         if self.embed_positions is not None:
@@ -106,9 +109,10 @@ class Encoder(nn.Module):
             return EncoderOutput(self._layers(x, None, tree), None)
         return EncoderOutput(self._layers(x * keep.unsqueeze(-1), keep, tree), keep)
 
-    def _layers(self, x: Tensor, keep: Tensor | None, tree: TreeBatch | None) -> Tensor:
+    def _layers(self, x: Tensor, keep: Tensor | None, tree: TreeBatch) -> Tensor:
         mask = None if keep is None else keep[:, None, None]
-        coded = self.injections.pair_codes(tree)
+        pairs = self.injections.code_pairs(tree)
         for index, layer in enumerate(self.layers):
-            x = layer(x, total_bias(layer_biases(coded, index), mask, x.dtype))
+            bias = total_bias(pairs.biases(index), mask, x.dtype)
+            x = layer(x, bias, pairs.vectors(index))
         return x if self.layer_norm is None else self.layer_norm(x)

@@ -54,9 +54,16 @@ class Injection(nn.Module):
         """Integer codes [B, T, T] of (query, key) pairs, computed once a forward pass, or None."""
         return None
 
-    def bias_table(self, layer: int) -> Tensor:
-        """[H, C]: what each code adds to the logits of each head in a layer."""
-        raise TypeError(f"{type(self).__name__} gives pair codes but no bias table")
+    def bias_table(self, layer: int) -> Tensor | None:
+        """[H, C]: what each code adds to the logits of each head in a layer, or None."""
+        return None
+
+    def vector_tables(self, layer: int) -> tuple[Tensor | None, Tensor | None]:
+        """Vectors of the codes on the key and on the value side of a layer.
+
+        Either is [C, d], [H, C, d] for a table per head, or None; d is a head's width.
+        """
+        return None, None
 
 
 METHODS: dict[str, type[Injection]] = {}

@@ -88,6 +88,13 @@ def total_bias(
         total = total + lookup(bias.table, bias.codes)
     total = total.to(dtype)
     if keep is not None:
-        # Finite, so that a row of padding alone stays a number; its weight underflows to 0.
-        total = total.masked_fill(~keep, torch.finfo(dtype).min / 2)
+        total = total.masked_fill(~keep, padding_bias(dtype))
     return total
+
+
+def padding_bias(dtype: torch.dtype) -> float:
+    """The bias of a key that must not be attended to.
+
+    Finite, so that a row of padding alone stays a number; next to a real key its weight is 0.
+    """
+    return torch.finfo(dtype).min / 2

@@ -1,0 +1,52 @@
+"""Relative depths of tokens in the dependency tree."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from treesyntax.batch import TreeBatch
+from treesyntax.coordinates import depth
+from treesyntax.distance import DistanceVectors
+from treesyntax.injection import Site, register
+
+
+@register("relative_depth")
+class RelativeDepth(DistanceVectors):
+    """A learned vector for each clipped difference of depths, on keys and values.
+
+    As relative positions, with ``b_ij = w_clip(dist_ij, l)`` and
+    ``dist_ij = depth(n_j) - depth(n_i)`` on the source's dependency tree (Omote, Tamura &
+    Ninomiya 2019, Eqs. 8-11). Their hybrid *dep+rel* is the composition
+    ``relative_position(clip=2)+relative_depth``. Absolute positions stay; the paper's models
+    without them are ``--encoder-positions none``. Pairs in which a token has no node (end of
+    sentence) get no vector.
+
+    Args:
+        site: where the method is built in.
+        clip: largest difference l that has a vector of its own.
+        keys: add vectors to the keys.
+        values: add vectors to the values.
+        per_head: a table for each head instead of one for all.
+    """
+
+    paper = "Omote, Tamura & Ninomiya 2019"
+    equation = "k_j + w_clip(depth_j - depth_i), v_j + w'_clip(depth_j - depth_i)"
+    view = "words"
+
+    def __init__(
+        self,
+        site: Site,
+        clip: int = 2,
+        keys: bool = True,
+        values: bool = True,
+        per_head: bool = False,
+    ) -> None:
+        """Raises OptionError for a clip below 1 or vectors on neither side."""
+        super().__init__(site, "relative_depth", clip, keys, values, per_head)
+
+    def pair_codes(self, tree: TreeBatch) -> Tensor:
+        """int64 [B, T, T]: clip(depth_j - depth_i) + clip, or the code without a vector."""
+        depths = tree.at_tokens(depth(tree))
+        placed = tree.token_node >= 0
+        codes = self.clipped(depths.unsqueeze(1) - depths.unsqueeze(2))
+        return codes.masked_fill(~(placed.unsqueeze(1) & placed.unsqueeze(2)), self.no_vector)

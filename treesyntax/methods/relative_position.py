@@ -1,0 +1,50 @@
+"""Relative positions of tokens."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from treesyntax.batch import TreeBatch
+from treesyntax.distance import DistanceVectors
+from treesyntax.injection import Site, register
+
+
+@register("relative_position")
+class RelativePosition(DistanceVectors):
+    """A learned vector for each clipped distance j - i of two tokens, on keys and values.
+
+    ``e_ij = x_i W^Q (x_j W^K + a^K_ij)' / sqrt(d)``, ``z_i = sum_j alpha_ij (x_j W^V + a^V_ij)``
+    with ``a_ij = w_clip(j - i, k)`` (Shaw, Uszkoreit & Vaswani 2018, Eqs. 3-4 and section 3.2).
+    Its authors use k = 16 for base models; Omote et al. 2019, who put it beside relative depth,
+    use k = 2. Left and right padding do not matter, distances are between tokens.
+
+    Args:
+        site: where the method is built in.
+        clip: largest distance k that has a vector of its own.
+        keys: add vectors to the keys.
+        values: add vectors to the values.
+        per_head: a table for each head instead of one for all.
+    """
+
+    paper = "Shaw, Uszkoreit & Vaswani 2018"
+    equation = "k_j + w_clip(j-i), v_j + w'_clip(j-i)"
+    view = "words"
+    needs_tree = False
+    replaces_positions = True
+
+    def __init__(
+        self,
+        site: Site,
+        clip: int = 16,
+        keys: bool = True,
+        values: bool = True,
+        per_head: bool = False,
+    ) -> None:
+        """Raises OptionError for a clip below 1 or vectors on neither side."""
+        super().__init__(site, "relative_position", clip, keys, values, per_head)
+
+    def pair_codes(self, tree: TreeBatch) -> Tensor:
+        """int64 [1, T, T]: clip(j - i) + clip."""
+        positions = torch.arange(tree.token_node.shape[1], device=tree.token_node.device)
+        return self.clipped(positions.unsqueeze(0) - positions.unsqueeze(1)).unsqueeze(0)
