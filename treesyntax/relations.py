@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from treesyntax.batch import TreeBatch
-from treesyntax.coordinates import last_descendant
+from treesyntax.coordinates import depth, last_descendant
 
 RELATIONS = (
     "self",
@@ -60,3 +60,31 @@ def tree_relations(tree: TreeBatch) -> Tensor:
 
 def _byte(condition: Tensor) -> Tensor:
     return condition.view(torch.uint8)
+
+
+def path_lengths(tree: TreeBatch) -> Tensor:
+    """Edges on the path between the nodes of two tokens.
+
+    In preorder the lowest common ancestor of nodes i <= j is the deepest ancestor of j, or j
+    itself, whose number is at most i. Binary lifting finds all of them in ceil(log2 N) gathers.
+
+    Returns:
+        LongTensor [B, T, T], -1 where a token has no node.
+    """
+    ups = [tree.parent.clamp(min=0)]
+    while 1 << len(ups) < tree.parent.shape[1]:
+        ups.append(ups[-1].gather(1, ups[-1]))
+    node = tree.token_node.clamp(min=0)
+    shape = (node.shape[1], node.shape[1])
+    lower = torch.minimum(node.unsqueeze(2), node.unsqueeze(1)).flatten(1)
+    climbing = torch.maximum(node.unsqueeze(2), node.unsqueeze(1)).flatten(1)
+    for up in reversed(ups):
+        higher = up.gather(1, climbing)
+        climbing = torch.where(higher > lower, higher, climbing)
+    common = torch.where(climbing > lower, ups[0].gather(1, climbing), climbing)
+    depths = depth(tree)
+    at_common = depths.gather(1, common).unflatten(1, shape)
+    at_tokens = tree.at_tokens(depths, 0)
+    lengths = at_tokens.unsqueeze(2) + at_tokens.unsqueeze(1) - 2 * at_common
+    placed = tree.token_node >= 0
+    return lengths.masked_fill(~(placed.unsqueeze(2) & placed.unsqueeze(1)), -1)

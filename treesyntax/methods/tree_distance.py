@@ -1,0 +1,50 @@
+"""A learned bias for the length of the path between two nodes."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from treesyntax.batch import TreeBatch
+from treesyntax.errors import OptionError
+from treesyntax.injection import Injection, Site, register
+from treesyntax.relations import path_lengths
+
+
+@register("tree_distance")
+class TreeDistance(Injection):
+    """A learned number per head and shortest-path length, added to the logits of every layer.
+
+    ``A_ij = q_i k_j' / sqrt(d) + b_phi(i,j)`` with phi the length of the shortest path (Ying et
+    al. 2021, "Graphormer", Eq. 6), which in a tree is the path through the lowest common
+    ancestor. As there, the table is shared by all layers. Lengths from ``clip`` on share one
+    number; pairs in which a token has no node have a number of their own.
+
+    Args:
+        site: where the method is built in.
+        clip: largest length with a number of its own.
+
+    Attributes:
+        table: [heads, clip + 2], the last column for pairs without a path; starts at 0.
+    """
+
+    paper = "Ying et al. 2021 (Graphormer)"
+    equation = "softmax(QK'/sqrt(d) + b_length(i,j))"
+
+    def __init__(self, site: Site, clip: int = 16) -> None:
+        """Raises OptionError for a clip below 1."""
+        super().__init__(site)
+        if not 1 <= clip <= 253:
+            raise OptionError(f"tree_distance: clip must be 1 to 253, not {clip}")
+        self.clip = clip
+        self.table = nn.Parameter(torch.zeros(site.heads, clip + 2))
+
+    def pair_codes(self, tree: TreeBatch) -> Tensor:
+        """uint8 [B, T, T]: min(length, clip), clip + 1 without a path."""
+        lengths = path_lengths(tree)
+        codes = lengths.clamp(max=self.clip).masked_fill(lengths < 0, self.clip + 1)
+        return codes.to(torch.uint8)
+
+    def bias_table(self, layer: int) -> Tensor:
+        """[H, clip + 2], the same for all layers."""
+        return self.table
