@@ -50,6 +50,27 @@ def lcrs_path(tree: Tree, node: int) -> list[int]:
     return steps
 
 
+def factored_path(tree: Tree, node: int, side: str) -> list[int]:
+    """Path in the tree whose nodes with many children are split two by two.
+
+    Right-factored, child i of m is reached by i steps to the right and one to the left, the last
+    one by steps to the right alone; left-factored is the mirror image.
+    """
+    children = tree.children()
+    steps: list[int] = []
+    while tree.parents[node] >= 0:
+        parent = int(tree.parents[node])
+        count, rank = len(children[parent]), children[parent].index(node)
+        if count == 1:
+            here = [0]
+        elif side == "right":
+            here = [1] * rank + [0] * (rank < count - 1)
+        else:
+            here = [0] * (count - 1 - rank) + [1] * (rank > 0)
+        steps, node = here + steps, parent
+    return steps
+
+
 def stack(steps: list[int], degree: int, depth: int) -> list[float]:
     """Push every step on an empty stack: D_i x = (e_i ; x[:-n]) (Shiv & Quirk 2019, Eq. 1)."""
     state = [0.0] * (degree * depth)

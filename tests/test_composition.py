@@ -48,8 +48,8 @@ def test_a_wrong_spec_is_answered_with_the_right_ones(spec, message):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("stack_pe(depth=0)", "must be 1 or more"),
-        ("stack_pe(tree='heap')", "unknown tree 'heap'; it is one of lcrs, nary"),
+        ("stack_pe(depth=0)", "degree and depth must be 1 or more"),
+        ("stack_pe(tree='heap')", "unknown tree 'heap'; it is one of lcrs, left, right, nary"),
         ("stack_pe(degree=1)", "needs degree=2"),
     ],
 )

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import trees
 
+from treesyntax.errors import OptionError
 from treesyntax.injection import Site
 from treesyntax.methods.stack_pe import StackEncoding
 from treesyntax.tree import Tree
@@ -16,6 +17,12 @@ from treesyntax.tree import Tree
 def encoder(d_model=6, dtype=torch.float64, **options):
     torch.manual_seed(0)
     return StackEncoding(Site(d_model, 2, 1), **options).to(dtype)
+
+
+def path_in(form, tree, node):
+    if form in ("left", "right"):
+        return oracles.factored_path(tree, node, form)
+    return (oracles.lcrs_path if form == "lcrs" else oracles.path)(tree, node)
 
 
 def expected(module, steps):
@@ -28,12 +35,18 @@ def expected(module, steps):
 
 
 @settings(deadline=None, max_examples=40)
-@given(trees(max_nodes=12), st.integers(2, 4), st.integers(1, 5), st.sampled_from(["lcrs", "nary"]))
-def test_equals_the_projected_stack_of_pushes(tree, degree, depth, form):
-    module = encoder(degree=degree, depth=depth, parameters=3, tree=form)
+@given(
+    trees(max_nodes=12),
+    st.integers(2, 4),
+    st.integers(1, 8),
+    st.sampled_from(["lcrs", "nary", "left", "right"]),
+    st.sampled_from(["bias", "plain"]),
+)
+def test_equals_the_projected_stack_of_pushes(tree, degree, depth, form, projection):
+    module = encoder(degree=degree, depth=depth, parameters=3, tree=form, projection=projection)
     found = module.node_encoding(batch_of([tree]))
     for node in range(len(tree)):
-        steps = (oracles.lcrs_path if form == "lcrs" else oracles.path)(tree, node)
+        steps = path_in(form, tree, node)
         assert torch.allclose(found[0, node], expected(module, steps), atol=1e-9)
 
 
@@ -90,3 +103,55 @@ def test_gradients_reach_p_and_projection():
     module.forward = module.node_encoding
     inputs = tuple(parameter.detach().requires_grad_() for parameter in module.parameters())
     assert torch.autograd.gradcheck(encode, inputs)
+
+
+@settings(deadline=None, max_examples=20)
+@given(trees(max_nodes=10))
+def test_without_projection_it_is_the_weighted_stack_itself(tree):
+    module = encoder(d_model=12, degree=2, depth=3, parameters=2, projection="none")
+    found = module.node_encoding(batch_of([tree]))[0]
+    for node in range(len(tree)):
+        wide = oracles.weighted_stacks(
+            oracles.lcrs_path(tree, node), 2, 3, torch.tanh(module.raw).tolist(), 12
+        )
+        assert found[node].tolist() == pytest.approx(wide)
+    assert found[-1].eq(0).all()
+
+
+def test_without_weights_it_is_the_plain_stack():
+    module = encoder(d_model=9, degree=3, depth=3, parameters=0, projection="none", tree="nary")
+    tree = Tree([-1, 0, 1, 1, 1, 4, 4], list("abcdefg"))
+    found = module.node_encoding(batch_of([tree]))[0]
+    assert found[4].tolist() == oracles.stack([0, 2], 3, 3)
+    assert found[6].tolist() == oracles.stack([0, 2, 1], 3, 3)
+
+
+def test_where_p_begins():
+    icecaps = torch.tanh(encoder(parameters=32).raw)
+    assert 0.2 < icecaps.abs().max() <= math.tanh(math.sqrt(3 / 32))
+    high = torch.tanh(encoder(parameters=32, start="high").raw)
+    assert high.min() >= 0.6 - 1e-6
+    assert high.max() <= 0.76 + 1e-6
+    fixed = encoder(parameters=2, start="0.9", learned=False)
+    assert torch.tanh(fixed.raw).tolist() == pytest.approx([0.9, 0.9])
+    assert not fixed.raw.requires_grad
+
+
+def test_bare_powers_without_the_norm():
+    module = encoder(depth=3, parameters=1, start="0.5", norm="none")
+    assert module.weights().flatten().tolist() == pytest.approx([1, 0.5, 0.25])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"start": "low"}, "start='low' is not icecaps, high or a number"),
+        ({"start": "1.5"}, "p must lie between -1 and 1, not 1.5"),
+        ({"norm": "l2"}, "unknown norm 'l2'; it is one of d_model, none"),
+        ({"projection": "wide"}, "unknown projection 'wide'"),
+        ({"projection": "none"}, r"parameters = 2048 must be the model's width 6"),
+    ],
+)
+def test_arguments_that_cannot_be_built(options, message):
+    with pytest.raises(OptionError, match=message):
+        encoder(**options)

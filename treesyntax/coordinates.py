@@ -59,6 +59,60 @@ def left_child_right_sibling(tree: TreeBatch) -> TreeBatch:
     return TreeBatch(parent, (elder >= 0).long(), tree.token_node)
 
 
+def right_factored(tree: TreeBatch) -> TreeBatch:
+    """Binary trees in which children 2, 3, … hang together below branch 1.
+
+    A node with children a, b, c, d becomes ``(a (b (c d)))``; an only child takes branch 0. Each
+    inner child (neither first nor last) gets one new node above it and its right siblings,
+    numbered N + its own number; the nodes of the tree keep their numbers.
+
+    Returns:
+        A batch with 2 N nodes, not in preorder: for paths only.
+    """
+    return _factored(tree, previous_sibling(tree), _next_sibling(tree), first_branch=0)
+
+
+def left_factored(tree: TreeBatch) -> TreeBatch:
+    """The mirror image of :func:`right_factored`: a, b, c, d becomes ``(((a b) c) d)``."""
+    return _factored(tree, _next_sibling(tree), previous_sibling(tree), first_branch=1)
+
+
+def _next_sibling(tree: TreeBatch) -> Tensor:
+    elder = previous_sibling(tree)
+    nodes = torch.arange(elder.shape[1], device=elder.device).expand_as(elder)
+    younger = torch.full((elder.shape[0], elder.shape[1] + 1), -1, device=elder.device)
+    # Nodes without an elder sibling write to the spare last column.
+    younger.scatter_(1, elder.masked_fill(elder < 0, elder.shape[1]), nodes)
+    return younger[:, :-1]
+
+
+def _factored(tree: TreeBatch, before: Tensor, after: Tensor, first_branch: int) -> TreeBatch:
+    size = tree.parent.shape[1]
+    nodes = torch.arange(size, device=tree.parent.device).expand_as(tree.parent)
+    inner = (before >= 0) & (after >= 0)
+    before_is_inner = inner.gather(1, before.clamp(min=0)) & (before >= 0)
+    # Above a last or new node stands the new node of the sibling before it, if that has one.
+    above = torch.where(before_is_inner, before + size, tree.parent)
+    parent = torch.where(inner, nodes + size, above)
+    only = (before < 0) & (after < 0)
+    branch = torch.where((before >= 0) & (after < 0), 1 - first_branch, first_branch)
+    branch = branch.masked_fill(only, 0)
+    new_branch = torch.full_like(branch, 1 - first_branch)
+    return TreeBatch(
+        torch.cat([parent, above.masked_fill(~inner, -1)], 1),
+        torch.cat([branch, new_branch], 1),
+        tree.token_node,
+    )
+
+
+BINARY_FORMS = {
+    "lcrs": left_child_right_sibling,
+    "left": left_factored,
+    "right": right_factored,
+}
+"""Binary forms of a batch of trees in which every node keeps its number."""
+
+
 def branch_path(tree: TreeBatch, steps: int) -> Tensor:
     """The last steps of the path from the root to each node.
 

@@ -6,35 +6,69 @@ import torch
 from torch import Tensor, nn
 
 from treesyntax.batch import TreeBatch
+from treesyntax.errors import OptionError
 from treesyntax.injection import Injection, Site, register
-from treesyntax.relations import RELATIONS, tree_relations
+from treesyntax.masks import Masks
+
+FORMS = ("exp", "additive")
 
 
 @register("relation_mask")
 class RelationMask(Injection):
-    """Nine tree relations, each with a learned strength per layer and head.
+    """Tree relations, each with a learned strength per layer and head.
 
-    ``softmax(QK^T / sqrt(d) - exp(sum_m s_m M_m))`` with fixed 0/1 masks M_m and learned s_m,
-    initialised to 0 (McDonald & Chiang 2021, section 3, Eq. 2). The masks partition all pairs, so
-    the sum is the one strength of the pair's relation; pairs that no mask covers (special tokens)
-    get -exp(0), as in the formula. A large s forbids a relation, a small one leaves it alone.
+    ``softmax(QK' / sqrt(d) - exp(sum_m s_m M_m))`` with fixed 0/1 masks M_m and learned s_m,
+    initialised to 0 (McDonald & Chiang 2021, section 3, Eq. 2). A large s forbids a relation, a
+    small one leaves it alone. Pairs that no mask covers (special tokens among them) get
+    ``-exp(0)``, as in the formula. The nine relations partition all pairs, so the sum is one
+    table lookup; unions of relations (``up=parent|ancestor``) only change the table.
+
+    Args:
+        site: where the method is built in.
+        relations: ``all`` nine, or masks such as ``'parent, child, near=left_sibling|self'``,
+            over the nine and those of :func:`treesyntax.masks.register_relation`.
+        form: ``exp`` is the paper's; ``additive`` adds ``sum_m s_m M_m`` itself to the logits.
+        initial: the strengths' start value.
+        learned: False freezes the strengths.
+        per_layer: False shares the strengths between layers.
+        per_head: False shares them between heads.
 
     Attributes:
-        strengths: [layers, heads, 9], in the order of :data:`treesyntax.relations.RELATIONS`.
+        strengths: [layers or 1, heads or 1, masks], in the order of ``masks.names``.
     """
 
     paper = "McDonald & Chiang 2021"
     equation = "softmax(QK'/sqrt(d) - exp(sum_m s_m M_m))"
 
-    def __init__(self, site: Site) -> None:
+    membership: Tensor
+
+    def __init__(
+        self,
+        site: Site,
+        relations: str = "all",
+        form: str = "exp",
+        initial: float = 0.0,
+        learned: bool = True,
+        per_layer: bool = True,
+        per_head: bool = True,
+    ) -> None:
+        """Raises OptionError for unknown relations or another form."""
         super().__init__(site)
-        self.strengths = nn.Parameter(torch.zeros(site.layers, site.heads, len(RELATIONS)))
+        if form not in FORMS:
+            raise OptionError(f"relation_mask: unknown form {form!r}; it is {' or '.join(FORMS)}")
+        self.masks, self.form = Masks.parse(relations), form
+        layers, heads = site.layers if per_layer else 1, site.heads if per_head else 1
+        start = torch.full((layers, heads, len(self.masks.names)), float(initial))
+        self.strengths = nn.Parameter(start, requires_grad=learned)
+        self.register_buffer("membership", self.masks.membership(), persistent=False)
 
     def pair_codes(self, tree: TreeBatch) -> Tensor:
         """uint8 [B, T, T]: the relation of the query's node to the key's node."""
-        return tree_relations(tree)
+        return self.masks.codes(tree)
 
     def bias_table(self, layer: int) -> Tensor:
-        """[H, 10]: minus the exponentiated strengths; the last column is for uncovered pairs."""
-        uncovered = self.strengths.new_zeros(self.site.heads, 1)
-        return -torch.cat([self.strengths[layer], uncovered], dim=1).exp()
+        """[H, C]: what each relation adds to the logits of each head."""
+        strengths = self.strengths[layer if len(self.strengths) > 1 else 0]
+        summed = strengths @ self.membership.to(strengths.dtype)
+        table = -summed.exp() if self.form == "exp" else summed
+        return table.expand(self.site.heads, -1)

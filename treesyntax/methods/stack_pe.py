@@ -7,11 +7,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from treesyntax.batch import TreeBatch
-from treesyntax.coordinates import branch_path, left_child_right_sibling
+from treesyntax.coordinates import BINARY_FORMS, branch_path
 from treesyntax.errors import OptionError
 from treesyntax.injection import Injection, Site, register
 
-TREES = ("lcrs", "nary")
+PROJECTIONS = ("bias", "plain", "none")
+NORMS = ("d_model", "none")
 
 
 @register("stack_pe")
@@ -20,27 +21,32 @@ class StackEncoding(Injection):
 
     A node's encoding is the stack of its last ``depth`` steps, newest first, each a one-hot of
     ``degree`` branches (Shiv & Quirk 2019, Eqs. 1-3). Each of several copies is weighted by its
-    own learned p: step l by ``p^l * sqrt(1 - p^2) * sqrt(d_model / 2)`` with ``p = tanh(raw)``
-    (section 3.2), and the concatenation, of ``degree * depth * parameters`` numbers, goes
-    through a dense layer with bias to d_model. Root and tokens without a node have the empty
-    stack, so they get the bias alone.
+    own p: step l by ``p^l * sqrt(1 - p^2) * sqrt(d_model / 2)`` with ``p = tanh(raw)`` (section
+    3.2), and the concatenation, of ``degree * depth * parameters`` numbers, goes through a dense
+    layer with bias to d_model. Root and tokens without a node have the empty stack, so they get
+    the bias alone. Paths deeper than ``depth`` lose the steps nearest the root.
 
     The wide vector is never built. The projection of weighted one-hots is a sum of at most
     ``depth`` rows of a table with ``depth * degree`` rows, made once a step.
 
     Args:
         site: where the method is built in.
-        degree: branches n per node. A child beyond the last branch takes the last one.
-        depth: steps k of the stack; deeper paths lose the steps nearest the root.
-        parameters: number of learned p.
-        tree: ``lcrs`` reads paths in the left-child-right-sibling form of the tree, ``nary`` in
-            the tree itself.
+        degree: branches n per node. Children beyond the last branch share it.
+        depth: steps k of the stack.
+        parameters: number of weights p; 0 is the plain stack without weights.
+        tree: the form in which paths are read: ``lcrs`` (left-child-right-sibling, the paper's),
+            ``left`` or ``right`` (factored binary trees), or ``nary``, the tree itself.
+        start: where p begins: ``icecaps`` draws raw from U(-a, a), a = sqrt(3 / parameters), as
+            the authors' published implementation does; ``high`` draws p from [0.60, 0.76], as
+            later reimplementations do; a number in quotes sets every p.
+        learned: False keeps p as it starts.
+        norm: ``d_model`` is the factor above, ``none`` leaves the bare powers of p.
+        projection: ``bias``, ``plain`` (without bias), or ``none``, for which
+            ``degree * depth * parameters`` must be d_model.
 
     Attributes:
-        raw: [parameters], p before tanh; starts at U(-a, a) with a = sqrt(3 / parameters), the
-            choice of the authors' published implementation.
-        projection: linear layer from degree * depth * parameters to d_model, over a depth-major,
-            then branch, then parameter layout.
+        raw: [parameters], p before tanh.
+        projection: linear layer over a depth-major, then branch, then parameter layout.
     """
 
     paper = "Shiv & Quirk 2019"
@@ -54,45 +60,91 @@ class StackEncoding(Injection):
         depth: int = 32,
         parameters: int = 32,
         tree: str = "lcrs",
+        start: str = "icecaps",
+        learned: bool = True,
+        norm: str = "d_model",
+        projection: str = "bias",
     ) -> None:
-        """Raises OptionError for sizes below 1, an unknown tree, or lcrs with degree below 2."""
+        """Raises OptionError for sizes or names that do not fit."""
         super().__init__(site)
-        if min(degree, depth, parameters) < 1:
-            raise OptionError("stack_pe: degree, depth and parameters must be 1 or more")
-        if tree not in TREES:
-            raise OptionError(f"stack_pe: unknown tree {tree!r}; it is one of {', '.join(TREES)}")
-        if tree == "lcrs" and degree < 2:
-            raise OptionError("stack_pe: tree='lcrs' needs degree=2")
-        self.degree, self.depth, self.tree = degree, depth, tree
-        spread = (3 / parameters) ** 0.5
-        self.raw = nn.Parameter(torch.empty(parameters).uniform_(-spread, spread))
-        self.projection = nn.Linear(degree * depth * parameters, site.d_model)
-        nn.init.xavier_uniform_(self.projection.weight)
-        nn.init.zeros_(self.projection.bias)
+        if min(degree, depth) < 1 or parameters < 0:
+            raise OptionError("stack_pe: degree and depth must be 1 or more, parameters 0 or more")
+        _check("tree", tree, (*BINARY_FORMS, "nary"))
+        _check("norm", norm, NORMS)
+        _check("projection", projection, PROJECTIONS)
+        if tree in BINARY_FORMS and degree < 2:
+            raise OptionError(f"stack_pe: tree={tree!r} needs degree=2")
+        self.degree, self.depth, self.tree, self.norm = degree, depth, tree, norm
+        self.raw = nn.Parameter(_start_values(start, parameters), requires_grad=learned)
+        width = degree * depth * max(parameters, 1)
+        self.projection = None
+        if projection != "none":
+            self.projection = nn.Linear(width, site.d_model, bias=projection == "bias")
+            nn.init.xavier_uniform_(self.projection.weight)
+            if self.projection.bias is not None:
+                nn.init.zeros_(self.projection.bias)
+        elif width != site.d_model:
+            raise OptionError(
+                f"stack_pe: without a projection degree * depth * parameters = {width} must be "
+                f"the model's width {site.d_model}"
+            )
 
     def weights(self) -> Tensor:
         """[depth, parameters]: what step l is multiplied by, in float32 at least."""
+        if not len(self.raw):
+            return self.raw.new_ones(self.depth, 1)
         p = torch.tanh(self.raw.float() if self.raw.dtype.itemsize < 4 else self.raw)
         levels = torch.arange(self.depth, device=p.device, dtype=p.dtype)
-        norm = torch.sqrt((1 - p**2) * self.site.d_model / 2)
-        return p ** levels.unsqueeze(1) * norm
+        powers = p ** levels.unsqueeze(1)
+        if self.norm == "none":
+            return powers
+        return powers * torch.sqrt((1 - p**2) * self.site.d_model / 2)
 
     def table(self) -> Tensor:
         """[depth * degree, d_model]: what each (step, branch) adds to the encoding."""
+        weights = self.weights()
+        if self.projection is None:
+            eye = torch.eye(self.depth * self.degree, dtype=weights.dtype, device=weights.device)
+            repeated = weights.repeat_interleave(self.degree, 0)
+            return (eye.unsqueeze(2) * repeated.unsqueeze(1)).flatten(1)
         blocks = self.projection.weight.unflatten(1, (self.depth, self.degree, -1))
-        rows = torch.einsum("dlnj,lj->lnd", blocks, self.weights().to(blocks.dtype))
+        rows = torch.einsum("dlnj,lj->lnd", blocks, weights.to(blocks.dtype))
         return rows.flatten(0, 1)
 
     def node_encoding(self, tree: TreeBatch) -> Tensor:
         """[B, T, d_model]."""
-        shaped = left_child_right_sibling(tree) if self.tree == "lcrs" else tree
+        shaped = BINARY_FORMS[self.tree](tree) if self.tree in BINARY_FORMS else tree
         path = branch_path(shaped, self.depth)
         levels = torch.arange(self.depth, device=path.device) * self.degree
         empty = self.depth * self.degree
         rows = torch.where(path >= 0, path.clamp(max=self.degree - 1) + levels, empty)
         placed = tree.token_node.clamp(min=0).unsqueeze(2).expand(-1, -1, self.depth)
         rows = rows.gather(1, placed).masked_fill(tree.token_node.unsqueeze(2) < 0, empty)
-        table = self.table()
-        padded = torch.cat([table, table.new_zeros(1, table.shape[1])])
+        padded = F.pad(self.table(), (0, 0, 0, 1))
         encoding = F.embedding_bag(rows.flatten(0, 1), padded, mode="sum", padding_idx=empty)
-        return encoding.unflatten(0, rows.shape[:2]) + self.projection.bias
+        encoding = encoding.unflatten(0, rows.shape[:2])
+        bias = None if self.projection is None else self.projection.bias
+        return encoding if bias is None else encoding + bias
+
+
+def _check(option: str, value: str, valid: tuple[str, ...]) -> None:
+    if value not in valid:
+        raise OptionError(f"stack_pe: unknown {option} {value!r}; it is one of {', '.join(valid)}")
+
+
+def _start_values(start: str, parameters: int) -> Tensor:
+    raw = torch.empty(parameters)
+    if start == "icecaps":
+        spread = (3 / max(parameters, 1)) ** 0.5
+        return raw.uniform_(-spread, spread)
+    if start == "high":
+        return torch.atanh(raw.uniform_(0.60, 0.76))
+    try:
+        p = float(start)
+    except ValueError:
+        raise OptionError(
+            f"stack_pe: start={start!r} is not icecaps, high or a number in quotes"
+        ) from None
+    if not -1 < p < 1:
+        raise OptionError(f"stack_pe: p must lie between -1 and 1, not {start}")
+    return torch.atanh(raw.fill_(p))
