@@ -6,11 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import dependency_trees
 
-from treesyntax.attention import attend
+from treesyntax.attention import Pairs, attend
 from treesyntax.batch import TreeBatch, collate
 from treesyntax.composition import Composition
 from treesyntax.errors import OptionError
 from treesyntax.injection import Site
+from treesyntax.pair_vectors import PairVectors
 
 SITE = Site(d_model=8, heads=2, layers=2)
 METHODS = ("relative_position", "relative_depth")
@@ -60,7 +61,7 @@ def test_equals_the_literal_formula(tree, names, option, clip):
     pairs = composition.code_pairs(batch)
     q, k, v = torch.randn(3, 1, 2, width, 4, dtype=torch.float64)
     for layer in range(2):
-        found = attend(q, k, v, None, vectors=pairs.vectors(layer))
+        found = attend(q, k, v, None, pairs.layer(layer))
         for head in range(2):
             sides = [
                 sum(
@@ -84,9 +85,7 @@ def test_gradients_of_the_tables(name):
     q, k, v = torch.randn(3, 1, 2, 5, 4, dtype=torch.float64)
 
     def output(keys, values):
-        from treesyntax.pair_vectors import PairVectors
-
-        return attend(q, k, v, None, vectors=[PairVectors(codes, keys, values)])
+        return attend(q, k, v, None, Pairs(vectors=[PairVectors(codes, keys, values)]))
 
     tables = [table.detach().requires_grad_() for table in method.vector_tables(1)]
     assert torch.autograd.gradcheck(output, tables)

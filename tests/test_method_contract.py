@@ -105,7 +105,7 @@ def test_a_method_without_its_trees_is_refused(spec):
 def test_the_head_layout(spec):
     """What a method adds for one head of one sentence changes that head of that sentence alone."""
     pairs = Composition(spec, Site(d_model=16, heads=4, layers=2)).code_pairs(batch_of(TREES))
-    for bias in pairs.biases(1):
+    for bias in pairs.layer(1).biases:
         alone = torch.zeros_like(bias.table)
         alone[2] = 1
         codes = bias.codes.clone().expand(len(TREES), -1, -1).clone()

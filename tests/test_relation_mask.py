@@ -28,7 +28,7 @@ def composition(strengths=None):
 
 def bias_of(built, tree, layer):
     pairs = built.code_pairs(batch_of([tree]))
-    return total_bias(pairs.biases(layer), None, torch.float64)[0]
+    return total_bias(pairs.layer(layer).biases, None, torch.float64)[0]
 
 
 @settings(deadline=None, max_examples=25)
@@ -97,7 +97,7 @@ def test_overlapping_masks_equal_their_dense_sum(tree, form, relations):
     method = built["relation_mask"]
     torch.nn.init.normal_(method.strengths)
     pairs = built.code_pairs(batch_of([tree]))
-    bias = total_bias(pairs.biases(2), None, torch.float64)[0]
+    bias = total_bias(pairs.layer(2).biases, None, torch.float64)[0]
     for i in range(len(tree)):
         for j in range(len(tree)):
             held = oracles.relation(tree, i, j, i, j)
@@ -124,7 +124,7 @@ def test_a_relation_from_a_python_function_overlaps_the_nine():
     built["relation_mask"].strengths.data[:] = torch.tensor([2.0, 3.0])
     tree = Tree([-1, 0, 1, 0, 3], list("abcde"))
     pairs = built.code_pairs(batch_of([tree]))
-    summed = (-total_bias(pairs.biases(0), None, torch.float32)[0, 0]).log().detach()
+    summed = (-total_bias(pairs.layer(0).biases, None, torch.float32)[0, 0]).log().detach()
     assert summed[1, 3] == pytest.approx(5)
     assert summed[3, 1] == pytest.approx(3)
     assert summed[2, 4] == pytest.approx(3)

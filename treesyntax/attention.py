@@ -1,8 +1,8 @@
 """The one attention of the toolkit.
 
-Without a learned bias this is PyTorch's fused kernel. With one, training on a CPU goes through an
-autograd function of our own: PyTorch's fused CPU kernel cannot give the gradient of a bias, and
-its fallback takes about 1.5 times as long.
+Without learned biases or vectors this is PyTorch's fused kernel. With them, training on a CPU goes
+through an autograd function of our own: PyTorch's fused CPU kernel cannot give the gradient of a
+bias, and its fallback takes about 1.5 times as long.
 """
 
 from __future__ import annotations
@@ -15,8 +15,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from treesyntax.pair_bias import padding_bias
+from treesyntax.pair_bias import PairBias, padding_bias, total_bias
 from treesyntax.pair_vectors import PairVectors
+
+CACHED_WEIGHTS = 1 << 20
+"""Attention weights computed at once: larger tensors leave the cache and come fresh from the
+system with every call, which costs more than the arithmetic."""
 
 
 class _BiasedAttention(torch.autograd.Function):
@@ -72,13 +76,36 @@ class _BiasedAttention(torch.autograd.Function):
         return (*(part.unflatten(0, ctx.batch_heads) for part in parts), None)
 
 
+@dataclass(frozen=True)
+class Pairs:
+    """Everything that methods add to the pairs of one layer.
+
+    Attributes:
+        biases: added to the logits.
+        vectors: added to keys and values.
+    """
+
+    biases: Sequence[PairBias] = ()
+    vectors: Sequence[PairVectors] = ()
+
+    def part(self, sentences: slice, heads: slice) -> Pairs:
+        """What concerns some sentences and heads."""
+        return Pairs(
+            [bias.part(sentences, heads) for bias in self.biases],
+            [pair.part(sentences, heads) for pair in self.vectors],
+        )
+
+
+PLAIN = Pairs()
+
+
 def attend(
     q: Tensor,
     k: Tensor,
     v: Tensor,
-    mask: Tensor | None,
+    keep: Tensor | None,
+    pairs: Pairs = PLAIN,
     dropout: float = 0.0,
-    vectors: Sequence[PairVectors] = (),
 ) -> Tensor:
     """Scaled dot-product attention.
 
@@ -86,34 +113,60 @@ def attend(
         q: [B, H, Q, d].
         k: [B, H, K, d].
         v: [B, H, K, d].
-        mask: float [B, H, Q, K] to add to the logits, bool to keep, or None.
+        keep: bool that broadcasts to [B, 1, Q, K], True = attend, or None for all.
+        pairs: what methods add.
         dropout: probability of dropping an attention weight.
-        vectors: learned vectors of pairs on the key and value side.
 
     Returns:
         [B, H, Q, d].
     """
-    ours = mask is not None and mask.requires_grad and not mask.is_cuda
-    if not (vectors or ours):
+    learning = torch.is_grad_enabled() and any(bias.table.requires_grad for bias in pairs.biases)
+    if not pairs.vectors and not (learning and not q.is_cuda):
+        mask = total_bias(pairs.biases, keep, q.dtype)
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
     queries = q * q.shape[-1] ** -0.5
-    bias = _as_bias(mask, q, k)
-    for pair in vectors:
-        bias = bias + pair.key_bias(queries) if pair.keys is not None else bias
+    sentences, heads = _chunk(q, k, split_heads=not pairs.biases)
+    rows = []
+    for start in range(0, len(q), sentences):
+        some = slice(start, start + sentences)
+        kept = keep if keep is None or len(keep) == 1 else keep[some]
+        columns = []
+        chunks = (tensor[some].split(heads, 1) for tensor in (queries, k, v))
+        for index, chunk in enumerate(zip(*chunks, strict=True)):
+            part = pairs.part(some, slice(index * heads, (index + 1) * heads))
+            columns.append(_attend_with(*chunk, kept, part, dropout))
+        rows.append(torch.cat(columns, 1) if len(columns) > 1 else columns[0])
+    return torch.cat(rows) if len(rows) > 1 else rows[0]
+
+
+def _chunk(q: Tensor, k: Tensor, split_heads: bool) -> tuple[int, int]:
+    """How many sentences and heads to take at once on a CPU: what stays in its cache."""
+    batch, heads, queries = q.shape[:3]
+    if q.is_cuda:
+        return batch, heads
+    most = CACHED_WEIGHTS // (queries * k.shape[2])
+    if most >= heads:
+        return min(most // heads, batch), heads
+    return 1, max(most, 1) if split_heads else heads
+
+
+def _attend_with(
+    queries: Tensor, k: Tensor, v: Tensor, keep: Tensor | None, pairs: Pairs, dropout: float
+) -> Tensor:
+    shape = (*queries.shape[:3], k.shape[2])
+    bias = total_bias(pairs.biases, None, queries.dtype)
+    for pair in pairs.vectors:
+        if pair.keys is not None:
+            added = pair.key_bias(queries)
+            bias = added if bias is None else bias + added
+    bias = queries.new_zeros(shape) if bias is None else bias
+    if keep is not None:
+        bias = bias.masked_fill(~keep, padding_bias(queries.dtype))
     output, weights = _BiasedAttention.apply(queries, k, v, bias, dropout)
-    for pair in vectors:
-        output = output + pair.value_sum(weights) if pair.values is not None else output
+    for pair in pairs.vectors:
+        if pair.values is not None:
+            output = output + pair.value_sum(weights)
     return output
-
-
-def _as_bias(mask: Tensor | None, q: Tensor, k: Tensor) -> Tensor:
-    """A keep-mask or nothing as a float bias [B, H, Q, K]."""
-    shape = (*q.shape[:3], k.shape[2])
-    if mask is None:
-        return q.new_zeros(shape)
-    if mask.dtype == torch.bool:
-        return q.new_zeros(shape).masked_fill(~mask, padding_bias(q.dtype))
-    return mask.expand(shape)
 
 
 @dataclass
@@ -164,18 +217,18 @@ class Attention(nn.Module):
         self,
         query: Tensor,
         memory: KeyValues,
-        mask: Tensor | None,
-        vectors: Sequence[PairVectors] = (),
+        keep: Tensor | None,
+        pairs: Pairs = PLAIN,
     ) -> Tensor:
         """Attend from [B, Q, d_model] to projected keys and values.
 
         Args:
             query: [B, Q, d_model].
             memory: from :meth:`project`.
-            mask: as :func:`attend` takes it.
-            vectors: as :func:`attend` takes them.
+            keep: as :func:`attend` takes it.
+            pairs: as :func:`attend` takes them.
         """
         dropout = self.dropout if self.training else 0.0
         queries = self._split(self.q_proj(query))
-        attended = attend(queries, memory.keys, memory.values, mask, dropout, vectors)
+        attended = attend(queries, memory.keys, memory.values, keep, pairs, dropout)
         return self.out_proj(attended.transpose(1, 2).flatten(2))

@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from treesyntax.attention import Pairs
 from treesyntax.batch import TreeBatch
 from treesyntax.errors import OptionError
 from treesyntax.injection import Injection, Site
@@ -163,16 +164,14 @@ class CodedPairs:
 
     coded: list[tuple[Injection, Tensor]]
 
-    def biases(self, layer: int) -> list[PairBias]:
-        """The biases that a layer adds to its logits."""
-        tables = [(codes, method.bias_table(layer)) for method, codes in self.coded]
-        return [PairBias(codes, table) for codes, table in tables if table is not None]
-
-    def vectors(self, layer: int) -> list[PairVectors]:
-        """The vectors that a layer adds to its keys and values."""
-        tables = [(codes, *method.vector_tables(layer)) for method, codes in self.coded]
-        return [
-            PairVectors(codes.long(), keys, values)
-            for codes, keys, values in tables
-            if keys is not None or values is not None
-        ]
+    def layer(self, layer: int) -> Pairs:
+        """What a layer adds to its pairs."""
+        biases, vectors = [], []
+        for method, codes in self.coded:
+            table = method.bias_table(layer)
+            if table is not None:
+                biases.append(PairBias(codes, table))
+            keys, values = method.vector_tables(layer)
+            if keys is not None or values is not None:
+                vectors.append(PairVectors(codes, keys, values))
+        return Pairs(biases, vectors)

@@ -7,21 +7,18 @@ tolerance; all that is added is what the methods declare.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from treesyntax.attention import Attention
+from treesyntax.attention import Attention, Pairs
 from treesyntax.batch import TreeBatch
 from treesyntax.composition import Composition
 from treesyntax.errors import OptionError
 from treesyntax.injection import Site
 from treesyntax.layers import FeedForward, Settings, make_positions, padding_index_of
-from treesyntax.pair_bias import total_bias
-from treesyntax.pair_vectors import PairVectors
 from treesyntax.positions import token_positions
 
 
@@ -33,10 +30,10 @@ class EncoderLayer(FeedForward):
         self.self_attn = Attention(settings.d_model, settings.heads, settings.attention_dropout)
         self.self_attn_layer_norm = nn.LayerNorm(settings.d_model)
 
-    def forward(self, x: Tensor, mask: Tensor | None, vectors: Sequence[PairVectors]) -> Tensor:
-        """[B, T, d_model] to the same; mask and vectors as in :class:`Attention`."""
+    def forward(self, x: Tensor, keep: Tensor | None, pairs: Pairs) -> Tensor:
+        """[B, T, d_model] to the same; keep and pairs as in :class:`Attention`."""
         query = self._before(self.self_attn_layer_norm, x)
-        attended = self.self_attn(query, self.self_attn.project(query), mask, vectors)
+        attended = self.self_attn(query, self.self_attn.project(query), keep, pairs)
         return self.feed_forward(self._after(self.self_attn_layer_norm, x, attended))
 
 
@@ -113,6 +110,5 @@ class Encoder(nn.Module):
         mask = None if keep is None else keep[:, None, None]
         pairs = self.injections.code_pairs(tree)
         for index, layer in enumerate(self.layers):
-            bias = total_bias(pairs.biases(index), mask, x.dtype)
-            x = layer(x, bias, pairs.vectors(index))
+            x = layer(x, mask, pairs.layer(index))
         return x if self.layer_norm is None else self.layer_norm(x)

@@ -22,6 +22,11 @@ class PairBias:
     codes: Tensor
     table: Tensor
 
+    def part(self, sentences: slice, heads: slice) -> PairBias:
+        """What concerns some sentences and heads."""
+        codes = self.codes if len(self.codes) == 1 else self.codes[sentences]
+        return PairBias(codes, self.table[heads])
+
 
 class _Lookup(torch.autograd.Function):
     """table [H, C], codes [B, Q, K] to [B, H, Q, K]; linear in the table, transpose: `_Total`."""

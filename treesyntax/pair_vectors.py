@@ -27,6 +27,15 @@ class PairVectors:
     keys: Tensor | None
     values: Tensor | None
 
+    def part(self, sentences: slice, heads: slice) -> PairVectors:
+        """What concerns some sentences and heads."""
+        codes = self.codes if len(self.codes) == 1 else self.codes[sentences]
+        keys, values = (
+            table[heads] if table is not None and table.dim() == 3 else table
+            for table in (self.keys, self.values)
+        )
+        return PairVectors(codes, keys, values)
+
     def key_bias(self, queries: Tensor) -> Tensor:
         """What the keys' vectors add to the logits, [B, H, Q, K].
 

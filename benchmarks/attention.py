@@ -1,0 +1,124 @@
+"""One attention layer, forward and backward, as a ratio to PyTorch's fused kernel without a bias.
+
+Beside each method stands its paper's formula written out literally: nine dense masks for relation
+masks, a vector for every pair [n, n, d] for relative positions and depths.
+
+    python benchmarks/attention.py                 # one CPU thread, n = 64 ... 1024
+    python benchmarks/attention.py --lengths 64 2048 --literal 512
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from timing import medians, print_ratios
+from torch import Tensor
+
+from treesyntax.attention import attend
+from treesyntax.batch import TreeBatch
+from treesyntax.composition import Composition
+from treesyntax.injection import Site
+
+HEADS, WIDTH = 8, 64
+SPECS = {
+    "masks": "relation_mask",
+    "depth": "relative_depth",
+    "depth+position": "relative_depth+relative_position(clip=2)",
+    "path lengths": "tree_distance",
+}
+
+
+def random_trees(batch: int, nodes: int, seed: int = 0) -> TreeBatch:
+    """Random trees of the given size under preorder views."""
+    source = random.Random(seed)
+    parents, branches = [], []
+    for _ in range(batch):
+        path, parent, branch, used = [0], [-1], [0], [0] * nodes
+        for node in range(1, nodes):
+            path = path[: source.randint(1, len(path))]
+            parent.append(path[-1])
+            branch.append(used[path[-1]])
+            used[path[-1]] += 1
+            path.append(node)
+        parents.append(parent)
+        branches.append(branch)
+    nodes_of_tokens = torch.arange(nodes).expand(batch, -1)
+    return TreeBatch(torch.tensor(parents), torch.tensor(branches), nodes_of_tokens)
+
+
+def literal_masks(q: Tensor, k: Tensor, v: Tensor, masks: Tensor, strengths: Tensor) -> Tensor:
+    """McDonald & Chiang 2021, Eq. 2, with nine float masks [B, 9, n, n]."""
+    summed = torch.einsum("bmij,hm->bhij", masks, strengths)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=-summed.exp())
+
+
+def literal_vectors(q: Tensor, k: Tensor, v: Tensor, tables: list[tuple]) -> Tensor:
+    """Shaw et al. 2018, Eqs. 3-4, with a vector for every pair, [B, n, n, d]."""
+    on_keys = sum(keys[codes] for codes, keys, _ in tables)
+    on_values = sum(values[codes] for codes, _, values in tables)
+    logits = q @ k.transpose(2, 3) + torch.einsum("bhid,bijd->bhij", q, on_keys)
+    weights = torch.softmax(logits / WIDTH**0.5, -1)
+    return weights @ v + torch.einsum("bhij,bijd->bhid", weights, on_values)
+
+
+def candidates(batch: int, length: int, literal: bool) -> dict[str, Callable[[], object]]:
+    """What is timed at one length; codes are made beforehand, as one set serves all layers."""
+    torch.manual_seed(0)
+    tree = random_trees(batch, length)
+    q, k, v = (torch.randn(batch, HEADS, length, WIDTH, requires_grad=True) for _ in range(3))
+    grad = torch.randn(batch, HEADS, length, WIDTH)
+
+    def step(forward: Callable[[], Tensor]) -> Callable[[], object]:
+        return lambda: forward().backward(grad)
+
+    actions = {"plain": step(lambda: F.scaled_dot_product_attention(q, k, v))}
+    for name, spec in SPECS.items():
+        composition = Composition(spec, Site(HEADS * WIDTH, HEADS, 1))
+        pairs = composition.code_pairs(tree)
+
+        def ours(pairs: CodedPairs = pairs) -> Tensor:
+
+            return attend(q, k, v, None, pairs.layer(0))
+
+        actions[name] = step(ours)
+        if not literal or name == "path lengths":
+            continue
+        if name == "masks":
+            masks = F.one_hot(pairs.coded[0][1].long(), 10)[..., :9].permute(0, 3, 1, 2).float()
+            strengths = torch.zeros(HEADS, 9, requires_grad=True)
+            actions[f"{name} (literal)"] = step(
+                lambda m=masks, s=strengths: literal_masks(q, k, v, m, s)
+            )
+        else:
+            tables = [
+                (p.codes.expand(batch, -1, -1), p.keys, p.values) for p in pairs.layer(0).vectors
+            ]
+            leaves = [(c, *(t.detach().requires_grad_() for t in ts)) for c, *ts in tables]
+            actions[f"{name} (literal)"] = step(lambda ts=leaves: literal_vectors(q, k, v, ts))
+    return actions
+
+
+def main() -> None:
+    """Print a line of ratios for every length."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--lengths", type=int, nargs="+", default=[64, 128, 256, 512, 1024])
+    parser.add_argument("--tokens", type=int, default=1024, help="tokens in a batch")
+    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--literal", type=int, default=256, help="longest literal formula")
+    parser.add_argument("--threads", type=int, default=1)
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    for length in args.lengths:
+        batch = max(args.tokens // length, 1)
+        actions = candidates(batch, length, literal=length <= args.literal)
+        print_ratios(f"n = {length}", medians(actions, args.repeats), "plain")
+
+
+if __name__ == "__main__":
+    main()
