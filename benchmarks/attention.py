@@ -20,7 +20,7 @@ from torch import Tensor
 
 from treesyntax.attention import attend
 from treesyntax.batch import TreeBatch
-from treesyntax.composition import Composition
+from treesyntax.composition import CodedPairs, Composition
 from treesyntax.injection import Site
 
 HEADS, WIDTH = 8, 64
