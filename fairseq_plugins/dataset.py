@@ -1,4 +1,4 @@
-"""Sentence pairs with the tree of the source."""
+"""Sentence pairs with the tree of the source, and no sentence lost."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ class TreePairDataset(BaseWrapperDataset):
 
     Args:
         pairs: the sentence pairs.
-        store: the trees of the sources, aligned by sentence number.
+        store: the trees of the sources, aligned by sentence number; None where there are none.
     """
 
-    def __init__(self, pairs: LanguagePairDataset, store: TreeStore) -> None:
+    def __init__(self, pairs: LanguagePairDataset, store: TreeStore | None) -> None:
         super().__init__(pairs)
         self.store = store
 
     def __getitem__(self, index: int) -> dict[str, Any]:
-        return {**self.dataset[index], "source_tree": self.store[int(index)]}
+        sample = self.dataset[index]
+        return sample if self.store is None else {**sample, "source_tree": self.store[int(index)]}
 
     def collater(self, samples: list[dict[str, Any]], **kwargs: Any) -> dict[str, Any]:
         """fairseq's batch, plus the trees in the order that fairseq sorted the batch into."""
         batch = self.dataset.collater(samples, **kwargs)
-        if not batch:
+        if not batch or self.store is None:
             return batch
         trees = {sample["id"]: sample["source_tree"] for sample in samples}
         inputs = batch["net_input"]
@@ -41,14 +42,24 @@ class TreePairDataset(BaseWrapperDataset):
         inputs["source_tree"] = tree_batch.to_dict()
         return batch
 
-    def filter_indices_by_size(self, indices: np.ndarray, max_sizes: Any) -> Any:
-        """As the pairs do it: by source and target length."""
-        return self.dataset.filter_indices_by_size(indices, max_sizes)
+    def batch_by_size(
+        self,
+        indices: np.ndarray,
+        max_tokens: int | None = None,
+        max_sentences: int | None = None,
+        required_batch_size_multiple: int = 1,
+    ) -> list[Any]:
+        """fairseq's batches, and the sentences that it leaves out as one more batch.
 
-    def num_tokens_vec(self, indices: np.ndarray) -> np.ndarray:
-        """As the pairs count: model tokens, which in a preorder view are nodes."""
-        return self.dataset.num_tokens_vec(indices)
-
-    def get_batch_shapes(self) -> Any:
-        """Bucketed shapes, if any."""
-        return self.dataset.get_batch_shapes()
+        fairseq 0.12.3 drops the last batch wherever its size is no multiple of
+        ``--required-batch-size-multiple`` (8 unless set): up to 7 sentences of every test set
+        are never translated, and small test sets not at all.
+        """
+        batches = self.dataset.batch_by_size(
+            indices,
+            max_tokens=max_tokens,
+            max_sentences=max_sentences,
+            required_batch_size_multiple=required_batch_size_multiple,
+        )
+        left_out = indices[sum(len(batch) for batch in batches) :]
+        return [*batches, left_out] if len(left_out) else batches

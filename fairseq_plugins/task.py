@@ -12,6 +12,7 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
 from fairseq_plugins.dataset import TreePairDataset
 from treesyntax.errors import OptionError
+from treesyntax.indexed import TokenData
 from treesyntax.store import TreeStore
 
 
@@ -63,11 +64,11 @@ class TreeTranslationTask(TranslationTask):
         folder = paths[(epoch - 1) % len(paths)] if split == self.cfg.train_subset else paths[0]
         source, target = self.cfg.source_lang, self.cfg.target_lang
         trees = Path(folder) / f"{split}.{source}-{target}.{source}.tree"
+        store = None
         if trees.exists():
-            pairs = self.datasets[split]
             store = TreeStore(trees)
-            store.check_tokens(pairs.src_sizes)
-            self.datasets[split] = TreePairDataset(pairs, store)
+            store.check_files(TokenData(trees.with_suffix("")))
+        self.datasets[split] = TreePairDataset(self.datasets[split], store)
 
     def _shard_exists(self, split: str) -> bool:
         source, target = self.cfg.source_lang, self.cfg.target_lang

@@ -57,9 +57,7 @@ def read_trees(path: str | Path, format_name: str) -> Iterator[Tree]:
         OptionError: if there is no such format.
     """
     tree_format = get_format(format_name)
-    return (
-        parse_record(tree_format, path, record) for record in tree_format.records(Path(path))
-    )
+    return (parse_record(tree_format, path, record) for record in tree_format.records(Path(path)))
 
 
 def write_trees(path: str | Path, trees: Iterable[Tree], format_name: str) -> int:

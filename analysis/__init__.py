@@ -1,0 +1,1 @@
+"""Analyses of trained models; they read checkpoints as data, without fairseq."""

@@ -1,0 +1,319 @@
+"""Subword pieces on trees, and SentencePiece."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from strategies import constituency_trees, dependency_trees, rich_trees
+
+from treesyntax.binarize_encode import group_pieces
+from treesyntax.errors import InputError, OptionError, TreeError
+from treesyntax.linearize import VIEWS, get_view
+from treesyntax.segment import Segmenter, train_model
+from treesyntax.transforms.subwords import SUBWORD_RELATION, attach, linearise
+from treesyntax.tree import Tree
+
+WORDS, PREORDER, BRACKETED = (get_view(name) for name in ("words", "preorder", "bracketed"))
+
+any_trees = st.one_of(constituency_trees(), dependency_trees(), rich_trees(), st.just(Tree([], [])))
+
+
+@st.composite
+def segmented_trees(draw, trees=any_trees, fewest=0):
+    """A tree and pieces for each of its words, all different so that each can be traced."""
+    tree = draw(trees)
+    sizes = st.integers(fewest, 4)
+    pieces = []
+    for word in range(len(tree.word_nodes())):
+        pieces.append([f"w{word}p{i}" for i in range(draw(sizes))])
+    return tree, pieces
+
+
+def first_nodes(new: Tree, pieces: list[list[str]]) -> list[int]:
+    """The new node of the first piece (or of the kept label) of each word."""
+    nodes, start = [], 0
+    for word in pieces:
+        nodes.append(new.words.tolist().index(start))
+        start += max(1, len(word))
+    return nodes
+
+
+def remove(new: Tree, added: set[int], old: Tree, words: dict[int, int]) -> Tree:
+    """The tree without some leaves, with the old labels and surface indices."""
+    kept = [node for node in range(len(new)) if node not in added]
+    number = {-1: -1} | {node: i for i, node in enumerate(kept)}
+    parents = new.parents.tolist()
+    elder = [sum(parents[a] == parents[node] and a < node for a in added) for node in kept]
+    return Tree(
+        [number[parents[node]] for node in kept],
+        old.labels,
+        [words.get(node, -1) for node in kept],
+        [new.relations[node] for node in kept] if new.relations else (),
+        [int(new.branches[node]) - e for node, e in zip(kept, elder, strict=True)],
+    )
+
+
+@settings(deadline=None, max_examples=150)
+@given(segmented_trees())
+def test_siblings_attach_every_piece_once_and_can_be_taken_off(case):
+    tree, pieces = case
+    new, spread = attach(tree, pieces, "siblings")
+    assert sum(parent == -1 for parent in new.parents.tolist()) == min(1, len(tree))
+    labels = [new.labels[node] for node in new.word_nodes()]
+    kept_labels = [tree.labels[node] for node in tree.word_nodes()]
+    expected = [word or [label] for word, label in zip(pieces, kept_labels, strict=True)]
+    assert labels == [piece for word in expected for piece in word]
+    assert [list(word) for word in spread] == [
+        [piece] if piece else [] for word in pieces for piece in (word or [""])
+    ]
+    firsts = first_nodes(new, pieces)
+    added = {node for node, word in enumerate(new.words.tolist()) if word >= 0} - set(firsts)
+    words = {node: word for word, node in enumerate(firsts)}
+    assert remove(new, added, tree, words) == tree
+
+
+@settings(deadline=None, max_examples=100)
+@given(segmented_trees())
+def test_added_nodes_are_leaves_after_the_word_under_its_parent(case):
+    tree, pieces = case
+    new = attach(tree, pieces, "siblings").tree
+    last = new.last_descendants.tolist()
+    node_of = {word: node for node, word in enumerate(new.words.tolist()) if word >= 0}
+    start = 0
+    for word in pieces:
+        first = node_of[start]
+        for i in range(1, len(word)):
+            added = node_of[start + i]
+            root = new.parents[first] == -1
+            assert new.parents[added] == (first if root else new.parents[first])
+            assert last[added] == added
+            assert added == i + (0 if root else last[first])
+            assert not new.relations or new.relations[added] == SUBWORD_RELATION
+        start += max(1, len(word))
+
+
+@settings(deadline=None, max_examples=100)
+@given(segmented_trees())
+def test_copy_keeps_the_tree_and_repeats_nodes(case):
+    tree, pieces = case
+    assume(pieces)  # a tree without words shows its leaves in the words view
+    segmented = attach(tree, pieces, "copy")
+    assert segmented.tree == tree
+    tokens, nodes = linearise(segmented, WORDS)
+    assert tokens == [piece for word in pieces for piece in word]
+    owners = zip(tree.word_nodes(), pieces, strict=True)
+    assert nodes == [node for node, word in owners for _ in word]
+
+
+@settings(deadline=None, max_examples=100)
+@given(segmented_trees(), st.sampled_from(["siblings", "copy"]))
+def test_the_words_view_is_the_segmented_sentence_whatever_the_policy(case, policy):
+    tree, pieces = case
+    assume(pieces)
+    tokens, nodes = linearise(attach(tree, pieces, policy), WORDS)
+    assert tokens == [piece for word in pieces for piece in word]
+    assert len(nodes) == len(tokens)
+
+
+@settings(deadline=None, max_examples=100)
+@given(segmented_trees(fewest=1), st.sampled_from(sorted(VIEWS)))
+def test_siblings_give_the_view_of_the_new_tree(case, view):
+    new = attach(*case, "siblings").tree
+    tokens, nodes = linearise(attach(*case, "siblings"), get_view(view))
+    assert tokens == get_view(view).tokens(new)
+    assert nodes == get_view(view).token_nodes(new)
+
+
+@settings(deadline=None, max_examples=100)
+@given(segmented_trees(trees=constituency_trees()))
+def test_copy_puts_pieces_at_the_node_in_preorder(case):
+    tree, pieces = case
+    tokens, nodes = linearise(attach(tree, pieces, "copy"), PREORDER)
+    expected = []
+    for node in range(len(tree)):
+        word = int(tree.words[node])
+        expected += [(t, node) for t in (pieces[word] if word >= 0 else [tree.labels[node]])]
+    assert list(zip(tokens, nodes, strict=True)) == expected
+
+
+def sentence() -> Tree:
+    """(S (NP (D the) (N dogs)) (V bark))."""
+    labels = ["S", "NP", "D", "the", "N", "dogs", "V", "bark"]
+    return Tree([-1, 0, 1, 2, 1, 4, 0, 6], labels, [-1, -1, -1, 0, -1, 1, -1, 2])
+
+
+def test_mcdonald_and_chiang_split_a_leaf_into_leaves_under_the_same_parent():
+    segmented = attach(sentence(), [["the"], ["do@@", "g@@", "s"], ["bark"]], "siblings")
+    tokens, nodes = linearise(segmented, PREORDER)
+    assert tokens == ["S", "NP", "D", "the", "N", "do@@", "g@@", "s", "V", "bark"]
+    assert nodes == list(range(10))
+    assert segmented.tree.parents.tolist() == [-1, 0, 1, 2, 1, 4, 4, 4, 0, 8]
+
+
+def test_brackets_stay_in_place_around_pieces():
+    pieces = [["the"], ["dog", "s"], []]
+    whole = linearise(attach(sentence(), [["the"], ["dog"], ["bark"]], "copy"), BRACKETED)[0]
+    for policy in ("siblings", "copy"):
+        tokens, _ = linearise(attach(sentence(), pieces, policy), BRACKETED)
+        at = whole.index("dog") + 1
+        assert tokens == [token for token in [*whole[:at], "s", *whole[at:]] if token != "bark"]
+
+
+def test_pieces_that_look_like_brackets_are_escaped_like_leaves():
+    pieces = [["the"], ["(", ")", "(dog"], ["bark"]]
+    tokens = {
+        policy: linearise(attach(sentence(), pieces, policy), BRACKETED)[0]
+        for policy in ("siblings", "copy")
+    }
+    assert tokens["copy"] == tokens["siblings"]
+    assert tokens["copy"].count(")") == tokens["copy"].count("(N") + 4
+    assert BRACKETED.tree(tokens["copy"]).labels[5:8] == ("(", ")", "(dog")
+
+
+def test_an_opening_bracket_outlives_its_word():
+    heads = Tree.from_heads([0, 1], ["\u00a0", "b"])
+    for policy in ("siblings", "copy"):
+        tokens, nodes = linearise(attach(heads, [[], ["b"]], policy), BRACKETED)
+        assert (tokens, nodes) == (["(", "b", ")"], [0, 1, 0])
+
+
+def dependency_sentence() -> Tree:
+    """Big dogs bark loudly."""
+    return Tree.from_heads(
+        [2, 3, 0, 3], ["big", "dogs", "bark", "loudly"], ["amod", "nsubj", "root", "advmod"]
+    )
+
+
+def test_pieces_of_a_head_follow_its_dependents_and_those_of_the_root_come_first():
+    pieces = [["big"], ["dog", "s"], ["b", "ark"], ["loudly"]]
+    tree = attach(dependency_sentence(), pieces, "siblings").tree
+    assert tree.labels == ("b", "ark", "dog", "big", "s", "loudly")
+    assert tree.parents.tolist() == [-1, 0, 0, 2, 0, 0]
+    assert tree.words.tolist() == [3, 4, 1, 0, 2, 5]
+    assert tree.relations == ("root", "subword", "nsubj", "amod", "subword", "advmod")
+
+
+def test_a_word_without_pieces_keeps_its_node_and_has_no_token():
+    pieces = [["big"], [], ["bark"], ["loud", "ly"]]
+    for policy, size in (("siblings", 5), ("copy", 4)):
+        segmented = attach(dependency_sentence(), pieces, policy)
+        assert len(segmented.tree) == size
+        assert "dogs" in segmented.tree.labels
+        tokens, nodes = linearise(segmented, WORDS)
+        assert tokens == ["big", "bark", "loud", "ly"]
+        assert segmented.tree.labels.index("dogs") not in nodes
+
+
+def test_a_long_chain_is_no_problem():
+    size = 10_000
+    chain = Tree.from_heads(range(size), ["w"] * size, ["r"] * size)
+    tree = attach(chain, [["a", "b"]] * size, "siblings").tree
+    assert len(tree) == 2 * size
+
+
+def test_faults_are_named():
+    with pytest.raises(
+        OptionError, match="no subword policy is named 'x'; there are siblings, copy"
+    ):
+        attach(sentence(), [], "x")
+    with pytest.raises(TreeError, match="2 segmented words, but the tree has 3 words"):
+        attach(sentence(), [["a"], ["b"]], "copy")
+
+
+@pytest.mark.parametrize(
+    ("line", "style", "words"),
+    [
+        ("▁the ▁do g s", "sentencepiece", [["▁the"], ["▁do", "g", "s"]]),
+        ("▁ 猫 ▁", "sentencepiece", [["▁", "猫"], ["▁"]]),
+        ("the ▁dog", "sentencepiece", [["the"], ["▁dog"]]),
+        ("the do@@ g@@ s", "subword-nmt", [["the"], ["do@@", "g@@", "s"]]),
+        ("@@ a b@@", "subword-nmt", [["@@", "a"], ["b@@"]]),
+        ("", "subword-nmt", []),
+        ("", "sentencepiece", []),
+    ],
+)
+def test_pieces_are_grouped_by_word(line, style, words):
+    assert group_pieces(line.split(), style) == words
+
+
+# --- SentencePiece -------------------------------------------------------------------------
+
+TEXT = [
+    "the cat sleeps on the mat",
+    "a naïve cat sat , and sat again .",
+    "dogs bark at cats and cats sleep",
+    "the dogs slept ; the cat barked",
+] * 5
+
+
+@pytest.fixture(scope="module", params=["unigram", "bpe"])
+def model(request, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "x.model"
+    train_model(TEXT, 33, request.param, path, "text.en")
+    return path
+
+
+ODD = ["\u200b", "¨", "…", "a▁b", "▁", "你好", "<s>", "</s>", "\u00ad", "ﷺ", "x\u0301", "\x07"]
+words_of_any_kind = st.one_of(
+    st.sampled_from(ODD), st.text(st.sampled_from("abcdehst.,ï▁ﬁ½"), min_size=1, max_size=6)
+)
+
+
+@settings(deadline=None, max_examples=100)
+@given(words=st.lists(words_of_any_kind, max_size=8))
+def test_words_give_the_pieces_of_the_line(model, words):
+    segmenter = Segmenter(model)
+    by_word = segmenter.words(words)
+    assert len(by_word) == len(words)
+    assert [piece for word in by_word for piece in word] == segmenter.line(" ".join(words))
+
+
+def test_training_is_deterministic(model, tmp_path):
+    kind = "unigram" if b"unigram" in model.read_bytes() else "bpe"
+    paths = [tmp_path / "a.model", tmp_path / "b.model"]
+    for path in paths:
+        train_model(iter(TEXT), 33, kind, path, "text.en")
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_impossible_vocabularies_are_refused_with_the_limit(tmp_path, kind):
+    path = tmp_path / "x.model"
+    with pytest.raises(
+        InputError, match=r"text\.en: the text has too few .* of 5000; the largest possible one"
+    ) as error:
+        train_model(TEXT, 5000, kind, path, "text.en")
+    largest = int(str(error.value).rsplit(" ", 1)[1])
+    with pytest.raises(InputError, match=r"text\.en: the characters alone do not fit .* of 5; the"):
+        train_model(TEXT, 5, kind, path, "text.en")
+    with pytest.raises(InputError, match=r"text\.en: has no words to train a subword model on"):
+        train_model([], 30, kind, path, "text.en")
+    assert not list(tmp_path.iterdir())
+    train_model(TEXT, largest, kind, path, "text.en")
+
+
+def test_errors_of_the_lines_come_through(tmp_path):
+    def broken():
+        yield "a b c"
+        raise InputError("trees.txt", 9, "broken")
+
+    with pytest.raises(InputError, match=r"trees\.txt:9: broken"):
+        train_model(broken(), 10, "bpe", tmp_path / "x.model", "trees.txt")
+    with pytest.raises(
+        OptionError, match="no subword type is named 'word'; there are unigram, bpe"
+    ):
+        train_model(TEXT, 10, "word", tmp_path / "x.model", "trees.txt")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_bad_model_is_refused(tmp_path):
+    path = tmp_path / "x.model"
+    with pytest.raises(InputError, match=r"x\.model: cannot be read \(No such file"):
+        Segmenter(path)
+    for content in (b"", b"no model"):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=r"x\.model: is not a SentencePiece model"):
+            Segmenter(path)

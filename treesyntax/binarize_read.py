@@ -1,0 +1,126 @@
+"""Input files of ``treesyntax binarize``: counted first, then handed out in batches to workers."""
+
+from __future__ import annotations
+
+import hashlib
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+from treesyntax.binarize_encode import TEXT, Batch, Encoding
+from treesyntax.binarize_options import Plan, Side
+from treesyntax.errors import InputError, TreeSyntaxError
+from treesyntax.formats import Record, get_format
+from treesyntax.formats.base import line_records
+
+BATCH_SENTENCES = 2000
+# Batches on their way for each worker: enough to keep it busy, few enough to stay small.
+BATCHES_AHEAD = 2
+
+Encoded = TypeVar("Encoded")
+BatchFunction = Callable[[Encoding, Batch], Encoded]
+BatchMap = Callable[[BatchFunction, Encoding, Iterable[Batch]], Iterator]
+
+
+def survey(plan: Plan) -> dict[str, int]:
+    """Count every file's records; the number of sentences of each split.
+
+    Raises:
+        InputError: if a file cannot be read twice, has no records, or files that belong
+            together differ in their number of records.
+    """
+    return {split: _survey_split(plan, split) for split in plan.source.files}
+
+
+def _survey_split(plan: Plan, split: str) -> int:
+    counts: list[tuple[Path, int]] = []
+    for side in plan.sides:
+        path = side.files[split]
+        counts.append((path, _count(path, side.encoding.format_name)))
+        if split in side.pieces:
+            counts.append((side.pieces[split], _count(side.pieces[split], TEXT)))
+    first, expected = counts[0]
+    for path, count in counts[1:]:
+        if count != expected:
+            raise InputError(
+                path,
+                None,
+                f"has {count} sentences, but {first} has {expected}",
+                "aligned files have the same number; an empty line stands for an empty sentence",
+            )
+    if not expected:
+        raise InputError(first, None, "has no sentences", "leave the split out")
+    return expected
+
+
+def _count(path: Path, format_name: str) -> int:
+    if path.exists() and not path.is_file():
+        raise InputError(
+            path, None, "is not a regular file", "inputs are read twice; save it first"
+        )
+    return sum(1 for _ in _records(path, format_name))
+
+
+def _records(path: Path, format_name: str) -> Iterator[Record]:
+    return line_records(path) if format_name == TEXT else get_format(format_name).records(path)
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file's bytes, in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def batches(side: Side, split: str) -> Iterator[Batch]:
+    """The records of a file, some 2,000 at a time, with their pieces where there are any."""
+    path, pieces_path = side.files[split], side.pieces.get(split)
+    records = _records(path, side.encoding.format_name)
+    pieces = line_records(pieces_path) if pieces_path else None
+    while chunk := list(islice(records, BATCH_SENTENCES)):
+        lines = list(islice(pieces, BATCH_SENTENCES)) if pieces else None
+        yield Batch(path, chunk, pieces_path, lines)
+
+
+@contextmanager
+def worker_pool(workers: int) -> Iterator[BatchMap]:
+    """A map over batches that keeps their order, in other processes if there are several.
+
+    Raises:
+        TreeSyntaxError: if a process dies.
+    """
+    if workers == 1:
+        yield _serial_map
+        return
+    # An interrupt is for the main process, which then ends the others.
+    ignore = (signal.SIGINT, signal.SIG_IGN)
+    with ProcessPoolExecutor(workers, None, signal.signal, ignore) as executor:
+
+        def parallel_map(
+            function: BatchFunction, encoding: Encoding, tasks: Iterable[Batch]
+        ) -> Iterator:
+            pending: deque[Future] = deque()
+            for batch in tasks:
+                pending.append(executor.submit(function, encoding, batch))
+                if len(pending) > workers * BATCHES_AHEAD:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+
+        try:
+            yield parallel_map
+        except BrokenProcessPool:
+            raise TreeSyntaxError(
+                "a worker process died, perhaps for want of memory; try fewer --workers"
+            ) from None
+        finally:
+            executor.shutdown(cancel_futures=True)
+
+
+def _serial_map(function: BatchFunction, encoding: Encoding, tasks: Iterable[Batch]) -> Iterator:
+    return (function(encoding, batch) for batch in tasks)

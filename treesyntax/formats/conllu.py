@@ -1,0 +1,136 @@
+"""CoNLL-U (https://universaldependencies.org/format.html): dependency trees, one word a line.
+
+Labels are FORM, relations DEPREL (none if all are ``_``), words the surface index. Multi-word
+token ranges (``1-2``) and empty nodes (``1.1``) are skipped, other columns are not kept. Blank
+lines separate sentences; a block of comments alone is the record of an empty tree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from treesyntax.errors import TreeError
+from treesyntax.files import read_lines
+from treesyntax.formats.base import Format, Record, RecordError, exact
+from treesyntax.tree import Tree
+
+_COLUMNS = 10
+_NOT_A_WORD = re.compile(r"[0-9]+[-.][0-9]+")
+_NUMBER = re.compile(r"[0-9]{1,9}")
+_UNKNOWN = "_"
+_EMPTY = "# text ="
+
+
+def records(path: Path) -> Iterator[Record]:
+    """Splits at blank lines.
+
+    Raises:
+        InputError: if the file cannot be read or is not UTF-8.
+    """
+    start = 0
+    lines: list[str] = []
+    for number, line in enumerate(read_lines(path), start=1):
+        if line.strip(" \t"):
+            start = start if lines else number
+            lines.append(line)
+        elif lines:
+            yield Record(start, "\n".join(lines))
+            lines = []
+    if lines:
+        yield Record(start, "\n".join(lines))
+
+
+def parse(text: str) -> Tree:
+    """The dependency tree of one sentence.
+
+    Raises:
+        RecordError: for a malformed line, or heads that do not form a tree.
+    """
+    forms: list[str] = []
+    heads: list[int] = []
+    relations: list[str] = []
+    offsets: list[int] = []
+    for offset, line in enumerate(text.split("\n")):
+        if not line or line[0] == "#":
+            continue
+        columns = line.split("\t")
+        if len(columns) != _COLUMNS:
+            raise _wrong_columns(line, len(columns), offset)
+        if columns[0] != str(len(forms) + 1):
+            if _NOT_A_WORD.fullmatch(columns[0]):
+                continue
+            raise RecordError(
+                f"the ID is {columns[0][:40]!r}, not {len(forms) + 1}",
+                "words are numbered 1, 2, 3, … in every sentence",
+                offset,
+            )
+        forms.append(columns[1])
+        heads.append(_head(columns[6], offset))
+        relations.append(columns[7])
+        offsets.append(offset)
+    if not (all(forms) and all(relations)):
+        raise _empty_column(forms, offsets)
+    if all(relation == _UNKNOWN for relation in relations):
+        relations = []
+    try:
+        return Tree.from_heads(heads, forms, relations)
+    except TreeError as error:
+        raise RecordError(error.cause, error.remedy, _line_to_blame(heads, offsets)) from None
+
+
+def _head(text: str, offset: int) -> int:
+    if _NUMBER.fullmatch(text):
+        return int(text)
+    if text == _UNKNOWN:
+        raise RecordError("the word has no HEAD ('_')", "parse the sentence first", offset)
+    raise RecordError(
+        f"the HEAD is {text[:40]!r}, not a number", "heads are word numbers, 0 for the root", offset
+    )
+
+
+def _wrong_columns(line: str, found: int, offset: int) -> RecordError:
+    if "\t" not in line and len(line.split()) >= _COLUMNS:
+        return RecordError(
+            "the columns are separated by spaces", "CoNLL-U separates them by tabs", offset
+        )
+    return RecordError(
+        f"{found} tab-separated column{'s' if found > 1 else ''} instead of {_COLUMNS}",
+        "write _ for a value that is not known, and a blank line after every sentence",
+        offset,
+    )
+
+
+def _empty_column(forms: list[str], offsets: list[int]) -> RecordError:
+    for form, offset in zip(forms, offsets, strict=True):
+        if not form:
+            return RecordError("the FORM is empty", "every word has a form", offset)
+    return RecordError("a DEPREL is empty", "write _ for a relation that is not known", offsets[0])
+
+
+def _line_to_blame(heads: list[int], offsets: list[int]) -> int:
+    """The line of a head out of range or of a second root; for a cycle, the first word's line."""
+    outside = [word for word, head in enumerate(heads) if head > len(heads)]
+    roots = [word for word, head in enumerate(heads) if head == 0]
+    return offsets[(outside or roots[1:] or [0])[0]]
+
+
+def write(tree: Tree) -> str:
+    """The sentence with ID, FORM, HEAD and DEPREL, and ``_`` in the other columns.
+
+    Raises:
+        TreeError: if some node is not a word, or reading the text would give another tree.
+    """
+    if not len(tree):
+        return _EMPTY
+    nodes = tree.word_nodes()
+    rows = []
+    for word, head in enumerate(tree.heads()):
+        relation = tree.relations[nodes[word]] if tree.relations else _UNKNOWN
+        form = tree.labels[nodes[word]]
+        rows.append(f"{word + 1}\t{form}\t_\t_\t_\t_\t{head}\t{relation}\t_\t_")
+    return exact("conllu", parse, tree, "\n".join(rows))
+
+
+CONLLU = Format("conllu", ".conllu", records, parse, write, end="\n\n")

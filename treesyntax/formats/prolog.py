@@ -1,0 +1,226 @@
+"""Prolog goals as in Jobs640 (Dong & Lapata 2016): ``job ( ANS ) , \\+ req_exp ( ANS )``.
+
+A compound term is a node with its arguments as children; atoms, quoted atoms (with their quotes),
+numbers and variables are leaves. Operators, loosest first: disjunction ``;`` and conjunction ``,``
+are nodes with two or more children, negation ``\\+`` has one. Parentheses that the operators need
+leave no trace; redundant ones are a node ``()`` with one child, so that the text is determined by
+the tree up to spacing. Lists and other operators are not read.
+"""
+
+from __future__ import annotations
+
+import re
+
+from treesyntax.formats.base import Format, RecordError, check_one_line, exact, line_records
+from treesyntax.tree import Tree
+
+GROUP = "()"
+NOT, AND, OR = "\\+", ",", ";"
+_ARGUMENT, _OR_IN_ARGUMENT = "argument", "; in an argument"
+# What must stand in parentheses below each operator and as an argument, where a comma separates.
+_PARENTHESISED = {
+    NOT: {AND, OR},
+    AND: {AND, OR},
+    OR: {OR},
+    _ARGUMENT: {AND},
+    _OR_IN_ARGUMENT: {AND, OR},
+}
+_TOKEN = re.compile(
+    r"""'(?:[^'\\]|\\.|'')*' | \\\+ | [(),;\[\]|'] | (?:[^\s(),;\[\]|'\\]|\\(?!\+))+""",
+    re.ASCII | re.VERBOSE,
+)
+_MARKS = {"(", ")", ",", ";", "[", "]", "|", "'", NOT}
+
+
+class _Frame:
+    """An open parenthesis: what has been read since it began."""
+
+    def __init__(self, name: str | None) -> None:
+        self.name = name  # the functor of a compound term, None for a group
+        self.arguments: list[int] = []
+        self.alternatives: list[int] = []
+        self.conjuncts: list[int] = []
+        self.negations = 0
+
+
+class _Reader:
+    """Builds nodes bottom up; `tree` then numbers them in preorder."""
+
+    def __init__(self, tokens: list[str]) -> None:
+        self.tokens = tokens
+        self.labels: list[str] = []
+        self.children: list[list[int]] = []
+
+    def node(self, label: str, children: list[int]) -> int:
+        self.labels.append(label)
+        self.children.append(children)
+        return len(self.labels) - 1
+
+    def operator(self, label: str, operands: list[int], context: str) -> int:
+        return self.node(label, [self.stripped(operand, context) for operand in operands])
+
+    def stripped(self, node: int, context: str) -> int:
+        """The content of a group whose parentheses are needed in the context."""
+        if self.labels[node] == GROUP:
+            content = self.children[node][0]
+            if self.labels[content] in _PARENTHESISED[context]:
+                return content
+        return node
+
+    def read(self) -> int:
+        """The root; one pass over the tokens with a stack of open parentheses."""
+        frames = [_Frame(None)]
+        after_term = False
+        index = 0
+        while index < len(self.tokens):
+            token = self.tokens[index]
+            index += 1
+            frame = frames[-1]
+            if token == ")" and len(frames) == 1:
+                raise RecordError("a ')' closes nothing", "balance the parentheses")
+            if token in (")", AND, OR) if not after_term else token not in (")", AND, OR):
+                raise _unexpected(token, after_term)
+            if token in (AND, OR):
+                self.close_operand(frame, token)
+                after_term = False
+            elif token == ")":
+                node = self.close_frame(frames.pop())
+                self.add(frames[-1], node)
+            elif token == NOT:
+                frame.negations += 1
+            elif token == "(":
+                frames.append(_Frame(None))
+            elif index < len(self.tokens) and self.tokens[index] == "(":
+                frames.append(_Frame(token))
+                index += 1
+            else:
+                if token in _MARKS:
+                    raise _unexpected(token, after_term)
+                self.add(frame, self.node(token, []))
+                after_term = True
+        if len(frames) > 1:
+            count = len(frames) - 1
+            cause = f"{count} parenthes{'e' if count > 1 else 'i'}s still open at the end"
+            raise RecordError(cause, "write every term on one line and balance its parentheses")
+        if not after_term:
+            raise RecordError("the line ends where a term should follow", "complete the term")
+        return self.finished(frames[0])
+
+    def add(self, frame: _Frame, node: int) -> None:
+        """Takes a complete term, with the negations before it, as the next conjunct."""
+        for _ in range(frame.negations):
+            node = self.operator(NOT, [node], NOT)
+        frame.negations = 0
+        frame.conjuncts.append(node)
+
+    def close_operand(self, frame: _Frame, token: str) -> None:
+        if token == OR:
+            self.close_conjunction(frame)
+        elif frame.name is not None:
+            frame.arguments.append(self.finished(frame))
+
+    def close_conjunction(self, frame: _Frame) -> None:
+        several = len(frame.conjuncts) > 1
+        joined = self.operator(AND, frame.conjuncts, AND) if several else frame.conjuncts[0]
+        frame.alternatives.append(joined)
+        frame.conjuncts = []
+
+    def finished(self, frame: _Frame) -> int:
+        """The whole expression since the frame began or since its last argument."""
+        self.close_conjunction(frame)
+        inside = frame.name is not None
+        node = frame.alternatives[0]
+        if len(frame.alternatives) > 1:
+            node = self.operator(OR, frame.alternatives, _OR_IN_ARGUMENT if inside else OR)
+        frame.alternatives = []
+        return self.stripped(node, _ARGUMENT) if inside else node
+
+    def close_frame(self, frame: _Frame) -> int:
+        content = self.finished(frame)
+        if frame.name is None:
+            return self.node(GROUP, [content])
+        return self.node(frame.name, [*frame.arguments, content])
+
+    def tree(self, root: int) -> Tree:
+        parents: list[int] = []
+        labels: list[str] = []
+        stack = [(root, -1)]
+        while stack:
+            node, parent = stack.pop()
+            stack.extend((child, len(labels)) for child in reversed(self.children[node]))
+            parents.append(parent)
+            labels.append(self.labels[node])
+        return Tree(parents, labels)
+
+
+def _unexpected(token: str, after_term: bool) -> RecordError:
+    if token in ("[", "]", "|"):
+        return RecordError(f"{token!r} belongs to a list", "lists cannot be read")
+    if token == "'":
+        return RecordError("a quoted atom has no end", "close it with '")
+    if after_term:
+        return RecordError(
+            f"{token[:40]!r} follows a complete term", "join terms with a comma or a semicolon"
+        )
+    return RecordError(f"{token!r} stands where a term should begin", "complete the term before it")
+
+
+def parse(text: str) -> Tree:
+    """The tree of one line; spacing between tokens does not matter.
+
+    Raises:
+        RecordError: if the text is not a goal in the notation above.
+    """
+    check_one_line(text)
+    tokens = _TOKEN.findall(text)
+    if not tokens:
+        return Tree([], [])
+    reader = _Reader(tokens)
+    return reader.tree(reader.read())
+
+
+def _tokens(tree: Tree) -> list[str]:
+    """Tokens from a stack of what is still to be written: tokens, and nodes with their context."""
+    tokens: list[str] = []
+    children = tree.children()
+    pending: list[str | tuple[int, str]] = [(0, "")] if len(tree) else []
+    while pending:
+        item = pending.pop()
+        if isinstance(item, str):
+            tokens.append(item)
+            continue
+        node, context = item
+        label, below = tree.labels[node], children[node]
+        wrapped = label in _PARENTHESISED.get(context, ()) and bool(below)
+        parts: list[str | tuple[int, str]]
+        if label == NOT and below:
+            parts = [NOT, *_joined(below, NOT, AND)]
+        elif label in (AND, OR) and below:
+            inside = label == OR and context == _ARGUMENT and not wrapped
+            parts = _joined(below, _OR_IN_ARGUMENT if inside else label, label)
+        elif label == GROUP and below:
+            parts = ["(", *_joined(below, "", AND), ")"]
+        else:
+            parts = [label, "(", *_joined(below, _ARGUMENT, AND), ")"] if below else [label]
+        pending.extend(reversed(["(", *parts, ")"] if wrapped else parts))
+    return tokens
+
+
+def _joined(nodes: list[int], context: str, separator: str) -> list[str | tuple[int, str]]:
+    parts: list[str | tuple[int, str]] = []
+    for node in nodes:
+        parts.extend((separator, (node, context)) if parts else ((node, context),))
+    return parts
+
+
+def write(tree: Tree) -> str:
+    """The tree on one line, tokens separated by single spaces.
+
+    Raises:
+        TreeError: if reading the text would give another tree: labels that are not atoms, an
+            operator with too few children, a group that would pass for needed parentheses.
+    """
+    return exact("prolog", parse, tree, " ".join(_tokens(tree)))
+
+
+PROLOG = Format("prolog", ".pl", line_records, parse, write)

@@ -1,0 +1,181 @@
+"""Views of a tree as a token sequence, for the source or target side of a model.
+
+``preorder`` and ``bracketed`` follow McDonald & Chiang (2021): node labels alone, with the tree
+given to the model otherwise, or with brackets, so that the sequence determines the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from treesyntax.errors import OptionError, TreeError
+from treesyntax.tree import Tree
+
+OPEN, CLOSE, ESCAPE = "(", ")", "\\"
+
+
+class View(NamedTuple):
+    """One way to read a tree as tokens.
+
+    Attributes:
+        name: its name on the command line.
+        tokens: T strings without white space; raises TreeError for labels that hold some.
+        token_nodes: T node numbers, the node that each token stands for.
+        tree: the tree of a sequence of tokens, or None where the tokens do not determine it.
+    """
+
+    name: str
+    tokens: Callable[[Tree], list[str]]
+    token_nodes: Callable[[Tree], list[int]]
+    tree: Callable[[Sequence[str]], Tree] | None = None
+
+
+def word_nodes(tree: Tree) -> list[int]:
+    """The nodes of the words in surface order; without any words, the leaves left to right.
+
+    Raises:
+        TreeError: if the surface indices are not 0, 1, 2, …
+    """
+    return tree.word_nodes() or tree.leaves
+
+
+def words(tree: Tree) -> list[str]:
+    """The words of a sentence; of a program or logical form, its leaves.
+
+    Raises:
+        TreeError: if a label cannot be a token.
+    """
+    return _checked(tree, [tree.labels[node] for node in word_nodes(tree)], word_nodes)
+
+
+def preorder_nodes(tree: Tree) -> list[int]:
+    """All nodes, which are numbered in preorder."""
+    return list(range(len(tree)))
+
+
+def preorder(tree: Tree) -> list[str]:
+    """All labels in preorder.
+
+    Raises:
+        TreeError: if a label cannot be a token.
+    """
+    return _checked(tree, list(tree.labels), preorder_nodes)
+
+
+def bracketed_nodes(tree: Tree) -> list[int]:
+    """The node of each token of `bracketed`; a closing bracket stands for the node it closes."""
+    nodes: list[int] = []
+    parents, arities, depths = tree.parents.tolist(), tree.arities.tolist(), tree.depths.tolist()
+    for node in range(len(tree)):
+        nodes.append(node)
+        if not arities[node]:
+            following = depths[node + 1] if node + 1 < len(tree) else 0
+            closed = node
+            for _ in range(depths[node] - following):
+                closed = parents[closed]
+                nodes.append(closed)
+    return nodes
+
+
+def bracketed(tree: Tree) -> list[str]:
+    """``(label`` for an interior node, ``)`` at its end, and the label of a leaf.
+
+    A leaf that would pass for a bracket, or begins with a backslash, has a backslash before it.
+
+    Raises:
+        TreeError: if a label cannot be a token.
+    """
+    arities = tree.arities.tolist()
+    tokens: list[str] = []
+    last = -1
+    for node in bracketed_nodes(tree):
+        if node <= last:
+            tokens.append(CLOSE)
+            continue
+        last = node
+        label = tree.labels[node]
+        tokens.append(OPEN + label if arities[node] else ESCAPE * _confusable(label) + label)
+    return _checked(tree, tokens, bracketed_nodes)
+
+
+def from_bracketed(tokens: Sequence[str]) -> Tree:
+    """The one tree with these tokens: structure and labels; no node is marked as a word.
+
+    Raises:
+        TreeError: if there is no such tree, so for any sequence that `bracketed` cannot produce.
+    """
+    parents: list[int] = []
+    labels: list[str] = []
+    current = -1
+    for position, token in enumerate(tokens):
+        if token == CLOSE:
+            if current < 0:
+                raise _fault(position, token, "closes nothing")
+            if current == len(labels) - 1:
+                raise _fault(position, token, "closes a node without children")
+            current = parents[current]
+            continue
+        if current < 0 and parents:
+            raise _fault(position, token, "follows the end of the tree")
+        if token.split() != [token]:
+            raise _fault(position, token, "is empty or holds white space")
+        parents.append(current)
+        if token.startswith(OPEN):
+            current = len(labels)
+            labels.append(token[1:])
+        else:
+            labels.append(_unescaped(position, token))
+    if current >= 0:
+        depth = sum(token.startswith(OPEN) for token in tokens) - list(tokens).count(CLOSE)
+        raise TreeError(f"{depth} bracket{'s are' if depth > 1 else ' is'} still open at the end")
+    return Tree(parents, labels)
+
+
+def _confusable(leaf: str) -> bool:
+    return leaf.startswith((OPEN, ESCAPE)) or leaf == CLOSE
+
+
+def _unescaped(position: int, token: str) -> str:
+    if not token.startswith(ESCAPE):
+        return token
+    if not _confusable(token[1:]):
+        raise _fault(position, token, "has a backslash that it does not need")
+    return token[1:]
+
+
+def _fault(position: int, token: str, cause: str) -> TreeError:
+    return TreeError(f"token {position + 1}, {token[:40]!r}, {cause}")
+
+
+def _checked(tree: Tree, tokens: list[str], nodes_of: Callable[[Tree], list[int]]) -> list[str]:
+    """The tokens, once joining and splitting a line of them is known to give them back."""
+    if " ".join(tokens).split() == tokens:
+        return tokens
+    place = next(index for index, token in enumerate(tokens) if token.split() != [token])
+    node = nodes_of(tree)[place]
+    raise TreeError(
+        f"node {node} has the label {tree.labels[node][:40]!r}",
+        "labels become tokens, which cannot be empty or hold white space; replace it before",
+    )
+
+
+VIEWS: dict[str, View] = {
+    view.name: view
+    for view in (
+        View("words", words, word_nodes),
+        View("preorder", preorder, preorder_nodes),
+        View("bracketed", bracketed, bracketed_nodes, from_bracketed),
+    )
+}
+
+
+def get_view(name: str) -> View:
+    """The view of that name.
+
+    Raises:
+        OptionError: if there is none; the message lists the names.
+    """
+    if name not in VIEWS:
+        raise OptionError(f"no view is named {name!r}; there are {', '.join(VIEWS)}")
+    return VIEWS[name]

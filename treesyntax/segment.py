@@ -1,0 +1,128 @@
+"""SentencePiece (Kudo & Richardson 2018): training a subword model and segmenting with it.
+
+In a tree every word is segmented on its own, so that no piece crosses two words. SentencePiece
+never joins across white space either, so a line of text gives the same pieces as its words.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import sentencepiece
+
+from treesyntax.errors import InputError, OptionError
+from treesyntax.files import atomic_file
+
+MODEL_TYPES = ("unigram", "bpe")
+LONGEST_LINE = 1 << 24
+CACHED_WORDS = 1 << 18
+# The library's own limits are only in the text of its errors.
+TOO_LARGE = re.compile(r"Vocabulary size too high .* <= (\d+)")
+TOO_SMALL = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
+
+
+def train_model(
+    lines: Iterable[str], vocab_size: int, model_type: str, path: str | Path, origin: str | Path
+) -> None:
+    """Train a SentencePiece model; the same lines always give the same file.
+
+    Args:
+        lines: training text, words separated by white space.
+        vocab_size: number of pieces, ``<unk> <s> </s>`` included.
+        model_type: ``unigram`` or ``bpe``.
+        path: the model file, written whole or not at all.
+        origin: file to name in errors, where the lines come from.
+
+    Raises:
+        OptionError: if there is no such model type.
+        InputError: if the vocabulary is too large or too small for the text (the message has
+            the limit), if there is no text, or as raised by ``lines``.
+    """
+    if model_type not in MODEL_TYPES:
+        raise OptionError(
+            f"no subword type is named {model_type!r}; there are {', '.join(MODEL_TYPES)}"
+        )
+    model = io.BytesIO()
+    guarded = _Guarded(lines)
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(guarded),
+            model_writer=model,
+            vocab_size=vocab_size,
+            model_type=model_type,
+            max_sentence_length=LONGEST_LINE,
+            num_threads=1,  # with more, sums of floats depend on the schedule
+            minloglevel=2,
+        )
+    except (RuntimeError, OSError) as error:
+        guarded.reraise()
+        raise _explain(str(error), vocab_size, origin) from None
+    guarded.reraise()
+    with atomic_file(path) as staged:
+        staged.write_bytes(model.getvalue())
+
+
+class _Guarded:
+    """Keeps an error of the lines, which the library would swallow or rename."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.lines = lines
+        self.error: Exception | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        try:
+            yield from self.lines
+        except Exception as error:
+            self.error = error
+
+    def reraise(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+
+def _explain(message: str, vocab_size: int, origin: str | Path) -> InputError:
+    if limit := TOO_LARGE.search(message):
+        cause = f"the text has too few different pieces for a subword vocabulary of {vocab_size}"
+        return InputError(origin, None, cause, f"the largest possible one is {limit[1]}")
+    if limit := TOO_SMALL.search(message):
+        cause = f"the characters alone do not fit into a subword vocabulary of {vocab_size}"
+        return InputError(origin, None, cause, f"the smallest possible one is {limit[1]}")
+    if "!sentences_.empty()" in message:
+        return InputError(origin, None, "has no words to train a subword model on")
+    return InputError(origin, None, f"no subword model could be trained ({message.strip()})")
+
+
+class Segmenter:
+    """A trained model.
+
+    Raises:
+        InputError: if the model cannot be read.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        try:
+            model = Path(path).read_bytes()
+        except OSError as error:
+            raise InputError(
+                path, None, f"cannot be read ({error.strerror})", "check the name and permissions"
+            ) from None
+        self._processor = sentencepiece.SentencePieceProcessor()
+        try:
+            self._processor.LoadFromSerializedProto(model)
+        except RuntimeError:
+            raise InputError(
+                path, None, "is not a SentencePiece model", "give a .model file"
+            ) from None
+        self._pieces_of_word = lru_cache(CACHED_WORDS)(self.line)
+
+    def line(self, text: str) -> list[str]:
+        """The pieces of a line of text."""
+        return self._processor.encode(text, out_type=str)
+
+    def words(self, words: Sequence[str]) -> list[list[str]]:
+        """The pieces of each word; a word that is only ignorable characters has none."""
+        return [self._pieces_of_word(word) for word in words]

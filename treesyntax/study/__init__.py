@@ -1,0 +1,1 @@
+"""Studies: a YAML recipe to trained, scored and reported runs, by calling command lines only."""

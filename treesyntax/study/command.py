@@ -1,0 +1,143 @@
+"""Train and compare methods side by side, as a recipe says.
+
+The same command goes on where it was interrupted. A changed recipe, other data or another version
+make another study in a folder of its own.
+
+Examples:
+  treesyntax study recipes/demo/for2lam.yaml
+  treesyntax study recipes/demo/for2lam.yaml --set seeds=[1,2,3] --set train.max-update=2000
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+
+from treesyntax.errors import OptionError
+from treesyntax.plugins import plugin_folder
+from treesyntax.study.identity import (
+    Identity,
+    check_folder,
+    claim_folder,
+    default_folder,
+    identify,
+)
+from treesyntax.study.lock import locked
+from treesyntax.study.plan import Plan, Step, make_plan
+from treesyntax.study.process import PROGRAMS
+from treesyntax.study.progress import Estimate, watch
+from treesyntax.study.recipe import read_recipe
+from treesyntax.study.record import Recorder
+from treesyntax.study.report import read_study, write_report
+from treesyntax.study.results import RESULTS_FILE, append_results
+from treesyntax.study.run import Executor, Settings, command_words
+from treesyntax.study.table import rich_table
+
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Recipe, folder, overrides and how much at once."""
+    parser.add_argument("recipe", type=Path, help="YAML file, see the folder recipes")
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="folder of the study (default: runs/NAME-HASH)"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
+        help="change an entry of the recipe, such as train.lr=0.001; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--jobs", type=int, metavar="N", help="commands at once (default: cores, at most the runs)"
+    )
+    parser.add_argument(
+        "--threads", type=int, default=1, metavar="N", help="threads of each (default: 1)"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print every command; run and create nothing"
+    )
+
+
+def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None = None) -> int:
+    """Run a study.
+
+    Args:
+        args: as :func:`add_arguments` defines them.
+        programs: what the program names in commands stand for, by default
+            :data:`treesyntax.study.process.PROGRAMS`.
+
+    Returns:
+        0 if all runs are done, 1 if some failed.
+
+    Raises:
+        OptionError, InputError: for a recipe or folder that cannot be used.
+    """
+    recipe = read_recipe(args.recipe, args.overrides)
+    plan, identity = make_plan(recipe), identify(recipe)
+    folder = args.out or default_folder(recipe, identity)
+    settings = _settings(args, plan, programs or PROGRAMS)
+    check_folder(folder, identity)
+    if args.dry_run:
+        for step in plan.steps:
+            print(shlex.join(command_words(step, folder, settings)))
+        return 0
+    with _stop_signals_interrupt(), locked(folder):
+        check_folder(folder, identity)  # another process may have been quicker
+        claim_folder(folder, recipe, identity)
+        return _execute(plan, identity, folder, settings)
+
+
+def _settings(
+    args: argparse.Namespace, plan: Plan, programs: Mapping[str, tuple[str, ...]]
+) -> Settings:
+    if args.threads < 1 or (args.jobs is not None and args.jobs < 1):
+        raise OptionError("--jobs and --threads must be 1 or more")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    jobs = args.jobs or max(1, min((cores or 1) // args.threads, len(plan.runs)))
+    return Settings(jobs, args.threads, str(plugin_folder()), programs)
+
+
+@contextmanager
+def _stop_signals_interrupt() -> Iterator[None]:
+    """SIGTERM and a closed terminal end a study as Ctrl-C does: children first."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in STOP_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _execute(plan: Plan, identity: Identity, folder: Path, settings: Settings) -> int:
+    console = Console()
+    recorder = Recorder(plan, identity, folder, settings)
+    ends = {run.step("facts"): run for run in plan.runs}
+
+    def after(step: Step) -> None:
+        if step.name in ends:
+            append_results(folder / RESULTS_FILE, recorder.results(ends[step.name]))
+
+    executor = Executor(plan, folder, settings, after)
+    estimate = Estimate(plan, folder, executor.done)
+    console.print(
+        f"study {folder}: {len(plan.runs)} runs, {estimate.runs_done} done before, "
+        f"{settings.jobs} at once",
+        markup=False, highlight=False, soft_wrap=True,
+    )  # fmt: skip
+    with watch(estimate, console) as watcher:
+        failures = executor.execute(watcher)
+    study = read_study(folder)
+    page = write_report(study)
+    console.print(rich_table(study.table))
+    console.print(f"report: {page}", markup=False, highlight=False, soft_wrap=True)
+    return 1 if failures else 0

@@ -1,0 +1,83 @@
+"""The learning curves of a study: validation loss by update, a colour a method."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+from matplotlib import pyplot as plt
+
+Curve = Mapping[int, float]
+"""Validation loss by update."""
+
+# Okabe and Ito's colours, told apart with every kind of colour blindness.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+STYLES = ("-", "--", "-.", ":")
+
+
+def mean_curve(curves: Sequence[Curve]) -> dict[int, float]:
+    """The mean over seeds, at those updates that all curves have."""
+    shared = set(curves[0]).intersection(*curves[1:]) if curves else set()
+    return {update: fmean(curve[update] for curve in curves) for update in sorted(shared)}
+
+
+def draw_curves(curves: Mapping[str, Sequence[Curve]]) -> plt.Figure:
+    """Draw the curves of each method: the mean as a thick line, each seed as a thin one.
+
+    Args:
+        curves: for each method the curves of its seeds.
+    """
+    figure, panel = plt.subplots(figsize=(7, 3.8), layout="constrained")
+    for number, (method, seeds) in enumerate(curves.items()):
+        colour = COLOURS[number % len(COLOURS)]
+        style = STYLES[number // len(COLOURS) % len(STYLES)]
+        for curve in seeds:
+            panel.plot(*_points(curve), colour, linewidth=0.7, alpha=0.5, linestyle=style)
+        mean = mean_curve(seeds)
+        panel.plot(*_points(mean), colour, linewidth=2, linestyle=style, label=method)
+    panel.set_xlabel("update")
+    panel.set_ylabel("validation loss (bits a target token)")
+    panel.grid(alpha=0.25)
+    panel.spines[["top", "right"]].set_visible(False)
+    if curves:
+        panel.legend(frameon=False)
+    return figure
+
+
+def _points(curve: Curve) -> tuple[list[int], list[float]]:
+    updates = sorted(curve)
+    return updates, [curve[update] for update in updates]
+
+
+def svg_text(figure: plt.Figure) -> str:
+    """A figure as SVG with its text as text; closes the figure."""
+    stream = io.StringIO()
+    # A fixed salt makes the same figure the same file.
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "treesyntax"}):
+        figure.savefig(stream, format="svg", metadata={"Date": None})
+    plt.close(figure)
+    return stream.getvalue()
+
+
+def inline_svg(text: str, prefix: str, label: str) -> str:
+    """An SVG file's text as an element of an HTML page.
+
+    Args:
+        text: the file.
+        prefix: put before all ids, so that several figures can share a page.
+        label: what the figure shows, for those who cannot see it.
+    """
+    body = text[text.index("<svg") :]
+    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    body = re.sub(r'\bid="', f'id="{prefix}-', body)
+    body = re.sub(r"url\(#", f"url(#{prefix}-", body)
+    body = re.sub(r'(xlink:href|href)="#', rf'\1="#{prefix}-', body)
+    body = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", body, count=1)
+    body = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", body, count=1)
+    return body.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)

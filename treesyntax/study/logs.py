@@ -1,0 +1,105 @@
+"""Reading what fairseq-train writes with ``--log-format json``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+TAIL = 65536
+DONE = "done training in"
+_STATS = re.compile(r" \| (train_inner|train|valid) \| (\{.*\})$")
+_SAVED = re.compile(r"Saved checkpoint .* @ (\d+) updates")
+_DEVICE = re.compile(r"\| rank +\d+: capabilities = .*; name = (.+?)\s*$")
+
+
+@dataclass
+class TrainLog:
+    """A training log.
+
+    Attributes:
+        valid: validation loss by update. After a resume the later value of an update counts.
+        speeds: target tokens a second, one for each log interval.
+        loss: the latest training loss, None before the first.
+        updates: updates done, as far as logged.
+        epochs: epochs done, a fraction within an epoch.
+        saved: update of the last checkpoint.
+        finished: whether training came to its end.
+        device: name of the CUDA device, "" on the CPU.
+    """
+
+    valid: dict[int, float] = field(default_factory=dict)
+    speeds: list[float] = field(default_factory=list)
+    loss: float | None = None
+    updates: int = 0
+    epochs: float = 0.0
+    saved: int = 0
+    finished: bool = False
+    device: str = ""
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Median over the log intervals, so that validation and saving do not count."""
+        return median(self.speeds) if self.speeds else None
+
+
+def read_log(path: Path, tail: bool = False) -> TrainLog:
+    """Read a log; a missing file is an empty log, and lines in any other form are skipped.
+
+    Args:
+        path: the log file.
+        tail: read the end only, which is enough to follow a run.
+    """
+    log = TrainLog()
+    for line in _lines(path, tail):
+        if stats := _STATS.search(line):
+            _take(log, stats[1], stats[2])
+        elif saved := _SAVED.search(line):
+            log.saved = int(saved[1])
+        elif device := _DEVICE.search(line):
+            log.device = device[1]
+        elif DONE in line:
+            log.finished = True
+    return log
+
+
+def _lines(path: Path, tail: bool) -> Iterator[str]:
+    if not path.is_file():
+        return
+    with path.open("rb") as stream:
+        if tail:
+            stream.seek(max(0, stream.seek(0, 2) - TAIL))
+        for raw in stream:
+            yield raw.decode("utf-8", errors="replace").rstrip("\r\n")
+
+
+def _take(log: TrainLog, tag: str, text: str) -> None:
+    try:
+        values = {key: _number(value) for key, value in json.loads(text).items()}
+    except ValueError:
+        return
+    if tag == "valid" and "valid_loss" in values and "valid_num_updates" in values:
+        log.updates = int(values["valid_num_updates"])
+        log.valid[log.updates] = values["valid_loss"]
+    elif tag == "train_inner":
+        log.loss = values.get("loss", log.loss)
+        log.updates = int(values.get("num_updates", log.updates))
+        log.epochs = values.get("update", log.epochs)
+        if values.get("wps", 0.0) > 0:
+            log.speeds.append(values["wps"])
+    elif tag == "train":
+        log.epochs = values.get("epoch", log.epochs)
+
+
+def _number(value: Any) -> float:
+    return float(value) if value is not None else float("nan")
+
+
+def last_line(path: Path) -> str:
+    """The last line of a log that says anything, "" if there is none."""
+    lines = [line.strip() for line in _lines(path, tail=True)]
+    return next((line for line in reversed(lines) if line and not line.startswith("# ")), "")

@@ -1,0 +1,87 @@
+"""Turn the files of a finished run into lines of results.jsonl."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from treesyntax.errors import InputError
+from treesyntax.study import provenance
+from treesyntax.study.identity import Identity, file_facts
+from treesyntax.study.logs import read_log
+from treesyntax.study.plan import OUT, Plan, Run, inside
+from treesyntax.study.results import Result
+from treesyntax.study.run import Settings, command_words
+
+
+class Recorder:
+    """Makes the results of runs in one study."""
+
+    def __init__(self, plan: Plan, identity: Identity, folder: Path, settings: Settings) -> None:
+        self.plan, self.identity = plan, identity
+        self.folder, self.settings = folder, settings
+        self._data_sha256 = ""
+
+    def results(self, run: Run) -> list[Result]:
+        """One result a metric of a run whose steps are done.
+
+        Raises:
+            InputError: if one of the run's files is not what it should be.
+        """
+        try:
+            return [self._result(run, score) for score in self._read(run, "scores.json")]
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                self.folder / run.folder, None, f"scores.json or facts.json is odd ({error!r})"
+            ) from None
+
+    def _read(self, run: Run, name: str) -> Any:
+        return json.loads((self.folder / run.folder / name).read_text(encoding="utf-8"))
+
+    def _result(self, run: Run, score: dict[str, Any]) -> Result:
+        facts = self._read(run, "facts.json")
+        log = read_log(self.folder / f"logs/{run.step('train')}.log")
+        return Result(
+            recipe=self.plan.recipe.name,
+            hash=self.identity.hash,
+            method=run.method.name,
+            arch=run.method.arch,
+            injection=facts["injection"],
+            seed=run.seed,
+            metric=score["metric"],
+            value=float(score["value"]),
+            signature=score["signature"],
+            n=int(score["n"]),
+            parameters=int(facts["parameters"]),
+            tokens_per_second=log.tokens_per_second,
+            train_seconds=round(float(facts["train_seconds"]), 1),
+            valid_loss=float(facts["valid_loss"]),
+            updates=int(facts["updates"]),
+            best_update=int(facts["best_update"]),
+            versions=provenance.versions(),
+            commit=provenance.commit(),
+            device=log.device or provenance.processor(),
+            date=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+            data_sha256=self.data_sha256(),
+            commands=[
+                shlex.join(command_words(step, self.folder, self.settings))
+                for step in self.plan.steps_of(run)
+            ],
+        )
+
+    def data_sha256(self) -> str:
+        """One hash over the sizes and hashes of the six data files."""
+        if not self._data_sha256:
+            recipe = self.plan.recipe
+            names = [
+                inside(getattr(side, split)).replace(OUT, str(self.folder))
+                for side in (recipe.source, recipe.target)
+                for split in ("train", "valid", "test")
+            ]
+            text = json.dumps([file_facts(Path(name)) for name in names])
+            self._data_sha256 = hashlib.sha256(text.encode()).hexdigest()
+        return self._data_sha256

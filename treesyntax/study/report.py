@@ -1,0 +1,175 @@
+"""The report of a study: report.md, and report.html as one file without any outside resource."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from treesyntax.files import atomic_file
+from treesyntax.study.curves import draw_curves, inline_svg, svg_text
+from treesyntax.study.identity import RECIPE_FILE, Identity, read_identity
+from treesyntax.study.logs import read_log
+from treesyntax.study.plan import OUT, Plan, make_plan
+from treesyntax.study.recipe import read_recipe
+from treesyntax.study.results import RESULTS_FILE, Result, read_results
+from treesyntax.study.run import read_failures
+from treesyntax.study.table import StudyTable, make_table, markdown_table
+
+CURVES_FILE = "figures/learning_curves.svg"
+MASKS_FILE = "mask_strengths/mask_strengths.svg"
+TEMPLATES = Path(__file__).parent
+MASKS_CAPTION = (
+    "Strength s of each relation in each head: the head adds −exp(s) to the logits of all pairs in "
+    "the relation. A large s hides the relation from the head, a small one leaves it alone; all "
+    "start at 0 (McDonald & Chiang 2021)."
+)
+
+
+@dataclass(frozen=True)
+class Study:
+    """Everything in a study's folder that reports are made from."""
+
+    folder: Path
+    plan: Plan
+    identity: Identity
+    results: list[Result]
+    table: StudyTable
+
+
+def read_study(folder: Path) -> Study:
+    """Read a study's folder, finished or not.
+
+    Raises:
+        OptionError: if it holds no study.
+        InputError: if one of its files is damaged.
+    """
+    identity = read_identity(folder)
+    plan = make_plan(read_recipe(folder / RECIPE_FILE))
+    results = read_results(folder / RESULTS_FILE)
+    return Study(folder, plan, identity, results, make_table(plan, results, read_failures(folder)))
+
+
+def write_report(study: Study) -> Path:
+    """Write ``report.md``, ``report.html`` and the learning curves; returns the HTML file.
+
+    Raises:
+        InputError: if the folder cannot be written.
+    """
+    curves = curves_svg(study)
+    if curves:
+        _write(study.folder / CURVES_FILE, curves)
+    masks = {
+        run.name: path
+        for run in study.plan.runs
+        if (path := study.folder / run.folder / MASKS_FILE).is_file()
+    }
+    context = {
+        **_context(study),
+        "curves": inline_svg(curves, "curves", "Validation loss by update") if curves else "",
+        "curves_file": CURVES_FILE,
+        "masks": {
+            name: inline_svg(path.read_text(encoding="utf-8"), name, f"Mask strengths of {name}")
+            for name, path in masks.items()
+        },
+        "mask_files": {name: path.relative_to(study.folder) for name, path in masks.items()},
+    }
+    for suffix in ("md", "html"):
+        _write(study.folder / f"report.{suffix}", _render(f"report.{suffix}.j2", context))
+    return study.folder / "report.html"
+
+
+def curves_svg(study: Study) -> str:
+    """The learning curves as SVG, "" before the first validation."""
+    curves = {}
+    for method in study.plan.recipe.methods:
+        logs = [
+            read_log(study.folder / f"logs/{run.step('train')}.log").valid
+            for run in study.plan.runs
+            if run.method == method
+        ]
+        if found := [log for log in logs if log]:
+            curves[method.name] = found
+    return svg_text(draw_curves(curves)) if curves else ""
+
+
+def _context(study: Study) -> dict[str, Any]:
+    recipe = study.plan.recipe
+    return {
+        "recipe": recipe,
+        "table": study.table,
+        "markdown_table": markdown_table(study.table),
+        "provenance": provenance_rows(study.identity, study.results),
+        "inputs": study.identity.inputs,
+        "runs": _run_rows(recipe.score, study.results),
+        "run_header": ["run", *recipe.score, "valid loss", "best update", "updates", "training"],
+        "masks_caption": MASKS_CAPTION,
+        "prepare": [
+            shlex.join(step.command)
+            for step in study.plan.steps
+            if step.name.startswith(("prepare", "binarize"))
+        ],
+        "commands": {
+            f"{result.method}-{result.seed}": [
+                command.replace(str(study.folder), OUT) for command in result.commands
+            ]
+            for result in study.results
+        },
+    }
+
+
+def provenance_rows(identity: Identity, results: Sequence[Result]) -> list[tuple[str, str]]:
+    """What the results come from; several values where runs differ."""
+    rows = [("study", identity.hash)]
+    for label, values in (
+        ("commit", [result.commit or "not in a repository" for result in results]),
+        ("versions", [_versions(result) for result in results]),
+        ("device", [result.device for result in results]),
+        ("data sha256", [result.data_sha256 for result in results]),
+        ("metrics", [f"{result.metric}: {result.signature}" for result in results]),
+        ("test sentences", [str(result.n) for result in results]),
+        ("seeds", [str(result.seed) for result in results]),
+        ("dates", [date for dates in (sorted(r.date for r in results),) for date in dates[:1]]),
+    ):
+        if values:
+            rows.append((label, "; ".join(dict.fromkeys(values))))
+    return rows
+
+
+def _versions(result: Result) -> str:
+    return ", ".join(f"{name} {version}" for name, version in result.versions.items())
+
+
+def _run_rows(metrics: Sequence[str], results: Sequence[Result]) -> list[list[str]]:
+    """A row a run: its metrics, and how its training went."""
+    runs: dict[str, dict[str, Result]] = {}
+    for result in results:
+        runs.setdefault(f"{result.method}-{result.seed}", {})[result.metric] = result
+    rows = []
+    for name, found in runs.items():
+        some = next(iter(found.values()))
+        values = [f"{found[metric].value:.2f}" if metric in found else "–" for metric in metrics]
+        training = [f"{some.valid_loss:.3f}", str(some.best_update), str(some.updates)]
+        rows.append([name, *values, *training, f"{some.train_seconds:.0f} s"])
+    return rows
+
+
+def _render(template: str, context: dict[str, Any]) -> str:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=template.endswith(".html.j2"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template(template).render(context)
+
+
+def _write(path: Path, text: str) -> None:
+    with atomic_file(path) as staged:
+        staged.write_text(text, encoding="utf-8")

@@ -1,0 +1,29 @@
+"""Write the report of a study again, finished or not.
+
+Example: treesyntax report runs/for2lam-demo-1a2b3c4d
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rich.console import Console
+
+from treesyntax.study.report import read_study, write_report
+from treesyntax.study.table import rich_table
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The study's folder."""
+    parser.add_argument("folder", type=Path, metavar="DIR", help="folder of a study")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the table and write report.md and report.html into the folder."""
+    study = read_study(args.folder)
+    page = write_report(study)
+    console = Console()
+    console.print(rich_table(study.table))
+    console.print(f"report: {page}", markup=False, highlight=False, soft_wrap=True)
+    return 0

@@ -1,0 +1,166 @@
+"""The table of a study: a row a method, mean ± standard deviation over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from rich.table import Table
+
+from treesyntax.study.plan import Plan, flag_words
+from treesyntax.study.results import Result
+from treesyntax.study.run import Failure, failure_of
+
+NOTHING = "–"
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean and sample standard deviation (n - 1; None for a single value) of n values."""
+
+    mean: float
+    sd: float | None
+    n: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Of at least one value."""
+        return cls(fmean(values), stdev(values) if len(values) > 1 else None, len(values))
+
+    def __str__(self) -> str:
+        return f"{self.mean:.2f} ± {NOTHING if self.sd is None else f'{self.sd:.2f}'}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method in the table.
+
+    Attributes:
+        metrics: its spread by metric; metrics without any result are left out.
+        seeds: seeds with results, as in "2 of 3".
+        mark: footnote mark, "" for none.
+    """
+
+    method: str
+    metrics: dict[str, Spread]
+    parameters: int | None
+    tokens_per_second: float | None
+    seeds: str
+    mark: str
+
+
+@dataclass(frozen=True)
+class StudyTable:
+    """Everything that the table shows.
+
+    Attributes:
+        notes: what the footnote marks mean.
+        failed: one line a run that failed: its name, its failed command, the last log line.
+    """
+
+    title: str
+    metrics: tuple[str, ...]
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...]
+    failed: tuple[str, ...]
+
+    @property
+    def header(self) -> list[str]:
+        """Column headings."""
+        return ["method", *self.metrics, "parameters", "target tokens/s", "seeds"]
+
+    def cells(self, row: Row) -> list[str]:
+        """The texts of a row, in the order of the heading."""
+        metrics = (row.metrics.get(metric) for metric in self.metrics)
+        return [
+            row.method + row.mark,
+            *(NOTHING if spread is None else str(spread) for spread in metrics),
+            NOTHING if row.parameters is None else f"{row.parameters:,}",
+            NOTHING if row.tokens_per_second is None else f"{row.tokens_per_second:,.0f}",
+            row.seeds,
+        ]
+
+
+def make_table(
+    plan: Plan, results: Sequence[Result], failures: Mapping[str, Failure]
+) -> StudyTable:
+    """The table of a study, finished or not.
+
+    Args:
+        plan: the study's plan, which gives the order of the rows.
+        results: what there is so far.
+        failures: failed steps, see :func:`treesyntax.study.run.read_failures`.
+    """
+    recipe = plan.recipe
+    notes: list[str] = []
+    rows = []
+    for method in recipe.methods:
+        own = [result for result in results if result.method == method.name]
+        values = {
+            metric: [result.value for result in own if result.metric == metric]
+            for metric in recipe.score
+        }
+        speeds = {
+            result.seed: result.tokens_per_second for result in own if result.tokens_per_second
+        }
+        changed = flag_words({**method.train, **method.generate})
+        if changed:
+            notes.append(
+                f"{_mark(len(notes))} {method.name} has settings of its own "
+                f"({' '.join(changed)}): not at equal settings with the other rows"
+            )
+        rows.append(
+            Row(
+                method=method.name,
+                metrics={name: Spread.of(found) for name, found in values.items() if found},
+                parameters=own[0].parameters if own else None,
+                tokens_per_second=fmean(speeds.values()) if speeds else None,
+                seeds=f"{len({result.seed for result in own})} of {len(recipe.seeds)}",
+                mark=_mark(len(notes) - 1) if changed else "",
+            )
+        )
+    return StudyTable(
+        recipe.title, recipe.score, tuple(rows), tuple(notes), _failed(plan, results, failures)
+    )
+
+
+def _failed(
+    plan: Plan, results: Sequence[Result], failures: Mapping[str, Failure]
+) -> tuple[str, ...]:
+    lines = []
+    for run in plan.runs:
+        for step in plan.steps_of(run):
+            failure = failure_of(step.name, plan, failures)
+            if failure is not None:
+                lines.append(f"{run.name} failed: {failure.message} (see {failure.log})")
+                break
+    return tuple(lines)
+
+
+def _mark(index: int) -> str:
+    return "*" * (index + 1)
+
+
+def rich_table(table: StudyTable) -> Table:
+    """For the terminal."""
+    drawn = Table(title=table.title, caption="\n".join([*table.notes, *table.failed]) or None)
+    drawn.caption_justify = "left"
+    for number, heading in enumerate(table.header):
+        drawn.add_column(heading, justify="right" if number else "left")
+    for row in table.rows:
+        drawn.add_row(*table.cells(row))
+    return drawn
+
+
+def markdown_table(table: StudyTable) -> str:
+    """For report.md: the table, then its notes and failures."""
+    rule = ["---", *(["---:"] * (len(table.header) - 1))]
+    rows = [table.header, rule, *(table.cells(row) for row in table.rows)]
+    lines = ["| " + " | ".join(map(_escape, row)) + " |" for row in rows]
+    lines += [f"\n{_escape(note)}" for note in (*table.notes, *table.failed)]
+    return "\n".join(lines) + "\n"
+
+
+def _escape(text: str) -> str:
+    return text.replace("|", "\\|").replace("*", "\\*")
