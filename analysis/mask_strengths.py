@@ -18,11 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
-
-matplotlib.use("Agg")
-
 import numpy as np
-from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from treesyntax.checkpoint import load_checkpoint
@@ -62,19 +59,14 @@ def compute_strengths(state: Mapping[str, Any]) -> Strengths:
     return Strengths(values, RELATIONS)
 
 
-def draw_strengths(strengths: Strengths) -> plt.Figure:
+def draw_strengths(strengths: Strengths) -> Figure:
     """A heat map a layer, heads by relations, all on one scale that is symmetric around 0."""
     layers, heads, relations = strengths.values.shape
     columns = min(layers, PANEL_COLUMNS)
     rows = -(-layers // columns)
-    figure, axes = plt.subplots(
-        rows,
-        columns,
-        figsize=(3.4 * columns + 0.8, 0.32 * heads * rows + 1.5 * rows + 0.4),
-        squeeze=False,
-        layout="constrained",
-        sharey=True,
-    )
+    size = (3.4 * columns + 0.8, (0.32 * heads + 1.5) * rows + 0.4)
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, sharey=True)
     limit = float(np.abs(strengths.values).max()) or 1.0
     for layer, panel in enumerate(axes.flat):
         if layer >= layers:
@@ -110,14 +102,11 @@ def write_strengths(strengths: Strengths, checkpoint: Path, folder: Path) -> Non
         "strengths": strengths.values.tolist(),
     }
     figure = draw_strengths(strengths)
-    try:
-        # Text as text, not as outlines: it can be read, searched and scaled.
-        with matplotlib.rc_context({"svg.fonttype": "none"}):
-            for suffix, options in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 160})):
-                with atomic_file(folder / f"{NAME}.{suffix}") as staged:
-                    figure.savefig(staged, format=suffix, **options)
-    finally:
-        plt.close(figure)
+    # Text as text, not as outlines: it can be read, searched and scaled.
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        for suffix, options in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 160})):
+            with atomic_file(folder / f"{NAME}.{suffix}") as staged:
+                figure.savefig(staged, format=suffix, **options)
     with atomic_file(folder / f"{NAME}.json") as staged:
         staged.write_text(json.dumps(content, indent=1), encoding="utf-8")
 

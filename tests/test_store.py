@@ -18,7 +18,8 @@ from strategies import rich_trees
 from treesyntax.dictionary import EOS, UNK, Dictionary
 from treesyntax.errors import InputError
 from treesyntax.indexed import TokenData, append_to_each, write_tokens
-from treesyntax.store import PREAMBLE, TreeArrays, TreeStore, write_store
+from treesyntax.store import PREAMBLE, TreeArrays, TreeStore
+from treesyntax.store_write import write_store
 from treesyntax.tree import Tree
 
 

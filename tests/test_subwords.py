@@ -60,7 +60,8 @@ def remove(new: Tree, added: set[int], old: Tree, words: dict[int, int]) -> Tree
 @given(segmented_trees())
 def test_siblings_attach_every_piece_once_and_can_be_taken_off(case):
     tree, pieces = case
-    new, spread = attach(tree, pieces, "siblings")
+    new, nodes, spread = attach(tree, pieces, "siblings")
+    assert nodes == new.word_nodes()
     assert sum(parent == -1 for parent in new.parents.tolist()) == min(1, len(tree))
     labels = [new.labels[node] for node in new.word_nodes()]
     kept_labels = [tree.labels[node] for node in tree.word_nodes()]

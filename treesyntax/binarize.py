@@ -74,10 +74,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add("--joined-dictionary", action="store_true", help="one dictionary for both sides")
     add(
-        "--workers", type=int, default=len(os.sched_getaffinity(0)), metavar="N",
+        "--workers", type=int, default=_cores(), metavar="N",
         help="processes; the output does not depend on it (all cores: %(default)s)",
     )  # fmt: skip
     add("--overwrite", action="store_true", help="replace a DEST written by this command before")
+
+
+def _cores() -> int:
+    # Jobs on a cluster may have fewer than the machine; not every system can tell.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _add_side_arguments(parser: argparse.ArgumentParser, role: str) -> None:

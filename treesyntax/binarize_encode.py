@@ -110,7 +110,7 @@ def words_of_batch(encoding: Encoding, batch: Batch) -> list[str]:
         return [record.text for record in batch.records]
     tree_format = get_format(encoding.format_name)
     trees = (parse_record(tree_format, batch.path, record) for record in batch.records)
-    return [" ".join(_words(tree)) for tree in trees]
+    return [" ".join(tree.labels[node] for node in tree.word_nodes()) for tree in trees]
 
 
 def group_pieces(pieces: list[str], style: str) -> list[list[str]]:
@@ -128,14 +128,15 @@ def group_pieces(pieces: list[str], style: str) -> list[list[str]]:
 
 def _segment(tree: Tree, encoding: Encoding, batch: Batch, number: int) -> Segmented:
     record = batch.records[number]
-    words = _words(tree)
+    nodes = tree.word_nodes()
+    words = [tree.labels[node] for node in nodes]
     if batch.pieces is None or batch.pieces_path is None:
         if encoding.model is not None:
             return attach(tree, _segmenter(encoding.model).words(words), encoding.policy)
         # CoNLL-U has words with spaces (10 000): they are the tokens that they are in text.
         split = [word.split() for word in words]
         plain = all(len(pieces) == 1 for pieces in split)
-        return Segmented(tree, split) if plain else attach(tree, split, encoding.policy)
+        return Segmented(tree, nodes, split) if plain else attach(tree, split, encoding.policy)
     line = batch.pieces[number]
     pieces = group_pieces(line.text.split(), encoding.pieces_style)
     if len(pieces) != len(words):
@@ -147,10 +148,6 @@ def _segment(tree: Tree, encoding: Encoding, batch: Batch, number: int) -> Segme
             "segment the very words of the trees and choose the right --pieces-style",
         )
     return attach(tree, pieces, encoding.policy)
-
-
-def _words(tree: Tree) -> list[str]:
-    return [tree.labels[node] for node in tree.word_nodes()]
 
 
 @lru_cache(maxsize=4)

@@ -14,7 +14,8 @@ from treesyntax.binarize_encode import EncodedBatch
 from treesyntax.binarize_options import Plan, Side
 from treesyntax.dictionary import EOS, UNK, Dictionary
 from treesyntax.indexed import write_tokens
-from treesyntax.store import TreeArrays, write_store
+from treesyntax.store import TreeArrays
+from treesyntax.store_write import write_store
 
 
 class Symbols:

@@ -66,16 +66,15 @@ def preorder(tree: Tree) -> list[str]:
 def bracketed_nodes(tree: Tree) -> list[int]:
     """The node of each token of `bracketed`; a closing bracket stands for the node it closes."""
     nodes: list[int] = []
-    parents, arities, depths = tree.parents.tolist(), tree.arities.tolist(), tree.depths.tolist()
-    for node in range(len(tree)):
+    open_nodes: list[int] = []
+    interior = set(tree.parents.tolist())
+    for node, parent in enumerate(tree.parents.tolist()):
+        while open_nodes and open_nodes[-1] != parent:
+            nodes.append(open_nodes.pop())
         nodes.append(node)
-        if not arities[node]:
-            following = depths[node + 1] if node + 1 < len(tree) else 0
-            closed = node
-            for _ in range(depths[node] - following):
-                closed = parents[closed]
-                nodes.append(closed)
-    return nodes
+        if node in interior:
+            open_nodes.append(node)
+    return nodes + open_nodes[::-1]
 
 
 def bracketed(tree: Tree) -> list[str]:

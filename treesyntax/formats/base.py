@@ -6,6 +6,7 @@ Splitting is separate from parsing, so that records can be parsed in other proce
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,6 +78,12 @@ def parse_record(tree_format: Format, path: str | Path, record: Record) -> Tree:
     except TreeError as error:
         line = record.line + (error.offset if isinstance(error, RecordError) else 0)
         raise InputError(path, line, error.cause, error.remedy) from None
+
+
+def subtrees_ending(tree: Tree) -> list[int]:
+    """For each node, how many proper ancestors have it as their last descendant."""
+    depths = tree.depths.tolist()
+    return [depth - min(depth, after) for depth, after in pairwise([*depths, 0])]
 
 
 def check_one_line(text: str) -> None:

@@ -48,36 +48,38 @@ def parse(text: str) -> Tree:
     Raises:
         RecordError: for a malformed line, or heads that do not form a tree.
     """
-    forms: list[str] = []
-    heads: list[int] = []
-    relations: list[str] = []
-    offsets: list[int] = []
+    words = list(_words(text))
+    forms = [columns[1] for _, columns in words]
+    heads = [_head(columns[6], offset) for offset, columns in words]
+    relations = [columns[7] for _, columns in words]
+    if all(relation == _UNKNOWN for relation in relations):
+        relations = []
+    try:
+        return Tree.from_heads(heads, forms, relations)
+    except TreeError as error:
+        offset = words[_word_to_blame(heads)][0]
+        raise RecordError(error.cause, error.remedy, offset) from None
+
+
+def _words(text: str) -> Iterator[tuple[int, list[str]]]:
+    """The offset and the columns of every line that is a word."""
+    word = 1
     for offset, line in enumerate(text.split("\n")):
         if not line or line[0] == "#":
             continue
         columns = line.split("\t")
         if len(columns) != _COLUMNS:
             raise _wrong_columns(line, len(columns), offset)
-        if columns[0] != str(len(forms) + 1):
+        if columns[0] != str(word):
             if _NOT_A_WORD.fullmatch(columns[0]):
                 continue
-            raise RecordError(
-                f"the ID is {columns[0][:40]!r}, not {len(forms) + 1}",
-                "words are numbered 1, 2, 3, … in every sentence",
-                offset,
-            )
-        forms.append(columns[1])
-        heads.append(_head(columns[6], offset))
-        relations.append(columns[7])
-        offsets.append(offset)
-    if not (all(forms) and all(relations)):
-        raise _empty_column(forms, offsets)
-    if all(relation == _UNKNOWN for relation in relations):
-        relations = []
-    try:
-        return Tree.from_heads(heads, forms, relations)
-    except TreeError as error:
-        raise RecordError(error.cause, error.remedy, _line_to_blame(heads, offsets)) from None
+            cause = f"the ID is {columns[0][:40]!r}, not {word}"
+            raise RecordError(cause, "words are numbered 1, 2, 3, … in every sentence", offset)
+        if not columns[1] or not columns[7]:
+            cause = f"the {'DEPREL' if columns[1] else 'FORM'} is empty"
+            raise RecordError(cause, "no column is empty; write _ for an unknown value", offset)
+        word += 1
+        yield offset, columns
 
 
 def _head(text: str, offset: int) -> int:
@@ -102,18 +104,11 @@ def _wrong_columns(line: str, found: int, offset: int) -> RecordError:
     )
 
 
-def _empty_column(forms: list[str], offsets: list[int]) -> RecordError:
-    for form, offset in zip(forms, offsets, strict=True):
-        if not form:
-            return RecordError("the FORM is empty", "every word has a form", offset)
-    return RecordError("a DEPREL is empty", "write _ for a relation that is not known", offsets[0])
-
-
-def _line_to_blame(heads: list[int], offsets: list[int]) -> int:
-    """The line of a head out of range or of a second root; for a cycle, the first word's line."""
+def _word_to_blame(heads: list[int]) -> int:
+    """The first head out of range or the second root; in a cycle, the first word."""
     outside = [word for word, head in enumerate(heads) if head > len(heads)]
     roots = [word for word, head in enumerate(heads) if head == 0]
-    return offsets[(outside or roots[1:] or [0])[0]]
+    return (outside or roots[1:] or [0])[0]
 
 
 def write(tree: Tree) -> str:

@@ -7,8 +7,12 @@ left, so only their right operands, and the argument of a9, are printed in paren
 
 from __future__ import annotations
 
+from functools import partial
+
 from treesyntax.formats.base import Format, line_records
 from treesyntax.formats.grammar import Grammar, Leaf
+from treesyntax.formats.grammar_parser import parse_program
+from treesyntax.formats.grammar_printer import print_program
 
 _LEAVES = {
     # The translation from FOR takes a8 for terms and a9 for functions, so no variable has them.
@@ -61,5 +65,15 @@ _LAMBDA = Grammar(
     _LEAVES,
 )
 
-FOR = Format(_FOR.name, ".for", line_records, _FOR.parse, _FOR.write)
-LAMBDA = Format(_LAMBDA.name, ".lambda", line_records, _LAMBDA.parse, _LAMBDA.write)
+
+def _format(grammar: Grammar) -> Format:
+    return Format(
+        name=grammar.name,
+        suffix=f".{grammar.name}",
+        records=line_records,
+        parse=partial(parse_program, grammar),
+        write=partial(print_program, grammar),
+    )
+
+
+FOR, LAMBDA = _format(_FOR), _format(_LAMBDA)

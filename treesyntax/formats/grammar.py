@@ -12,11 +12,9 @@ is the same; a left-recursive rule like the one above goes on for as long as its
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from treesyntax.errors import TreeError
-from treesyntax.formats.base import RecordError
 from treesyntax.tree import Tree
 
 
@@ -29,7 +27,8 @@ class Node(NamedTuple):
 
 def to_tree(root: Node) -> Tree:
     """The tree below a node."""
-    parents, labels = [], []
+    parents: list[int] = []
+    labels: list[str] = []
     agenda = [(-1, root)]
     while agenda:
         parent, node = agenda.pop()
@@ -39,30 +38,31 @@ def to_tree(root: Node) -> Tree:
     return Tree(parents, labels)
 
 
-class _Item(NamedTuple):
+class Item(NamedTuple):
+    """A piece of a pattern."""
+
     role: Literal["token", "leaf", "child"]
     text: str  # the token, the kind of the leaf's token, or the category of the child
 
 
-class _Rule(NamedTuple):
+class Rule(NamedTuple):
+    """A label and a pattern."""
+
     label: str  # "" for rules that make no node
-    items: tuple[_Item, ...]
     pattern: str
-
-    @property
-    def slots(self) -> list[_Item]:
-        return [item for item in self.items if item.role != "token"]
+    items: tuple[Item, ...]
+    slots: tuple[Item, ...]  # the items that become children
 
 
-class _Category:
+class Category:
     """The rules of a category, sorted by how the parser finds out that they apply."""
 
-    def __init__(self, name: str, rules: Sequence[_Rule]) -> None:
+    def __init__(self, name: str, rules: Sequence[Rule]) -> None:
         self.name, self.rules = name, rules
         # Rules that begin with a token of their own; the others begin with a node of `base`, and
         # then an operator decides. If they are left-recursive, any number of them may follow.
-        self.heads: dict[str, list[_Rule]] = {}
-        self.tails: dict[str, _Rule] = {}
+        self.heads: dict[str, list[Rule]] = {}
+        self.tails: dict[str, Rule] = {}
         self.base, self.loops = "", False
         for rule in rules:
             first = rule.items[0]
@@ -102,7 +102,7 @@ class Grammar:
     ) -> None:
         self.name, self.start, self.leaves = name, start, leaves
         self.categories = {
-            category: _Category(category, [_rule(text, leaves) for text in patterns])
+            category: Category(category, [_rule(text, leaves) for text in patterns])
             for category, patterns in table.items()
         }
         self.first_kinds = {category: self._first_kinds(category) for category in table}
@@ -120,28 +120,7 @@ class Grammar:
             category = self.categories[category].base
         return kinds
 
-    def parse(self, text: str) -> Tree:
-        """The tree of a program; blank text is the empty tree.
-
-        Raises:
-            RecordError: with the number of the token at fault and what was expected.
-        """
-        return to_tree(_Parser(self, text).parse()) if text.strip() else Tree([], [])
-
-    def write(self, tree: Tree) -> str:
-        """The text of a program, with as few parentheses as `parse` needs.
-
-        Raises:
-            TreeError: if the tree is no program of this language.
-        """
-        if tree != Tree(tree.parents, tree.labels):
-            raise TreeError(
-                f"{self.name} has no place for relations, word positions or gaps among siblings",
-                "write the tree as jsonl, which holds any tree",
-            )
-        return _Printer(self, tree).print() if len(tree) else ""
-
-    def rules(self, category: str, label: str) -> list[_Rule]:
+    def rules(self, category: str, label: str) -> list[Rule]:
         """The rules that make a node of this label in this category without parentheses."""
         while category:
             here = self.categories[category]
@@ -152,142 +131,14 @@ class Grammar:
         return []
 
 
-def _rule(text: str, leaves: dict[str, Leaf]) -> _Rule:
+def _rule(text: str, leaves: dict[str, Leaf]) -> Rule:
     label, pattern = text.split(maxsplit=1) if text.startswith("<") else ("", text)
-    return _Rule(label, tuple(_item(piece, leaves) for piece in pattern.split()), pattern)
+    items = tuple(_item(piece, leaves) for piece in pattern.split())
+    return Rule(label, pattern, items, tuple(item for item in items if item.role != "token"))
 
 
-def _item(piece: str, leaves: dict[str, Leaf]) -> _Item:
+def _item(piece: str, leaves: dict[str, Leaf]) -> Item:
     inside = piece[1:-1]
     if piece[0] + piece[-1] == "{}":
-        return _Item("leaf", leaves[inside].words) if inside in leaves else _Item("child", inside)
-    return _Item("leaf", inside) if piece[0] + piece[-1] == "[]" else _Item("token", piece)
-
-
-class _Parser:
-    """A predictive parser with its own stack, so that depth costs memory only."""
-
-    def __init__(self, grammar: Grammar, text: str) -> None:
-        self.grammar = grammar
-        self.tokens = text.split()
-        self.kinds = [*map(grammar.kind, self.tokens), "", ""]
-        self.position = 0
-        self.nodes: list[Node] = []
-        self.agenda: list[_Item | _Rule | _Category] = [_Item("child", grammar.start)]
-
-    def parse(self) -> Node:
-        while self.agenda:
-            work = self.agenda.pop()
-            if isinstance(work, _Rule):
-                first = len(self.nodes) - len(work.slots)
-                self.nodes[first:] = [Node(work.label, tuple(self.nodes[first:]))]
-            elif isinstance(work, _Category):
-                self.go_on(work)
-            elif work.role == "child":
-                self.begin(self.grammar.categories[work.text])
-            else:
-                self.take(work)
-        if self.position < len(self.tokens):
-            raise self.error(["the end of the program"])
-        return self.nodes.pop()
-
-    def begin(self, category: _Category) -> None:
-        """Choose a rule by the next token."""
-        kind, following = self.kinds[self.position : self.position + 2]
-        expected = self.grammar.first_kinds[category.name]
-        if kind not in expected:
-            raise self.error(expected)
-        if kind in category.heads:
-            rules = category.heads[kind]
-            second = (rule for rule in rules if rule.items[1:2] and rule.items[1].text == following)
-            self.expand(next(second, rules[-1]))
-        else:
-            self.agenda += [category, _Item("child", category.base)]
-
-    def go_on(self, category: _Category) -> None:
-        """Choose by the operator, now that a node of the base category is complete."""
-        rule = category.tails.get(self.kinds[self.position])
-        if rule is not None:
-            self.agenda += [category] if category.loops else []
-            self.expand(rule, begun=1)
-        elif not category.loops:
-            raise self.error(category.tails)
-
-    def expand(self, rule: _Rule, begun: int = 0) -> None:
-        self.agenda += [rule] if rule.label else []
-        self.agenda += reversed(rule.items[begun:])
-
-    def take(self, item: _Item) -> None:
-        if self.kinds[self.position] != item.text:
-            raise self.error([item.text])
-        if item.role == "leaf":
-            self.nodes.append(Node(self.tokens[self.position]))
-        self.position += 1
-
-    def error(self, expected: Iterable[str]) -> RecordError:
-        *others, last = expected
-        wanted = f"{', '.join(others)} or {last}" if others else last
-        if self.position == len(self.tokens):
-            return RecordError(f"the program ends after token {self.position}, expected {wanted}")
-        found = self.tokens[self.position]
-        return RecordError(f"token {self.position + 1} is {found!r}, expected {wanted}")
-
-
-class _Printer:
-    """Prints a tree by the rules, with parentheses where a category needs them."""
-
-    def __init__(self, grammar: Grammar, tree: Tree) -> None:
-        self.grammar, self.labels, self.children = grammar, tree.labels, tree.children()
-        # Tokens and nodes still to print; a node comes with the category of its place.
-        self.agenda: list[str | tuple[str, int]] = [(grammar.start, 0)]
-
-    def print(self) -> str:
-        tokens = []
-        while self.agenda:
-            work = self.agenda.pop()
-            if isinstance(work, str):
-                tokens.append(work)
-            else:
-                self.expand(*work)
-        return " ".join(tokens)
-
-    def expand(self, category: str, node: int) -> None:
-        label = self.labels[node]
-        inner = self.grammar.categories[category].inner
-        if rules := self.grammar.rules(category, label):
-            pieces = self.fill(self.choose(rules, node), node)
-        elif inner and self.grammar.rules(inner, label):
-            pieces = ["(", (inner, node), ")"]
-        else:
-            raise TreeError(
-                f"node {node} is {label!r}, where {self.grammar.name} expects {_article(category)}"
-            )
-        self.agenda += reversed(pieces)
-
-    def choose(self, rules: list[_Rule], node: int) -> _Rule:
-        for rule in rules:
-            slots, children = rule.slots, self.children[node]
-            if len(slots) == len(children) and all(map(self.fits, slots, children)):
-                return rule
-        raise TreeError(
-            f"the children of node {node}, {self.labels[node]!r}, do not fit "
-            + " or ".join(repr(rule.pattern) for rule in rules)
-        )
-
-    def fits(self, slot: _Item, node: int) -> bool:
-        leaf = not self.children[node] and self.grammar.kind(self.labels[node]) == slot.text
-        return slot.role == "child" or leaf
-
-    def fill(self, rule: _Rule, node: int) -> list[str | tuple[str, int]]:
-        children = iter(self.children[node])
-        pieces: list[str | tuple[str, int]] = []
-        for role, text in rule.items:
-            if role == "child":
-                pieces.append((text, next(children)))
-            else:
-                pieces.append(text if role == "token" else self.labels[next(children)])
-        return pieces
-
-
-def _article(noun: str) -> str:
-    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
+        return Item("leaf", leaves[inside].words) if inside in leaves else Item("child", inside)
+    return Item("leaf", inside) if piece[0] + piece[-1] == "[]" else Item("token", piece)

@@ -11,15 +11,21 @@ import json
 import re
 
 from treesyntax.errors import TreeError
-from treesyntax.formats.base import Format, RecordError, check_one_line, line_records
+from treesyntax.formats.base import (
+    Format,
+    RecordError,
+    check_one_line,
+    line_records,
+    subtrees_ending,
+)
 from treesyntax.tree import Tree
 
+# A string without an end takes the rest of the line, which keeps the scan linear.
 _TOKEN = re.compile(
-    r"""[\[\],] | "[^"\\]*(?:\\.[^"\\]*)*" | -?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?
-        (?![^\s\[\],"]) | [^\s\[\],"]+ | " """,
-    re.ASCII | re.VERBOSE,
+    r"""[\[\],] | "(?:[^"\\]|\\.)*+" | ".* | [^\s\[\],"]+""", re.ASCII | re.DOTALL | re.VERBOSE
 )
-_NUMBER = re.compile(r"-?[0-9]")
+_MARKS = ("[", "]", ",")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _REQUIRED = ("parents", "labels")
 _FIELDS = (*_REQUIRED, "words", "relations", "branches")
 _LARGEST = 2**31 - 1
@@ -72,16 +78,18 @@ def _check_order(previous: str, token: str, complete: bool) -> None:
     """Refuse a token that cannot follow the one before it."""
     if complete:
         raise RecordError(f"{token[:40]!r} follows the end of the tree", "write one tree a line")
-    if previous == "[" and token in "[],":
+    if previous == "[" and token in _MARKS:
         raise RecordError(
             "a list does not begin with a label", 'write a node as ["label", child, …]'
         )
     starts = previous in ("", ",")
-    if token in "],":
+    if token in ("]", ","):
         if starts:
             raise RecordError(f"{token!r} stands where a child should be", "remove the comma")
     elif not starts and previous != "[":
-        raise RecordError(f"a comma is missing before {token[:40]!r}", "separate children by commas")
+        raise RecordError(
+            f"a comma is missing before {token[:40]!r}", "separate children by commas"
+        )
 
 
 def _atom(token: str) -> str:
@@ -90,19 +98,12 @@ def _atom(token: str) -> str:
             return str(json.loads(token))
         except ValueError:
             raise RecordError(
-                f"{token[:40]} is not a JSON string", 'quote it with " and escape control characters'
+                f"{token[:40]} is not a JSON string",
+                'quote it with " and escape control characters',
             ) from None
-    if _NUMBER.match(token) and _is_json(token):
+    if _NUMBER.fullmatch(token):
         return token
     raise RecordError(f"{token[:40]} is no label", 'labels are strings like "NP", or numbers')
-
-
-def _is_json(token: str) -> bool:
-    try:
-        json.loads(token, parse_int=str, parse_float=str)
-    except ValueError:
-        return False
-    return True
 
 
 def _parse_object(text: str) -> Tree:
@@ -170,14 +171,9 @@ def write(tree: Tree) -> str:
 
 def _nested(tree: Tree) -> str:
     pieces: list[str] = []
-    arities, depths = tree.arities.tolist(), tree.depths.tolist()
-    for node, label in enumerate(tree.labels):
-        text = json.dumps(label, ensure_ascii=False)
-        if arities[node]:
-            pieces.append("[" + text)
-        else:
-            following = depths[node + 1] if node + 1 < len(tree) else 0
-            pieces.append(text + "]" * (depths[node] - following))
+    arities = tree.arities.tolist()
+    for label, arity, endings in zip(tree.labels, arities, subtrees_ending(tree), strict=True):
+        pieces.append("[" * bool(arity) + json.dumps(label, ensure_ascii=False) + "]" * endings)
     return ", ".join(pieces)
 
 

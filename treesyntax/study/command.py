@@ -16,9 +16,8 @@ import shlex
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-
-from rich.console import Console
 
 from treesyntax.errors import OptionError
 from treesyntax.plugins import plugin_folder
@@ -38,7 +37,7 @@ from treesyntax.study.record import Recorder
 from treesyntax.study.report import read_study, write_report
 from treesyntax.study.results import RESULTS_FILE, append_results
 from treesyntax.study.run import Executor, Settings, command_words
-from treesyntax.study.table import rich_table
+from treesyntax.study.table import make_console, print_table
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
@@ -85,7 +84,8 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     check_folder(folder, identity)
     if args.dry_run:
         for step in plan.steps:
-            print(shlex.join(command_words(step, folder, settings)))
+            # As they are typed, not as they are started: the first word stays a program's name.
+            print(shlex.join(command_words(step, folder, replace(settings, programs={}))))
         return 0
     with _stop_signals_interrupt(), locked(folder):
         check_folder(folder, identity)  # another process may have been quicker
@@ -110,7 +110,9 @@ def _stop_signals_interrupt() -> Iterator[None]:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, interrupt) for number in STOP_SIGNALS}
+    # nohup has the hang-up ignored: leave it so.
+    heeded = [number for number in STOP_SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, interrupt) for number in heeded}
     try:
         yield
     finally:
@@ -119,8 +121,8 @@ def _stop_signals_interrupt() -> Iterator[None]:
 
 
 def _execute(plan: Plan, identity: Identity, folder: Path, settings: Settings) -> int:
-    console = Console()
-    recorder = Recorder(plan, identity, folder, settings)
+    console = make_console()
+    recorder = Recorder(plan, identity, folder)
     ends = {run.step("facts"): run for run in plan.runs}
 
     def after(step: Step) -> None:
@@ -138,6 +140,6 @@ def _execute(plan: Plan, identity: Identity, folder: Path, settings: Settings) -
         failures = executor.execute(watcher)
     study = read_study(folder)
     page = write_report(study)
-    console.print(rich_table(study.table))
+    print_table(study.table, console)
     console.print(f"report: {page}", markup=False, highlight=False, soft_wrap=True)
     return 1 if failures else 0

@@ -8,10 +8,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 import matplotlib
-
-matplotlib.use("Agg")
-
-from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
 
 Curve = Mapping[int, float]
 """Validation loss by update."""
@@ -27,13 +24,14 @@ def mean_curve(curves: Sequence[Curve]) -> dict[int, float]:
     return {update: fmean(curve[update] for curve in curves) for update in sorted(shared)}
 
 
-def draw_curves(curves: Mapping[str, Sequence[Curve]]) -> plt.Figure:
+def draw_curves(curves: Mapping[str, Sequence[Curve]]) -> Figure:
     """Draw the curves of each method: the mean as a thick line, each seed as a thin one.
 
     Args:
         curves: for each method the curves of its seeds.
     """
-    figure, panel = plt.subplots(figsize=(7, 3.8), layout="constrained")
+    figure = Figure(figsize=(7, 3.8), layout="constrained")
+    panel = figure.subplots()
     for number, (method, seeds) in enumerate(curves.items()):
         colour = COLOURS[number % len(COLOURS)]
         style = STYLES[number // len(COLOURS) % len(STYLES)]
@@ -55,13 +53,12 @@ def _points(curve: Curve) -> tuple[list[int], list[float]]:
     return updates, [curve[update] for update in updates]
 
 
-def svg_text(figure: plt.Figure) -> str:
-    """A figure as SVG with its text as text; closes the figure."""
+def svg_text(figure: Figure) -> str:
+    """A figure as SVG with its text as text."""
     stream = io.StringIO()
     # A fixed salt makes the same figure the same file.
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "treesyntax"}):
         figure.savefig(stream, format="svg", metadata={"Date": None})
-    plt.close(figure)
     return stream.getvalue()
 
 

@@ -167,7 +167,8 @@ def _binarize_step(
     recipe: Recipe, methods: list[str], flags: Flags, needs: tuple[str, ...]
 ) -> Step:
     folder = f"binarized/{'+'.join(methods)}"
-    words = ["treesyntax", "binarize", f"{OUT}/{folder}", *_languages(recipe)]
+    # A kill may come after the folder is there and before the study has noted it.
+    words = ["treesyntax", "binarize", f"{OUT}/{folder}", "--overwrite", *_languages(recipe)]
     for split in SPLITS:
         files = (getattr(side, split) for side in (recipe.source, recipe.target))
         words += [f"--{split}", *map(inside, files)]

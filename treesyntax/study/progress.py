@@ -111,18 +111,19 @@ def summary(running: Sequence[Step], estimate: Estimate) -> str:
 
 
 class PlainProgress:
-    """A line for each event, and where everything stands twice a minute."""
+    """A line for each event that takes time, and where everything stands twice a minute."""
 
     def __init__(self, estimate: Estimate, console: Console) -> None:
         self.estimate, self.console = estimate, console
         self.next_line = time.monotonic() + LINE_EVERY
 
     def started(self, step: Step) -> None:
-        """Say so."""
-        self.say(f"start  {step.name}")
+        """Say so, for a training."""
+        if step.name.endswith("/train"):
+            self.say(f"start  {step.name}")
 
     def finished(self, step: Step, seconds: float) -> None:
-        """Say so."""
+        """Say how long it took."""
         self.estimate.ended.add(step.name)
         self.say(f"done   {step.name} ({clock(seconds)})")
 

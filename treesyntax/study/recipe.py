@@ -31,7 +31,7 @@ ORDER = (
 SIDE_KEYS = ("lang", "train", "valid", "test")
 STEP_SECTIONS = ("binarize", "train", "generate")
 RESERVED = {
-    "binarize": ("source-lang", "target-lang", "train", "valid", "test"),
+    "binarize": ("source-lang", "target-lang", "train", "valid", "test", "overwrite"),
     "train": (
         "arch", "task", "user-dir", "seed", "save-dir", "source-lang", "target-lang", "log-format",
         "no-epoch-checkpoints", "keep-interval-updates", "restore-file",

@@ -15,15 +15,13 @@ from treesyntax.study.identity import Identity, file_facts
 from treesyntax.study.logs import read_log
 from treesyntax.study.plan import OUT, Plan, Run, inside
 from treesyntax.study.results import Result
-from treesyntax.study.run import Settings, command_words
 
 
 class Recorder:
     """Makes the results of runs in one study."""
 
-    def __init__(self, plan: Plan, identity: Identity, folder: Path, settings: Settings) -> None:
-        self.plan, self.identity = plan, identity
-        self.folder, self.settings = folder, settings
+    def __init__(self, plan: Plan, identity: Identity, folder: Path) -> None:
+        self.plan, self.identity, self.folder = plan, identity, folder
         self._data_sha256 = ""
 
     def results(self, run: Run) -> list[Result]:
@@ -67,10 +65,7 @@ class Recorder:
             device=log.device or provenance.processor(),
             date=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
             data_sha256=self.data_sha256(),
-            commands=[
-                shlex.join(command_words(step, self.folder, self.settings))
-                for step in self.plan.steps_of(run)
-            ],
+            commands=[shlex.join(step.command) for step in self.plan.steps_of(run)],
         )
 
     def data_sha256(self) -> str:

@@ -14,7 +14,7 @@ from treesyntax.files import atomic_file
 from treesyntax.study.curves import draw_curves, inline_svg, svg_text
 from treesyntax.study.identity import RECIPE_FILE, Identity, read_identity
 from treesyntax.study.logs import read_log
-from treesyntax.study.plan import OUT, Plan, make_plan
+from treesyntax.study.plan import Plan, make_plan
 from treesyntax.study.recipe import read_recipe
 from treesyntax.study.results import RESULTS_FILE, Result, read_results
 from treesyntax.study.run import read_failures
@@ -108,17 +108,7 @@ def _context(study: Study) -> dict[str, Any]:
         "runs": _run_rows(recipe.score, study.results),
         "run_header": ["run", *recipe.score, "valid loss", "best update", "updates", "training"],
         "masks_caption": MASKS_CAPTION,
-        "prepare": [
-            shlex.join(step.command)
-            for step in study.plan.steps
-            if step.name.startswith(("prepare", "binarize"))
-        ],
-        "commands": {
-            f"{result.method}-{result.seed}": [
-                command.replace(str(study.folder), OUT) for command in result.commands
-            ]
-            for result in study.results
-        },
+        "commands": shown_commands(study.plan),
     }
 
 
@@ -133,11 +123,19 @@ def provenance_rows(identity: Identity, results: Sequence[Result]) -> list[tuple
         ("metrics", [f"{result.metric}: {result.signature}" for result in results]),
         ("test sentences", [str(result.n) for result in results]),
         ("seeds", [str(result.seed) for result in results]),
-        ("dates", [date for dates in (sorted(r.date for r in results),) for date in dates[:1]]),
+        ("date", [result.date[:10] for result in results]),
     ):
         if values:
             rows.append((label, "; ".join(dict.fromkeys(values))))
     return rows
+
+
+def shown_commands(plan: Plan) -> dict[str, list[str]]:
+    """Command lines by heading: those that make the data, and those of each method's first run."""
+    data = [step for step in plan.steps if step.name.startswith(("prepare", "binarize"))]
+    first = [run for run in plan.runs if run.seed == plan.recipe.seeds[0]]
+    groups = {"data": data, **{run.name: plan.steps_of(run) for run in first}}
+    return {name: [shlex.join(step.command) for step in steps] for name, steps in groups.items()}
 
 
 def _versions(result: Result) -> str:

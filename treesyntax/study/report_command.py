@@ -8,10 +8,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from rich.console import Console
-
 from treesyntax.study.report import read_study, write_report
-from treesyntax.study.table import rich_table
+from treesyntax.study.table import make_console, print_table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +21,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the table and write report.md and report.html into the folder."""
     study = read_study(args.folder)
     page = write_report(study)
-    console = Console()
-    console.print(rich_table(study.table))
+    console = make_console()
+    print_table(study.table, console)
     console.print(f"report: {page}", markup=False, highlight=False, soft_wrap=True)
     return 0

@@ -33,6 +33,8 @@ class Result:
         versions: of Python and the packages.
         commit: git commit of treesyntax, "" outside a repository; "+" marks local changes.
         data_sha256: over the six data files.
+        commands: what was run, ``{out}`` being the study's folder and ``{plugins}`` what
+            ``treesyntax plugins`` prints.
     """
 
     recipe: str

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
+from typing import Literal
 
+from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from treesyntax.study.plan import Plan, flag_words
+from treesyntax.study.plan import Plan, Run, flag_words
+from treesyntax.study.recipe import Method
 from treesyntax.study.results import Result
 from treesyntax.study.run import Failure, failure_of
 
 NOTHING = "–"
+PLAIN_WIDTH = 120
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ class StudyTable:
     @property
     def header(self) -> list[str]:
         """Column headings."""
-        return ["method", *self.metrics, "parameters", "target tokens/s", "seeds"]
+        return ["method", *self.metrics, "parameters", "tokens/s", "seeds"]
 
     def cells(self, row: Row) -> list[str]:
         """The texts of a row, in the order of the heading."""
@@ -93,6 +98,7 @@ def make_table(
         failures: failed steps, see :func:`treesyntax.study.run.read_failures`.
     """
     recipe = plan.recipe
+    failed = _failed(plan, failures)
     notes: list[str] = []
     rows = []
     for method in recipe.methods:
@@ -116,41 +122,53 @@ def make_table(
                 metrics={name: Spread.of(found) for name, found in values.items() if found},
                 parameters=own[0].parameters if own else None,
                 tokens_per_second=fmean(speeds.values()) if speeds else None,
-                seeds=f"{len({result.seed for result in own})} of {len(recipe.seeds)}",
+                seeds=_seeds(method, recipe.seeds, own, failed.keys()),
                 mark=_mark(len(notes) - 1) if changed else "",
             )
         )
-    return StudyTable(
-        recipe.title, recipe.score, tuple(rows), tuple(notes), _failed(plan, results, failures)
-    )
+    lines = [f"{name} failed: {why.message} (see {why.log})" for name, why in failed.items()]
+    return StudyTable(recipe.title, recipe.score, tuple(rows), tuple(notes), tuple(lines))
 
 
-def _failed(
-    plan: Plan, results: Sequence[Result], failures: Mapping[str, Failure]
-) -> tuple[str, ...]:
-    lines = []
+def _failed(plan: Plan, failures: Mapping[str, Failure]) -> dict[str, Failure]:
+    """The runs that failed by name, each with its first failure."""
+    failed = {}
     for run in plan.runs:
         for step in plan.steps_of(run):
-            failure = failure_of(step.name, plan, failures)
-            if failure is not None:
-                lines.append(f"{run.name} failed: {failure.message} (see {failure.log})")
-                break
-    return tuple(lines)
+            if (failure := failure_of(step.name, plan, failures)) is not None:
+                failed.setdefault(run.name, failure)
+    return failed
+
+
+def _seeds(
+    method: Method, seeds: Sequence[int], own: Sequence[Result], failed: Collection[str]
+) -> str:
+    text = f"{len({result.seed for result in own})} of {len(seeds)}"
+    failures = sum(Run(method, seed).name in failed for seed in seeds)
+    return f"{text}, {failures} failed" if failures else text
 
 
 def _mark(index: int) -> str:
     return "*" * (index + 1)
 
 
-def rich_table(table: StudyTable) -> Table:
-    """For the terminal."""
-    drawn = Table(title=table.title, caption="\n".join([*table.notes, *table.failed]) or None)
-    drawn.caption_justify = "left"
+def make_console() -> Console:
+    """The terminal, or a width into which tables fit where there is none."""
+    console = Console()
+    return console if console.is_terminal else Console(width=PLAIN_WIDTH)
+
+
+def print_table(table: StudyTable, console: Console) -> None:
+    """For the terminal: the table, then its notes and failures."""
+    drawn = Table(title=Text(table.title))
     for number, heading in enumerate(table.header):
-        drawn.add_column(heading, justify="right" if number else "left")
+        justify: Literal["right", "left"] = "right" if number else "left"
+        drawn.add_column(Text(heading), justify=justify, no_wrap=True)
     for row in table.rows:
-        drawn.add_row(*table.cells(row))
-    return drawn
+        drawn.add_row(*map(Text, table.cells(row)))  # as Text, brackets are no markup
+    console.print(drawn)
+    for line in (*table.notes, *table.failed):
+        console.print(Text(line), soft_wrap=True)
 
 
 def markdown_table(table: StudyTable) -> str:

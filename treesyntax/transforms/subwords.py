@@ -3,11 +3,11 @@
 Two policies:
 
 ``siblings``
-    Every piece is a node (McDonald & Chiang 2021, section 4: "BPE splits each leaf into several
-    leaves under the same parent"). The first piece keeps the word's node with its relation and
-    dependents; further pieces are new leaves right after that node's subtree, under the same
-    parent, with the relation ``subword``. The root has no parent to share: further pieces of a
-    root word become the root's first children. Surface indices count pieces.
+    Every piece is a node: a leaf becomes several leaves under the same parent (McDonald & Chiang
+    2021). The first piece keeps the word's node with its relation and dependents; further pieces
+    are new leaves right after that node's subtree, under the same parent, with the relation
+    ``subword``. The root has no parent to share: further pieces of a root word become the
+    root's first children. Surface indices count pieces.
 ``copy``
     The tree stays as it is, every piece is a token of the word's node.
 
@@ -19,11 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from treesyntax.errors import OptionError, TreeError
 from treesyntax.linearize import View
-from treesyntax.tree import NO_WORD, ROOT_PARENT, Tree
+from treesyntax.tree import NO_WORD, ROOT_PARENT, IntArray, Tree
 
 SUBWORD_RELATION = "subword"
 NO_PIECES = "<no-pieces>"
@@ -36,10 +38,12 @@ class Segmented(NamedTuple):
 
     Attributes:
         tree: the tree that the model sees.
-        pieces: for each of its words, in surface order, the tokens of that word's node.
+        nodes: the node of each of its words, in surface order.
+        pieces: the tokens of each of these nodes.
     """
 
     tree: Tree
+    nodes: list[int]
     pieces: Pieces
 
 
@@ -73,7 +77,7 @@ def linearise(segmented: Segmented, view: View) -> tuple[list[str], list[int]]:
     plain, plain_nodes = view.tokens(tree), view.token_nodes(tree)
     if all(len(word) == 1 for word in segmented.pieces):
         return plain, plain_nodes
-    pieces_at = dict(zip(tree.word_nodes(), segmented.pieces, strict=True))
+    pieces_at = dict(zip(segmented.nodes, segmented.pieces, strict=True))
     tokens: list[str] = []
     nodes: list[int] = []
     for token, node in zip(plain, plain_nodes, strict=True):
@@ -92,9 +96,9 @@ def linearise(segmented: Segmented, view: View) -> tuple[list[str], list[int]]:
 
 
 def _with_first_pieces(segmented: Segmented) -> Tree:
-    tree, pieces = segmented
+    tree, nodes, pieces = segmented
     labels = list(tree.labels)
-    for node, word in zip(tree.word_nodes() if pieces else (), pieces, strict=True):
+    for node, word in zip(nodes, pieces, strict=True):
         labels[node] = word[0] if word else NO_PIECES
     if tuple(labels) == tree.labels:
         return tree
@@ -108,66 +112,91 @@ def _as_leaf(view: View, piece: str) -> str:
 
 
 def _copy(tree: Tree, nodes: list[int], pieces: Pieces) -> Segmented:
-    return Segmented(tree, pieces)
+    return Segmented(tree, nodes, pieces)
 
 
 def _siblings(tree: Tree, nodes: list[int], pieces: Pieces) -> Segmented:
-    if not pieces:
-        return Segmented(tree, pieces)
-    spread = [word[i : i + 1] for word in pieces for i in range(max(1, len(word)))]
-    own: list[Sequence[str]] = [()] * len(tree)
-    starts = [NO_WORD] * len(tree)
+    labels, words = list(tree.labels), [NO_WORD] * len(tree)
+    splits: list[_Split] = []
+    last = tree.last_descendants.tolist()
     start = 0
     for node, word in zip(nodes, pieces, strict=True):
-        own[node], starts[node] = word, start
+        labels[node], words[node] = word[0] if word else labels[node], start
+        if len(word) > 1:
+            splits.append(_Split(node, last[node] if node else 0, word[1:], start + 1))
         start += max(1, len(word))
-    layout = _layout(tree, own)
-    new_node = {node: number for number, (node, piece) in enumerate(layout) if piece == 0}
-    above = [0, *tree.parents[1:].tolist()]
-    return Segmented(
-        Tree(
-            [ROOT_PARENT, *(new_node[above[node]] for node, _ in layout[1:])],
-            [own[node][i] if own[node] else tree.labels[node] for node, i in layout],
-            [starts[node] + i if starts[node] >= 0 else NO_WORD for node, i in layout],
-            [tree.relations[node] if i == 0 else SUBWORD_RELATION for node, i in layout]
-            if tree.relations
-            else (),
-            _branches(tree.branches.tolist(), above, layout),
-        ),
-        spread,
+    # Where subtrees end together, the pieces of the deepest node come first.
+    splits.sort(key=lambda split: (split.after, -split.node))
+    return _grown(tree, labels, words, splits, pieces)
+
+
+class _Split(NamedTuple):
+    """Further pieces of a word.
+
+    Attributes:
+        node: the word's node.
+        after: the old node that the pieces follow, the last one of the word's subtree.
+        pieces: the pieces but the first.
+        word: the surface index of the first of them.
+    """
+
+    node: int
+    after: int
+    pieces: Sequence[str]
+    word: int
+
+
+def _grown(
+    tree: Tree, labels: list[str], words: list[int], splits: list[_Split], pieces: Pieces
+) -> Segmented:
+    relations = [[SUBWORD_RELATION] * len(split.pieces) for split in splits]
+    new_words = _splice(words, splits, [range(s.word, s.word + len(s.pieces)) for s in splits])
+    new_tree = Tree(
+        _new_parents(tree.parents, splits),
+        _splice(labels, splits, [split.pieces for split in splits]),
+        new_words,
+        _splice(tree.relations, splits, relations) if tree.relations else (),
+        _new_branches(tree, splits),
     )
+    spread = [word[i : i + 1] for word in pieces for i in range(max(1, len(word)))]
+    nodes = [0] * len(spread)
+    for node, word in enumerate(new_words):
+        if word >= 0:
+            nodes[word] = node
+    return Segmented(new_tree, nodes, spread)
 
 
-def _layout(tree: Tree, own: list[Sequence[str]]) -> list[tuple[int, int]]:
-    """The new nodes in preorder, each as (old node, number of its piece)."""
-    followers: list[list[int]] = [[] for _ in own]
-    last = tree.last_descendants.tolist()
-    # Subtrees that end with the same node: the pieces of the deepest come first.
-    for node in range(len(own) - 1, 0, -1):
-        if len(own[node]) > 1:
-            followers[last[node]].append(node)
-    followers[0].insert(0, 0)
-    layout = []
-    for node in range(len(own)):
-        layout.append((node, 0))
-        for owner in followers[node]:
-            layout.extend((owner, i) for i in range(1, len(own[owner])))
-    return layout
+def _splice(old: Sequence[Any], splits: list[_Split], added: Sequence[Sequence[Any]]) -> list[Any]:
+    """One value a node, with those of new nodes put in their places."""
+    new: list[Any] = []
+    done = 0
+    for split, values in zip(splits, added, strict=True):
+        new += old[done : split.after + 1]
+        new += values
+        done = split.after + 1
+    return new + list(old[done:])
 
 
-def _branches(old: list[int], above: list[int], layout: list[tuple[int, int]]) -> list[int]:
+def _new_parents(old: IntArray, splits: list[_Split]) -> list[int]:
+    shift = np.zeros(len(old) + 1, dtype=np.int64)
+    for split in splits:
+        shift[split.after + 1] += len(split.pieces)
+    new_number = (np.arange(len(old)) + np.cumsum(shift[:-1])).tolist()
+    parents = old.tolist()
+    added = [[new_number[max(0, parents[s.node])]] * len(s.pieces) for s in splits]
+    moved = [new_number[parent] if parent >= 0 else ROOT_PARENT for parent in parents]
+    return _splice(moved, splits, added)
+
+
+def _new_branches(tree: Tree, splits: list[_Split]) -> list[int]:
     """Slots: a new leaf takes the next one and moves the siblings after it up."""
-    shift = [0] * len(old)
-    first_piece = [0] * len(old)
-    branches = []
-    for node, piece in layout:
-        parent = above[node]
-        if piece:
-            shift[parent] += 1
-        elif node:
-            first_piece[node] = old[node] + shift[parent]
-        branches.append(first_piece[node] + piece if node else max(0, piece - 1))
-    return branches
+    parents, branches = tree.parents, tree.branches.copy()
+    added = []
+    for node, _, pieces, _ in splits:
+        first = int(branches[node]) + 1 if node else 0
+        added.append(range(first, first + len(pieces)))
+        branches[node + 1 :][parents[node + 1 :] == max(0, parents[node])] += len(pieces)
+    return _splice(branches.tolist(), splits, added)
 
 
 POLICIES: dict[str, Callable[[Tree, list[int], Pieces], Segmented]] = {
