@@ -1,4 +1,4 @@
-"""The notations FOR and LAMBDA, the translation between them, and random programs."""
+"""The notations FOR and LAMBDA and the translation between them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import gzip
 import json
 import pickle
 import random
-from collections import Counter
 from functools import cache
 from pathlib import Path
-from statistics import fmean, pstdev
 from typing import Any
 
 import pytest
@@ -31,7 +29,7 @@ programs = st.builds(
     draw_program,
     st.integers(0, 2**32).map(random.Random),
     st.sampled_from(Style),
-    st.integers(0, 300),
+    st.integers(0, 200),
 )
 
 EXAMPLE = "for a1 = a0 ; a0 > 10 ; a1 do a1 = a1 endfor"
@@ -240,7 +238,6 @@ def test_only_statements_with_all_their_children_are_translated() -> None:
 @pytest.mark.parametrize(
     ("opening", "core", "closing"),
     [
-        ("if 1 < 2 then a0 = 1 else", "a0 = 1", "endif"),
         ("for a1 = 1 ; a1 < 2 ; 3 do", "a0 = 1", "endfor"),
         ("a0 = 1 ; (", "a0 = 1 ; a0 = 2", ")"),
         ("", "a0 = 1", "; a0 = 2"),
@@ -266,51 +263,3 @@ def test_the_reference_pairs_are_parsed_printed_and_translated() -> None:
             assert trees[notation.name] == tree_of(pair["trees"][notation.name]), text
             assert notation.write(trees[notation.name]) == text
         assert translate(trees["for"]) == trees["lambda"], pair["for"]
-
-
-@cache
-def drawn() -> list[Tree]:
-    rng = random.Random(2018)
-    return [draw_program(rng, Style.DRISSI, 15) for _ in range(10_000)]
-
-
-def test_random_programs_have_the_published_statistics() -> None:
-    sizes = sorted(map(len, drawn()))
-    assert fmean(sizes) == pytest.approx(21.6, abs=0.6)
-    assert pstdev(sizes) == pytest.approx(15.0, abs=0.6)
-    assert abs(sizes[9_000] - 42) <= 1
-    single = fmean(tree.labels[0] == "<ASSIGN>" for tree in drawn())
-    assert single == pytest.approx(0.395, abs=0.02)
-
-
-@needs_reference
-def test_random_programs_have_the_labels_of_the_reference() -> None:
-    def shares(trees: list[Tree]) -> dict[str, float]:
-        count = Counter(label for tree in trees for label in tree.labels)
-        return {label: number / len(trees) for label, number in count.items()}
-
-    expected = shares([tree_of(pair["trees"]["for"]) for pair in reference()])
-    found = shares(drawn())
-    for label, share in expected.items():
-        if share > 0.1:
-            assert found[label] == pytest.approx(share, rel=0.08), label
-
-
-def test_right_operands_are_single_in_the_style_of_chen() -> None:
-    rng = random.Random(1)
-    for _ in range(300):
-        tree = draw_program(rng, Style.CHEN, 50)
-        for labels, banned in (
-            (("<SEQ>",), {"<SEQ>"}),
-            (("<PLUS>", "<MINUS>"), {"<PLUS>", "<MINUS>"}),
-        ):
-            for node, children in enumerate(tree.children()):
-                if tree.labels[node] in labels:
-                    assert tree.labels[children[1]] not in banned
-
-
-def test_variables_pass_over_the_reserved_names() -> None:
-    rng = random.Random(1)
-    labels = {label for _ in range(20) for label in draw_program(rng, Style.CHEN, 2_000).labels}
-    assert {"a7", "a10"} <= labels
-    assert not {"a8", "a9"} & labels

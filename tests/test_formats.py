@@ -56,7 +56,7 @@ def structure(tree: Tree) -> tuple[list[int], tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("entry", FORMATS.values(), ids=FORMATS)
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=100)
 @given(tree=anything)
 def test_what_can_be_written_is_read_back_exactly(entry, tree):
     try:
@@ -251,7 +251,7 @@ def test_sexpr_bare_by_example(text, expected):
     assert BARE.write(BARE.parse(text)) == text
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(st.recursive(st.sampled_from("abc"), lambda item: st.lists(item, max_size=3)))
 def test_every_list_is_written_as_it_was_read(value):
     def spelled(item: object) -> str:
@@ -301,7 +301,7 @@ def test_prolog_by_example(text, expected):
         assert PROLOG.parse(text.replace(" ", "\t  ")) == tree
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(
     st.recursive(
         st.sampled_from(["a", "X", "'q r'"]),

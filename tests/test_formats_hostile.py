@@ -43,7 +43,7 @@ def attempt(parse: Callable[[str], Tree], text: str) -> Tree | None:
 
 
 @every_format
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 @given(text=soup)
 def test_any_text_is_a_tree_or_a_tree_error(entry, text):
     tree = attempt(entry.parse, text)
@@ -52,7 +52,7 @@ def test_any_text_is_a_tree_or_a_tree_error(entry, text):
 
 
 @every_format
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(content=st.one_of(st.binary(max_size=60), soup.map(lambda t: t.encode("utf-8", "replace"))))
 def test_any_file_is_read_or_refused_with_its_name(entry, content, tmp_path_factory):
     path = tmp_path_factory.mktemp("hostile") / "input"
@@ -68,7 +68,7 @@ def test_any_file_is_read_or_refused_with_its_name(entry, content, tmp_path_fact
 
 
 @every_format
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=40)
 @given(label=st.one_of(soup, st.sampled_from(["", " ", "()", "\\+", "#", "1-2", "\u2028"])))
 def test_any_label_is_kept_or_refused(entry, label, tmp_path_factory):
     candidates = [

@@ -193,8 +193,9 @@ def check_no_repeats(folder: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_the_children_and_the_study_goes_on_later(
-    path: Path, tmp_path: Path, number: signal.Signals
+    tmp_path: Path, number: signal.Signals
 ):
+    write_recipe(tmp_path, seeds=[1])
     process = study(tmp_path, wait=False)
     wait_for_events(tmp_path, 9, process)
     process.send_signal(number)

@@ -6,6 +6,7 @@ import gzip
 import os
 import shutil
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,13 +33,14 @@ def read_lines(path: str | Path) -> Iterator[str]:
                 for part in body.split("\r"):
                     line += 1
                     yield part
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise _unreadable(path, error) from None
 
 
 def _decode(raw: bytes, path: Path, line: int) -> str:
     try:
-        return raw.decode("utf-8")
+        # A byte order mark is no part of the first line.
+        return raw.decode("utf-8-sig" if line == 1 else "utf-8")
     except UnicodeDecodeError as error:
         raise InputError(
             path,

@@ -1,0 +1,74 @@
+import gzip
+import os
+
+import pytest
+
+from treesyntax.errors import InputError
+from treesyntax.files import atomic_file, atomic_folder, read_lines
+
+
+def test_only_real_line_ends_end_a_line(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes("a\u2028b\r\nc\x0bd\re\n\nf".encode())
+    assert list(read_lines(path)) == ["a\u2028b", "c\x0bd", "e", "", "f"]
+
+
+def test_a_byte_order_mark_is_no_text(tmp_path):
+    (tmp_path / "text").write_bytes(b"\xef\xbb\xbfa\nb\n")
+    assert list(read_lines(tmp_path / "text")) == ["a", "b"]
+
+
+def test_gzip_is_unpacked(tmp_path):
+    with gzip.open(tmp_path / "text.gz", "wt") as stream:
+        stream.write("a\nb\n")
+    assert list(read_lines(tmp_path / "text.gz")) == ["a", "b"]
+
+
+@pytest.mark.parametrize("damage", [lambda raw: raw[:-9], lambda raw: raw[:12] + b"\xff" * 40])
+def test_damaged_gzip_names_the_file(tmp_path, damage):
+    path = tmp_path / "text.gz"
+    path.write_bytes(damage(gzip.compress(os.urandom(20).hex().encode() * 30)))
+    with pytest.raises(InputError, match=r"text\.gz: cannot be read"):
+        list(read_lines(path))
+
+
+def test_a_missing_file_and_bytes_that_are_not_utf8(tmp_path):
+    with pytest.raises(InputError, match="absent: cannot be read .No such file"):
+        list(read_lines(tmp_path / "absent"))
+    (tmp_path / "latin").write_bytes(b"ok\ncaf\xe9\n")
+    with pytest.raises(InputError, match="latin:2: byte 4 is not UTF-8; .*iconv"):
+        list(read_lines(tmp_path / "latin"))
+
+
+def test_a_file_appears_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "out"
+    path.write_text("before")
+    with pytest.raises(ValueError, match="boom"), atomic_file(path) as staged:
+        staged.write_text("half")
+        raise ValueError("boom")
+    assert path.read_text() == "before"
+    with atomic_file(path) as staged:
+        staged.write_text("after")
+    assert path.read_text() == "after"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_appears_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "out"
+    with atomic_folder(path) as staged:
+        (staged / "file").write_text("first")
+    with pytest.raises(ValueError, match="boom"), atomic_folder(path) as staged:
+        (staged / "file").write_text("half")
+        raise ValueError("boom")
+    assert (path / "file").read_text() == "first"
+    with atomic_folder(path) as staged:
+        (staged / "other").write_text("second")
+    assert [file.name for file in path.iterdir()] == ["other"]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_place_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    for opened in (atomic_file, atomic_folder):
+        with pytest.raises(InputError, match="cannot be written"), opened(tmp_path / "file" / "x"):
+            pass
