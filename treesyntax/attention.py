@@ -132,9 +132,9 @@ def attend(
         kept = keep if keep is None or len(keep) == 1 else keep[some]
         columns = []
         chunks = (tensor[some].split(heads, 1) for tensor in (queries, k, v))
-        for index, chunk in enumerate(zip(*chunks, strict=True)):
+        for index, (some_q, some_k, some_v) in enumerate(zip(*chunks, strict=True)):
             part = pairs.part(some, slice(index * heads, (index + 1) * heads))
-            columns.append(_attend_with(*chunk, kept, part, dropout))
+            columns.append(_attend_with(some_q, some_k, some_v, kept, part, dropout))
         rows.append(torch.cat(columns, 1) if len(columns) > 1 else columns[0])
     return torch.cat(rows) if len(rows) > 1 else rows[0]
 

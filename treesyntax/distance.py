@@ -32,6 +32,9 @@ class DistanceVectors(Injection):
         OptionError: for a clip below 1, or vectors on neither side.
     """
 
+    key_table: nn.Parameter | None
+    value_table: nn.Parameter | None
+
     def __init__(
         self, site: Site, name: str, clip: int, keys: bool, values: bool, per_head: bool
     ) -> None:

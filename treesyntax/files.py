@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from treesyntax.errors import InputError
@@ -73,7 +73,8 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
     except OSError as error:
         raise _unwritable(path, error) from error
     finally:
-        staged.unlink(missing_ok=True)
+        with suppress(OSError):
+            staged.unlink()
 
 
 @contextmanager

@@ -132,7 +132,7 @@ def make_table(
 
 def _failed(plan: Plan, failures: Mapping[str, Failure]) -> dict[str, Failure]:
     """The runs that failed by name, each with its first failure."""
-    failed = {}
+    failed: dict[str, Failure] = {}
     for run in plan.runs:
         for step in plan.steps_of(run):
             if (failure := failure_of(step.name, plan, failures)) is not None:

@@ -18,7 +18,8 @@ def to_binary(tree: Tree) -> Tree:
     """The left-child-right-sibling form of a tree, with the same node numbers."""
     parents = tree.parents.tolist()
     previous: list[int | None] = [None] * len(tree)
-    binary_parents, branches = [], []
+    binary_parents: list[int] = []
+    branches: list[int] = []
     for parent in parents:
         node = len(binary_parents)
         elder = previous[parent] if parent >= 0 else None
