@@ -52,7 +52,12 @@ def _add_program_arguments(parser: argparse.ArgumentParser) -> None:
     size.add_argument(
         "--length", type=int, help="or, with --style chen, their mean length in tokens"
     )
-    add("--min-nodes", type=int, default=0, help="leave out smaller programs (default 0)")
+    add(
+        "--min-nodes",
+        type=int,
+        default=0,
+        help="leave out smaller programs (0); 9: single assignments",
+    )
     add("--repeats", action="store_true", help="let a program come up again within its split")
     add("--seed", type=int, default=1, help="0, 1, 2, … (default %(default)s)")
 

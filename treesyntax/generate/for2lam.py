@@ -34,8 +34,9 @@ class Options:
             set.
         length: instead of `size`, for the style chen only: the mean length in tokens, met
             within 10 %. SYN-S has 20, SYN-L 50.
-        min_nodes: smaller programs are drawn again; a single assignment has 5 to 7 nodes or,
-            for an expression of more operands, 3 more each.
+        min_nodes: smaller programs are drawn again. A single assignment has 5 nodes and 3 more
+            for each operator (of which drissi has one at most), any other program 11 or more: 9
+            leaves out the single assignments of drissi and nothing else.
         repeats: whether a program may come up again within its split.
         seed: 0, 1, 2, …; the same seed gives the same programs on every machine.
 

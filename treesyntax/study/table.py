@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Literal
@@ -12,12 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from treesyntax.study.plan import Plan, Run, flag_words
-from treesyntax.study.recipe import Method
+from treesyntax.study.recipe import Method, Recipe
 from treesyntax.study.results import Result
 from treesyntax.study.run import Failure, failure_of
 
 NOTHING = "–"
 PLAIN_WIDTH = 120
+INJECTION = "encoder-injection"
+"""The one flag in which methods are meant to differ."""
 
 
 @dataclass(frozen=True)
@@ -99,35 +101,51 @@ def make_table(
     """
     recipe = plan.recipe
     failed = _failed(plan, failures)
-    notes: list[str] = []
-    rows = []
-    for method in recipe.methods:
-        own = [result for result in results if result.method == method.name]
-        values = {
-            metric: [result.value for result in own if result.metric == metric]
-            for metric in recipe.score
-        }
-        speeds = {
-            result.seed: result.tokens_per_second for result in own if result.tokens_per_second
-        }
-        changed = flag_words({**method.train, **method.generate})
-        if changed:
-            notes.append(
-                f"{_mark(len(notes))} {method.name} has settings of its own "
-                f"({' '.join(changed)}): not at equal settings with the other rows"
-            )
-        rows.append(
-            Row(
-                method=method.name,
-                metrics={name: Spread.of(found) for name, found in values.items() if found},
-                parameters=own[0].parameters if own else None,
-                tokens_per_second=fmean(speeds.values()) if speeds else None,
-                seeds=_seeds(method, recipe.seeds, own, failed.keys()),
-                mark=_mark(len(notes) - 1) if changed else "",
-            )
+    texts = {method.name: text for method in recipe.methods if (text := _note(method))}
+    marks = {name: "*" * number for number, name in enumerate(texts, start=1)}
+    rows = [
+        _row(
+            method,
+            recipe,
+            [result for result in results if result.method == method.name],
+            sum(Run(method, seed).name in failed for seed in recipe.seeds),
+            marks.get(method.name, ""),
         )
+        for method in recipe.methods
+    ]
+    notes = [f"{marks[name]} {text}" for name, text in texts.items()]
     lines = [f"{name} failed: {why.message} (see {why.log})" for name, why in failed.items()]
     return StudyTable(recipe.title, recipe.score, tuple(rows), tuple(notes), tuple(lines))
+
+
+def _row(method: Method, recipe: Recipe, own: Sequence[Result], failed: int, mark: str) -> Row:
+    values = {
+        metric: [result.value for result in own if result.metric == metric]
+        for metric in recipe.score
+    }
+    speeds = {result.seed: result.tokens_per_second for result in own if result.tokens_per_second}
+    seeds = f"{len({result.seed for result in own})} of {len(recipe.seeds)}"
+    return Row(
+        method=method.name,
+        metrics={metric: Spread.of(found) for metric, found in values.items() if found},
+        parameters=own[0].parameters if own else None,
+        tokens_per_second=fmean(speeds.values()) if speeds else None,
+        seeds=f"{seeds}, {failed} failed" if failed else seeds,
+        mark=mark,
+    )
+
+
+def _note(method: Method) -> str:
+    """How a method differs from what its row's name and the other rows say."""
+    own = {**method.train, **method.generate}
+    injection = own.pop(INJECTION, None)
+    texts = [f"{method.name} is {injection}"] if injection else []
+    if own:
+        texts.append(
+            f"{method.name} has settings of its own ({' '.join(flag_words(own))}): "
+            "not at equal settings with the other rows"
+        )
+    return "; ".join(texts)
 
 
 def _failed(plan: Plan, failures: Mapping[str, Failure]) -> dict[str, Failure]:
@@ -138,18 +156,6 @@ def _failed(plan: Plan, failures: Mapping[str, Failure]) -> dict[str, Failure]:
             if (failure := failure_of(step.name, plan, failures)) is not None:
                 failed.setdefault(run.name, failure)
     return failed
-
-
-def _seeds(
-    method: Method, seeds: Sequence[int], own: Sequence[Result], failed: Collection[str]
-) -> str:
-    text = f"{len({result.seed for result in own})} of {len(seeds)}"
-    failures = sum(Run(method, seed).name in failed for seed in seeds)
-    return f"{text}, {failures} failed" if failures else text
-
-
-def _mark(index: int) -> str:
-    return "*" * (index + 1)
 
 
 def make_console() -> Console:
