@@ -19,9 +19,15 @@ from treesyntax.study.recipe import DATA, Flags, Method, Recipe
 OUT = "{out}"
 PLUGINS = "{plugins}"
 SPLITS = ("train", "valid", "test")
-TRAIN_DEFAULTS: Flags = {"log-interval": 50, "save-interval-updates": 250}
+TRAIN_DEFAULTS: Flags = {
+    "log-interval": 50,
+    "save-interval-updates": 250,
+    "update-epoch-batch-itr": True,
+}
 """Flags of fairseq-train unless the recipe says otherwise.
 
+Batches are drawn anew in every epoch: fairseq does so after a resume in any case, and only then is
+a training that was interrupted the same as one that was not.
 A killed run goes on from the last save, at the end of an epoch or after that many updates. Each
 save also validates, so the interval is part of how the best checkpoint is chosen.
 """
