@@ -22,7 +22,7 @@ SPLITS = ("train", "valid", "test")
 TRAIN_DEFAULTS: Flags = {
     "log-interval": 50,
     "save-interval-updates": 250,
-    "update-epoch-batch-itr": "true",
+    "update-epoch-batch-itr": "True",
 }
 """Flags of fairseq-train unless the recipe says otherwise.
 
