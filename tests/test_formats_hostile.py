@@ -17,7 +17,6 @@ from treesyntax.tree import Tree
 DEEP = 100_000
 SECONDS = 20
 LINE_FORMATS = [FORMATS[name] for name in ("ptb", "sexpr", "sexpr_bare", "prolog", "jsonl")]
-NOTATIONS = [*LINE_FORMATS, FORMATS["mrg"], FORMATS["conllu"]]
 every_format = pytest.mark.parametrize("entry", FORMATS.values(), ids=FORMATS)
 
 PIECES = [
@@ -181,13 +180,13 @@ def test_a_token_of_a_million_characters(name, frame):
 
 
 @pytest.mark.parametrize("frame", ["{}", "(X {}", "( f {} ) )", "f ( {}", '"{}', "{} {}", "'{}"])
-@pytest.mark.parametrize("entry", NOTATIONS, ids=lambda entry: entry.name)
+@every_format
 def test_errors_stay_short_for_long_tokens(entry, frame):
     token = "x" * 1_000_000
     attempt(entry.parse, frame.format(token, token))
 
 
-@pytest.mark.parametrize("entry", NOTATIONS, ids=lambda entry: entry.name)
+@every_format
 def test_errors_stay_short_for_long_labels(entry):
     token = " )" + "x" * 1_000_000
     for tree in (Tree([-1, 0], [token, token]), Tree.from_heads([0], [f"\t{token}"])):

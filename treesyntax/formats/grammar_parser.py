@@ -85,4 +85,4 @@ class _Parser:
         if self.position == len(self.tokens):
             return RecordError(f"the program ends after token {self.position}, expected {wanted}")
         found = self.tokens[self.position]
-        return RecordError(f"token {self.position + 1} is {found!r}, expected {wanted}")
+        return RecordError(f"token {self.position + 1} is {found[:40]!r}, expected {wanted}")

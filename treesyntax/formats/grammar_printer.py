@@ -48,7 +48,7 @@ class _Printer:
             pieces = ["(", (inner, node), ")"]
         else:
             raise TreeError(
-                f"node {node} is {label!r}, where {self.grammar.name} expects {_article(category)}"
+                f"node {node} is {label[:40]!r}, where {self.grammar.name} expects {_article(category)}"
             )
         self.agenda += reversed(pieces)
 
