@@ -1,7 +1,7 @@
 """Draw the learned strengths of relation masks, one panel a layer.
 
 The strength s of a relation in a head adds -exp(s) to the logits of all pairs in that relation
-(McDonald & Chiang 2021, section 3, Eq. 2; the figure follows their Fig. 3). Strengths start at 0;
+(McDonald & Chiang 2021; the figure follows their Fig. 3). Strengths start at 0;
 a large one hides the relation from the head, a small one leaves it alone.
 
 Example: python -m analysis.mask_strengths checkpoint_best.pt --out figures

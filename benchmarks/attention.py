@@ -51,7 +51,7 @@ def random_trees(batch: int, nodes: int, seed: int = 0) -> TreeBatch:
 
 
 def literal_masks(q: Tensor, k: Tensor, v: Tensor, masks: Tensor, strengths: Tensor) -> Tensor:
-    """McDonald & Chiang 2021, Eq. 2, with nine float masks [B, 9, n, n]."""
+    """McDonald & Chiang 2021, with nine float masks [B, 9, n, n]."""
     summed = torch.einsum("bmij,hm->bhij", masks, strengths)
     return F.scaled_dot_product_attention(q, k, v, attn_mask=-summed.exp())
 

@@ -26,7 +26,7 @@ def path(tree: Tree, node: int) -> list[int]:
 
 
 def relation(tree: Tree, first: int, second: int, first_position: int, second_position: int) -> str:
-    """What the first node is to the second, straight from McDonald & Chiang 2021, section 3.1."""
+    """What the first node is to the second, straight from McDonald & Chiang 2021."""
     if first == second:
         return "self"
     if first in ancestors(tree, second):
@@ -72,7 +72,7 @@ def factored_path(tree: Tree, node: int, side: str) -> list[int]:
 
 
 def stack(steps: list[int], degree: int, depth: int) -> list[float]:
-    """Push every step on an empty stack: D_i x = (e_i ; x[:-n]) (Shiv & Quirk 2019, Eq. 1)."""
+    """Push every step on an empty stack: D_i x = (e_i ; x[:-n]) (Shiv & Quirk 2019)."""
     state = [0.0] * (degree * depth)
     for step in steps:
         one_hot = [1.0 if branch == step else 0.0 for branch in range(degree)]

@@ -1,6 +1,6 @@
 """Relations between the nodes of two tokens, as small integer codes.
 
-The nine relations of McDonald & Chiang (2021, section 3.1) partition all pairs of nodes, so one
+The nine relations of McDonald & Chiang (2021) partition all pairs of nodes, so one
 code per pair says everything that nine 0/1 masks say, in a ninth of the memory.
 """
 

@@ -1,4 +1,4 @@
-"""The traversal operators of stack encodings as explicit affine maps (Shiv & Quirk 2019, Eq. 1-2).
+"""The traversal operators of stack encodings as explicit affine maps (Shiv & Quirk 2019).
 
 A stack of depth k over n branches is a vector of n·k numbers, newest step first. Going down to
 child i pushes: ``D_i x = (e_i ; x[:-n])``. Going up pops: ``U x = (x[n:] ; 0_n)``. Every path is

@@ -16,7 +16,7 @@ class DepthSibling(Injection):
     """The sum of a learned embedding of the node's depth and one of its index among siblings.
 
     ``x_t + E_depth[depth(t)] + E_sibling[index(t)]`` beside the absolute positions, as
-    Bartkowiak & Gralinski 2025 (section 3) add them to CodeBERTa's. Depths and indices beyond the
+    Bartkowiak & Gralinski 2025 add them to CodeBERTa's. Depths and indices beyond the
     tables share the last row; tokens without a node get nothing.
 
     Args:

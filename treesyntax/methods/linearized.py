@@ -10,10 +10,10 @@ class Linearized(Injection):
     """The Transformer as it is, over the tree written with brackets.
 
     The structure reaches the model through the tokens only: ``(S (NP the cat ) sleeps )``. This
-    is the *Linearised* baseline of McDonald & Chiang 2021, section 4.2.
+    is the *Linearised* baseline of McDonald & Chiang 2021.
     """
 
-    paper = "Vinyals et al. 2015; McDonald & Chiang 2021, section 4.2"
+    paper = "Vinyals et al. 2015; McDonald & Chiang 2021"
     equation = "x = (X … ) tokens; nothing is added"
     view = "bracketed"
     needs_tree = False

@@ -16,7 +16,7 @@ class RelativeDepth(DistanceVectors):
 
     As relative positions, with ``b_ij = w_clip(dist_ij, l)`` and
     ``dist_ij = depth(n_j) - depth(n_i)`` on the source's dependency tree (Omote, Tamura &
-    Ninomiya 2019, Eqs. 8-11). Their hybrid *dep+rel* is the composition
+    Ninomiya 2019). Their hybrid *dep+rel* is the composition
     ``relative_position(clip=2)+relative_depth``. Absolute positions stay; the paper's models
     without them are ``--encoder-positions none``. Pairs in which a token has no node (end of
     sentence) get no vector.
