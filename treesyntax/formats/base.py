@@ -121,6 +121,8 @@ def exact(notation: str, parse: Callable[[str], Tree], tree: Tree, text: str) ->
 def _storage_fault(text: str) -> str:
     if "\r" in text:
         return "a label holds a carriage return"
+    if text.startswith("\ufeff"):
+        return "it would begin with a byte order mark, which is no part of a file's text"
     try:
         text.encode()
     except UnicodeEncodeError:
