@@ -6,12 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import dependency_trees
 
-from treesyntax.attention import Pairs, attend
+from treesyntax.attention import attend
 from treesyntax.batch import TreeBatch, collate
 from treesyntax.composition import Composition
 from treesyntax.errors import OptionError
 from treesyntax.injection import Site
 from treesyntax.pair_vectors import PairVectors
+from treesyntax.pairs import Pairs
 
 SITE = Site(d_model=8, heads=2, layers=2)
 METHODS = ("relative_position", "relative_depth")

@@ -2,8 +2,9 @@ import pytest
 import torch
 from torch.autograd import gradcheck, gradgradcheck
 
-from treesyntax.attention import Pairs, attend
+from treesyntax.attention import attend
 from treesyntax.pair_bias import PairBias, lookup, total_bias
+from treesyntax.pairs import Pairs
 
 
 def random_codes(shape, classes, seed=0):
@@ -51,7 +52,7 @@ def test_biases_add_up_and_padding_gets_no_weight(dtype):
     keep = torch.tensor([[[[True, False]]]])
     total = total_bias([PairBias(codes, table) for table in tables], keep, dtype)
     assert total.dtype == dtype
-    expected = sum(lookup(table, codes) for table in tables).to(dtype)
+    expected = sum(lookup(table.to(dtype), codes) for table in tables)
     assert torch.equal(total[..., 0], expected[..., 0])
     assert torch.softmax(total - 100, -1)[..., 1].eq(0).all()
 

@@ -1,102 +1,19 @@
-"""The one attention of the toolkit.
+"""The one attention of the toolkit: it chooses the kernel.
 
-Without learned biases or vectors this is PyTorch's fused kernel. With them, training on a CPU goes
-through an autograd function of our own: PyTorch's fused CPU kernel cannot give the gradient of a
-bias, and its fallback takes about 1.5 times as long.
+Without learned biases, vectors or scales this is PyTorch's fused kernel, otherwise our own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from treesyntax.pair_bias import PairBias, padding_bias, total_bias
-from treesyntax.pair_vectors import PairVectors
-
-CACHED_WEIGHTS = 1 << 20
-"""Attention weights computed at once: larger tensors leave the cache and come fresh from the
-system with every call, which costs more than the arithmetic."""
-
-
-class _BiasedAttention(torch.autograd.Function):
-    """softmax(q k' / sqrt(d) + bias) v with the gradient of the bias, and the weights.
-
-    Shapes: q [B, H, Q, d] (already divided by sqrt(d)), k and v [B, H, K, d], bias [B, H, Q, K].
-    With weights P, their dropped-out form U = P∘M, output O = U V, and gradients G of O and A of
-    U: dV = U' G, dU = G V' + A, dS = P∘(dU∘M - rowsum(dU∘U)), dQ = dS K, dK = dS' Q, dbias = dS.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any, q: Tensor, k: Tensor, v: Tensor, bias: Tensor, dropout: float
-    ) -> tuple[Tensor, Tensor]:
-        queries, keys, values = q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1)
-        weights = torch.baddbmm(bias.flatten(0, 1), queries, keys.transpose(1, 2))
-        torch.softmax(weights, -1, out=weights)
-        used, kept = torch.native_dropout(weights, dropout, True) if dropout else (weights, None)
-        output = used @ values
-        ctx.dropout, ctx.batch_heads = dropout, q.shape[:2]
-        ctx.set_materialize_grads(False)
-        ctx.save_for_backward(queries, keys, values, weights, output, *([kept] if dropout else []))
-        return output.unflatten(0, q.shape[:2]), used.unflatten(0, q.shape[:2])
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-        queries, keys, values, weights, output, *kept = ctx.saved_tensors
-        grad_output, grad_used = grads
-        if grad_output is None and grad_used is None:
-            return (None,) * 5
-        flat = torch.zeros_like(output) if grad_output is None else grad_output.flatten(0, 1)
-        row = (flat * output).sum(-1, keepdim=True)
-        factor = kept[0].to(weights.dtype) / (1 - ctx.dropout) if kept else None
-        used = weights if factor is None else weights * factor
-        if grad_used is None and factor is None:
-            grad_logits = torch.baddbmm(
-                row.expand_as(weights), flat, values.transpose(1, 2), beta=-1
-            )
-        else:
-            grad_logits = flat @ values.transpose(1, 2)
-            if grad_used is not None:
-                extra = grad_used.flatten(0, 1)
-                grad_logits += extra
-                row = row + (extra * used).sum(-1, keepdim=True)
-            grad_logits = (grad_logits if factor is None else grad_logits * factor).sub_(row)
-        grad_logits *= weights
-        parts = (
-            grad_logits @ keys,
-            grad_logits.transpose(1, 2) @ queries,
-            used.transpose(1, 2) @ flat,
-            grad_logits,
-        )
-        return (*(part.unflatten(0, ctx.batch_heads) for part in parts), None)
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """Everything that methods add to the pairs of one layer.
-
-    Attributes:
-        biases: added to the logits.
-        vectors: added to keys and values.
-    """
-
-    biases: Sequence[PairBias] = ()
-    vectors: Sequence[PairVectors] = ()
-
-    def part(self, sentences: slice, heads: slice) -> Pairs:
-        """What concerns some sentences and heads."""
-        return Pairs(
-            [bias.part(sentences, heads) for bias in self.biases],
-            [pair.part(sentences, heads) for pair in self.vectors],
-        )
-
-
-PLAIN = Pairs()
+from treesyntax.pair_attention import attend_to_pairs
+from treesyntax.pair_bias import total_bias
+from treesyntax.pairs import PLAIN, Pairs
 
 
 def attend(
@@ -121,52 +38,10 @@ def attend(
         [B, H, Q, d].
     """
     learning = torch.is_grad_enabled() and any(bias.table.requires_grad for bias in pairs.biases)
-    if not pairs.vectors and not (learning and not q.is_cuda):
-        mask = total_bias(pairs.biases, keep, q.dtype)
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
-    queries = q * q.shape[-1] ** -0.5
-    sentences, heads = _chunk(q, k, split_heads=not pairs.biases)
-    rows = []
-    for start in range(0, len(q), sentences):
-        some = slice(start, start + sentences)
-        kept = keep if keep is None or len(keep) == 1 else keep[some]
-        columns = []
-        chunks = (tensor[some].split(heads, 1) for tensor in (queries, k, v))
-        for index, (some_q, some_k, some_v) in enumerate(zip(*chunks, strict=True)):
-            part = pairs.part(some, slice(index * heads, (index + 1) * heads))
-            columns.append(_attend_with(some_q, some_k, some_v, kept, part, dropout))
-        rows.append(torch.cat(columns, 1) if len(columns) > 1 else columns[0])
-    return torch.cat(rows) if len(rows) > 1 else rows[0]
-
-
-def _chunk(q: Tensor, k: Tensor, split_heads: bool) -> tuple[int, int]:
-    """How many sentences and heads to take at once on a CPU: what stays in its cache."""
-    batch, heads, queries = q.shape[:3]
-    if q.is_cuda:
-        return batch, heads
-    most = CACHED_WEIGHTS // (queries * k.shape[2])
-    if most >= heads:
-        return min(most // heads, batch), heads
-    return 1, max(most, 1) if split_heads else heads
-
-
-def _attend_with(
-    queries: Tensor, k: Tensor, v: Tensor, keep: Tensor | None, pairs: Pairs, dropout: float
-) -> Tensor:
-    shape = (*queries.shape[:3], k.shape[2])
-    bias = total_bias(pairs.biases, None, queries.dtype)
-    for pair in pairs.vectors:
-        if pair.keys is not None:
-            added = pair.key_bias(queries)
-            bias = added if bias is None else bias + added
-    bias = queries.new_zeros(shape) if bias is None else bias
-    if keep is not None:
-        bias = bias.masked_fill(~keep, padding_bias(queries.dtype))
-    output, weights = _BiasedAttention.apply(queries, k, v, bias, dropout)
-    for pair in pairs.vectors:
-        if pair.values is not None:
-            output = output + pair.value_sum(weights)
-    return output
+    if pairs.vectors or pairs.scales or (learning and not q.is_cuda):
+        return attend_to_pairs(q, k, v, keep, pairs, dropout)
+    mask = total_bias(pairs.biases, keep, q.dtype)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
 
 
 @dataclass

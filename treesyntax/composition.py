@@ -10,13 +10,13 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from treesyntax.attention import Pairs
 from treesyntax.batch import TreeBatch
 from treesyntax.errors import OptionError
 from treesyntax.injection import Injection, Site
 from treesyntax.methods import METHODS
 from treesyntax.pair_bias import PairBias
 from treesyntax.pair_vectors import PairVectors
+from treesyntax.pairs import Pairs
 
 
 def options_of(name: str) -> dict[str, Any]:

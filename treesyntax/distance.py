@@ -53,8 +53,9 @@ class DistanceVectors(Injection):
                 nn.init.xavier_uniform_(table.view(-1, shape[-1]))
 
     def clipped(self, distance: Tensor) -> Tensor:
-        """Codes of integer distances."""
-        return distance.clamp(-self.clip, self.clip) + self.clip
+        """Codes of integer distances, in as few bytes as hold them."""
+        codes = distance.clamp(-self.clip, self.clip) + self.clip
+        return codes.to(torch.uint8 if self.no_vector < 256 else torch.int16)
 
     def vector_tables(self, layer: int) -> tuple[Tensor | None, Tensor | None]:
         """The tables of a layer with a row of zeros for :attr:`no_vector` at their end."""

@@ -13,12 +13,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from treesyntax.attention import Attention, Pairs
+from treesyntax.attention import Attention
 from treesyntax.batch import TreeBatch
 from treesyntax.composition import Composition
 from treesyntax.errors import OptionError
 from treesyntax.injection import Site
 from treesyntax.layers import FeedForward, Settings, make_positions, padding_index_of
+from treesyntax.pairs import Pairs
 from treesyntax.positions import token_positions
 
 

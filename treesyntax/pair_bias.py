@@ -22,11 +22,6 @@ class PairBias:
     codes: Tensor
     table: Tensor
 
-    def part(self, sentences: slice, heads: slice) -> PairBias:
-        """What concerns some sentences and heads."""
-        codes = self.codes if len(self.codes) == 1 else self.codes[sentences]
-        return PairBias(codes, self.table[heads])
-
 
 class _Lookup(torch.autograd.Function):
     """table [H, C], codes [B, Q, K] to [B, H, Q, K]; linear in the table, transpose: `_Total`."""
@@ -81,17 +76,17 @@ def total_bias(
     Args:
         biases: one per method.
         keep: bool tensor that broadcasts to [B, 1, Q, K], True = attend, or None for all.
-        dtype: of the queries; the sum is formed in the tables' precision and cast once.
+        dtype: of the queries and of the sum.
 
     Returns:
         [B, H, Q, K] float, or ``keep`` itself, or None.
     """
     if not biases:
         return keep
-    total = lookup(biases[0].table, biases[0].codes)
-    for bias in biases[1:]:
-        total = total + lookup(bias.table, bias.codes)
-    total = total.to(dtype)
+    tables = [clamped(bias.table, dtype) for bias in biases]
+    total = lookup(tables[0], biases[0].codes)
+    for table, bias in zip(tables[1:], biases[1:], strict=True):
+        total = total + lookup(table, bias.codes)
     if keep is not None:
         total = total.masked_fill(~keep, padding_bias(dtype))
     return total
@@ -103,3 +98,13 @@ def padding_bias(dtype: torch.dtype) -> float:
     Finite, so that a row of padding alone stays a number; next to a real key its weight is 0.
     """
     return torch.finfo(dtype).min / 2
+
+
+def clamped(table: Tensor, dtype: torch.dtype) -> Tensor:
+    """A table in the type of the queries, without infinities, and far above :func:`padding_bias`.
+
+    exp(20), the bias of a strength of 20, is beyond half precision. Sums of several tables stay
+    in range as well.
+    """
+    most = torch.finfo(dtype).max / 16
+    return table.clamp(-most, most).to(dtype)

@@ -45,7 +45,7 @@ class RelativeDepth(DistanceVectors):
         super().__init__(site, "relative_depth", clip, keys, values, per_head)
 
     def pair_codes(self, tree: TreeBatch) -> Tensor:
-        """int64 [B, T, T]: clip(depth_j - depth_i) + clip, or the code without a vector."""
+        """Integers [B, T, T]: clip(depth_j - depth_i) + clip, or the code without a vector."""
         depths = tree.at_tokens(depth(tree))
         placed = tree.token_node >= 0
         codes = self.clipped(depths.unsqueeze(1) - depths.unsqueeze(2))

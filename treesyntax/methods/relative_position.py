@@ -45,6 +45,6 @@ class RelativePosition(DistanceVectors):
         super().__init__(site, "relative_position", clip, keys, values, per_head)
 
     def pair_codes(self, tree: TreeBatch) -> Tensor:
-        """int64 [1, T, T]: clip(j - i) + clip."""
+        """Integers [1, T, T]: clip(j - i) + clip."""
         positions = torch.arange(tree.token_node.shape[1], device=tree.token_node.device)
         return self.clipped(positions.unsqueeze(0) - positions.unsqueeze(1)).unsqueeze(0)

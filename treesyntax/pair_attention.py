@@ -1,0 +1,304 @@
+"""Attention with what methods add to pairs, forward and backward, a tile of weights at a time.
+
+PyTorch's fused CPU kernel cannot give the gradient of a bias, and knows nothing of vectors chosen
+by pairs. Here the weights of a few rows at a time are made and used while they are in the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from treesyntax.pair_bias import clamped, padding_bias
+from treesyntax.pair_vectors import merged
+from treesyntax.pairs import Pairs, attend_literally
+
+CACHED_WEIGHTS = 1 << 20
+"""Attention weights computed at once on a CPU: larger tensors leave the cache and come fresh from
+the system with every call, which costs more than the arithmetic."""
+
+KEPT_WEIGHTS = 1 << 26
+"""Most attention weights of a layer that are kept for the backward pass. Beyond, they are made
+again, for about a third more time; then memory grows with n, not with n squared."""
+
+
+class _Tile(NamedTuple):
+    """Some query rows of some sentences."""
+
+    sentences: slice
+    rows: slice
+
+    def of(self, pairs: Tensor) -> Tensor:
+        """This part of [B or 1, Q or 1, K]."""
+        some = pairs if len(pairs) == 1 else pairs[self.sentences]
+        return some if some.shape[1] == 1 else some[:, self.rows]
+
+
+def _tiles(q: Tensor, keys: int) -> Iterator[_Tile]:
+    """Tiles of [H, B, Q, d] queries: whole sentences where several fit, else rows of one."""
+    heads, batch, queries, _ = q.shape
+    most = CACHED_WEIGHTS // (heads * keys) if not q.is_cuda else batch * queries
+    sentences = min(max(most // queries, 1), batch)
+    rows = -(-queries // -(-queries // max(min(most, queries), 1)))
+    for first in range(0, batch, sentences):
+        for row in range(0, queries, rows):
+            yield _Tile(slice(first, first + sentences), slice(row, row + rows))
+
+
+def attend_to_pairs(
+    q: Tensor, k: Tensor, v: Tensor, keep: Tensor | None, pairs: Pairs, dropout: float
+) -> Tensor:
+    """softmax((q·(k + a)) scale / sqrt(d) + bias) (v + a'), see :class:`Pairs`.
+
+    Shapes and arguments as in :func:`treesyntax.attention.attend`.
+    """
+    pairs = replace(pairs, vectors=merged(pairs.vectors, most=k.shape[2]))
+    biases = [clamped(bias.table, q.dtype) for bias in pairs.biases]
+    sides = [side if side is None else side.to(q.dtype) for side in pairs.tables[len(biases) :]]
+    scales = [scale.to(q.dtype) for scale in pairs.scales]
+    heads_first = (x.transpose(0, 1).contiguous() for x in (q * q.shape[-1] ** -0.5, k, v))
+    kept = None if keep is None else keep.squeeze(1)
+    output = _PairAttention.apply(
+        *heads_first, kept, replace(pairs, scales=scales), dropout, *biases, *sides
+    )
+    return output.transpose(0, 1)
+
+
+class _PairAttention(torch.autograd.Function):
+    """The formula of :func:`attend_to_pairs` with heads first: q, k, v, output [H, B, n, d].
+
+    With logits S, weights P, their dropped-out form U = P∘M, output O and its gradient G:
+    dV = U'G, dU = G(V + a')', dS = P∘(dU∘M - rowsum(G∘O)), d bias = dS, dQ = (dS∘scale)(K + a),
+    dK = (dS∘scale)'Q. What belongs to a code is summed over its pairs.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        keep: Tensor | None,
+        pairs: Pairs,
+        dropout: float,
+        *tables: Tensor | None,
+    ) -> Tensor:
+        bound = pairs.with_tables(tables)
+        output = torch.empty_like(q, memory_format=torch.contiguous_format)
+        shares = [_shares_like(q, vectors.values) for vectors in bound.vectors]
+        masks: list[Tensor] = []
+        kept: list[Tensor] = []
+        learning = any(ctx.needs_input_grad)
+        keeps = learning and q[..., 0].numel() * k.shape[2] <= KEPT_WEIGHTS
+        for tile in _tiles(q, k.shape[2]):
+            weights = _weights(q, k, keep, bound, tile)
+            if keeps:
+                kept.append(weights)
+            if dropout:
+                weights, mask = torch.native_dropout(weights, dropout, True)
+                masks.append(mask)
+            found = _bmm(weights, v[:, tile.sentences])
+            for vectors, share in zip(bound.vectors, shares, strict=True):
+                if vectors.values is not None and share is not None:
+                    part = _sums(weights, tile.of(vectors.codes), vectors.values.shape[-2])
+                    share[:, tile.sentences, tile.rows] = part
+                    found += part @ _for_heads(vectors.values)
+            output[:, tile.sentences, tile.rows] = found
+        ctx.save_for_backward(q, k, v, keep, output, *tables, *shares, *masks, *kept)
+        ctx.pairs, ctx.dropout = pairs, dropout
+        ctx.counts = (len(tables), len(shares), len(masks))
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        q, k, v, keep, output, *rest = ctx.saved_tensors
+        tables, shares, masks, kept = _split(rest, ctx.counts)
+        (grad,) = grads
+        if torch.is_grad_enabled():
+            factor = _whole(masks, q, k.shape[2], ctx.dropout)
+            return _differentiable((q, k, v, *tables), keep, ctx.pairs, factor, grad)
+        bound: Pairs = ctx.pairs.with_tables(tables)
+        grad = grad.contiguous()
+        row_sums = (grad * output).sum(-1, keepdim=True)
+        sums = _Gradients(q, k, v, bound)
+        for index, tile in enumerate(_tiles(q, k.shape[2])):
+            sentences, rows = tile
+            weights = kept[index] if kept else _weights(q, k, keep, bound, tile)
+            factor = masks[index].to(weights.dtype).mul_(1 / (1 - ctx.dropout)) if masks else None
+            used = weights if factor is None else weights * factor
+            tile_grad = grad[:, sentences, rows]
+            _add(sums.values, tile, _bmm(used.transpose(2, 3), tile_grad))
+            row = row_sums[:, sentences, rows].expand_as(weights)
+            some_values = v[:, sentences].transpose(2, 3)
+            # Subtracting in the product saves a pass over the weights, but dropout comes between.
+            grad_used = _bmm(tile_grad, some_values, None if masks else row, beta=-1)
+            for vectors in bound.vectors:
+                if vectors.values is not None:
+                    products = tile_grad @ _for_heads(vectors.values).transpose(-1, -2)
+                    grad_used += _found(products, tile.of(vectors.codes))
+            if factor is not None:
+                grad_used.mul_(factor).sub_(row)
+            sums.add_logits(grad_used.mul_(weights), q, k, bound, tile)
+        for vectors, share, total in zip(bound.vectors, shares, sums.value_tables, strict=True):
+            if total is not None and vectors.values is not None:
+                total += _table_gradient(share, grad, vectors.values)
+        return sums.in_order(q.dtype)
+
+
+class _Gradients:
+    """Gradients of all inputs, filled tile by tile."""
+
+    def __init__(self, q: Tensor, k: Tensor, v: Tensor, pairs: Pairs) -> None:
+        contiguous = torch.contiguous_format
+        self.queries, self.keys, self.values = (
+            torch.empty_like(x, memory_format=contiguous) for x in (q, k, v)
+        )
+        exact = torch.float64 if q.dtype == torch.float64 else torch.float32
+        self.biases = [torch.zeros_like(bias.table, dtype=exact) for bias in pairs.biases]
+        sides = [(vectors.keys, vectors.values) for vectors in pairs.vectors]
+        self.key_tables, self.value_tables = (
+            [None if side is None else torch.zeros_like(side) for side in tables]
+            for tables in (list(zip(*sides, strict=True)) or [(), ()])
+        )
+
+    def add_logits(self, grad: Tensor, q: Tensor, k: Tensor, pairs: Pairs, tile: _Tile) -> None:
+        """Take in the gradient [H, b, r, K] of a tile's logits; overwrites it."""
+        sentences, rows = tile
+        for bias, by_relation in zip(pairs.biases, self.biases, strict=True):
+            by_relation += _by_code(grad, tile.of(bias.codes), by_relation.shape[1])
+        for scale in pairs.scales:
+            grad *= tile.of(scale)
+        queries = q[:, sentences, rows]
+        found = _bmm(grad, k[:, sentences])
+        _add(self.keys, tile, _bmm(grad.transpose(2, 3), queries))
+        for vectors, total in zip(pairs.vectors, self.key_tables, strict=True):
+            if total is not None and vectors.keys is not None:
+                by_code = _sums(grad, tile.of(vectors.codes), vectors.keys.shape[-2])
+                found += by_code @ _for_heads(vectors.keys)
+                total += _table_gradient(by_code, queries, vectors.keys)
+        self.queries[:, sentences, rows] = found
+
+    def in_order(self, dtype: torch.dtype) -> tuple[Tensor | None, ...]:
+        """As autograd wants them: one for each argument of the function."""
+        tables: list[Tensor | None] = [total.to(dtype) for total in self.biases]
+        for sides in zip(self.key_tables, self.value_tables, strict=True):
+            tables += sides
+        return (self.queries, self.keys, self.values, None, None, None, *tables)
+
+
+def _weights(q: Tensor, k: Tensor, keep: Tensor | None, pairs: Pairs, tile: _Tile) -> Tensor:
+    """Attention weights [H, b, r, K] of a tile."""
+    queries, keys = q[:, tile.sentences, tile.rows], k[:, tile.sentences]
+    total = None
+    for bias in pairs.biases:
+        codes = tile.of(bias.codes).expand(*queries.shape[1:3], -1)
+        found = bias.table.index_select(1, codes.flatten().long()).unflatten(1, codes.shape)
+        total = found if total is None else total.add_(found)
+    # Scales come before biases; without them the bias is added in the product, at no cost.
+    logits = _bmm(queries, keys.transpose(2, 3), None if pairs.scales else total)
+    for vectors in pairs.vectors:
+        if vectors.keys is not None:
+            by_code = queries @ _for_heads(vectors.keys).transpose(-1, -2)
+            logits += _found(by_code, tile.of(vectors.codes))
+    for scale in pairs.scales:
+        logits *= tile.of(scale)
+    if pairs.scales and total is not None:
+        logits += total
+    if keep is not None:
+        logits.masked_fill_(~tile.of(keep), padding_bias(logits.dtype))
+    return torch.softmax(logits, -1)
+
+
+def _bmm(first: Tensor, second: Tensor, added: Tensor | None = None, beta: int = 1) -> Tensor:
+    """Matrix products [H, b, m, n] of [H, b, m, d] and [H, b, d, n], plus ``beta * added``."""
+    left, right = first.flatten(0, 1), second.flatten(0, 1)
+    if added is None:
+        return torch.bmm(left, right).unflatten(0, first.shape[:2])
+    total = torch.baddbmm(added.flatten(0, 1), left, right, beta=beta)
+    return total.unflatten(0, first.shape[:2])
+
+
+def _add(total: Tensor, tile: _Tile, part: Tensor) -> None:
+    """Add what the rows of a tile give to the keys of its sentences."""
+    if tile.rows.start == 0:
+        total[:, tile.sentences] = part
+    else:
+        total[:, tile.sentences] += part
+
+
+def _found(by_code: Tensor, codes: Tensor) -> Tensor:
+    """[H, b, r, R] and codes [b or 1, r, K] to [H, b, r, K]."""
+    return by_code.gather(3, codes.long().expand(*by_code.shape[:3], -1))
+
+
+def _sums(pairs: Tensor, codes: Tensor, size: int) -> Tensor:
+    """[H, b, r, K] summed by codes to [H, b, r, size]."""
+    exact = pairs.double() if pairs.dtype == torch.float64 else pairs.float()
+    total = exact.new_zeros(*pairs.shape[:3], size)
+    total.scatter_add_(3, codes.long().expand_as(pairs), exact)
+    return total.to(pairs.dtype)
+
+
+def _by_code(pairs: Tensor, codes: Tensor, size: int) -> Tensor:
+    """[H, b, r, K] summed by codes to [H, size].
+
+    A product with one-hot codes: a scatter-add over all pairs is 10 times slower, and its order of
+    summation varies on a GPU.
+    """
+    classes = torch.eye(size, dtype=pairs.dtype, device=pairs.device)
+    one_hot = classes.index_select(1, codes.expand(pairs.shape[1:]).flatten().long())
+    return pairs.flatten(1) @ one_hot.T
+
+
+def _for_heads(table: Tensor) -> Tensor:
+    """[R, d] or [H, R, d] so that it broadcasts to [H, b, R, d]."""
+    return table.unsqueeze(1) if table.dim() == 3 else table
+
+
+def _table_gradient(by_code: Tensor, other: Tensor, table: Tensor) -> Tensor:
+    """[H, b, r, R] and [H, b, r, d] to the shape of the table."""
+    product = by_code.flatten(1, 2).transpose(1, 2) @ other.flatten(1, 2)
+    return product if table.dim() == 3 else product.sum(0)
+
+
+def _shares_like(q: Tensor, values: Tensor | None) -> Tensor | None:
+    return None if values is None else q.new_empty(*q.shape[:3], values.shape[-2])
+
+
+def _split(tensors: Sequence[Tensor], counts: tuple[int, ...]) -> list[Sequence[Tensor]]:
+    parts = []
+    for count in counts:
+        parts.append(tensors[:count])
+        tensors = tensors[count:]
+    return [*parts, tensors]
+
+
+def _differentiable(
+    inputs: Sequence[Tensor | None],
+    keep: Tensor | None,
+    pairs: Pairs,
+    factor: Tensor | None,
+    grad: Tensor,
+) -> tuple[Tensor | None, ...]:
+    """Gradients that can be differentiated again, from the formula written out."""
+    q, k, v = (x.transpose(0, 1) for x in inputs[:3] if x is not None)
+    kept = None if keep is None else keep.unsqueeze(1)
+    output = attend_literally(q, k, v, kept, pairs.with_tables(inputs[3:]), factor)
+    learned = [x for x in inputs if x is not None and x.requires_grad]
+    found = iter(torch.autograd.grad(output, learned, grad.transpose(0, 1), create_graph=True))
+    grads = [next(found) if x is not None and x.requires_grad else None for x in inputs]
+    return (*grads[:3], None, None, None, *grads[3:])
+
+
+def _whole(masks: Sequence[Tensor], q: Tensor, keys: int, dropout: float) -> Tensor | None:
+    """The tiles' dropout masks as factors [B, H, Q, K]."""
+    if not masks:
+        return None
+    factor = q.new_empty(*q.shape[:3], keys)
+    for tile, mask in zip(_tiles(q, keys), masks, strict=True):
+        factor[:, tile.sentences, tile.rows] = mask.to(q.dtype)
+    return factor.transpose(0, 1) / (1 - dropout)
