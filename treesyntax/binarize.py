@@ -6,8 +6,10 @@ subwords.LANG.model, and binarize.json with all options and counts. DEST appears
 all. A side of format "text" has one sentence a line, its tokens separated by white space.
 
 Views decide what the model reads: "words" the sentence, "preorder" the labels of all nodes from
-the root down, "bracketed" the same with closing brackets. Subwords come from a given SentencePiece
+the root down, "breadth_first" level by level, "bracketed" in preorder with closing brackets; for
+targets that a decoder grows as trees, "nary_dfs", "nary_bfs", "lcrs_dfs" and "lcrs_bfs". Subwords come from a given SentencePiece
 model, from one trained here (--subword-vocab), or from text segmented elsewhere (--source-pieces).
+To tell whether syntax helps or any tree does, compare with control trees (--source-control).
 
 Example, gold dependency trees on the source side, 4,000 subwords on each side:
 
@@ -28,17 +30,20 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
+from treesyntax.arity import unknown_symbol
 from treesyntax.binarize_encode import PIECES_STYLES, TEXT, encode_batch
 from treesyntax.binarize_manifest import summarise, write_manifest
 from treesyntax.binarize_models import prepare_models
 from treesyntax.binarize_options import Plan, Side, make_plan
 from treesyntax.binarize_read import BatchMap, batches, survey, worker_pool
 from treesyntax.binarize_write import Counts, Spool, Symbols, write_side
-from treesyntax.dictionary import Dictionary
+from treesyntax.dictionary import Dictionary, one_unknown
+from treesyntax.errors import OptionError
 from treesyntax.files import atomic_folder
 from treesyntax.formats import FORMATS
-from treesyntax.linearize import VIEWS
+from treesyntax.linearize import VIEWS, get_view
 from treesyntax.segment import MODEL_TYPES
+from treesyntax.transforms.controls import CONTROLS, GIVEN
 from treesyntax.transforms.subwords import POLICIES
 
 Written = dict[tuple[str, str], Counts]
@@ -70,7 +75,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--joined-subwords", action="store_true", help="train one model for both sides")
     add(
         "--subword-policy", choices=tuple(POLICIES), default="siblings",
-        help="pieces become sibling nodes, or copies of the word's node (%(default)s)",
+        help="pieces become nodes, as siblings or below each other (chain), or all of them, the "
+        "first or the last stand on the word's node (%(default)s)",
+    )  # fmt: skip
+    add(
+        "--control-seed", type=int, default=0, metavar="N",
+        help="seed of random control trees, which depend on it and the words only (%(default)s)",
     )  # fmt: skip
     add("--joined-dictionary", action="store_true", help="one dictionary for both sides")
     add(
@@ -99,6 +109,11 @@ def _add_side_arguments(parser: argparse.ArgumentParser, role: str) -> None:
     add(
         "view", metavar="VIEW",
         help=f"tokens made of trees: {', '.join(VIEWS)} (words for text and conllu, else preorder)",
+    )  # fmt: skip
+    add(
+        "control", default=GIVEN, metavar="NAME",
+        help="put a tree without syntax over the same words in place of that of the file: "
+        f"{', '.join(CONTROLS)} (%(default)s, the tree of the file)",
     )  # fmt: skip
     add("pieces", nargs="+", metavar="FILE", help="segmented text of train, valid, test")
     add("subword-model", metavar="FILE", help="SentencePiece model to segment the words with")
@@ -153,14 +168,22 @@ def _encode(
 def _make_dictionaries(
     plan: Plan, symbols: dict[str, Symbols], folder: Path
 ) -> dict[str, Dictionary]:
+    annotated = {get_view(side.encoding.view).slots for side in plan.sides}
+    if plan.joined_dictionary and len(annotated) > 1:
+        raise OptionError(
+            "--joined-dictionary: only one side has tokens that say their slots; give both sides "
+            "such a view (as nary_dfs) or each its own dictionary"
+        )
+
     def make(side: Side) -> Dictionary:
+        unknown_of = unknown_symbol if get_view(side.encoding.view).slots else one_unknown
         given = side.dictionary
         if plan.joined_dictionary:
             given = plan.source.dictionary or plan.target.dictionary
         if given:
-            return Dictionary.read(given)
+            return Dictionary.read(given, unknown_of)
         counts = symbols[side.role].trained_counts()
-        return Dictionary.build(counts, side.threshold, side.vocab_size)
+        return Dictionary.build(counts, side.threshold, side.vocab_size, unknown_of)
 
     dictionaries = {side.role: make(side) for side in plan.sides}
     for side in plan.sides:

@@ -15,10 +15,12 @@ from treesyntax.formats import Record, get_format, parse_record
 from treesyntax.linearize import get_view
 from treesyntax.segment import Segmenter
 from treesyntax.store import TreeArrays
+from treesyntax.transforms.controls import GIVEN, control_tree
 from treesyntax.transforms.subwords import Segmented, attach, linearise
 from treesyntax.tree import Tree
 
 TEXT = "text"
+WORDS_VIEW = "words"
 WORD_START = "▁"
 CONTINUES = "@@"
 PIECES_STYLES = ("sentencepiece", "subword-nmt")
@@ -33,6 +35,8 @@ class Encoding(NamedTuple):
         policy: how pieces are attached to trees.
         pieces_style: how given pieces mark the words they belong to.
         model: SentencePiece model, None for none.
+        control: name of the control tree that takes the place of each tree.
+        control_seed: seed of random control trees.
     """
 
     format_name: str
@@ -40,6 +44,8 @@ class Encoding(NamedTuple):
     policy: str
     pieces_style: str
     model: Path | None = None
+    control: str = GIVEN
+    control_seed: int = 0
 
 
 class Batch(NamedTuple):
@@ -82,7 +88,7 @@ def encode_batch(encoding: Encoding, batch: Batch) -> EncodedBatch:
     for number, record in enumerate(batch.records):
         tree = parse_record(get_format(encoding.format_name), batch.path, record)
         try:
-            segmented = _segment(tree, encoding, batch, number)
+            segmented = _segment(_controlled(tree, encoding), encoding, batch, number)
             tokens, nodes = linearise(segmented, view)
         except TreeError as error:
             raise InputError(batch.path, record.line, error.cause, error.remedy) from None
@@ -126,6 +132,18 @@ def group_pieces(pieces: list[str], style: str) -> list[list[str]]:
     return words
 
 
+def _controlled(tree: Tree, encoding: Encoding) -> Tree:
+    if encoding.control == GIVEN:
+        return tree
+    if encoding.view == WORDS_VIEW and len(tree) and not tree.word_nodes():
+        raise TreeError(
+            f"the tree has no words, and its leaves would not be those of the {encoding.control} "
+            "control tree",
+            f"choose another view than {WORDS_VIEW}",
+        )
+    return control_tree(tree, encoding.control, encoding.control_seed)
+
+
 def _segment(tree: Tree, encoding: Encoding, batch: Batch, number: int) -> Segmented:
     record = batch.records[number]
     nodes = tree.word_nodes()
@@ -156,14 +174,11 @@ def _segmenter(model: Path) -> Segmenter:
 
 
 def _number(sentences: list[list[str]], trees: TreeArrays | None) -> EncodedBatch:
-    numbers: dict[str, int] = {}
-    total = sum(map(len, sentences))
-    ids = np.fromiter(
-        (numbers.setdefault(token, len(numbers)) for token in chain.from_iterable(sentences)),
-        np.int32,
-        total,
-    )
-    return EncodedBatch(list(numbers), ids, _counts(sentences), trees)
+    symbols = list(dict.fromkeys(chain.from_iterable(sentences)))
+    number_of = {symbol: number for number, symbol in enumerate(symbols)}
+    ids = map(number_of.__getitem__, chain.from_iterable(sentences))
+    counts = _counts(sentences)
+    return EncodedBatch(symbols, np.fromiter(ids, np.int32, counts.sum()), counts, trees)
 
 
 def _counts(items: list) -> NDArray[np.int32]:

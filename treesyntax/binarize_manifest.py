@@ -62,6 +62,7 @@ def _describe(side: Side, symbols: int) -> dict[str, object]:
         "format": side.encoding.format_name,
         "view": side.encoding.view,
         "trees": side.has_trees,
+        "control": side.encoding.control if side.has_trees else None,
         "subword_policy": side.encoding.policy if side.has_trees else None,
         "subword_model": model.name if model else None,
         "dictionary_symbols": symbols,

@@ -7,13 +7,13 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from treesyntax.binarize_encode import TEXT, Encoding
+from treesyntax.binarize_encode import TEXT, WORDS_VIEW, Encoding
 from treesyntax.errors import InputError, OptionError
 from treesyntax.formats import FORMATS
 from treesyntax.linearize import VIEWS
+from treesyntax.transforms.controls import CONTROLS, GIVEN
 
 SPLITS = ("train", "valid", "test")
-WORDS_VIEW = "words"
 TREE_VIEW = "preorder"
 # Their nodes are words, so their natural tokens are the sentence.
 WORD_FORMATS = (TEXT, "conllu")
@@ -144,6 +144,8 @@ def _side(args: argparse.Namespace, number: int, role: str) -> Side:
             policy=args.subword_policy,
             pieces_style=args.pieces_style,
             model=Path(str(model)) if model else None,
+            control=_control(role, format_name, str(option("control"))),
+            control_seed=args.control_seed,
         ),
         threshold=getattr(args, f"{role}_threshold"),
         vocab_size=getattr(args, f"{role}_vocab_size"),
@@ -162,6 +164,20 @@ def _view(role: str, format_name: str, view: str | None) -> str:
             "the tree files"
         )
     return view
+
+
+def _control(role: str, format_name: str, control: str) -> str:
+    if control not in CONTROLS:
+        raise OptionError(
+            f"--{role}-control: no control tree is named {control!r}; there are "
+            f"{', '.join(CONTROLS)}"
+        )
+    if format_name == TEXT and control != GIVEN:
+        raise OptionError(
+            f"--{role}-control {control} needs trees, but --{role}-format is text; name the "
+            "format of the tree files"
+        )
+    return control
 
 
 def _pieces(args: argparse.Namespace, role: str, splits: list[str]) -> dict[str, Path]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from treesyntax.binarize_encode import EncodedBatch
 from treesyntax.binarize_options import Plan, Side
-from treesyntax.dictionary import EOS, UNK, Dictionary
+from treesyntax.dictionary import EOS, Dictionary
 from treesyntax.indexed import write_tokens
 from treesyntax.store import TreeArrays
 from treesyntax.store_write import write_store
@@ -109,7 +109,7 @@ def write_side(
             ids = final_ids[provisional]
             counts.sentences += len(sizes)
             counts.tokens += len(ids)
-            counts.unknown += int((ids == UNK).sum())
+            counts.unknown += int(np.isin(ids, dictionary.unknown_ids).sum())
             counts.empty += int((sizes == 0).sum())
             yield ids, sizes
 

@@ -2,11 +2,15 @@
 
 One ``symbol count`` a line, most frequent first, ties in alphabetical order. The special symbols
 ``<s> <pad> </s> <unk>`` have the ids 0 to 3 and no line.
+
+Tokens may be of several kinds, each with an unknown symbol of its own, which then is a symbol like
+any other to fairseq: ``<unk>/2`` for the unknown nodes with two children. A function `UnknownOf`
+says which.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from treesyntax.errors import InputError
@@ -16,6 +20,14 @@ SPECIALS = ("<s>", "<pad>", "</s>", "<unk>")
 BOS, PAD, EOS, UNK = range(4)
 PADDING_FACTOR = 8
 
+# The unknown symbol that stands for a symbol; for an unknown symbol it is the symbol itself.
+UnknownOf = Callable[[str], str]
+
+
+def one_unknown(symbol: str) -> str:
+    """``<unk>`` for every symbol."""
+    return SPECIALS[UNK]
+
 
 class Dictionary:
     """Symbols and their ids.
@@ -23,9 +35,12 @@ class Dictionary:
     Attributes:
         symbols: every symbol by id, the four special ones first.
         counts: how often each symbol was counted; 0 for the special ones and for padding.
+        unknown_ids: the ids of the unknown symbols, ``<unk>`` and those of `UnknownOf`.
     """
 
-    def __init__(self, entries: Iterable[tuple[str, int]]) -> None:
+    def __init__(
+        self, entries: Iterable[tuple[str, int]], unknown_of: UnknownOf = one_unknown
+    ) -> None:
         """Number ``(symbol, count)`` pairs as they come, after the special symbols."""
         pairs = [(special, 0) for special in SPECIALS] + list(entries)
         self.symbols = [symbol for symbol, _ in pairs]
@@ -33,38 +48,53 @@ class Dictionary:
         self._ids = {symbol: index for index, symbol in enumerate(self.symbols)}
         # A word that looks like a special symbol must not end or pad a sentence.
         self._ids.update(dict.fromkeys(SPECIALS, UNK))
+        self._unknown_of = unknown_of
+        self.unknown_ids = [
+            index for index, symbol in enumerate(self.symbols) if unknown_of(symbol) == symbol
+        ]
 
     def __len__(self) -> int:
         """Number of symbols, with the special ones."""
         return len(self.symbols)
 
     def index(self, symbol: str) -> int:
-        """The id of a symbol found in data; ``<unk>``'s for unknown and special ones."""
-        return self._ids.get(symbol, UNK)
+        """The id of a symbol found in data; an unknown symbol's for unknown and special ones."""
+        found = self._ids.get(symbol)
+        return self._ids.get(self._unknown_of(symbol), UNK) if found is None else found
 
     @classmethod
-    def build(cls, counts: Mapping[str, int], threshold: int = 0, size: int = 0) -> Dictionary:
+    def build(
+        cls,
+        counts: Mapping[str, int],
+        threshold: int = 0,
+        size: int = 0,
+        unknown_of: UnknownOf = one_unknown,
+    ) -> Dictionary:
         """The dictionary that fairseq-preprocess makes of the same counts.
 
         Args:
             counts: occurrences of each symbol.
             threshold: symbols that occur less often are left out.
-            size: number of symbols to keep with the four special ones, 0 for all; after that,
-                ``madeupword0000`` … pad the total to a multiple of 8.
+            size: number of symbols to keep with the special and unknown ones, 0 for all; after
+                that, ``madeupword0000`` … pad the total to a multiple of 8.
+            unknown_of: with more than one unknown symbol, those of all ``counts`` follow the kept
+                symbols, each with the count of what was left out for it.
         """
-        held = (item for item in counts.items() if item[1] >= threshold and can_hold(item[0]))
-        kept = sorted(held, key=lambda item: (-item[1], item[0]))
+        own = {s: n for s, n in counts.items() if can_hold(s) and unknown_of(s) != s}
+        kept = sorted(
+            (item for item in own.items() if item[1] >= threshold),
+            key=lambda item: (-item[1], item[0]),
+        )
+        unknown = {unknown_of(symbol): 0 for symbol in counts}
+        unknown.pop(SPECIALS[UNK], None)
         if size > 0:
-            kept = kept[: max(0, size - len(SPECIALS))]
+            kept = kept[: max(0, size - len(SPECIALS) - len(unknown))]
         known = {symbol for symbol, _ in kept}
-        number = 0
-        while (len(known) + len(SPECIALS)) % PADDING_FACTOR:
-            padding = f"madeupword{number:04d}"
-            number += 1
-            if padding not in known:
-                known.add(padding)
-                kept.append((padding, 0))
-        return cls(kept)
+        for symbol, count in counts.items():
+            if symbol not in known and unknown_of(symbol) in unknown:
+                unknown[unknown_of(symbol)] += count
+        kept += sorted(unknown.items(), key=lambda item: (-item[1], item[0]))
+        return cls(_padded(kept), unknown_of)
 
     def write(self, path: str | Path) -> None:
         """Write ``dict.LANG.txt``.
@@ -77,8 +107,8 @@ class Dictionary:
             out.writelines(f"{symbol} {count}\n" for symbol, count in lines)
 
     @classmethod
-    def read(cls, path: str | Path) -> Dictionary:
-        """Read ``dict.LANG.txt``.
+    def read(cls, path: str | Path, unknown_of: UnknownOf = one_unknown) -> Dictionary:
+        """Read ``dict.LANG.txt``, of which ``unknown_of`` chooses the unknown symbols.
 
         Raises:
             InputError: if the file cannot be read, or a line has no count or a symbol again.
@@ -103,7 +133,19 @@ class Dictionary:
                     else f"remove the line; {' '.join(SPECIALS)} need none",
                 )
             entries[symbol] = int(count)
-        return cls(entries.items())
+        return cls(entries.items(), unknown_of)
+
+
+def _padded(entries: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    known = {symbol for symbol, _ in entries}
+    padded = list(entries)
+    number = 0
+    while (len(padded) + len(SPECIALS)) % PADDING_FACTOR:
+        padding = f"madeupword{number:04d}"
+        number += 1
+        if padding not in known:
+            padded.append((padding, 0))
+    return padded
 
 
 def can_hold(symbol: str) -> bool:

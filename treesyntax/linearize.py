@@ -1,15 +1,20 @@
 """Views of a tree as a token sequence, for the source or target side of a model.
 
 ``preorder`` and ``bracketed`` follow McDonald & Chiang (2021): node labels alone, with the tree
-given to the model otherwise, or with brackets, so that the sequence determines the tree.
+given to the model otherwise, or with brackets, so that the sequence determines the tree. The views
+of `arity` say with each label which slots its node has, for a decoder that grows the tree:
+``nary_dfs``, ``nary_bfs``, ``lcrs_dfs`` and ``lcrs_bfs``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
+from treesyntax import arity
 from treesyntax.errors import OptionError, TreeError
+from treesyntax.transforms.binary import to_binary
 from treesyntax.tree import Tree
 
 OPEN, CLOSE, ESCAPE = "(", ")", "\\"
@@ -23,12 +28,14 @@ class View(NamedTuple):
         tokens: T strings without white space; raises TreeError for labels that hold some.
         token_nodes: T node numbers, the node that each token stands for.
         tree: the tree of a sequence of tokens, or None where the tokens do not determine it.
+        slots: whether every node is one token, which says what slots the node has.
     """
 
     name: str
     tokens: Callable[[Tree], list[str]]
     token_nodes: Callable[[Tree], list[int]]
     tree: Callable[[Sequence[str]], Tree] | None = None
+    slots: bool = False
 
 
 def word_nodes(tree: Tree) -> list[int]:
@@ -61,6 +68,16 @@ def preorder(tree: Tree) -> list[str]:
         TreeError: if a label cannot be a token.
     """
     return _checked(tree, list(tree.labels), preorder_nodes)
+
+
+def breadth_first(tree: Tree) -> list[str]:
+    """All labels level by level, each level from left to right.
+
+    Raises:
+        TreeError: if a label cannot be a token.
+    """
+    labels = [tree.labels[node] for node in arity.breadth_first(tree)]
+    return _checked(tree, labels, arity.breadth_first)
 
 
 def bracketed_nodes(tree: Tree) -> list[int]:
@@ -159,12 +176,36 @@ def _checked(tree: Tree, tokens: list[str], nodes_of: Callable[[Tree], list[int]
     )
 
 
+def _slot_views(
+    name: str, tokens: Callable[[Tree], list[str]], inverse: Callable[..., Tree], grown: Callable[[Tree], Tree],
+) -> tuple[View, View]:  # fmt: skip
+    """The depth-first and the breadth-first view of the same symbols.
+
+    ``grown`` gives the tree whose levels count: the tree itself or its binary form.
+    """
+
+    def level_nodes(tree: Tree) -> list[int]:
+        return arity.breadth_first(grown(tree))
+
+    def level_tokens(tree: Tree) -> list[str]:
+        symbols = tokens(tree)
+        return [symbols[node] for node in level_nodes(tree)]
+
+    return (
+        View(f"{name}_dfs", tokens, preorder_nodes, inverse, slots=True),
+        View(f"{name}_bfs", level_tokens, level_nodes, partial(inverse, breadth=True), slots=True),
+    )
+
+
 VIEWS: dict[str, View] = {
     view.name: view
     for view in (
         View("words", words, word_nodes),
         View("preorder", preorder, preorder_nodes),
+        View("breadth_first", breadth_first, arity.breadth_first),
         View("bracketed", bracketed, bracketed_nodes, from_bracketed),
+        *_slot_views("nary", arity.nary_tokens, arity.from_nary, lambda tree: tree),
+        *_slot_views("lcrs", arity.sibling_tokens, arity.from_siblings, to_binary),
     )
 }
 

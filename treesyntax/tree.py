@@ -41,13 +41,14 @@ class Tree:
         TreeError: if the arrays differ in length or do not describe a tree in preorder.
     """
 
-    __slots__ = ("branches", "labels", "parents", "relations", "words")
+    __slots__ = ("_word_nodes", "branches", "labels", "parents", "relations", "words")
 
     parents: IntArray
     labels: tuple[str, ...]
     words: IntArray
     relations: tuple[str, ...]
     branches: IntArray
+    _word_nodes: list[int] | None
 
     def __init__(
         self,
@@ -74,8 +75,34 @@ class Tree:
         set_field(self, "words", _frozen(filled))
         set_field(self, "relations", tuple(relations))
         set_field(self, "branches", _frozen(slots))
+        set_field(self, "_word_nodes", None)
         if branches is not None:
             _check_branches(plain, self.branches.tolist())
+
+    @classmethod
+    def _of(
+        cls,
+        parents: Sequence[int] | IntArray,
+        labels: Sequence[str],
+        words: Sequence[int] | IntArray,
+        relations: Sequence[str],
+        branches: Sequence[int] | IntArray,
+    ) -> Tree:
+        """A tree from fields that are valid by construction; nothing is checked.
+
+        For code that derives them from a valid tree, on the path of every training sentence.
+        Arrays become read-only and are kept, not copied.
+        """
+        tree = object.__new__(cls)
+        set_field = object.__setattr__
+        set_field(tree, "labels", tuple(labels))
+        set_field(tree, "relations", tuple(relations))
+        for name, values in (("parents", parents), ("words", words), ("branches", branches)):
+            array = np.asarray(values, dtype=np.int32)
+            array.setflags(write=False)
+            set_field(tree, name, array)
+        set_field(tree, "_word_nodes", None)
+        return tree
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Tree is immutable, {name} cannot be set")
@@ -147,10 +174,9 @@ class Tree:
         Raises:
             TreeError: if the surface indices are not 0, 1, 2, … each exactly once.
         """
-        placed = sorted((word, node) for node, word in enumerate(self.words.tolist()) if word >= 0)
-        if [word for word, _ in placed] != list(range(len(placed))):
-            raise TreeError("the surface indices of the words are not 0, 1, 2, …")
-        return [node for _, node in placed]
+        if self._word_nodes is None:
+            object.__setattr__(self, "_word_nodes", _nodes_in_order(self.words.tolist()))
+        return list(self._word_nodes or ())
 
     @classmethod
     def from_heads(
@@ -196,11 +222,13 @@ class Tree:
             )
         node_of = {word: node for node, word in enumerate(order)}
         node_of[0] = ROOT_PARENT
-        return cls(
-            parents=[node_of[heads[word - 1]] for word in order],
+        parents = [node_of[heads[word - 1]] for word in order]
+        return cls._of(
+            parents=parents,
             labels=[forms[word - 1] for word in order],
             words=[word - 1 for word in order],
             relations=[relations[word - 1] for word in order] if relations else (),
+            branches=_count_branches(parents),
         )
 
     def heads(self) -> list[int]:
@@ -216,6 +244,14 @@ class Tree:
             )
         words, parents = self.words.tolist(), self.parents.tolist()
         return [words[parents[node]] + 1 if parents[node] >= 0 else 0 for node in nodes]
+
+
+def _nodes_in_order(words: list[int]) -> list[int]:
+    placed = [node for node, word in enumerate(words) if word >= 0]
+    node_of = {words[node]: node for node in placed}
+    if len(node_of) != len(placed) or max(node_of, default=-1) != len(placed) - 1:
+        raise TreeError("the surface indices of the words are not 0, 1, 2, …")
+    return [node_of[word] for word in range(len(placed))]
 
 
 def _check_preorder(parents: list[int]) -> None:
