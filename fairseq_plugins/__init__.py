@@ -4,7 +4,7 @@ Everything is imported explicitly: fairseq looks into a user folder only once, a
 the package was imported before.
 """
 
-from fairseq_plugins import archs, model, task
+from fairseq_plugins import archs, model, scoring, task
 from fairseq_plugins.help import name_our_additions
 from treesyntax.checkpoint import allow_plain_classes
 
@@ -12,4 +12,4 @@ from treesyntax.checkpoint import allow_plain_classes
 allow_plain_classes()
 name_our_additions()
 
-__all__ = ["archs", "model", "task"]
+__all__ = ["archs", "model", "scoring", "task"]

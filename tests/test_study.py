@@ -327,9 +327,7 @@ def test_symbolic_commands_are_resolved():
 @pytest.mark.parametrize("file", RECIPES, ids=lambda file: file.stem)
 def test_the_recipes_of_the_repository_are_valid(file: Path):
     recipe = read_recipe(file)
-    assert [method.name for method in recipe.methods] == [
-        "sequence", "linearized", "stack_pe", "relation_mask",
-    ]  # fmt: skip
+    assert recipe.methods[0].name == "sequence"
     assert make_plan(recipe).runs
     assert file.read_text().startswith("# treesyntax study recipes/")
 

@@ -1,7 +1,16 @@
 """Metrics over hypotheses and references, one line of text each.
 
-A metric is named on the command line as ``exact``, ``bleu``, ``chrf``, ``tree:NOTATION`` or
-``wellformed:NOTATION``, where NOTATION is one of the tree formats.
+A metric is named on the command line as ``exact``, ``bleu``, ``chrf`` or ``KIND:NOTATION``, where
+NOTATION is one of the tree formats and KIND one of these:
+
+``tree``         the same tree
+``program``      the same by the name it has for programs, program accuracy (Chen et al. 2018)
+``modulo``       the same up to the order of conjuncts and the names of bound variables
+``f1``           micro-averaged F1 over nodes with their parents
+``productions``  micro-averaged F1 over productions
+``wellformed``   any tree at all
+
+With ``:unseen`` at its end a metric counts only the lines that the training data does not have.
 """
 
 from __future__ import annotations
@@ -13,9 +22,19 @@ from typing import NamedTuple
 from sacrebleu.metrics import BLEU, CHRF
 
 from treesyntax import __version__
-from treesyntax.errors import OptionError, TreeError
-from treesyntax.formats import FORMATS, get_format
-from treesyntax.tree import Tree
+from treesyntax.equivalence import CALCULI
+from treesyntax.errors import OptionError
+from treesyntax.formats import FORMATS
+from treesyntax.tree_scores import (
+    check_aligned,
+    modulo_items,
+    node_f1,
+    production_f1,
+    tree_items,
+    wellformed_items,
+)
+
+UNSEEN = ":unseen"
 
 
 class Score(NamedTuple):
@@ -34,41 +53,55 @@ class Score(NamedTuple):
     n: int
 
 
-def exact(hypotheses: Sequence[str], references: Sequence[str]) -> list[Score]:
-    """Percentage of hypotheses with the tokens of their reference; white space does not count.
+Metric = Callable[[Sequence[str], Sequence[str]], list[Score]]
+ItemMetric = Callable[[Sequence[str], Sequence[str]], list[bool]]
+
+
+def exact_items(hypotheses: Sequence[str], references: Sequence[str]) -> list[bool]:
+    """Which hypotheses have the tokens of their reference; white space does not count.
 
     Raises:
         OptionError: if there are no lines, or not as many of both.
     """
-    return [_share("exact", exact_items(hypotheses, references), "exact|tok:space")]
+    check_aligned(hypotheses, references)
+    pairs = zip(hypotheses, references, strict=True)
+    return [hypothesis.split() == reference.split() for hypothesis, reference in pairs]
 
 
-def tree(hypotheses: Sequence[str], references: Sequence[str], notation: str) -> list[Score]:
-    """Percentage of hypotheses that parse to the tree of their reference.
-
-    Raises:
-        OptionError: as for `exact`; also if there is no such notation, or a reference is malformed.
-    """
-    name = f"tree:{notation}"
-    return [_share(name, tree_items(hypotheses, references, notation), name)]
-
-
-def wellformed(hypotheses: Sequence[str], references: Sequence[str], notation: str) -> list[Score]:
-    """Percentage of hypotheses that parse. Blank ones, which are empty trees, do not count.
+def share(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    items: ItemMetric,
+    name: str,
+    settings: str,
+) -> list[Score]:
+    """The percentage of lines that are right.
 
     Raises:
-        OptionError: as for `exact`; also if there is no such notation.
+        OptionError: as ``items`` does.
     """
-    _check_aligned(hypotheses, references)
-    name = f"wellformed:{notation}"
-    return [_share(name, [bool(_parse_hypothesis(text, notation)) for text in hypotheses], name)]
+    right = items(hypotheses, references)
+    return [_score(name, 100 * sum(right) / len(right), settings, len(right))]
+
+
+def tree_f1(
+    hypotheses: Sequence[str], references: Sequence[str], notation: str, name: str,
+    value: Callable[[Sequence[str], Sequence[str], str], float],
+) -> list[Score]:  # fmt: skip
+    """One of the F1 scores over parts of trees.
+
+    Raises:
+        OptionError: as ``value`` does.
+    """
+    points = value(hypotheses, references, notation)
+    return [_score(name, points, f"{name}|avg:micro", len(references))]
 
 
 def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> list[Score]:
     """Corpus BLEU of sacreBLEU (Post 2018) with its default settings, on raw text.
 
     Raises:
-        OptionError: as for `exact`.
+        OptionError: as for `exact_items`.
     """
     return _sacrebleu("bleu", BLEU(), hypotheses, references)
 
@@ -77,87 +110,119 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[Score]:
     """Corpus chrF2 of sacreBLEU (Popović 2015), on raw text.
 
     Raises:
-        OptionError: as for `exact`.
+        OptionError: as for `exact_items`.
     """
     return _sacrebleu("chrf", CHRF(), hypotheses, references)
 
 
-def exact_items(hypotheses: Sequence[str], references: Sequence[str]) -> list[bool]:
-    """Which hypotheses are right in the sense of `exact`."""
-    _check_aligned(hypotheses, references)
-    pairs = zip(hypotheses, references, strict=True)
-    return [hypothesis.split() == reference.split() for hypothesis, reference in pairs]
+def _item_metrics() -> dict[str, ItemMetric]:
+    kinds = {"tree": tree_items, "program": tree_items}
+    return {
+        "exact": exact_items,
+        **{
+            f"{kind}:{name}": partial(items, notation=name)
+            for kind, items in kinds.items()
+            for name in FORMATS
+        },
+        **{f"modulo:{name}": partial(modulo_items, notation=name) for name in CALCULI},
+    }
 
 
-def tree_items(hypotheses: Sequence[str], references: Sequence[str], notation: str) -> list[bool]:
-    """Which hypotheses are right in the sense of `tree`."""
-    _check_aligned(hypotheses, references)
-    wanted = _parse_references(references, notation)
-    found = (_parse_hypothesis(hypothesis, notation) for hypothesis in hypotheses)
-    return [left == right for left, right in zip(found, wanted, strict=True)]
+def _metrics() -> dict[str, Metric]:
+    metrics: dict[str, Metric] = {"bleu": bleu, "chrf": chrf}
+    for name, items in ITEM_METRICS.items():
+        settings = "exact|tok:space" if name == "exact" else name
+        metrics[name] = partial(share, items=items, name=name, settings=settings)
+    for notation in FORMATS:
+        name = f"wellformed:{notation}"
+        items = partial(wellformed_items, notation=notation)
+        metrics[name] = partial(share, items=items, name=name, settings=name)
+        for kind, value in (("f1", node_f1), ("productions", production_f1)):
+            name = f"{kind}:{notation}"
+            metrics[name] = partial(tree_f1, notation=notation, name=name, value=value)
+    return metrics
 
 
-METRICS: dict[str, Callable[[Sequence[str], Sequence[str]], list[Score]]] = {
-    "exact": exact,
-    "bleu": bleu,
-    "chrf": chrf,
-    **{f"tree:{name}": partial(tree, notation=name) for name in FORMATS},
-    **{f"wellformed:{name}": partial(wellformed, notation=name) for name in FORMATS},
-}
-# The metrics that judge each line by itself, for tests of significance.
-ITEM_METRICS: dict[str, Callable[[Sequence[str], Sequence[str]], list[bool]]] = {
-    "exact": exact_items,
-    **{f"tree:{name}": partial(tree_items, notation=name) for name in FORMATS},
-}
+# The metrics that judge each line by itself and against its reference, for tests of significance.
+ITEM_METRICS = _item_metrics()
+METRICS = _metrics()
 
 
-def get_metric(name: str) -> Callable[[Sequence[str], Sequence[str]], list[Score]]:
+def get_metric(name: str, unseen: Sequence[bool] | None = None) -> Metric:
     """The metric of that name.
 
+    Args:
+        name: as in `METRICS`, with or without `UNSEEN`.
+        unseen: for a name with it, which lines count (`unseen_lines`).
+
     Raises:
-        OptionError: if there is none; the message lists the names.
+        OptionError: if there is none, and the message lists the names; if it is not known which
+            lines count, or none does.
     """
-    if name not in METRICS:
-        raise OptionError(f"no metric is named {name!r}; there are {', '.join(METRICS)}")
-    return METRICS[name]
+    plain = name.removesuffix(UNSEEN)
+    if plain not in METRICS:
+        raise OptionError(f"no metric is named {name!r}; {_names()}")
+    if plain == name:
+        return METRICS[name]
+    if unseen is None:
+        raise OptionError(f"{name} needs the training data, to know what is in it")
+    if not any(unseen):
+        raise OptionError(f"{name}: every line is in the training data, so none is left to score")
+    return partial(_score_unseen, metric=METRICS[plain], unseen=unseen)
 
 
-def _check_aligned(hypotheses: Sequence[str], references: Sequence[str]) -> None:
-    if len(hypotheses) != len(references):
-        raise OptionError(
-            f"{len(hypotheses)} hypotheses cannot be scored against {len(references)} references"
-        )
-    if not references:
-        raise OptionError("there are no lines to score")
+def unseen_lines(
+    sources: Sequence[str], references: Sequence[str],
+    train_sources: Sequence[str], train_references: Sequence[str],
+) -> list[bool]:  # fmt: skip
+    """Which pairs of source and reference are not in the training data, white space aside.
+
+    Raises:
+        OptionError: if sources and references differ in number, in training or test.
+    """
+    for one, other in ((sources, references), (train_sources, train_references)):
+        if len(one) != len(other):
+            raise OptionError(f"{len(one)} sources do not belong to {len(other)} references")
+    seen = set(_pairs(train_sources, train_references))
+    return [pair not in seen for pair in _pairs(sources, references)]
 
 
-def _parse_references(references: Sequence[str], notation: str) -> list[Tree]:
-    parse = get_format(notation).parse
-    trees = []
-    for line, reference in enumerate(references, start=1):
-        try:
-            trees.append(parse(reference))
-        except TreeError as error:
-            # Else a mistyped notation would look like a model that gets nothing right.
-            raise OptionError(f"reference {line} is not {notation}: {error}") from None
-    return trees
+def _pairs(sources: Sequence[str], references: Sequence[str]) -> list[tuple[str, str]]:
+    spaced = zip(sources, references, strict=True)
+    return [(" ".join(source.split()), " ".join(reference.split())) for source, reference in spaced]
 
 
-def _parse_hypothesis(hypothesis: str, notation: str) -> Tree | None:
-    try:
-        return get_format(notation).parse(hypothesis)
-    except TreeError:
-        return None
+def _score_unseen(
+    hypotheses: Sequence[str], references: Sequence[str], metric: Metric, unseen: Sequence[bool]
+) -> list[Score]:
+    check_aligned(hypotheses, references)
+    if len(unseen) != len(references):
+        raise OptionError(f"{len(unseen)} sources do not belong to {len(references)} references")
+    chosen = [number for number, new in enumerate(unseen) if new]
+    scores = metric([hypotheses[n] for n in chosen], [references[n] for n in chosen])
+    return [
+        score._replace(metric=score.metric + UNSEEN, signature=f"{score.signature}|lines:unseen")
+        for score in scores
+    ]
 
 
-def _share(metric: str, right: Sequence[bool], settings: str) -> Score:
-    value = 100 * sum(right) / len(right)
-    return Score(metric, value, f"{settings}|v:{__version__}", len(right))
+def _names() -> str:
+    plain = ", ".join(name for name in METRICS if ":" not in name)
+    of_any = [name.removesuffix(":jsonl") for name in METRICS if name.endswith(":jsonl")]
+    return (
+        f"there are {plain}, {', '.join(f'{kind}:NOTATION' for kind in of_any)} with NOTATION one "
+        f"of {', '.join(FORMATS)}, {', '.join(f'modulo:{name}' for name in CALCULI)}; "
+        f"each may end in {UNSEEN}"
+    )
+
+
+def _score(metric: str, value: float, settings: str, size: int) -> Score:
+    return Score(metric, value, f"{settings}|v:{__version__}", size)
 
 
 def _sacrebleu(
     name: str, metric: BLEU | CHRF, hypotheses: Sequence[str], references: Sequence[str]
 ) -> list[Score]:
-    _check_aligned(hypotheses, references)
+    check_aligned(hypotheses, references)
     value = metric.corpus_score(hypotheses, [references]).score
     return [Score(name, value, str(metric.get_signature()), len(references))]

@@ -2,7 +2,15 @@
 
   treesyntax score --reference test.tgt --hypothesis out.txt --metric exact --metric tree:lambda
 
-Metrics: exact, bleu, chrf, tree:NOTATION and wellformed:NOTATION, each in percent.
+Metrics, each in percent: exact, bleu, chrf, and, with the name of a tree format after a colon,
+tree (the same tree), program (the same by another name), modulo (up to the order of conjuncts and
+the names of bound variables), f1 (nodes), productions (F1 over productions), wellformed.
+
+With :unseen at its end a metric leaves out lines that, source and reference, are in the training
+data as well:
+
+  treesyntax score --reference test.tgt --hypothesis out.txt --metric exact \\
+      --metric exact:unseen --source test.src --train-source train.src --train-target train.tgt
 """
 
 from __future__ import annotations
@@ -11,9 +19,9 @@ import argparse
 import json
 from pathlib import Path
 
-from treesyntax.errors import InputError
+from treesyntax.errors import InputError, OptionError
 from treesyntax.files import read_lines
-from treesyntax.metrics import Score, get_metric
+from treesyntax.metrics import UNSEEN, Score, get_metric, unseen_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--reference", type=Path, required=True, help="what the outputs should be, one a line")
     add("--hypothesis", type=Path, required=True, help="the outputs in the same order")
     add("--metric", action="append", help="name of a metric, may be repeated (default exact)")
+    add("--source", type=Path, help="inputs of the same lines, for metrics with :unseen")
+    add("--train-source", type=Path, help="inputs of the training data, for the same")
+    add("--train-target", type=Path, help="references of the training data, for the same")
     add("--json", action="store_true", help="print a JSON list instead of a table")
 
 
@@ -29,25 +40,46 @@ def run(args: argparse.Namespace) -> int:
     """Print the scores; returns 0.
 
     Raises:
-        OptionError: if there is no such metric, or a reference is malformed.
+        OptionError: if there is no such metric, a reference is malformed, or a metric with :unseen
+            lacks a file or any line to score.
         InputError: if a file cannot be read, or the files differ in their number of lines.
     """
-    metrics = [get_metric(name) for name in args.metric or ["exact"]]
-    references, hypotheses = list(read_lines(args.reference)), list(read_lines(args.hypothesis))
-    if len(hypotheses) != len(references):
-        raise InputError(
-            args.hypothesis,
-            None,
-            f"has {len(hypotheses)} lines, but {args.reference} has {len(references)}",
-            "score the output of the very same set",
-        )
+    names = args.metric or ["exact"]
+    for name in names:
+        get_metric(name.removesuffix(UNSEEN))
+    references = list(read_lines(args.reference))
+    hypotheses = _as_many(
+        args.hypothesis, args.reference, len(references), "score the output of the very same set"
+    )
     if not references:
         raise InputError(args.reference, None, "is empty", "there is nothing to score")
+    asked = any(name.endswith(UNSEEN) for name in names)
+    unseen = _unseen(args, references) if asked else None
+    metrics = [get_metric(name, unseen) for name in names]
     scores = [score for metric in metrics for score in metric(hypotheses, references)]
     print(
         json.dumps([score._asdict() for score in scores], indent=2) if args.json else _table(scores)
     )
     return 0
+
+
+def _unseen(args: argparse.Namespace, references: list[str]) -> list[bool]:
+    for option in ("source", "train_source", "train_target"):
+        if getattr(args, option) is None:
+            raise OptionError(f"metrics with {UNSEEN} need --{option.replace('_', '-')}")
+    remedy = "give the files of the very same set"
+    sources = _as_many(args.source, args.reference, len(references), remedy)
+    train_references = list(read_lines(args.train_target))
+    train_sources = _as_many(args.train_source, args.train_target, len(train_references), remedy)
+    return unseen_lines(sources, references, train_sources, train_references)
+
+
+def _as_many(path: Path, other: Path, size: int, remedy: str) -> list[str]:
+    """The lines of a file that must have as many as another."""
+    lines = list(read_lines(path))
+    if len(lines) != size:
+        raise InputError(path, None, f"has {len(lines)} lines, but {other} has {size}", remedy)
+    return lines
 
 
 def _table(scores: list[Score]) -> str:

@@ -1,5 +1,9 @@
 """Put what fairseq-generate wrote into the order of the test set, one hypothesis a line.
 
+Where the model's target is a tree's tokens (binarize --target-view bracketed, nary_dfs, …), --view
+and --notation turn them into the text of the tree again; tokens that are no tree become "(", which
+no notation reads as one.
+
 Example: python -m treesyntax.study.hypotheses generate-test.txt hypotheses.txt --reference test.tgt
 """
 
@@ -10,8 +14,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from treesyntax.errors import InputError, TreeSyntaxError
+from treesyntax.errors import InputError, OptionError, TreeError, TreeSyntaxError
 from treesyntax.files import atomic_file, read_lines
+from treesyntax.formats import FORMATS
+from treesyntax.linearize import VIEWS
+from treesyntax.tree_scores import MALFORMED, from_view
 
 PREFIX = "D-"
 SHOWN = 5
@@ -52,6 +59,18 @@ def read_hypotheses(path: str | Path, size: int) -> list[str]:
     return [found[number] for number in range(size)]
 
 
+def as_text(hypothesis: str, view: str, notation: str) -> str:
+    """The tokens of a view as a tree in a notation; what is no tree stays malformed.
+
+    Raises:
+        OptionError: if there is no such view or notation, or the view does not determine the tree.
+    """
+    try:
+        return from_view(hypothesis, view, notation)
+    except TreeError:
+        return MALFORMED
+
+
 def write_hypotheses(path: str | Path, hypotheses: Sequence[str]) -> None:
     """Write one hypothesis a line; an empty one is an empty line.
 
@@ -68,10 +87,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("generated", help="generate-test.txt of fairseq-generate")
     parser.add_argument("out", help="file to write")
     parser.add_argument("--reference", required=True, help="the test set, for its size")
+    parser.add_argument("--view", choices=VIEWS, help="the view that the tokens are")
+    parser.add_argument("--notation", choices=FORMATS, help="the notation to write trees in")
     args = parser.parse_args(argv)
     try:
         size = sum(1 for _ in read_lines(args.reference))
-        write_hypotheses(args.out, read_hypotheses(args.generated, size))
+        hypotheses = read_hypotheses(args.generated, size)
+        if (args.view is None) != (args.notation is None):
+            raise OptionError("--view and --notation need each other")
+        if args.view is not None:
+            hypotheses = [as_text(line, args.view, args.notation) for line in hypotheses]
+        write_hypotheses(args.out, hypotheses)
     except TreeSyntaxError as error:
         print(f"hypotheses: {error}", file=sys.stderr)
         return 2

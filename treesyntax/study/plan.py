@@ -13,7 +13,10 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
+from treesyntax.binarize_encode import TEXT
 from treesyntax.errors import OptionError
+from treesyntax.linearize import get_view
+from treesyntax.metrics import UNSEEN
 from treesyntax.study.recipe import DATA, Flags, Method, Recipe
 
 OUT = "{out}"
@@ -198,6 +201,8 @@ def _run_steps(recipe: Recipe, run: Run, binarized: Step) -> list[Step]:
     )
     metrics = [word for metric in recipe.score for word in ("--metric", metric)]
     reference = inside(recipe.target.test)
+    read = _reading(recipe, run.method)
+    unseen = _training_files(recipe)
     flags = {**TRAIN_DEFAULTS, **recipe.train, **run.method.train}
     steps = [
         _step(
@@ -214,12 +219,12 @@ def _run_steps(recipe: Recipe, run: Run, binarized: Step) -> list[Step]:
         ),
         _step(
             collect, ["python", "-m", "treesyntax.study.hypotheses", f"{OUT}/{generated}",
-            f"{OUT}/{hypotheses}", "--reference", reference],
+            f"{OUT}/{hypotheses}", "--reference", reference, *read],
             generate, hypotheses,
         ),
         _step(
             score, ["treesyntax", "score", "--reference", reference, "--hypothesis",
-            f"{OUT}/{hypotheses}", *metrics, "--json"],
+            f"{OUT}/{hypotheses}", *metrics, *unseen, "--json"],
             collect, stdout=f"{run.folder}/scores.json",
         ),
         _step(
@@ -233,6 +238,24 @@ def _run_steps(recipe: Recipe, run: Run, binarized: Step) -> list[Step]:
         words = ["python", "-m", "analysis.mask_strengths", f"{OUT}/{best}", "--out"]
         steps.append(_step(masks, [*words, f"{OUT}/{folder}"], facts, folder))
     return steps
+
+
+def _reading(recipe: Recipe, method: Method) -> list[str]:
+    """How hypotheses become text again where the target is the tokens of a tree's view."""
+    flags = {**recipe.binarize, **method.binarize}
+    view, notation = flags.get("target-view"), flags.get("target-format", TEXT)
+    if view is None or notation == TEXT or get_view(str(view)).tree is None:
+        return []
+    return ["--view", str(view), "--notation", str(notation)]
+
+
+def _training_files(recipe: Recipe) -> list[str]:
+    """What scores of unseen lines need; left out where there are none, as it is part of the step."""
+    if not any(name.endswith(UNSEEN) for name in recipe.score):
+        return []
+    source, target = recipe.source, recipe.target
+    files = {"source": source.test, "train-source": source.train, "train-target": target.train}
+    return [word for name, file in files.items() for word in (f"--{name}", inside(file))]
 
 
 def _step(name: str, words: list[Any], need: str, output: str = "", stdout: str = "") -> Step:

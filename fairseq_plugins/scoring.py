@@ -1,0 +1,143 @@
+"""Scores of trees for ``fairseq-generate --scoring NAME``: treesyntax's metrics on its lines.
+
+``string_exact`` compares tokens; ``tree_exact``, ``tree_program``, ``tree_modulo``, ``tree_f1``,
+``tree_productions`` and ``tree_wellformed`` read each line as a tree in the notation
+``--scoring-format``, as the metrics of the same names do. With ``--scoring-view`` a line is the
+tokens of that view. Scores of unseen items need the sources, which fairseq does not hand to
+scorers: use ``treesyntax score``. (``fairseq-score`` knows no scorer but BLEU.)
+"""
+
+# No postponed annotations here: fairseq makes flags from the types of dataclass fields.
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from fairseq.dataclass import FairseqDataclass
+from fairseq.scoring import BaseScorer, register_scorer
+
+from treesyntax.errors import OptionError, TreeError
+from treesyntax.metrics import Score, get_metric
+from treesyntax.tree_scores import MALFORMED, from_view
+
+# The unknown symbols of arity views; fairseq itself makes <<unk>> of a reference's <unk>.
+UNKNOWN_NODE = re.compile(r"(?<!\S)<unk>(?=/\S+(?!\S))")
+
+
+@dataclass
+class TreeScorerConfig(FairseqDataclass):
+    """How lines become trees."""
+
+    scoring_format: str = field(
+        default="sexpr", metadata={"help": "notation of the trees to score, such as sexpr, prolog"}
+    )
+    scoring_view: str = field(
+        default="", metadata={"help": "view whose tokens a line is, such as nary_dfs; else as text"}
+    )
+
+
+class TreeScorer(BaseScorer):
+    """Collects lines and scores them with one metric."""
+
+    kind = ""
+
+    def __init__(self, cfg: TreeScorerConfig) -> None:
+        """Check the options before anything is generated.
+
+        Raises:
+            OptionError: if there is no such metric for the notation, or no such view.
+        """
+        super().__init__(cfg)
+        self.name = self.kind if self.kind == "exact" else f"{self.kind}:{cfg.scoring_format}"
+        self.metric = get_metric(self.name)
+        if cfg.scoring_view and self.kind != "exact":
+            with suppress(TreeError):  # not every notation holds the empty tree
+                from_view("", cfg.scoring_view, cfg.scoring_format)
+
+    def add_string(self, ref: str, pred: str) -> None:
+        """Add a reference and a hypothesis.
+
+        Raises:
+            OptionError: if the reference is not a tree of the view.
+        """
+        # An unknown node cannot be right, no more than an unknown word.
+        super().add_string(self._text(UNKNOWN_NODE.sub("<<unk>>", ref), True), self._text(pred))
+
+    def _text(self, line: str, reference: bool = False) -> str:
+        if not self.cfg.scoring_view or self.kind == "exact":
+            return line
+        try:
+            return from_view(line, self.cfg.scoring_view, self.cfg.scoring_format)
+        except TreeError as error:
+            if reference:
+                raise OptionError(f"reference {len(self.ref) + 1}: {error}") from None
+            return MALFORMED
+
+    def _scored(self) -> Score:
+        (score,) = self.metric(self.pred, self.ref)
+        return score
+
+    def score(self) -> float:
+        """The score in percent.
+
+        Raises:
+            OptionError: if nothing was added, or a reference is malformed.
+        """
+        return self._scored().value
+
+    def result_string(self) -> str:
+        """The score with its signature and the number of lines.
+
+        Raises:
+            OptionError: as `score`.
+        """
+        score = self._scored()
+        return f"{score.metric} = {score.value:.2f} n={score.n} {score.signature}"
+
+
+@register_scorer("string_exact", dataclass=TreeScorerConfig)
+class StringExactScorer(TreeScorer):
+    """The share of lines with the tokens of their reference."""
+
+    kind = "exact"
+
+
+@register_scorer("tree_exact", dataclass=TreeScorerConfig)
+class TreeExactScorer(TreeScorer):
+    """The share of lines with the tree of their reference."""
+
+    kind = "tree"
+
+
+@register_scorer("tree_program", dataclass=TreeScorerConfig)
+class TreeProgramScorer(TreeScorer):
+    """Program accuracy."""
+
+    kind = "program"
+
+
+@register_scorer("tree_modulo", dataclass=TreeScorerConfig)
+class TreeModuloScorer(TreeScorer):
+    """The share of lines that are right up to order of conjuncts and names of variables."""
+
+    kind = "modulo"
+
+
+@register_scorer("tree_f1", dataclass=TreeScorerConfig)
+class TreeF1Scorer(TreeScorer):
+    """F1 over nodes."""
+
+    kind = "f1"
+
+
+@register_scorer("tree_productions", dataclass=TreeScorerConfig)
+class TreeProductionsScorer(TreeScorer):
+    """F1 over productions."""
+
+    kind = "productions"
+
+
+@register_scorer("tree_wellformed", dataclass=TreeScorerConfig)
+class TreeWellformedScorer(TreeScorer):
+    """The share of lines that are trees."""
+
+    kind = "wellformed"

@@ -1,0 +1,174 @@
+"""Scores that look at the trees of hypotheses and references, in any tree format.
+
+A hypothesis that does not parse is wrong; a reference that does not is the user's mistake.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from treesyntax.equivalence import CALCULI, equivalent
+from treesyntax.errors import OptionError, TreeError
+from treesyntax.formats import get_format
+from treesyntax.linearize import get_view
+from treesyntax.tree import Tree
+
+# What no format reads as a tree.
+MALFORMED = "("
+
+
+def tree_items(hypotheses: Sequence[str], references: Sequence[str], notation: str) -> list[bool]:
+    """Which hypotheses parse to the tree of their reference.
+
+    Raises:
+        OptionError: if there are no lines, or not as many of both; if there is no such notation,
+            or a reference is malformed.
+    """
+    return [left == right for left, right in _parsed(hypotheses, references, notation)]
+
+
+def modulo_items(hypotheses: Sequence[str], references: Sequence[str], notation: str) -> list[bool]:
+    """Which hypotheses are their reference but for order and names (`equivalent`).
+
+    Raises:
+        OptionError: as for `tree_items`, and for a notation that is not in `CALCULI`.
+    """
+    if notation not in CALCULI:
+        raise OptionError(
+            f"{notation} has no conjuncts and bound variables; {', '.join(CALCULI)} have some"
+        )
+    pairs = _parsed(hypotheses, references, notation)
+    return [
+        left is not None and equivalent(left, right, CALCULI[notation]) for left, right in pairs
+    ]
+
+
+def wellformed_items(
+    hypotheses: Sequence[str], references: Sequence[str], notation: str
+) -> list[bool]:
+    """Which hypotheses parse. Blank ones, which are empty trees, do not count.
+
+    Raises:
+        OptionError: as for `tree_items`, but references are not read.
+    """
+    check_aligned(hypotheses, references)
+    return [bool(_parse_hypothesis(text, notation)) for text in hypotheses]
+
+
+def node_f1(hypotheses: Sequence[str], references: Sequence[str], notation: str) -> float:
+    """Micro-averaged F1 in percent over the nodes of all trees.
+
+    A node counts as its label, its parent's label and its place among the parent's children; below
+    a label that `CALCULI` calls unordered, as the two labels alone. What a tree has several times
+    counts several times. A hypothesis that does not parse has no nodes. Without any nodes on either
+    side the score is 100.
+
+    Raises:
+        OptionError: as for `tree_items`.
+    """
+    unordered = _unordered(notation)
+
+    def nodes(tree: Tree) -> Counter[object]:
+        found: Counter[object] = Counter()
+        places = zip(tree.labels, tree.parents.tolist(), tree.branches.tolist(), strict=True)
+        for label, parent, branch in places:
+            above = tree.labels[parent] if parent >= 0 else None
+            found[label, above, None if above in unordered else branch] += 1
+        return found
+
+    return _micro_f1(nodes, _parsed(hypotheses, references, notation))
+
+
+def production_f1(hypotheses: Sequence[str], references: Sequence[str], notation: str) -> float:
+    """Micro-averaged F1 in percent over productions, counted like the nodes in `node_f1`.
+
+    A production is the label of an interior node with those of its children, in order but below a
+    label that `CALCULI` calls unordered; Quirk et al. (2015) score trigger-action programs so.
+
+    Raises:
+        OptionError: as for `tree_items`.
+    """
+
+    unordered = _unordered(notation)
+
+    def productions(tree: Tree) -> Counter[object]:
+        found: Counter[object] = Counter()
+        for label, children in zip(tree.labels, tree.children(), strict=True):
+            below = [tree.labels[child] for child in children]
+            if below:
+                found[label, *(sorted(below) if label in unordered else below)] += 1
+        return found
+
+    return _micro_f1(productions, _parsed(hypotheses, references, notation))
+
+
+def from_view(line: str, view: str, notation: str) -> str:
+    """The text in a notation of a tree that is given as the tokens of a view.
+
+    Raises:
+        TreeError: if the tokens are no tree, or the notation cannot hold it.
+        OptionError: if there is no such view or notation, or the view does not determine the tree.
+    """
+    inverse = get_view(view).tree
+    if inverse is None:
+        raise OptionError(f"the tokens of the view {view} do not determine the tree")
+    return get_format(notation).write(inverse(line.split()))
+
+
+def check_aligned(hypotheses: Sequence[str], references: Sequence[str]) -> None:
+    """Refuse lists that cannot be scored.
+
+    Raises:
+        OptionError: if there are no lines, or not as many of both.
+    """
+    if len(hypotheses) != len(references):
+        raise OptionError(
+            f"{len(hypotheses)} hypotheses cannot be scored against {len(references)} references"
+        )
+    if not references:
+        raise OptionError("there are no lines to score")
+
+
+def _unordered(notation: str) -> frozenset[str]:
+    return CALCULI[notation].unordered if notation in CALCULI else frozenset()
+
+
+def _parsed(
+    hypotheses: Sequence[str], references: Sequence[str], notation: str
+) -> list[tuple[Tree | None, Tree]]:
+    check_aligned(hypotheses, references)
+    wanted = _parse_references(references, notation)
+    found = (_parse_hypothesis(hypothesis, notation) for hypothesis in hypotheses)
+    return list(zip(found, wanted, strict=True))
+
+
+def _parse_references(references: Sequence[str], notation: str) -> list[Tree]:
+    parse = get_format(notation).parse
+    trees = []
+    for line, reference in enumerate(references, start=1):
+        try:
+            trees.append(parse(reference))
+        except TreeError as error:
+            # Else a mistyped notation would look like a model that gets nothing right.
+            raise OptionError(f"reference {line} is not {notation}: {error}") from None
+    return trees
+
+
+def _parse_hypothesis(hypothesis: str, notation: str) -> Tree | None:
+    try:
+        return get_format(notation).parse(hypothesis)
+    except TreeError:
+        return None
+
+
+def _micro_f1(
+    items_of: Callable[[Tree], Counter[object]], pairs: list[tuple[Tree | None, Tree]]
+) -> float:
+    common = total = 0
+    for found, wanted in pairs:
+        left = Counter() if found is None else items_of(found)
+        right = items_of(wanted)
+        common += (left & right).total()
+        total += left.total() + right.total()
+    return 200 * common / total if total else 100.0
