@@ -14,7 +14,7 @@ from torch import Tensor
 from treesyntax.batch import TreeBatch
 
 
-def _doubled_ancestors(parent: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+def doubled_ancestors(parent: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     """The ancestors 1, 2, 4, … steps up, [B, N] each (node 0 beyond the root), and whether
     the node has that many ancestors at all."""
     jump, inside = parent.clamp(min=0), parent >= 0
@@ -27,7 +27,7 @@ def _doubled_ancestors(parent: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
 def depth(tree: TreeBatch) -> Tensor:
     """LongTensor [B, N]: edges from the root."""
     depths = (tree.parent >= 0).long()
-    for jump, _ in _doubled_ancestors(tree.parent):
+    for jump, _ in doubled_ancestors(tree.parent):
         depths = depths + depths.gather(1, jump)
     return depths
 
@@ -36,7 +36,7 @@ def last_descendant(tree: TreeBatch) -> Tensor:
     """LongTensor [B, N]: the last node of each subtree, so node i dominates i < j <= last[i]."""
     last = torch.arange(tree.parent.shape[1], device=tree.parent.device)
     last = last.expand_as(tree.parent)
-    for jump, inside in _doubled_ancestors(tree.parent):
+    for jump, inside in doubled_ancestors(tree.parent):
         reached = last.masked_fill(~inside, 0)
         last = last.scatter_reduce(1, jump, reached, "amax", include_self=True)
     return last

@@ -1,0 +1,64 @@
+"""Beam search over whole trees only."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from fairseq.search import BeamSearch
+from torch import Tensor
+
+from treesyntax.constraints import Constraints
+from treesyntax.errors import OptionError
+
+
+class ConstrainedBeamSearch(BeamSearch):
+    """fairseq's beam search, in which illegal tokens have probability 0.
+
+    The probabilities of the legal ones stay the model's own, so that scores compare to those of a
+    search without constraints. Only the end of a sentence is no choice: it is not predicted but
+    follows from the tree (Shiv & Quirk 2019, section 4), so its log-probability is 0.
+
+    Attributes:
+        max_length: most tokens of a tree in this batch, the end-of-sentence mark not counted;
+            :class:`ConstrainedGenerator` sets it.
+    """
+
+    def __init__(self, dictionary: Any, constraints: Constraints) -> None:
+        super().__init__(dictionary)
+        self.constraints = constraints
+        self.max_length = 0
+        # Where fewer trees than the beam is wide are possible, fairseq waits for more of them up
+        # to the limit; this lets it stop there with what it has.
+        self.stop_on_max_len = True
+
+    def step(
+        self,
+        step: int,
+        lprobs: Tensor,
+        scores: Tensor | None,
+        prev_output_tokens: Tensor | None = None,
+        original_batch_idxs: Tensor | None = None,
+        candidate_multiple: int = 2,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Mask, then search as fairseq does.
+
+        Args:
+            step: number of tokens so far.
+            lprobs: [sentences, beam, V]; changed in place.
+            scores: [sentences, beam, step].
+            prev_output_tokens: LongTensor [sentences * beam, step + 1].
+            original_batch_idxs: not used.
+            candidate_multiple: candidates per place in the beam.
+
+        Raises:
+            OptionError: if no tree at all is as short as the limit.
+        """
+        if prev_output_tokens is None:
+            raise OptionError("constrained search needs the tokens found so far")
+        allowed = self.constraints.to(lprobs.device).allowed(prev_output_tokens, self.max_length)
+        lprobs[..., self.eos] = 0
+        lprobs.masked_fill_(~allowed.view_as(lprobs), -math.inf)
+        return super().step(
+            step, lprobs, scores, prev_output_tokens, original_batch_idxs, candidate_multiple
+        )

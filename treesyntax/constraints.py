@@ -1,0 +1,133 @@
+"""Constrained search: which tokens may come next, so that every output is one whole tree.
+
+While a slot is open, exactly the symbols that may fill it are legal; once the tree is complete,
+exactly the end-of-sentence mark is. A symbol is legal only if all slots that would then be open
+can still be filled within the length limit, so that a tree is completed at the limit, never cut.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from treesyntax.child_grammar import ROOT_ROW, Grammar
+from treesyntax.errors import OptionError
+from treesyntax.growth import SlotTable, check_order, filled_slots
+
+NEVER = 1 << 30
+"""Tokens that would be needed where no finite tree exists; sums of a few do not overflow."""
+
+
+class Constraints(nn.Module):
+    """The legal continuations of prefixes.
+
+    Args:
+        slots: the table of the dictionary.
+        order: order of the tokens, ``dfs`` or ``bfs``.
+        eos: id of the end-of-sentence mark.
+        grammar: which symbols may be the root or fill a slot; see ``any_tree``.
+
+    Attributes:
+        costs: int32 [R + 1, V], the fewest tokens of a subtree with that symbol on top, for the
+            symbols of a row of the grammar, or NEVER. The last row holds the end-of-sentence
+            mark alone, at no cost.
+        needs: int32 [R + 1], the fewest tokens that fill a slot of a row.
+        row_of_slot: LongTensor [V, S], with the last row for slots that a symbol does not have.
+        rest_needs: int32 [V, S + 1], the fewest tokens that fill the slots i, i + 1, … of a
+            symbol.
+        least: tokens of the smallest tree.
+
+    Raises:
+        OptionError: for an unknown order, or if there is no finite tree at all.
+    """
+
+    costs: Tensor
+    needs: Tensor
+    row_of_slot: Tensor
+    rest_needs: Tensor
+
+    def __init__(self, slots: SlotTable, order: str, eos: int, grammar: Grammar) -> None:
+        super().__init__()
+        check_order(order)
+        self.slots, self.order, self.eos = slots, order, eos
+        end_row, end = len(grammar.fills), torch.arange(len(slots.counts)) == eos
+        fills = torch.cat([grammar.fills, end.unsqueeze(0)])
+        row_of_slot = torch.where(grammar.row_of_slot < 0, end_row, grammar.row_of_slot)
+        # The start symbol is the mark of the end, too; its one slot is filled by the root.
+        row_of_slot[eos] = end_row
+        row_of_slot[eos, 0] = ROOT_ROW
+        costs, needs = _least_tokens(fills, row_of_slot, slots.counts >= 0)
+        rest = needs[row_of_slot].flip(1).cumsum(1).flip(1).clamp(max=NEVER)
+        self.least = int(needs[ROOT_ROW])
+        if self.least >= NEVER:
+            raise OptionError(
+                "no tree can be completed with this dictionary: it has no symbol without slots, "
+                "or none that its other symbols lead to; make it from whole trees"
+            )
+        for name, table in {
+            "costs": costs.int(),
+            "needs": needs.int(),
+            "row_of_slot": row_of_slot,
+            "rest_needs": nn.functional.pad(rest, (0, 1)).int(),
+        }.items():
+            self.register_buffer(name, table, persistent=False)
+
+    def check_limit(self, max_length: int) -> None:
+        """Refuse a limit below the smallest tree.
+
+        Raises:
+            OptionError: if no tree has so few tokens.
+        """
+        if max_length < self.least:
+            raise OptionError(
+                f"no tree fits into {max_length} tokens, the smallest has {self.least}; "
+                "raise the length limit"
+            )
+
+    def allowed(self, prefix: Tensor, max_length: int) -> Tensor:
+        """Which tokens may follow.
+
+        Args:
+            prefix: LongTensor [N, t], the start symbol and then legal tokens.
+            max_length: most tokens of a tree, start symbol and end-of-sentence mark not counted.
+
+        Returns:
+            Bool [N, V]. For a prefix that is not legal itself nothing is promised.
+
+        Raises:
+            OptionError: if no tree has so few tokens.
+        """
+        self.check_limit(max_length)
+        counts, filled = filled_slots(prefix, self.slots, self.order)
+        symbols = torch.cat([torch.full_like(prefix[:, :1], self.eos), prefix[:, 1:]], 1)
+        parent = _next_parent(filled < counts, self.order)
+        row = self.row_of_slot[symbols.gather(1, parent), filled.gather(1, parent)].squeeze(1)
+        complete = (filled == counts).all(1)
+        row = row.masked_fill(complete, len(self.needs) - 1)
+        owed = (self.rest_needs[symbols, filled] * (filled < counts)).sum(1)
+        # What is left for the subtree of the next token when the other slots get the least.
+        budget = max_length - (prefix.shape[1] - 1) - (owed - self.needs[row])
+        return self.costs[row] <= budget.unsqueeze(1)
+
+
+def _next_parent(is_open: Tensor, order: str) -> Tensor:
+    """The last or first column [N, 1] with an open slot, any where there is none."""
+    if order == "bfs":
+        return is_open.byte().argmax(1, keepdim=True)
+    return is_open.shape[1] - 1 - is_open.flip(1).byte().argmax(1, keepdim=True)
+
+
+def _least_tokens(fills: Tensor, row_of_slot: Tensor, nodes: Tensor) -> tuple[Tensor, Tensor]:
+    """Fewest tokens of the symbols in each row [R, V], and of a slot of each row [R].
+
+    By fixed point (as Knuth 1977 does for any grammar): round k knows the smallest trees among
+    those of at most k levels, and no smallest tree repeats a row on a path.
+    """
+    costs = torch.where(nodes, NEVER, 0)
+    while True:
+        needs = torch.where(fills, costs, NEVER).amin(1)
+        sums = needs[row_of_slot].sum(1) + 1
+        lower = torch.where(nodes, sums, 0).clamp(max=NEVER)
+        if torch.equal(lower, costs):
+            return torch.where(fills, costs, NEVER), needs
+        costs = lower
