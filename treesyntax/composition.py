@@ -152,17 +152,35 @@ class Composition(nn.ModuleDict):
                 total = encoding if total is None else total + encoding
         return total
 
+    def leaks_future(self) -> str | None:
+        """The first method that cannot be built into a decoder, with its reason, or None."""
+        for name, method in self.items():
+            reason = method.leaks_future()  # type: ignore[operator]
+            if reason is not None:
+                return f"{name} {reason}"
+        return None
+
     def code_pairs(self, tree: TreeBatch) -> CodedPairs:
         """The pairwise methods with their codes for this batch, shared by all layers."""
         codes = [(method, method.pair_codes(tree)) for method in self.methods]
-        return CodedPairs([(method, code) for method, code in codes if code is not None])
+        scales = [(method, method.pair_scale(tree)) for method in self.methods]
+        return CodedPairs(
+            [(method, code) for method, code in codes if code is not None],
+            [(method, scale) for method, scale in scales if scale is not None],
+        )
 
 
 @dataclass(frozen=True)
 class CodedPairs:
-    """Pairwise methods and the codes [B, T, T] that each gave to the pairs of a batch."""
+    """Pairwise methods and what each computed for the pairs of a batch.
+
+    Attributes:
+        coded: methods with codes [B or 1, T, T].
+        scaled: methods with scales [B or 1, T, T].
+    """
 
     coded: list[tuple[Injection, Tensor]]
+    scaled: list[tuple[Injection, Tensor]]
 
     def layer(self, layer: int) -> Pairs:
         """What a layer adds to its pairs."""
@@ -174,4 +192,5 @@ class CodedPairs:
             keys, values = method.vector_tables(layer)
             if keys is not None or values is not None:
                 vectors.append(PairVectors(codes, keys, values))
-        return Pairs(biases, vectors)
+        scales = [scale for method, scale in self.scaled if method.scales_layer(layer)]
+        return Pairs(biases, vectors, scales)

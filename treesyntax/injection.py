@@ -58,6 +58,24 @@ class Injection(nn.Module):
         """[H, C]: what each code adds to the logits of each head in a layer, or None."""
         return None
 
+    def pair_scale(self, tree: TreeBatch) -> Tensor | None:
+        """[B, T, T]: what the logits of (query, key) pairs are multiplied by before biases, or None.
+
+        It applies in the layers of which :meth:`scales_layer` says so.
+        """
+        return None
+
+    def scales_layer(self, layer: int) -> bool:
+        """Whether :meth:`pair_scale` applies in a layer."""
+        return True
+
+    def leaks_future(self) -> str | None:
+        """Why the method must not be built into a decoder, whose tree is not yet complete, or None.
+
+        What a method computes for a node must not depend on nodes that come later.
+        """
+        return None
+
     def vector_tables(self, layer: int) -> tuple[Tensor | None, Tensor | None]:
         """Vectors of the codes on the key and on the value side of a layer.
 

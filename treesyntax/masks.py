@@ -17,11 +17,19 @@ PairTest = Callable[[TreeBatch], Tensor]
 USER_RELATIONS: dict[str, PairTest] = {}
 """Relations beyond the nine: functions from a batch to a bool tensor [B, T, T]."""
 
+CAUSAL_RELATIONS: set[str] = set()
+"""Those of them that hold or not between two nodes whatever nodes come later."""
+
 MOST_USER_RELATIONS = 4
 
 
-def register_relation(name: str) -> Callable[[PairTest], PairTest]:
+def register_relation(name: str, causal: bool = False) -> Callable[[PairTest], PairTest]:
     """Decorator: make a function from a batch to bool [B, T, T] a relation of that name.
+
+    Args:
+        name: by which masks name it.
+        causal: whether the relation of two nodes never depends on nodes that come later, so that a
+            decoder may use it on the tree that it has grown so far.
 
     Raises:
         OptionError: if the name is taken or cannot be written in a mask.
@@ -31,6 +39,7 @@ def register_relation(name: str) -> Callable[[PairTest], PairTest]:
 
     def add(test: PairTest) -> PairTest:
         USER_RELATIONS[name] = test
+        (CAUSAL_RELATIONS.add if causal else CAUSAL_RELATIONS.discard)(name)
         return test
 
     return add

@@ -25,6 +25,8 @@ KEPT_WEIGHTS = 1 << 26
 """Most attention weights of a layer that are kept for the backward pass. Beyond, they are made
 again, for about a third more time; then memory grows with n, not with n squared."""
 
+MOST_ONE_HOT = 16
+
 
 class _Tile(NamedTuple):
     """Some query rows of some sentences."""
@@ -246,9 +248,11 @@ def _sums(pairs: Tensor, codes: Tensor, size: int) -> Tensor:
 def _by_code(pairs: Tensor, codes: Tensor, size: int) -> Tensor:
     """[H, b, r, K] summed by codes to [H, size].
 
-    A product with one-hot codes: a scatter-add over all pairs is 10 times slower, and its order of
-    summation varies on a GPU.
+    A product with one-hot codes where they are few: one scatter-add over all pairs is 10 times
+    slower, and its order of summation varies on a GPU. Where they are many, row by row.
     """
+    if size > MOST_ONE_HOT:
+        return _sums(pairs, codes, size).sum((1, 2))
     classes = torch.eye(size, dtype=pairs.dtype, device=pairs.device)
     one_hot = classes.index_select(1, codes.expand(pairs.shape[1:]).flatten().long())
     return pairs.flatten(1) @ one_hot.T

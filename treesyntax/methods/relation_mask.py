@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from treesyntax.batch import TreeBatch
 from treesyntax.errors import OptionError
 from treesyntax.injection import Injection, Site, register
-from treesyntax.masks import Masks
+from treesyntax.masks import CAUSAL_RELATIONS, Masks
 
 FORMS = ("exp", "additive")
 
@@ -66,9 +66,21 @@ class RelationMask(Injection):
         """uint8 [B, T, T]: the relation of the query's node to the key's node."""
         return self.masks.codes(tree)
 
+    def leaks_future(self) -> str | None:
+        """The nine relations never change as a tree grows; a user's may."""
+        open_ones = [name for name in self.masks.user if name not in CAUSAL_RELATIONS]
+        if not open_ones:
+            return None
+        return (
+            f"has the relation {open_ones[0]}, which may depend on nodes that come later; if it "
+            "does not, register it with causal=True"
+        )
+
     def bias_table(self, layer: int) -> Tensor:
         """[H, C]: what each relation adds to the logits of each head."""
         strengths = self.strengths[layer if len(self.strengths) > 1 else 0]
+        # exp(12) is beyond half precision.
+        strengths = strengths.double() if strengths.dtype == torch.float64 else strengths.float()
         summed = strengths @ self.membership.to(strengths.dtype)
         table = -summed.exp() if self.form == "exp" else summed
         return table.expand(self.site.heads, -1)

@@ -88,6 +88,12 @@ class StackEncoding(Injection):
                 f"the model's width {site.d_model}"
             )
 
+    def leaks_future(self) -> str | None:
+        """A factored tree puts a node at a depth that depends on its later siblings."""
+        if self.tree in ("left", "right"):
+            return f"with tree={self.tree!r} depends on later siblings; use lcrs or nary"
+        return None
+
     def weights(self) -> Tensor:
         """[depth, parameters]: what step l is multiplied by, in float32 at least."""
         if not len(self.raw):

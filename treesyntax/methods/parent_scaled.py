@@ -1,0 +1,75 @@
+"""Attention logits scaled by the distance from the parent's position."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from treesyntax.batch import TreeBatch
+from treesyntax.errors import OptionError
+from treesyntax.injection import Injection, Site, register
+
+
+@register("parent_scaled")
+class ParentScaled(Injection):
+    """Logits multiplied by a normal density around the position of the query's parent.
+
+    ``softmax(QK' / sqrt(d) ∘ D) V`` with ``D_ij = N(j; p_i, sd^2)``, where p_i is the middle of the
+    positions of i's parent (Bugliarello & Okazaki 2020, parent-scaled self-attention, PASCAL). As
+    there, it takes all heads of the first layer, the root is its own parent, and there is nothing
+    to learn; a token without a node stands for its own parent. Parent ignoring, a regulariser,
+    leaves random rows unscaled in training, anew for each sentence (there: and head).
+
+    Args:
+        site: where the method is built in.
+        sd: standard deviation in tokens; the paper's is 1.
+        layers: number of first layers that it takes.
+        ignore: probability of leaving a token's row unscaled in training.
+    """
+
+    paper = "Bugliarello & Okazaki 2020 (PASCAL)"
+    equation = "softmax((QK'/sqrt(d)) * N(j; position of i's parent, sd^2))"
+    view = "words"
+
+    def __init__(self, site: Site, sd: float = 1.0, layers: int = 1, ignore: float = 0.0) -> None:
+        """Raises OptionError for numbers out of range."""
+        super().__init__(site)
+        if sd <= 0 or not 0 <= ignore < 1:
+            raise OptionError("parent_scaled: sd must be above 0, ignore from 0 to below 1")
+        if not 1 <= layers <= site.layers:
+            raise OptionError(f"parent_scaled: layers must be 1 to {site.layers}, not {layers}")
+        self.sd, self.layers, self.ignore = sd, layers, ignore
+
+    def scales_layer(self, layer: int) -> bool:
+        """The first layers only."""
+        return layer < self.layers
+
+    def pair_scale(self, tree: TreeBatch) -> Tensor:
+        """[B, T, T]: the density of position j around the parent of i, at most 0.4 / sd."""
+        positions = torch.arange(tree.token_node.shape[1], device=tree.token_node.device)
+        distance = positions - parent_positions(tree).unsqueeze(2)
+        scale = torch.exp(-((distance / self.sd) ** 2) / 2) / (self.sd * math.sqrt(2 * math.pi))
+        if self.training and self.ignore:
+            ignored = torch.rand(scale.shape[:2], device=scale.device) < self.ignore
+            scale = scale.masked_fill(ignored.unsqueeze(2), 1.0)
+        return scale
+
+
+def parent_positions(tree: TreeBatch) -> Tensor:
+    """Float [B, T]: the mean position of the tokens of each token's parent node.
+
+    The root, tokens without a node and children of a node without tokens get their own position.
+    """
+    width = tree.token_node.shape[1]
+    positions = torch.arange(width, device=tree.token_node.device, dtype=torch.float)
+    positions = positions.expand(tree.token_node.shape)
+    placed = (tree.token_node >= 0).float()
+    node = tree.token_node.clamp(min=0)
+    zeros = torch.zeros(tree.parent.shape, device=positions.device)
+    count = zeros.scatter_add(1, node, placed)
+    middle = zeros.scatter_add(1, node, positions * placed) / count.clamp(min=1)
+    parent = tree.at_tokens(tree.parent)
+    known = (parent >= 0) & (count.gather(1, parent.clamp(min=0)) > 0)
+    return torch.where(known, middle.gather(1, parent.clamp(min=0)), positions)
