@@ -1,9 +1,11 @@
 import pytest
 
+from treesyntax.cli import main
 from treesyntax.composition import Composition, options_of, parse_spec
 from treesyntax.errors import OptionError
 from treesyntax.injection import Site
 from treesyntax.methods import METHODS
+from treesyntax.presets import PRESETS
 
 SITE = Site(d_model=8, heads=2, layers=2)
 
@@ -70,5 +72,51 @@ def test_every_method_says_where_it_comes_from():
     for name, method in METHODS.items():
         assert method.paper, name
         assert method.equation, name
+        assert method.cost, name
         assert method.__doc__, name
         assert all(default is not None for default in options_of(name).values())
+
+
+def test_a_preset_is_its_methods_and_their_settings():
+    spec = "stack_pe_icecaps(depth=8)+relation_mask"
+    found = parse_spec(spec)
+    assert list(found) == ["stack_pe", "relation_mask"]
+    assert found["stack_pe"]["depth"] == 8
+    assert found["stack_pe"]["start"] == "icecaps"
+    assert parse_spec("dependency_and_position") == {
+        "relative_position": {"clip": 2},
+        "relative_depth": {"clip": 2},
+    }
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_can_be_built(name):
+    assert Composition(name, SITE).methods
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("dependency_and_position(clip=3)", r"is relative_position\(clip=2\)\+.*write that out"),
+        ("stack_pe_paper+stack_pe", "stack_pe is given twice"),
+        ("stack_pe_paper(clip=3)", "stack_pe has no argument 'clip'"),
+    ],
+)
+def test_presets_that_do_not_fit(spec, message):
+    with pytest.raises(OptionError, match=message):
+        parse_spec(spec)
+
+
+def test_the_listing_names_methods_presets_arguments_and_costs(capsys):
+    assert main(["methods"]) == 0
+    printed = capsys.readouterr().out
+    for name, method in METHODS.items():
+        assert method.equation in printed
+        assert method.cost in printed
+        for argument in options_of(name):
+            assert f"{argument}=" in printed
+    for name, preset in PRESETS.items():
+        assert name in printed
+        assert preset.spec in printed
+    relation_mask = printed.split("\nrelation_mask\n")[1].split("\n\n")[0]
+    assert "432 at width 512, 8 heads, 6 layers" in relation_mask

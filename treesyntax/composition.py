@@ -17,6 +17,7 @@ from treesyntax.methods import METHODS
 from treesyntax.pair_bias import PairBias
 from treesyntax.pair_vectors import PairVectors
 from treesyntax.pairs import Pairs
+from treesyntax.presets import PRESETS
 
 
 def options_of(name: str) -> dict[str, Any]:
@@ -26,7 +27,8 @@ def options_of(name: str) -> dict[str, Any]:
         OptionError: if there is no such method.
     """
     if name not in METHODS:
-        raise OptionError(f"unknown method {name!r}; the methods are {', '.join(METHODS)}")
+        known = ", ".join([*METHODS, *PRESETS])
+        raise OptionError(f"unknown method {name!r}; the methods are {known}")
     parameters = list(inspect.signature(METHODS[name].__init__).parameters.values())[2:]
     return {parameter.name: parameter.default for parameter in parameters}
 
@@ -35,8 +37,8 @@ def parse_spec(spec: str) -> dict[str, dict[str, Any]]:
     """Read ``stack_pe(depth=16)+relation_mask`` as methods and their arguments.
 
     Args:
-        spec: method names joined by ``+``, each with keyword arguments in parentheses if any;
-            ``none`` or an empty text is the plain Transformer.
+        spec: names of methods or presets joined by ``+``, each with keyword arguments in
+            parentheses if any; ``none`` or an empty text is the plain Transformer.
 
     Raises:
         OptionError: for unknown methods or arguments (the valid ones are named), a method given
@@ -49,13 +51,25 @@ def parse_spec(spec: str) -> dict[str, dict[str, Any]]:
     except (SyntaxError, ValueError):
         raise _malformed(spec) from None
     methods: dict[str, dict[str, Any]] = {}
-    for part in _summands(tree, spec):
-        name, options = _read_part(part, spec)
+    named = (_read_part(part, spec) for part in _summands(tree, spec))
+    for name, options in (method for part in named for method in _expanded(*part)):
         if name in methods:
             raise OptionError(f"the method {name} is given twice in {spec!r}; give it once")
         _check_options(name, options)
         methods[name] = options
     return methods
+
+
+def _expanded(name: str, options: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """A preset as its methods, anything else as it is."""
+    if name not in PRESETS:
+        return [(name, options)]
+    methods = list(parse_spec(PRESETS[name].spec).items())
+    if options and len(methods) > 1:
+        raise OptionError(
+            f"{name} is {PRESETS[name].spec}; write that out to give it other arguments"
+        )
+    return [(method, {**settings, **options}) for method, settings in methods]
 
 
 def _malformed(spec: str) -> OptionError:

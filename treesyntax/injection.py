@@ -31,6 +31,7 @@ class Injection(nn.Module):
     Attributes:
         paper: where the method comes from.
         equation: what it computes, in one line.
+        cost: what it takes beside the plain Transformer, in one line.
         view: the view of the tree (see :mod:`treesyntax.linearize`) that its paper feeds.
         needs_tree: whether it needs trees beside the tokens.
         replaces_positions: whether the tokens' absolute positions are left out with it.
@@ -38,6 +39,7 @@ class Injection(nn.Module):
 
     paper = ""
     equation = ""
+    cost = ""
     view = "preorder"
     needs_tree = True
     replaces_positions = False

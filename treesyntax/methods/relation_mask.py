@@ -39,6 +39,7 @@ class RelationMask(Injection):
 
     paper = "McDonald & Chiang 2021"
     equation = "softmax(QK'/sqrt(d) - exp(sum_m s_m M_m))"
+    cost = "codes once a batch, a table lookup a pair and layer"
 
     membership: Tensor
 

@@ -11,5 +11,6 @@ class Sequence(Injection):
 
     paper = "Vaswani et al. 2017"
     equation = "x_t = sqrt(d) E[w_t] + PE_t"
+    cost = "none"
     view = "words"
     needs_tree = False

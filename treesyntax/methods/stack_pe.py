@@ -50,6 +50,9 @@ class StackEncoding(Injection):
 
     paper = "Shiv & Quirk 2019"
     equation = "x_t = sqrt(d) E[w_t] + W [p_j^l sqrt((1-p_j^2) d/2) e(branch_l)]_{l,j} + b"
+    cost = (
+        "a sum of at most depth rows a token, once a batch; a table of depth * degree rows a step"
+    )
     replaces_positions = True
 
     def __init__(

@@ -30,6 +30,7 @@ class TreeDistance(Injection):
 
     paper = "Ying et al. 2021 (Graphormer)"
     equation = "softmax(QK'/sqrt(d) + b_length(i,j))"
+    cost = "codes once a batch, a table lookup a pair and layer"
 
     def __init__(self, site: Site, clip: int = 16) -> None:
         """Raises OptionError for a clip below 1."""

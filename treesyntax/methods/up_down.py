@@ -35,6 +35,7 @@ class UpDown(Injection):
 
     paper = "Kim et al. 2021, as a bias"
     equation = "softmax(QK'/sqrt(d) + b_(steps up, steps down))"
+    cost = "codes once a batch, a table lookup a pair and layer"
 
     def __init__(self, site: Site, clip: int = 8) -> None:
         """Raises OptionError for a clip out of range."""
