@@ -101,12 +101,14 @@ class StackEncoding(Injection):
         """[depth, parameters]: what step l is multiplied by, in float32 at least."""
         if not len(self.raw):
             return self.raw.new_ones(self.depth, 1)
-        p = torch.tanh(self.raw.float() if self.raw.dtype.itemsize < 4 else self.raw)
+        raw = self.raw.float() if self.raw.dtype.itemsize < 4 else self.raw
+        p = torch.tanh(raw)
         levels = torch.arange(self.depth, device=p.device, dtype=p.dtype)
         powers = p ** levels.unsqueeze(1)
         if self.norm == "none":
             return powers
-        return powers * torch.sqrt((1 - p**2) * self.site.d_model / 2)
+        # sqrt(1 - tanh^2) = 1 / cosh, whose gradient stays finite where p is 1 to the last digit.
+        return powers / torch.cosh(raw.clamp(-40, 40)) * (self.site.d_model / 2) ** 0.5
 
     def table(self) -> Tensor:
         """[depth * degree, d_model]: what each (step, branch) adds to the encoding."""
