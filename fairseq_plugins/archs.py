@@ -25,7 +25,8 @@ class Size:
 SIZES = {
     "base": Size(512, 2048, 6, 8),  # Vaswani et al. 2017; McDonald & Chiang 2021; Omote et al. 2019
     "iwslt": Size(512, 1024, 6, 4),  # fairseq's transformer_iwslt_de_en
-    "small": Size(256, 1024, 4, 8),  # Shiv & Quirk 2019, semantic parsing
+    "small": Size(256, 1024, 4, 8),  # Shiv & Quirk 2019, semantic parsing; their sequences
+    "program": Size(256, 512, 4, 8),  # Shiv & Quirk 2019, trees of programs
     "mini": Size(64, 256, 2, 4),  # minutes on one CPU core
     "tiny": Size(32, 64, 2, 2),  # tests
 }

@@ -17,11 +17,15 @@ class TreePairDataset(BaseWrapperDataset):
     Args:
         pairs: the sentence pairs.
         store: the trees of the sources, aligned by sentence number; None where there are none.
+        predict_end: False takes the end-of-sentence mark out of what is to be predicted, and so
+            out of any loss and its token count; it stays in the input of the decoder.
     """
 
-    def __init__(self, pairs: LanguagePairDataset, store: TreeStore | None) -> None:
+    def __init__(
+        self, pairs: LanguagePairDataset, store: TreeStore | None, predict_end: bool = True
+    ) -> None:
         super().__init__(pairs)
-        self.store = store
+        self.store, self.predict_end = store, predict_end
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         sample = self.dataset[index]
@@ -30,6 +34,10 @@ class TreePairDataset(BaseWrapperDataset):
     def collater(self, samples: list[dict[str, Any]], **kwargs: Any) -> dict[str, Any]:
         """fairseq's batch, plus the trees in the order that fairseq sorted the batch into."""
         batch = self.dataset.collater(samples, **kwargs)
+        if batch and batch.get("target") is not None and not self.predict_end:
+            ends = batch["target"] == self.dataset.tgt_dict.eos()
+            batch["target"] = batch["target"].masked_fill(ends, self.dataset.tgt_dict.pad())
+            batch["ntokens"] -= int(ends.sum())
         if not batch or self.store is None:
             return batch
         trees = {sample["id"]: sample["source_tree"] for sample in samples}

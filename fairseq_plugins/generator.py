@@ -41,7 +41,7 @@ class ConstrainedGenerator(SequenceGenerator):
         if search_strategy is not None and type(search_strategy) is not BeamSearch:
             raise OptionError(
                 f"constraints go with plain beam search, not {type(search_strategy).__name__}; "
-                "leave out sampling and other strategies, or switch constraints off"
+                "leave out sampling and other strategies, or add --tree-constraints none"
             )
         for option, most in (("min_len", 1), ("no_repeat_ngram_size", 0)):
             if options.get(option, most) > most:

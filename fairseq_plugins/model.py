@@ -14,10 +14,13 @@ from fairseq.models import (
 from torch import Tensor, nn
 
 from treesyntax.batch import TreeBatch
+from treesyntax.composition import parse_spec
 from treesyntax.decoder import Cache, Decoder
 from treesyntax.encoder import Encoder, EncoderOutput
 from treesyntax.errors import OptionError
+from treesyntax.growing_tree import GROWING_VIEWS, GrowingTrees
 from treesyntax.layers import ACTIVATIONS, POSITIONS, Settings
+from treesyntax.methods import METHODS
 
 MODEL = "tree_transformer"
 
@@ -36,6 +39,15 @@ class TreeTransformerConfig(FairseqDataclass):
     encoder_injection: str = flag("none", "methods, such as 'stack_pe(depth=16)+relation_mask'")
     encoder_positions: ChoiceEnum(POSITIONS) = flag(  # type: ignore[valid-type]
         "auto", "absolute positions of the source: auto leaves them out where a method says so"
+    )
+    decoder_injection: str = flag(
+        "none", "methods over the tree that the target has grown so far, as --encoder-injection"
+    )
+    decoder_positions: ChoiceEnum(POSITIONS) = flag(  # type: ignore[valid-type]
+        "auto", "absolute positions of the target: auto leaves them out where a method says so"
+    )
+    decoder_next_slot: bool = flag(
+        False, "add the encoding of the slot to be filled next to that of the last target token"
     )
     encoder_embed_dim: int = flag(512, "encoder width")
     encoder_ffn_embed_dim: int = flag(2048, "encoder feed-forward width")
@@ -70,6 +82,7 @@ def _settings(cfg: Any, side: str) -> Settings:
             ("layers", "layers"),
             ("normalize_before", "normalize_before"),
             ("learned_positions", "learned_pos"),
+            ("injection", "injection"),
         )
     }
     return Settings(
@@ -80,8 +93,8 @@ def _settings(cfg: Any, side: str) -> Settings:
         activation=str(cfg.activation_fn),
         scale_embedding=not cfg.no_scale_embedding,
         max_positions=cfg.max_source_positions if side == "encoder" else cfg.max_target_positions,
-        injection=cfg.encoder_injection if side == "encoder" else "none",
-        positions=str(cfg.encoder_positions) if side == "encoder" else "absolute",
+        positions=str(getattr(cfg, f"{side}_positions")),
+        next_slot=side == "decoder" and cfg.decoder_next_slot,
         d_memory=cfg.encoder_embed_dim,
     )
 
@@ -129,9 +142,14 @@ class TreeDecoder(Decoder, FairseqIncrementalDecoder):
     """Decoder over ``prev_output_tokens``; its cache lives in fairseq's incremental state."""
 
     def __init__(
-        self, settings: Settings, embed_tokens: nn.Embedding, share: bool, dictionary: Any
+        self,
+        settings: Settings,
+        embed_tokens: nn.Embedding,
+        share: bool,
+        dictionary: Any,
+        trees: GrowingTrees | None,
     ) -> None:
-        Decoder.__init__(self, settings, embed_tokens, share)
+        Decoder.__init__(self, settings, embed_tokens, share, trees)
         self.dictionary = dictionary
         self.onnx_trace = False
         self.adaptive_softmax = None
@@ -180,14 +198,15 @@ class TreeDecoder(Decoder, FairseqIncrementalDecoder):
 
 @register_model(MODEL, dataclass=TreeTransformerConfig)
 class TreeTransformer(FairseqEncoderDecoderModel):
-    """The Transformer with trees injected into its encoder."""
+    """The Transformer with trees injected into its encoder and decoder."""
 
     @classmethod
     def build_model(cls, cfg: Any, task: Any) -> "TreeTransformer":
         """Build from flags and dictionaries.
 
         Raises:
-            OptionError: for sizes, methods or shared embeddings that do not fit.
+            OptionError: for sizes, methods or shared embeddings that do not fit, or a target that
+                does not grow the trees that the decoder's methods need.
         """
         source, target = task.source_dictionary, task.target_dictionary
         source_embedding = _embedding(source, cfg.encoder_embed_dim)
@@ -202,8 +221,23 @@ class TreeTransformer(FairseqEncoderDecoderModel):
         else:
             target_embedding = _embedding(target, cfg.decoder_embed_dim)
         encoder = TreeEncoder(_settings(cfg, "encoder"), source_embedding, source)
-        settings = _settings(cfg, "decoder")
-        return cls(encoder, TreeDecoder(settings, target_embedding, share_output, target))
+        settings, trees = _settings(cfg, "decoder"), _growing_trees(cfg, task)
+        return cls(encoder, TreeDecoder(settings, target_embedding, share_output, target, trees))
+
+
+def _growing_trees(cfg: Any, task: Any) -> GrowingTrees | None:
+    """How target tokens grow trees, where the decoder has use for it and the target is of a view
+    that does; the decoder itself refuses what it lacks."""
+    view = getattr(task, "target_view", "")
+    methods = parse_spec(cfg.decoder_injection)
+    if view not in GROWING_VIEWS or not any(METHODS[name].needs_tree for name in methods):
+        return None
+    if task.cfg.left_pad_target:
+        raise OptionError(
+            f"--decoder-injection {cfg.decoder_injection} reads the target from its start; leave "
+            "out --left-pad-target"
+        )
+    return GrowingTrees(task.target_dictionary.symbols, view)
 
 
 def _embedding(dictionary: Any, width: int) -> nn.Embedding:

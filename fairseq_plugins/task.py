@@ -1,31 +1,85 @@
-"""The task ``tree_translation``: fairseq's translation, with the source's trees beside it."""
+"""The task ``tree_translation``: fairseq's translation, with trees on either side.
+
+The source's trees are stored beside its tokens. Those of the target are grown from its tokens,
+in an order that the data folder tells; search can be held to whole trees.
+"""
 
 # No postponed annotations here: fairseq makes flags from the types of dataclass fields.
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fairseq import utils
 from fairseq.data import data_utils
+from fairseq.dataclass import ChoiceEnum
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
+from torch import Tensor
 
 from fairseq_plugins.dataset import TreePairDataset
+from fairseq_plugins.generator import ConstrainedGenerator
+from fairseq_plugins.target import FROM_DATA, find_target_view, make_constraints
+from treesyntax.constraints import Constraints
 from treesyntax.errors import OptionError
+from treesyntax.growing_tree import GROWING_VIEWS
 from treesyntax.indexed import TokenData
 from treesyntax.store import TreeStore
+
+VIEWS = (FROM_DATA, *GROWING_VIEWS)
+CONSTRAINTS = ("auto", "none", "tree", "grammar")
 
 
 @dataclass
 class TreeTranslationConfig(TranslationConfig):
-    """All options of fairseq's translation task; the trees are found beside the data."""
+    """fairseq's options for translation, and ours; the trees are found beside the data."""
+
+    target_view: ChoiceEnum(VIEWS) = field(  # type: ignore[valid-type]
+        default=FROM_DATA,
+        metadata={
+            "help": "how target tokens grow trees, for data without a binarize.json; auto reads it "
+            "there"
+        },
+    )
+    tree_constraints: ChoiceEnum(CONSTRAINTS) = field(  # type: ignore[valid-type]
+        default="auto",
+        metadata={
+            "help": "what search may generate: whole trees (tree), whole trees of parents and "
+            "children that occur in the training data (grammar), or anything (none); auto is tree "
+            "where target tokens grow trees, else none"
+        },
+    )
+    no_target_eos_loss: bool = field(
+        default=False,
+        metadata={
+            "help": "leave the end-of-sentence mark out of the loss: a tree says itself where it "
+            "ends, and constrained search does not ask the model (Shiv & Quirk 2019, section 4)"
+        },
+    )
 
 
 @register_task("tree_translation", dataclass=TreeTranslationConfig)
 class TreeTranslationTask(TranslationTask):
-    """Translate from token sequences with trees to token sequences."""
+    """Translate from token sequences with trees to token sequences that may grow trees.
+
+    Attributes:
+        target_view: the view of the target's tokens, empty where nobody knows.
+        predicts_end: whether the end-of-sentence mark is predicted.
+    """
 
     cfg: TreeTranslationConfig
+
+    def __init__(self, cfg: TreeTranslationConfig, src_dict: Any, tgt_dict: Any) -> None:
+        """Raises OptionError for data folders or options that contradict each other."""
+        super().__init__(cfg, src_dict, tgt_dict)
+        folders = utils.split_paths(cfg.data)
+        self.target_view = find_target_view(folders, cfg.target_lang, str(cfg.target_view))
+        self.predicts_end = not cfg.no_target_eos_loss
+        if not self.predicts_end and self.target_view not in GROWING_VIEWS:
+            raise OptionError(
+                "--no-target-eos-loss needs a target whose tokens say where it ends; binarize it "
+                f"with --target-view {' or '.join(GROWING_VIEWS)}"
+            )
 
     @classmethod
     def setup_task(cls, cfg: TreeTranslationConfig, **kwargs: Any) -> "TreeTranslationTask":
@@ -45,6 +99,84 @@ class TreeTranslationTask(TranslationTask):
         if data_utils.infer_language_pair(str(folder)) is None and not cfg.source_lang:
             raise OptionError(f"{folder} holds no binarized data; run treesyntax binarize")
         return super().setup_task(cfg, **kwargs)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint must remember of the target."""
+        return {"target_view": self.target_view, "predicts_end": self.predicts_end}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take up what a checkpoint remembers.
+
+        Raises:
+            OptionError: if the model was trained on another view of the target.
+        """
+        trained = state_dict.get("target_view", "")
+        if trained and self.target_view and trained != self.target_view:
+            raise OptionError(
+                f"the model was trained on targets in the view {trained}, but those of "
+                f"{self.cfg.data} are in {self.target_view}; binarize them with --target-view "
+                f"{trained}"
+            )
+        self.target_view = self.target_view or trained
+        self.predicts_end = state_dict.get("predicts_end", self.predicts_end)
+
+    def build_generator(
+        self,
+        models: Any,
+        args: Any,
+        seq_gen_cls: Any = None,
+        extra_gen_cls_kwargs: dict[str, Any] | None = None,
+        prefix_allowed_tokens_fn: Any = None,
+    ) -> Any:
+        """fairseq's generator, held to whole trees as ``--tree-constraints`` says.
+
+        Raises:
+            OptionError: for constraints that do not fit the target or fairseq's other options.
+        """
+        extra = extra_gen_cls_kwargs or {}
+        scoring = getattr(args, "score_reference", False)
+        constraints = None if scoring else self._constraints()
+        if constraints is not None:
+            if getattr(args, "print_alignment", None):
+                raise OptionError(
+                    "--print-alignment does not go with constraints; leave it out or add "
+                    "--tree-constraints none"
+                )
+            seq_gen_cls = seq_gen_cls or ConstrainedGenerator
+            extra = {**extra, "tree_constraints": constraints}
+        return super().build_generator(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
+
+    def _constraints(self) -> Constraints | None:
+        kind, grows = str(self.cfg.tree_constraints), self.target_view in GROWING_VIEWS
+        if kind == "none" and not self.predicts_end:
+            raise OptionError(
+                "a model trained with --no-target-eos-loss does not know where to end; leave out "
+                "--tree-constraints none"
+            )
+        if kind == "none" or (kind == "auto" and not grows):
+            return None
+        if not grows:
+            raise OptionError(
+                f"--tree-constraints {kind} needs a target whose tokens grow a tree; binarize it "
+                f"with --target-view {' or '.join(GROWING_VIEWS)}"
+            )
+        training = self._training_targets() if kind == "grammar" else None
+        return make_constraints(self.target_view, self.target_dictionary, training)
+
+    def _training_targets(self) -> Iterator[Tensor]:
+        """Token ids of all training targets."""
+        source, target = self.cfg.source_lang, self.cfg.target_lang
+        for folder in utils.split_paths(self.cfg.data):
+            prefix = Path(folder) / f"{self.cfg.train_subset}.{source}-{target}.{target}"
+            if not prefix.with_name(prefix.name + ".idx").exists():
+                raise OptionError(
+                    f"--tree-constraints grammar learns from {prefix}, which is not there; give "
+                    "the folder with the training data"
+                )
+            sentences = data_utils.load_indexed_dataset(
+                str(prefix), self.target_dictionary, self.cfg.dataset_impl
+            )
+            yield from (sentences[index] for index in range(len(sentences)))
 
     def load_dataset(
         self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any
@@ -68,7 +200,7 @@ class TreeTranslationTask(TranslationTask):
         if trees.exists():
             store = TreeStore(trees)
             store.check_files(TokenData(trees.with_suffix("")))
-        self.datasets[split] = TreePairDataset(self.datasets[split], store)
+        self.datasets[split] = TreePairDataset(self.datasets[split], store, self.predicts_end)
 
     def _shard_exists(self, split: str) -> bool:
         source, target = self.cfg.source_lang, self.cfg.target_lang

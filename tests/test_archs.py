@@ -56,9 +56,11 @@ def test_flags_override_presets():
         "tree_stack_pe_tiny",
         "--encoder-injection", "relation_mask+stack_pe(depth=4, parameters=2)",
         "--encoder-layers", "3", "--decoder-embed-dim", "16",
+        "--decoder-injection", "relative_position(clip=3)",
     )  # fmt: skip
     assert list(model.encoder.injections) == ["relation_mask", "stack_pe"]
     assert model.encoder.injections["stack_pe"].depth == 4
+    assert list(model.decoder.injections) == ["relative_position"]
     assert len(model.encoder.layers) == 3
     assert len(model.decoder.layers) == SIZES["tiny"].layers
     assert model.decoder.layers[0].encoder_attn.k_proj.weight.shape == (16, 32)
@@ -78,6 +80,16 @@ def test_stack_encodings_take_the_place_of_positions_unless_asked(flags, positio
     assert model.decoder.embed_positions is not None
 
 
+@pytest.mark.parametrize(
+    ("flags", "positions"),
+    [([], False), (["--decoder-positions", "absolute"], True)],
+)
+def test_the_same_holds_for_the_decoder(flags, positions):
+    model = build("tree_sequence_tiny", "--decoder-injection", "relative_position", *flags)
+    assert (model.decoder.embed_positions is not None) is positions
+    assert model.encoder.embed_positions is not None
+
+
 def test_embeddings_are_shared_when_asked():
     model = build("tree_sequence_tiny", "--share-all-embeddings")
     weight = model.encoder.embed_tokens.weight
@@ -90,6 +102,8 @@ def test_embeddings_are_shared_when_asked():
     ("flags", "message"),
     [
         (["--encoder-injection", "stak_pe"], "unknown method 'stak_pe'"),
+        (["--decoder-injection", "stak_pe"], "unknown method 'stak_pe'"),
+        (["--decoder-injection", "stack_pe"], "stack_pe needs a target whose tokens grow a tree"),
         (["--encoder-attention-heads", "5"], "5 heads do not divide a width of 32"),
         (["--share-all-embeddings", "--decoder-embed-dim", "16"], "needs one dictionary"),
     ],

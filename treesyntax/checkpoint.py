@@ -7,17 +7,26 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from treesyntax.errors import InputError
 
-SAFE_CLASSES: list[type] = [argparse.Namespace]
+SAFE_CLASSES: list[Any] = [
+    argparse.Namespace,
+    # The counts of fairseq's --eval-bleu are small arrays; the function that makes arrays again
+    # has another name in every version of numpy.
+    np.zeros(0).__reduce__()[0],
+    np.ndarray,
+    np.dtype,
+    type(np.dtype(np.int64)),
+]
 """Plain classes that fairseq checkpoints hold besides tensors, numbers and text."""
 
 
 def allow_plain_classes() -> None:
     """Let ``torch.load(..., weights_only=True)`` rebuild :data:`SAFE_CLASSES`, and nothing more."""
-    torch.serialization.add_safe_globals(SAFE_CLASSES)  # type: ignore[arg-type]
+    torch.serialization.add_safe_globals(SAFE_CLASSES)
 
 
 def load_checkpoint(path: str | Path) -> dict[str, Any]:

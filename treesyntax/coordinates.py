@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from treesyntax.batch import TreeBatch
+from treesyntax.transforms.binary import NEXT_SIBLING
 
 
 def doubled_ancestors(parent: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
@@ -57,6 +58,22 @@ def left_child_right_sibling(tree: TreeBatch) -> TreeBatch:
     elder = previous_sibling(tree)
     parent = torch.where(elder >= 0, elder, tree.parent)
     return TreeBatch(parent, (elder >= 0).long(), tree.token_node)
+
+
+def undo_left_child_right_sibling(tree: TreeBatch) -> TreeBatch:
+    """The trees of which these are the left-child-right-sibling forms, complete or still growing.
+
+    Both number their nodes in the same preorder. A sibling of a root, which such a form cannot
+    have, becomes a root of its own.
+    """
+    nodes = torch.arange(tree.parent.shape[1], device=tree.parent.device).expand_as(tree.parent)
+    has_elder = (tree.parent >= 0) & (tree.branch == NEXT_SIBLING)
+    first, index = torch.where(has_elder, tree.parent, nodes), has_elder.long()
+    for _ in range(max(nodes.shape[1] - 1, 1).bit_length()):
+        index = index + index.gather(1, first)
+        first = first.gather(1, first)
+    parent = tree.parent.gather(1, first)
+    return TreeBatch(parent, index.masked_fill(parent < 0, 0), tree.token_node)
 
 
 def right_factored(tree: TreeBatch) -> TreeBatch:
@@ -113,24 +130,26 @@ BINARY_FORMS = {
 """Binary forms of a batch of trees in which every node keeps its number."""
 
 
-def branch_path(tree: TreeBatch, steps: int) -> Tensor:
+def branch_path(tree: TreeBatch, steps: int, nodes: Tensor | None = None) -> Tensor:
     """The last steps of the path from the root to each node.
 
     Args:
         tree: the batch.
         steps: how many steps K to keep.
+        nodes: LongTensor [B, M], the nodes whose paths are wanted; None for all N.
 
     Returns:
-        LongTensor [B, N, K]: entry 0 is the branch by which the node hangs on its parent, entry 1
+        LongTensor [B, M, K]: entry 0 is the branch by which the node hangs on its parent, entry 1
         the parent's, and so on; -1 beyond the root. Steps nearest the root are the ones lost.
     """
+    if nodes is None:
+        nodes = torch.arange(tree.parent.shape[1], device=tree.parent.device)
+        nodes = nodes.expand_as(tree.parent)
     node_branch = tree.branch.masked_fill(tree.parent < 0, -1)
-    path = torch.full((*tree.parent.shape, steps), -1, device=tree.parent.device)
-    ancestor = torch.arange(tree.parent.shape[1], device=tree.parent.device)
-    ancestor = ancestor.expand_as(tree.parent)
-    alive = tree.parent >= 0
+    path = torch.full((*nodes.shape, steps), -1, device=nodes.device)
+    alive = tree.parent.gather(1, nodes) >= 0
     for step in range(min(steps, tree.parent.shape[1] - 1)):
-        path[..., step] = node_branch.gather(1, ancestor).masked_fill(~alive, -1)
-        ancestor = tree.parent.gather(1, ancestor).clamp(min=0)
-        alive = alive & (tree.parent.gather(1, ancestor) >= 0)
+        path[..., step] = node_branch.gather(1, nodes).masked_fill(~alive, -1)
+        nodes = tree.parent.gather(1, nodes).clamp(min=0)
+        alive = alive & (tree.parent.gather(1, nodes) >= 0)
     return path

@@ -2,13 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from treesyntax.batch import NO_NODE, TreeBatch
-from treesyntax.coordinates import doubled_ancestors
+from treesyntax.coordinates import doubled_ancestors, undo_left_child_right_sibling
+from treesyntax.errors import OptionError
 from treesyntax.growth import SlotTable, branches_at, grow
+
+GROWING_VIEWS = {
+    "nary_dfs": ("dfs", False),
+    "nary_bfs": ("bfs", False),
+    "lcrs_dfs": ("dfs", True),
+    "lcrs_bfs": ("bfs", True),
+}
+"""The views whose tokens grow a tree: their order, and whether they are of the
+left-child-right-sibling form."""
+
+
+class GrowingTrees(nn.Module):
+    """From decoder input of one view to the trees that it has grown, always the original ones.
+
+    Tokens of a left-child-right-sibling view grow binary trees, but parents and siblings are those
+    of the original tree: methods get it back, and whoever wants the binary form makes it again.
+
+    Args:
+        symbols: the target dictionary's symbols by id.
+        view: one of :data:`GROWING_VIEWS`.
+
+    Raises:
+        OptionError: for any other view.
+    """
+
+    def __init__(self, symbols: Sequence[str], view: str) -> None:
+        super().__init__()
+        if view not in GROWING_VIEWS:
+            raise OptionError(
+                f"tokens of the view {view!r} grow no tree; those of {', '.join(GROWING_VIEWS)} do"
+            )
+        self.order, self.binary = GROWING_VIEWS[view]
+        self.slots = SlotTable.of(symbols)
+
+    def grown(self, tokens: Tensor) -> TreeBatch:
+        """The tree [B, T] of decoder input, see :func:`growing_tree`."""
+        return self._original(growing_tree(tokens, self.slots, self.order))
+
+    def next_slots(self, tokens: Tensor) -> TreeBatch:
+        """The slot [B, T] to be filled after each column, see :func:`next_slot_tree`."""
+        return self._original(next_slot_tree(tokens, self.slots, self.order))
+
+    def _original(self, tree: TreeBatch) -> TreeBatch:
+        return undo_left_child_right_sibling(tree) if self.binary else tree
 
 
 def growing_tree(tokens: Tensor, slots: SlotTable, order: str) -> TreeBatch:

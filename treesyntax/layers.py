@@ -24,6 +24,7 @@ class Settings:
         injection: the methods, see :func:`treesyntax.composition.parse_spec`.
         positions: ``absolute`` adds fairseq's absolute positions, ``none`` does not, ``auto``
             does unless a method takes their place.
+        next_slot: whether a decoder also gets the encoding of the slot to be filled next.
         d_memory: width of the encoder's output, for a decoder of another width.
     """
 
@@ -41,6 +42,7 @@ class Settings:
     max_positions: int = 1024
     injection: str = "none"
     positions: str = "auto"
+    next_slot: bool = False
     d_memory: int | None = None
 
     def __post_init__(self) -> None:

@@ -1,0 +1,87 @@
+"""What the target's data says about its trees: its view, and which outputs are legal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from treesyntax.binarize_options import MANIFEST
+from treesyntax.child_grammar import any_tree, learn_grammar
+from treesyntax.constraints import Constraints
+from treesyntax.errors import InputError, OptionError
+from treesyntax.growing_tree import GROWING_VIEWS
+from treesyntax.growth import SlotTable
+
+FROM_DATA = "auto"
+
+
+def find_target_view(folders: Sequence[str], language: str, given: str) -> str:
+    """The view of a language's tokens, as ``treesyntax binarize`` wrote it down.
+
+    Args:
+        folders: the data folders, at least one.
+        language: of the target.
+        given: a view, or ``auto`` to take the data's.
+
+    Returns:
+        A view, or an empty text where neither data nor user says.
+
+    Raises:
+        OptionError: if folders, or data and user, do not agree.
+        InputError: for a damaged record.
+    """
+    found = {folder: _recorded_view(Path(folder), language) for folder in folders}
+    view = found[folders[0]]
+    for folder, other in found.items():
+        if other != view:
+            raise OptionError(
+                f"the target of {folder} is in the view {other or 'unknown'}, that of "
+                f"{folders[0]} in {view or 'unknown'}; binarize them alike"
+            )
+    if given == FROM_DATA:
+        return view
+    if view and view != given:
+        raise OptionError(
+            f"--target-view {given}, but {folders[0]} was binarized with {view}; leave out the flag"
+        )
+    return given
+
+
+def _recorded_view(folder: Path, language: str) -> str:
+    path = folder / MANIFEST
+    if not path.exists():
+        return ""
+    try:
+        sides = json.loads(path.read_text("utf-8"))["sides"].values()
+        return next((str(side["view"]) for side in sides if side["language"] == language), "")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise InputError(
+            path, None, "is not a record of treesyntax binarize", "run treesyntax binarize again"
+        ) from None
+
+
+def make_constraints(
+    view: str, dictionary: Any, training: Iterable[Sequence[int] | Tensor] | None
+) -> Constraints:
+    """The legal outputs of constrained search.
+
+    Args:
+        view: one of :data:`GROWING_VIEWS`.
+        dictionary: of the target.
+        training: token ids of the training targets, from which a grammar is learned; None allows
+            every tree.
+
+    Raises:
+        OptionError: if the dictionary makes no tree.
+        TreeError: if a training target is no tree.
+    """
+    order, binary = GROWING_VIEWS[view]
+    slots = SlotTable.of(dictionary.symbols)
+    if training is None:
+        return Constraints(slots, order, dictionary.eos(), any_tree(slots, binary))
+    grammar = learn_grammar(training, slots, order, dictionary.eos())
+    return Constraints(slots, order, dictionary.eos(), grammar)
