@@ -3,20 +3,20 @@
 Beside each method stands its paper's formula written out literally: nine dense masks for relation
 masks, a vector for every pair [n, n, d] for relative positions and depths.
 
-    python benchmarks/attention.py                 # one CPU thread, n = 64 ... 1024
+    python benchmarks/attention.py                 # one CPU thread, n = 64 ... 2048
     python benchmarks/attention.py --lengths 64 2048 --literal 512
 """
 
 from __future__ import annotations
 
 import argparse
-import random
 from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
-from timing import medians, print_ratios
+from timing import medians, peak_memory, print_memory, print_ratios
 from torch import Tensor
+from trees import random_trees
 
 from treesyntax.attention import attend
 from treesyntax.batch import TreeBatch
@@ -29,25 +29,9 @@ SPECS = {
     "depth": "relative_depth",
     "depth+position": "relative_depth+relative_position(clip=2)",
     "path lengths": "tree_distance",
+    "up and down": "up_down(clip=4)",
+    "parent-scaled": "parent_scaled",
 }
-
-
-def random_trees(batch: int, nodes: int, seed: int = 0) -> TreeBatch:
-    """Random trees of the given size under preorder views."""
-    source = random.Random(seed)
-    parents, branches = [], []
-    for _ in range(batch):
-        path, parent, branch, used = [0], [-1], [0], [0] * nodes
-        for node in range(1, nodes):
-            path = path[: source.randint(1, len(path))]
-            parent.append(path[-1])
-            branch.append(used[path[-1]])
-            used[path[-1]] += 1
-            path.append(node)
-        parents.append(parent)
-        branches.append(branch)
-    nodes_of_tokens = torch.arange(nodes).expand(batch, -1)
-    return TreeBatch(torch.tensor(parents), torch.tensor(branches), nodes_of_tokens)
 
 
 def literal_masks(q: Tensor, k: Tensor, v: Tensor, masks: Tensor, strengths: Tensor) -> Tensor:
@@ -68,7 +52,7 @@ def literal_vectors(q: Tensor, k: Tensor, v: Tensor, tables: list[tuple]) -> Ten
 def candidates(batch: int, length: int, literal: bool) -> dict[str, Callable[[], object]]:
     """What is timed at one length; codes are made beforehand, as one set serves all layers."""
     torch.manual_seed(0)
-    tree = random_trees(batch, length)
+    tree = TreeBatch(*random_trees(batch, length))
     q, k, v = (torch.randn(batch, HEADS, length, WIDTH, requires_grad=True) for _ in range(3))
     grad = torch.randn(batch, HEADS, length, WIDTH)
 
@@ -81,11 +65,10 @@ def candidates(batch: int, length: int, literal: bool) -> dict[str, Callable[[],
         pairs = composition.code_pairs(tree)
 
         def ours(pairs: CodedPairs = pairs) -> Tensor:
-
             return attend(q, k, v, None, pairs.layer(0))
 
         actions[name] = step(ours)
-        if not literal or name == "path lengths":
+        if not literal or name not in ("masks", "depth", "depth+position"):
             continue
         if name == "masks":
             masks = F.one_hot(pairs.coded[0][1].long(), 10)[..., :9].permute(0, 3, 1, 2).float()
@@ -95,7 +78,8 @@ def candidates(batch: int, length: int, literal: bool) -> dict[str, Callable[[],
             )
         else:
             tables = [
-                (p.codes.expand(batch, -1, -1), p.keys, p.values) for p in pairs.layer(0).vectors
+                (p.codes.long().expand(batch, -1, -1), p.keys, p.values)
+                for p in pairs.layer(0).vectors
             ]
             leaves = [(c, *(t.detach().requires_grad_() for t in ts)) for c, *ts in tables]
             actions[f"{name} (literal)"] = step(lambda ts=leaves: literal_vectors(q, k, v, ts))
@@ -107,7 +91,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--lengths", type=int, nargs="+", default=[64, 128, 256, 512, 1024])
+    parser.add_argument("--lengths", type=int, nargs="+", default=[64, 128, 256, 512, 1024, 2048])
     parser.add_argument("--tokens", type=int, default=1024, help="tokens in a batch")
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--literal", type=int, default=256, help="longest literal formula")
@@ -117,6 +101,8 @@ def main() -> None:
     for length in args.lengths:
         batch = max(args.tokens // length, 1)
         actions = candidates(batch, length, literal=length <= args.literal)
+        # First, as a process must not be copied once it has run a backward pass.
+        print_memory(f"n = {length}", {name: peak_memory(act) for name, act in actions.items()})
         print_ratios(f"n = {length}", medians(actions, args.repeats), "plain")
 
 

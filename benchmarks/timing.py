@@ -1,10 +1,15 @@
-"""Interleaved timing: all candidates in turn, so that a drifting machine slows them alike."""
+"""Interleaved timing: all candidates in turn, so that a drifting machine slows them alike.
+
+One CPU thread is timed in seconds of the processor, which other programs do not take part in.
+"""
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 
@@ -13,21 +18,59 @@ def synchronized_time(action: Callable[[], object]) -> float:
     """Seconds of one call, a GPU's queue included."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
-    start = time.perf_counter()
+    elif torch.get_num_threads() == 1:
+        begin = time.process_time()
+        action()
+        return time.process_time() - begin
+    begin = time.perf_counter()
     action()
     if torch.cuda.is_available():
         torch.cuda.synchronize()
-    return time.perf_counter() - start
+    return time.perf_counter() - begin
+
+
+def peak_memory(action: Callable[[], object]) -> float:
+    """Most MiB that one call takes beyond what is there before.
+
+    On a GPU by PyTorch's count; on a CPU by the resident memory of a fresh process for the call.
+    """
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        action()
+        return (torch.cuda.max_memory_allocated() - before) / 2**20
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        before = _resident("VmRSS")
+        action()
+        os.write(writer, f"{_resident('VmHWM') - before}".encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        text = pipe.read()
+    os.waitpid(child, 0)
+    return float(text) / 1024
+
+
+def _resident(field: str) -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field):
+            return int(line.split()[1])
+    raise OSError("this system does not tell the memory of a process; leave --memory out")
 
 
 def medians(actions: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
-    """Median seconds of each action over interleaved repeats, after one warm-up of each."""
+    """Median seconds of each action over interleaved repeats.
+
+    Each timed call follows an untimed one of the same action: what another action leaves behind in
+    caches and in the allocator is not its fault, and layers of one kind come in stacks.
+    """
     times: dict[str, list[float]] = {name: [] for name in actions}
-    for repeat in range(repeats + 1):
+    for _ in range(repeats):
         for name, action in actions.items():
-            seconds = synchronized_time(action)
-            if repeat:
-                times[name].append(seconds)
+            action()
+            times[name].append(synchronized_time(action))
     return {name: statistics.median(values) for name, values in times.items()}
 
 
@@ -36,3 +79,9 @@ def print_ratios(title: str, seconds: dict[str, float], baseline: str) -> None:
     base = seconds[baseline]
     others = [f"{name} {value / base:.2f}" for name, value in seconds.items() if name != baseline]
     print(f"{title:<10} {baseline} {base * 1000:8.1f} ms = 1 | " + " | ".join(others), flush=True)
+
+
+def print_memory(title: str, megabytes: dict[str, float]) -> None:
+    """One line: peak memory of every candidate in MiB."""
+    row = [f"{name} {value:.0f}" for name, value in megabytes.items()]
+    print(f"{title:<10} peak MiB | " + " | ".join(row), flush=True)

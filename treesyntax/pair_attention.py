@@ -25,7 +25,9 @@ KEPT_WEIGHTS = 1 << 26
 """Most attention weights of a layer that are kept for the backward pass. Beyond, they are made
 again, for about a third more time; then memory grows with n, not with n squared."""
 
-MOST_ONE_HOT = 16
+LANES = 4
+"""Sums by code go to that many places in turn. Codes come in long runs, in which each addition
+would wait for the one before."""
 
 
 class _Tile(NamedTuple):
@@ -240,18 +242,19 @@ def _found(by_code: Tensor, codes: Tensor) -> Tensor:
 def _sums(pairs: Tensor, codes: Tensor, size: int) -> Tensor:
     """[H, b, r, K] summed by codes to [H, b, r, size]."""
     exact = pairs.double() if pairs.dtype == torch.float64 else pairs.float()
-    total = exact.new_zeros(*pairs.shape[:3], size)
-    total.scatter_add_(3, codes.long().expand_as(pairs), exact)
-    return total.to(pairs.dtype)
+    lanes = LANES if LANES * size <= pairs.shape[3] else 1
+    lane = torch.arange(pairs.shape[3], device=pairs.device) % lanes * size
+    total = exact.new_zeros(*pairs.shape[:3], lanes * size)
+    total.scatter_add_(3, (codes.long() + lane).expand_as(pairs), exact)
+    return total.unflatten(3, (lanes, size)).sum(3).to(pairs.dtype)
 
 
 def _by_code(pairs: Tensor, codes: Tensor, size: int) -> Tensor:
     """[H, b, r, K] summed by codes to [H, size].
 
-    A product with one-hot codes where they are few: one scatter-add over all pairs is 10 times
-    slower, and its order of summation varies on a GPU. Where they are many, row by row.
+    On a GPU, where the order in which a scatter-add sums varies, it is a product with one-hot codes.
     """
-    if size > MOST_ONE_HOT:
+    if not pairs.is_cuda:
         return _sums(pairs, codes, size).sum((1, 2))
     classes = torch.eye(size, dtype=pairs.dtype, device=pairs.device)
     one_hot = classes.index_select(1, codes.expand(pairs.shape[1:]).flatten().long())

@@ -1,0 +1,99 @@
+"""A whole training step of an encoder-decoder, as a ratio to the plain Transformer's.
+
+Forward, backward and Adam at the size of fairseq's transformer_iwslt_de_en (width 512, 6 + 6
+layers). All rows share one model and differ in what is injected into its encoder alone. The last
+row is the stack encoding by itself, forward and backward, as a share of the plain step.
+
+    python benchmarks/train_step.py                      # one CPU thread, source length 64 and 512
+    python benchmarks/train_step.py --lengths 64 --methods relation_mask stack_pe
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Callable
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from timing import medians, print_ratios
+from torch import Tensor, nn
+from trees import random_trees
+
+from treesyntax.batch import TreeBatch
+from treesyntax.composition import Composition
+from treesyntax.decoder import Decoder
+from treesyntax.encoder import Encoder, EncoderOutput
+from treesyntax.injection import Site
+from treesyntax.layers import Settings
+from treesyntax.methods import METHODS
+
+IWSLT = Settings(d_model=512, d_ff=1024, heads=4, layers=6, dropout=0.1)
+SITE = Site(IWSLT.d_model, IWSLT.heads, IWSLT.layers)
+SYMBOLS = 8000
+PADDING = 1
+THREE = "stack_pe+relation_mask+relative_depth"
+
+
+class Step:
+    """One model and its training step; what the encoder injects is exchanged between steps."""
+
+    def __init__(self, specs: list[str], batch: int, length: int, device: str) -> None:
+        torch.manual_seed(0)
+        source, target = (nn.Embedding(SYMBOLS, IWSLT.d_model, PADDING) for _ in range(2))
+        settings = dataclasses.replace(IWSLT, max_positions=length + 2)
+        self.encoder = Encoder(settings, source).to(device)
+        self.decoder = Decoder(settings, target, share_output=True).to(device)
+        self.injections = {spec: Composition(spec, SITE).to(device) for spec in specs}
+        base = [*self.encoder.parameters(), *self.decoder.parameters()]
+        self.optimizers = {
+            spec: torch.optim.Adam([*base, *injected.parameters()])
+            for spec, injected in self.injections.items()
+        }
+        self.tree = TreeBatch(*(x.to(device) for x in random_trees(batch, length)))
+        self.tokens = torch.randint(4, SYMBOLS, (batch, length), device=device)
+
+    def run(self, spec: str) -> None:
+        """Forward, backward, update."""
+        self.encoder.injections = self.injections[spec]
+        memory: EncoderOutput = self.encoder.encode(self.tokens, self.tree)
+        features = self.decoder.decode(self.tokens, memory)
+        logits: Tensor = self.decoder.output_projection(features)
+        F.cross_entropy(logits.flatten(0, 1), self.tokens.flatten()).backward()
+        self.optimizers[spec].step()
+        self.optimizers[spec].zero_grad()
+
+    def encode_stack(self) -> None:
+        """The stack encoding alone, forward and backward."""
+        encoding = self.injections["stack_pe"].encode(self.tree)
+        assert encoding is not None
+        encoding.sum().backward()
+        self.injections["stack_pe"].zero_grad()
+
+
+def main() -> None:
+    """Print a line of ratios for every length."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--lengths", type=int, nargs="+", default=[64, 512])
+    parser.add_argument("--tokens", type=int, default=1024, help="source tokens in a batch")
+    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--methods", nargs="+", default=[*METHODS, THREE])
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", default="cpu")
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    specs = list(dict.fromkeys(["none", *args.methods, "stack_pe"]))
+    for length in args.lengths:
+        step = Step(specs, max(args.tokens // length, 1), length, args.device)
+        actions: dict[str, Callable[[], object]] = {
+            spec: partial(step.run, spec) for spec in ["none", *args.methods]
+        }
+        actions["(stack encoding alone)"] = step.encode_stack
+        print_ratios(f"n = {length}", medians(actions, args.repeats), "none")
+
+
+if __name__ == "__main__":
+    main()
