@@ -45,6 +45,10 @@ def train(journal: Path, arguments: list[str]) -> None:
     folder = option(arguments, "--save-dir")
     if "--broken" in arguments:
         raise SystemExit("RuntimeError: the loss exploded")
+    tried = folder.parent / "tried"
+    if "--broken-once" in arguments and not tried.exists():
+        tried.touch()
+        raise SystemExit("RuntimeError: no luck")
     folder.mkdir(parents=True, exist_ok=True)
     last, done = folder / "checkpoint_last.pt", 0
     if last.exists():
@@ -75,7 +79,7 @@ def treesyntax(arguments: list[str]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for split in ("train", "valid", "test"):
             (folder / f"{split}.src").write_text("a\nb\n")
-            (folder / f"{split}.tgt").write_text("\nb c\n")
+            (folder / f"{split}.tgt").write_text("\nunit\n")
     elif command == "binarize":
         Path(arguments[1]).mkdir(parents=True, exist_ok=True)
     elif command == "score":
@@ -129,6 +133,8 @@ def main() -> int:
         return study(journal, arguments)
     label = " ".join(arguments).replace(" ", "\x1f")
     note(journal, "start", f"{name}\x1f{label}")
+    if gpus := os.environ.get("CUDA_VISIBLE_DEVICES"):
+        note(journal, "gpus", name, gpus)
     if name == "fairseq-train":
         train(journal, arguments)
     elif name == "fairseq-generate":

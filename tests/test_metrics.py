@@ -107,7 +107,7 @@ def test_an_unknown_metric_is_answered_with_all_names() -> None:
         get_metric("tree:lamda")
     message = str(caught.value)
     assert message == (
-        "no metric is named 'tree:lamda'; there are bleu, chrf, exact, tree:NOTATION, "
+        "no metric is named 'tree:lamda'; there are bleu, chrf, ter, exact, tree:NOTATION, "
         "program:NOTATION, wellformed:NOTATION, f1:NOTATION, productions:NOTATION with NOTATION "
         f"one of {', '.join(FORMATS)}, modulo:sexpr, modulo:sexpr_bare, modulo:prolog; "
         "each may end in :unseen"

@@ -17,6 +17,7 @@ from study_helpers import recipe_content, result, write_recipe
 
 from treesyntax.errors import OptionError
 from treesyntax.study.curves import draw_curves, inline_svg, mean_curve, svg_text
+from treesyntax.study.failures import Failure
 from treesyntax.study.identity import claim_folder, identify
 from treesyntax.study.plan import Plan, make_plan
 from treesyntax.study.progress import Estimate, PlainProgress, clock, state_of, summary
@@ -24,7 +25,6 @@ from treesyntax.study.recipe import read_recipe
 from treesyntax.study.report import read_study, write_report
 from treesyntax.study.report_command import run as report_command
 from treesyntax.study.results import append_results
-from treesyntax.study.run import Failure
 from treesyntax.study.table import Spread, make_table, markdown_table, print_table
 
 SVG = """<?xml version="1.0" encoding="utf-8"?>
@@ -115,7 +115,7 @@ def test_settings_of_its_own_are_marked(tmp_path: Path):
     table = make_table(plan_of(tmp_path, *overrides), [], {})
     assert [row.mark for row in table.rows] == ["", "*", "**"]
     assert table.notes == (
-        "* relation_mask has settings of its own (--lr 0.5 --beam 1): "
+        "* relation_mask has settings of its own (--lr 0.5; --beam 1): "
         "not at equal settings with the other rows",
         "** stack_pe is stack_pe(depth=3)",
     )
@@ -270,12 +270,12 @@ def test_the_same_study_makes_the_same_report(study_folder: Path):
 
 
 def test_the_report_command(study_folder: Path, capsys: pytest.CaptureFixture):
-    assert report_command(Namespace(folder=study_folder)) == 0
+    assert report_command(Namespace(folder=study_folder, baseline=None)) == 0
     output = capsys.readouterr().out
     assert "40.00 ± –" in output
     assert "report.html" in output
     with pytest.raises(OptionError, match="holds no study"):
-        report_command(Namespace(folder=study_folder / "runs"))
+        report_command(Namespace(folder=study_folder / "runs", baseline=None))
 
 
 # Progress

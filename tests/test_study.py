@@ -13,9 +13,10 @@ from study_helpers import recipe_content, write_recipe
 
 from treesyntax.errors import InputError, OptionError
 from treesyntax.study.identity import check_folder, claim_folder, identify, read_identity
-from treesyntax.study.plan import Plan, flag_words, make_plan
+from treesyntax.study.plan import Plan, make_plan
 from treesyntax.study.process import resolve
 from treesyntax.study.recipe import read_recipe
+from treesyntax.study.steps import flag_words
 
 ROOT = Path(__file__).parents[1]
 RECIPES = sorted((ROOT / "recipes").rglob("*.yaml"))
@@ -327,7 +328,7 @@ def test_symbolic_commands_are_resolved():
 @pytest.mark.parametrize("file", RECIPES, ids=lambda file: file.stem)
 def test_the_recipes_of_the_repository_are_valid(file: Path):
     recipe = read_recipe(file)
-    assert recipe.methods[0].name == "sequence"
+    assert recipe.methods[0].base == "sequence"
     assert make_plan(recipe).runs
     assert file.read_text().startswith("# treesyntax study recipes/")
 

@@ -16,13 +16,17 @@ from fake_programs import THIS, UPDATES, programs
 from study_helpers import recipe_content, write_recipe
 
 from treesyntax.errors import InputError, OptionError
+from treesyntax.study.cluster import Cluster, Job
+from treesyntax.study.devices import Devices, read_slots
+from treesyntax.study.failures import Failure, failure_of, read_failures
 from treesyntax.study.identity import read_identity
 from treesyntax.study.lock import locked
 from treesyntax.study.plan import Plan, make_plan
 from treesyntax.study.process import ending, resolve
 from treesyntax.study.recipe import read_recipe
 from treesyntax.study.results import read_results
-from treesyntax.study.run import Executor, Failure, Settings, failure_of, read_failures
+from treesyntax.study.run import Executor
+from treesyntax.study.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 
@@ -209,7 +213,7 @@ def test_an_interrupt_ends_the_children_and_the_study_goes_on_later(
 def test_a_failing_run_stops_no_other(tmp_path: Path):
     methods = recipe_content()["methods"]
     methods["relation_mask"]["train"] = {"broken": True}
-    write_recipe(tmp_path, methods=methods)
+    write_recipe(tmp_path, methods=methods, differences={"train.broken": "to see it fail"})
     process = study(tmp_path)
     output = process.stdout.read()
     assert process.returncode == 1
@@ -228,6 +232,79 @@ def test_a_failing_run_stops_no_other(tmp_path: Path):
     assert all("relation_mask" in text for text in retried)
 
 
+def test_a_failed_command_is_started_again_as_often_as_asked(tmp_path: Path):
+    methods = recipe_content()["methods"]
+    methods["relation_mask"]["train"] = {"broken-once": True}
+    methods["stack_pe"]["train"] = {"broken": True}
+    why = {"train.broken": "to see it fail", "train.broken-once": "to see it fail once"}
+    write_recipe(tmp_path, methods=methods, differences=why, seeds=[1])
+    process = study(tmp_path, "--retries", "2")
+    output = process.stdout.read()
+    assert process.returncode == 1
+    assert output.count("retry  relation_mask-1/train: exit status 1: RuntimeError: no luck") == 1
+    assert output.count("retry  stack_pe-1/train: exit status 1") == 2
+    assert output.count("FAILED") == 1
+    starts = commands_in(tmp_path, "start")
+    assert sum("runs/stack_pe-1/checkpoints" in text for text in starts) == 3
+    found = {item.method for item in read_results(tmp_path / "out" / "results.jsonl")}
+    assert found == {"sequence", "relation_mask"}
+
+
+def test_methods_that_differ_without_a_reason_are_refused(tmp_path: Path):
+    methods = recipe_content()["methods"]
+    methods["relation_mask"]["train"] = {"lr": 3}
+    write_recipe(tmp_path, methods=methods)
+    process = study(tmp_path)
+    assert process.returncode == 2
+    assert "methods differ in train.lr (optimiser): sequence has 0.001" in process.stdout.read()
+    assert not (tmp_path / "out").exists()
+
+
+# GPUs
+
+
+def gpus_seen(folder: Path) -> dict[str, set[str]]:
+    """CUDA_VISIBLE_DEVICES of each stand-in, by program."""
+    seen: dict[str, set[str]] = {}
+    for words in journal(folder):
+        if words[0] == "gpus":
+            seen.setdefault(words[1], set()).add(words[2])
+    return seen
+
+
+def test_commands_share_out_the_gpus(tmp_path: Path):
+    write_recipe(tmp_path, seeds=[1])
+    process = study(tmp_path, "--gpus", "4,5", "6,7")
+    assert process.returncode == 0
+    assert "2 at once" in process.stdout.read()
+    seen = gpus_seen(tmp_path)
+    assert seen["fairseq-train"] == {"4,5", "6,7"}
+    assert seen["fairseq-generate"] <= {"4", "6"}
+    assert "treesyntax" not in seen
+
+
+def test_a_gpu_goes_to_whom_has_fewest_users():
+    devices = Devices(["0", "1"])
+    assert [devices.take("fairseq-train") for _ in range(3)] == ["0", "1", "0"]
+    devices.give("1")
+    assert devices.take("fairseq-generate") == "1"
+    assert devices.take("python") == ""
+    assert Devices([]).take("fairseq-train") == ""
+    assert devices.environment("fairseq-train", "") == {}
+
+
+def test_gpus_are_read():
+    assert read_slots(None, {}) == ()
+    assert read_slots(None, {"CUDA_VISIBLE_DEVICES": "3"}) == ()
+    assert read_slots(None, {"CUDA_VISIBLE_DEVICES": "3,1"}) == ("3", "1")
+    assert read_slots(["0", "1"], {"CUDA_VISIBLE_DEVICES": "3,1"}) == ("0", "1")
+    for gpus in (["0", "0"], ["0,1", "1,2"], ["0,"]):
+        with pytest.raises(OptionError, match=f"--gpus {' '.join(gpus)}: name each GPU once"):
+            read_slots(gpus, {})
+    with pytest.raises(OptionError, match="give each run as many GPUs, since batches grow"):
+        read_slots(["0,1", "2"], {})
+
+
 def test_a_program_that_is_not_there_is_a_failure(tmp_path: Path):
     write_recipe(tmp_path, prepare=["no-such-program-here x"])
     process = study(tmp_path)
@@ -241,6 +318,7 @@ def test_a_program_that_is_not_there_is_a_failure(tmp_path: Path):
 class Silent:
     def started(self, step: object) -> None: ...
     def finished(self, step: object, seconds: float) -> None: ...
+    def retried(self, step: object, failure: Failure) -> None: ...
     def failed(self, step: object, failure: Failure) -> None: ...
     def tick(self, running: object) -> None: ...
 
@@ -328,9 +406,129 @@ def test_a_dry_run_prints_commands_and_creates_nothing(path: Path, tmp_path: Pat
     assert {file.name for file in tmp_path.iterdir()} == {"recipe.yaml"}
 
 
+def test_retries_are_checked(path: Path, tmp_path: Path):
+    process = study(tmp_path, "--retries", "-1")
+    assert process.returncode == 2
+    assert "--retries must be 0 or more" in process.stdout.read()
+
+
 @pytest.mark.parametrize("option", [("--jobs", "0"), ("--threads", "0")])
 def test_numbers_of_jobs_and_threads_are_checked(path: Path, tmp_path: Path, option: tuple):
     process = study(tmp_path, *option)
     assert process.returncode == 2
     assert "--jobs and --threads must be 1 or more" in process.stdout.read()
     assert not (tmp_path / "out").exists()
+
+
+# Clusters
+
+
+def test_a_study_on_a_cluster(tmp_path: Path):
+    pytest.importorskip("submitit")
+    write_recipe(tmp_path, seeds=[1])
+    process = study(tmp_path, "--cluster", "local", "--cluster-set", "timeout_min=5")
+    output = process.stdout.read()
+    assert process.returncode == 0, output
+    check_complete(tmp_path)
+    tickets = tmp_path / "out" / "cluster" / "tickets"
+    submitted = sorted(str(file.relative_to(tickets)) for file in tickets.rglob("[!.]*.json"))
+    assert submitted == sorted(
+        f"{method}-1/{kind}.json"
+        for method in recipe_content()["methods"]
+        for kind in ("train", "generate")
+    )
+    assert "done training" in (tmp_path / "out/logs/sequence-1/train.log").read_text()
+
+
+def test_a_job_that_fails_is_a_failure_of_its_run_only(tmp_path: Path):
+    pytest.importorskip("submitit")
+    methods = {name: recipe_content()["methods"][name] for name in ("sequence", "relation_mask")}
+    methods["relation_mask"]["train"] = {"broken": True}
+    why = {"train.broken": "to see it fail"}
+    write_recipe(tmp_path, methods=methods, differences=why, seeds=[1])
+    process = study(tmp_path, "--cluster", "local", "--retries", "1")
+    output = process.stdout.read()
+    assert process.returncode == 1
+    assert "relation_mask-1 failed: exit status 1: RuntimeError: the loss exploded" in output
+    assert "retry  relation_mask-1/train" in output
+    assert "1 of 1, " not in output
+
+
+class FakeJob:
+    """A job as submitit has it, whose end is told by a file."""
+
+    def __init__(self, folder: Path, job_id: str) -> None:
+        self.folder, self.job_id, self.cancelled = folder, job_id, False
+
+    def done(self, force_check: bool = False) -> bool:
+        return (self.folder / f"{self.job_id}.end").exists()
+
+    def result(self) -> int:
+        text = (self.folder / f"{self.job_id}.end").read_text()
+        if text == "lost":
+            raise RuntimeError("node failure\nand more")
+        return int(text)
+
+    def cancel(self, check: bool) -> None:
+        self.cancelled = True
+
+
+class FakeExecutor:
+    job_class = FakeJob
+    submitted = 0
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def submit(self, *_: object) -> FakeJob:
+        FakeExecutor.submitted += 1
+        return FakeJob(self.folder, str(FakeExecutor.submitted))
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    pytest.importorskip("submitit")
+    monkeypatch.setattr(FakeExecutor, "submitted", 0)
+    made = Cluster("local", tmp_path, {})
+    made.executor = FakeExecutor(made.folder)
+    return made
+
+
+def test_a_job_that_outlives_its_study_is_taken_up_again(cluster: Cluster, tmp_path: Path):
+    def start(key: str) -> Job:
+        return cluster.start("a/train", key, ["x"], tmp_path / "log", {})
+
+    first, again = start("k"), start("k")
+    assert first.job.job_id == again.job.job_id == "1"
+    assert again.poll() is None
+    (cluster.folder / "1.end").write_text("0")
+    again.next_look = 0
+    assert again.poll() == 0
+    assert start("k").job.job_id == "2"
+    assert start("other").job.job_id == "3"
+    (cluster.folder / "3.end").write_text("lost")
+    lost = Job(FakeJob(cluster.folder, "3"), tmp_path / "log")
+    assert lost.poll() == 1
+    assert (tmp_path / "log").read_text() == "job 3 was lost: node failure\n"
+    lost.stop()
+    assert lost.job.cancelled
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--cluster-set", "a=1"], "--cluster-set needs --cluster"),
+        (["--cluster", "local", "--gpus", "0"], "--gpus is for this machine"),
+        (["--cluster", "local", "--cluster-set", "a"], "--cluster-set a: write it as name=value"),
+        (["--cluster", "local", "--cluster-set", "b=[1"], "write it as name=value"),
+        (["--cluster", "local", "--cluster-set", "no_such=1"], "--cluster local: "),
+    ],
+)
+def test_options_of_clusters_are_checked(tmp_path: Path, options: list[str], message: str):
+    pytest.importorskip("submitit")
+    write_recipe(tmp_path)
+    process = study(tmp_path, *options)
+    output = process.stdout.read()
+    assert process.returncode == 2, output
+    assert message in output
+    assert output.count("\n") == 1

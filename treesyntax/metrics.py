@@ -1,7 +1,7 @@
 """Metrics over hypotheses and references, one line of text each.
 
-A metric is named on the command line as ``exact``, ``bleu``, ``chrf`` or ``KIND:NOTATION``, where
-NOTATION is one of the tree formats and KIND one of these:
+A metric is named on the command line as ``exact``, ``bleu``, ``chrf``, ``ter`` or
+``KIND:NOTATION``, where NOTATION is one of the tree formats and KIND one of these:
 
 ``tree``         the same tree
 ``program``      the same by the name it has for programs, program accuracy (Chen et al. 2018)
@@ -19,7 +19,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.metrics.base import Metric as SacreBleu
 
 from treesyntax import __version__
 from treesyntax.equivalence import CALCULI
@@ -103,7 +104,7 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> list[Score]:
     Raises:
         OptionError: as for `exact_items`.
     """
-    return _sacrebleu("bleu", BLEU(), hypotheses, references)
+    return _sacrebleu("bleu", hypotheses, references)
 
 
 def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[Score]:
@@ -112,11 +113,20 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[Score]:
     Raises:
         OptionError: as for `exact_items`.
     """
-    return _sacrebleu("chrf", CHRF(), hypotheses, references)
+    return _sacrebleu("chrf", hypotheses, references)
+
+
+def ter(hypotheses: Sequence[str], references: Sequence[str]) -> list[Score]:
+    """Corpus TER of sacreBLEU (Snover et al. 2006), on raw text: the lower the better.
+
+    Raises:
+        OptionError: as for `exact_items`.
+    """
+    return _sacrebleu("ter", hypotheses, references)
 
 
 def _item_metrics() -> dict[str, ItemMetric]:
-    kinds = {"tree": tree_items, "program": tree_items}
+    kinds = {"tree": tree_items, "program": tree_items, "wellformed": wellformed_items}
     return {
         "exact": exact_items,
         **{
@@ -129,21 +139,21 @@ def _item_metrics() -> dict[str, ItemMetric]:
 
 
 def _metrics() -> dict[str, Metric]:
-    metrics: dict[str, Metric] = {"bleu": bleu, "chrf": chrf}
+    metrics: dict[str, Metric] = {"bleu": bleu, "chrf": chrf, "ter": ter}
     for name, items in ITEM_METRICS.items():
         settings = "exact|tok:space" if name == "exact" else name
         metrics[name] = partial(share, items=items, name=name, settings=settings)
     for notation in FORMATS:
-        name = f"wellformed:{notation}"
-        items = partial(wellformed_items, notation=notation)
-        metrics[name] = partial(share, items=items, name=name, settings=name)
         for kind, value in (("f1", node_f1), ("productions", production_f1)):
             name = f"{kind}:{notation}"
             metrics[name] = partial(tree_f1, notation=notation, name=name, value=value)
     return metrics
 
 
-# The metrics that judge each line by itself and against its reference, for tests of significance.
+# What the corpus metrics of sacreBLEU are made with, and the metrics that judge each line by itself;
+# tests of significance need both.
+CORPUS_METRICS: dict[str, type[SacreBleu]] = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
+LOWER_IS_BETTER = ("ter",)
 ITEM_METRICS = _item_metrics()
 METRICS = _metrics()
 
@@ -220,9 +230,8 @@ def _score(metric: str, value: float, settings: str, size: int) -> Score:
     return Score(metric, value, f"{settings}|v:{__version__}", size)
 
 
-def _sacrebleu(
-    name: str, metric: BLEU | CHRF, hypotheses: Sequence[str], references: Sequence[str]
-) -> list[Score]:
+def _sacrebleu(name: str, hypotheses: Sequence[str], references: Sequence[str]) -> list[Score]:
     check_aligned(hypotheses, references)
+    metric = CORPUS_METRICS[name]()
     value = metric.corpus_score(hypotheses, [references]).score
     return [Score(name, value, str(metric.get_signature()), len(references))]

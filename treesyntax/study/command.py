@@ -6,6 +6,8 @@ make another study in a folder of its own.
 Examples:
   treesyntax study recipes/demo/for2lam.yaml
   treesyntax study recipes/demo/for2lam.yaml --set seeds=[1,2,3] --set train.max-update=2000
+  treesyntax study RECIPE --gpus 0 1 2 3 --retries 1
+  treesyntax study RECIPE --cluster slurm --cluster-set slurm_partition=gpu --retries 1
 """
 
 from __future__ import annotations
@@ -21,6 +23,9 @@ from pathlib import Path
 
 from treesyntax.errors import OptionError
 from treesyntax.plugins import plugin_folder
+from treesyntax.study.cluster import KINDS, Cluster, read_parameters
+from treesyntax.study.devices import read_slots
+from treesyntax.study.fairness import check_fairness
 from treesyntax.study.identity import (
     Identity,
     check_folder,
@@ -29,14 +34,16 @@ from treesyntax.study.identity import (
     identify,
 )
 from treesyntax.study.lock import locked
-from treesyntax.study.plan import Plan, Step, make_plan
+from treesyntax.study.plan import Plan, make_plan
 from treesyntax.study.process import PROGRAMS
 from treesyntax.study.progress import Estimate, watch
 from treesyntax.study.recipe import read_recipe
 from treesyntax.study.record import Recorder
 from treesyntax.study.report import read_study, write_report
 from treesyntax.study.results import RESULTS_FILE, append_results
-from treesyntax.study.run import Executor, Settings, command_words
+from treesyntax.study.run import Executor
+from treesyntax.study.settings import Settings, command_words
+from treesyntax.study.steps import Step
 from treesyntax.study.table import make_console, print_table
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
@@ -53,11 +60,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="change an entry of the recipe, such as train.lr=0.001; may be repeated",
     )  # fmt: skip
     parser.add_argument(
-        "--jobs", type=int, metavar="N", help="commands at once (default: cores, at most the runs)"
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="commands at once (default: GPUs or cores, at most the runs)",
     )
     parser.add_argument(
         "--threads", type=int, default=1, metavar="N", help="threads of each (default: 1)"
     )
+    parser.add_argument(
+        "--gpus", nargs="+", metavar="GPU",
+        help="one command a GPU, as in --gpus 0 1, or two GPUs each, as in --gpus 0,1 2,3 "
+        "(default: each of CUDA_VISIBLE_DEVICES, if it names several)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--retries", type=int, default=0, metavar="N",
+        help="start a command that failed up to N times more (default: 0)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--cluster", choices=KINDS,
+        help="submit training and generation as jobs, by submitit; local tries it on this machine",
+    )  # fmt: skip
+    parser.add_argument(
+        "--cluster-set", action="append", default=[], metavar="NAME=VALUE",
+        help="setting of submitit, such as slurm_partition=gpu, gpus_per_node=1, timeout_min=600",
+    )  # fmt: skip
     parser.add_argument(
         "--dry-run", action="store_true", help="print every command; run and create nothing"
     )
@@ -75,9 +102,11 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
         0 if all runs are done, 1 if some failed.
 
     Raises:
-        OptionError, InputError: for a recipe or folder that cannot be used.
+        OptionError, InputError: for a recipe or folder that cannot be used, and for a recipe whose
+            methods differ in what is not compared.
     """
     recipe = read_recipe(args.recipe, args.overrides)
+    check_fairness(recipe)
     plan, identity = make_plan(recipe), identify(recipe)
     folder = args.out or default_folder(recipe, identity)
     settings = _settings(args, plan, programs or PROGRAMS)
@@ -90,6 +119,10 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     with _stop_signals_interrupt(), locked(folder):
         check_folder(folder, identity)  # another process may have been quicker
         claim_folder(folder, recipe, identity)
+        if args.cluster:
+            cluster = Cluster(args.cluster, folder, read_parameters(args.cluster_set))
+            submitted = args.jobs or len(plan.runs)
+            settings = replace(settings, cluster=cluster, submitted=submitted)
         return _execute(plan, identity, folder, settings)
 
 
@@ -98,9 +131,21 @@ def _settings(
 ) -> Settings:
     if args.threads < 1 or (args.jobs is not None and args.jobs < 1):
         raise OptionError("--jobs and --threads must be 1 or more")
+    if args.retries < 0:
+        raise OptionError("--retries must be 0 or more")
+    if args.cluster_set and not args.cluster:
+        raise OptionError("--cluster-set needs --cluster")
+    if args.cluster and args.gpus:
+        raise OptionError(
+            "--gpus is for this machine; on a cluster use --cluster-set gpus_per_node=N"
+        )
+    read_parameters(args.cluster_set)
+    slots = () if args.cluster else read_slots(args.gpus, os.environ)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    jobs = args.jobs or max(1, min((cores or 1) // args.threads, len(plan.runs)))
-    return Settings(jobs, args.threads, str(plugin_folder()), programs)
+    fitting = len(slots) or (cores or 1) // args.threads
+    wanted = None if args.cluster else args.jobs
+    jobs = wanted or max(1, min(fitting, len(plan.runs)))
+    return Settings(jobs, args.threads, str(plugin_folder()), programs, args.retries, slots)
 
 
 @contextmanager
@@ -133,7 +178,7 @@ def _execute(plan: Plan, identity: Identity, folder: Path, settings: Settings) -
     estimate = Estimate(plan, folder, executor.done)
     console.print(
         f"study {folder}: {len(plan.runs)} runs, {estimate.runs_done} done before, "
-        f"{settings.jobs} at once",
+        f"{settings.submitted or settings.jobs} at once",
         markup=False, highlight=False, soft_wrap=True,
     )  # fmt: skip
     with watch(estimate, console) as watcher:

@@ -43,7 +43,7 @@ def draw_curves(curves: Mapping[str, Sequence[Curve]]) -> Figure:
     panel.set_ylabel("validation loss (bits a target token)")
     panel.grid(alpha=0.25)
     panel.spines[["top", "right"]].set_visible(False)
-    if curves:
+    if 0 < len(curves) <= len(COLOURS) * len(STYLES):  # more cannot be told apart
         panel.legend(frameon=False)
     return figure
 

@@ -71,7 +71,10 @@ def file_facts(path: Path) -> dict[str, Any]:
 def _input_names(recipe: Recipe) -> list[str]:
     """Data files from outside the study, and files named in commands under prepare."""
     names = []
-    for side_name, side in (("source", recipe.source), ("target", recipe.target)):
+    sides = dict.fromkeys(
+        (name, getattr(method, name)) for method in recipe.methods for name in ("source", "target")
+    )
+    for side_name, side in sides:
         for split in ("train", "valid", "test"):
             name = getattr(side, split)
             if f"{{{DATA}}}" in name:

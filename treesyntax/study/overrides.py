@@ -10,6 +10,9 @@ from treesyntax.errors import OptionError
 
 OPEN = ("train", "generate", "binarize", "vars")
 """Sections in which an override may add an entry; elsewhere it must name an existing one."""
+FLAT = {"axes": 2, "differences": 1}
+"""Sections whose keys hold dots, with the depth from which on; they may be added as a whole."""
+MAY_BE_ADDED = (*FLAT, "baseline")
 
 
 def apply_override(content: dict[str, Any], override: str) -> None:
@@ -31,6 +34,9 @@ def apply_override(content: dict[str, Any], override: str) -> None:
     variables = content.get("vars")
     if len(keys) == 1 and isinstance(variables, dict) and keys[0] in variables:
         keys = ["vars", *keys]
+    if keys[0] in FLAT:
+        start = FLAT[keys[0]]
+        keys = [*keys[:start], *([".".join(keys[start:])] if keys[start:] else [])]
     try:
         value = yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -55,7 +61,9 @@ def _set(content: dict[str, Any], keys: list[str], value: Any, override: str) ->
 
 
 def _may_add(keys: list[str], depth: int) -> bool:
-    """Flags may be added to a step's flags, and a step's flags to a method."""
+    """Flags may be added to a step's flags, a step's flags to a method, and what is optional."""
+    if keys[0] in MAY_BE_ADDED:
+        return True
     inner = keys[2:] if keys[0] == "methods" else keys
     return len(inner) > 1 and inner[0] in OPEN and depth >= len(keys) - len(inner)
 

@@ -12,9 +12,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from treesyntax.study.failures import Failure
 from treesyntax.study.logs import TrainLog, read_log
-from treesyntax.study.plan import Plan, Run, Step
-from treesyntax.study.run import Failure
+from treesyntax.study.plan import Plan
+from treesyntax.study.steps import Run, Step
 
 LINE_EVERY = 30.0
 TRAINING_SHARE = 0.9
@@ -73,7 +74,7 @@ class Estimate:
 
     def trained(self, run: Run, log: TrainLog) -> float:
         """Share of a training that is done, 0 to 1."""
-        flags = {**self.plan.recipe.train, **run.method.train}
+        flags = self.plan.recipe.flags(run.method, "train")
         parts = [
             done / float(flags[flag])
             for flag, done in (("max-update", log.updates), ("max-epoch", log.epochs))
@@ -93,7 +94,7 @@ def clock(seconds: float | None) -> str:
 
 def state_of(step: Step, estimate: Estimate) -> str:
     """A running step in a few words."""
-    run = next((run for run in estimate.plan.runs if run.step("train") == step.name), None)
+    run = estimate.plan.run_of_training.get(step.name)
     if run is None:
         return step.name
     log = estimate.log(run)
@@ -126,6 +127,10 @@ class PlainProgress:
         """Say how long it took."""
         self.estimate.ended.add(step.name)
         self.say(f"done   {step.name} ({clock(seconds)})")
+
+    def retried(self, step: Step, failure: Failure) -> None:
+        """Say so, with the reason."""
+        self.say(f"retry  {step.name}: {failure.message} (see {failure.log})")
 
     def failed(self, step: Step, failure: Failure) -> None:
         """Say so, with the reason."""

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import copy
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from treesyntax.errors import OptionError
+from treesyntax.study.axes import Axis, Point, Variant, expand, read_axes
 from treesyntax.study.overrides import apply_override
+from treesyntax.study.recipe_check import DATA, RESERVED, Check, Flags, replace_variables
 from treesyntax.study.yaml_files import read_yaml
 
-Flags = dict[str, Any]
-"""Flags of a command line by name without dashes: text, numbers, true, or lists of those."""
+__all__ = ["DATA", "SECTIONS", "Flags", "Method", "Recipe", "Side", "read_recipe"]
 
 DEFAULTS: dict[str, Any] = {
     "question": "",
@@ -24,28 +23,14 @@ DEFAULTS: dict[str, Any] = {
     "vars": {},
 }
 REQUIRED = ("name", "title", "data", "train", "score", "seeds", "methods")
+OPTIONAL = ("axes", "baseline", "differences")
+"""Keys that a resolved recipe has only if the recipe has them: they are part of its hash."""
 ORDER = (
     "name", "title", "question", "vars", "prepare", "data", "binarize", "train", "generate",
-    "score", "seeds", "methods",
+    "score", "seeds", "methods", *OPTIONAL,
 )  # fmt: skip
 SIDE_KEYS = ("lang", "train", "valid", "test")
-STEP_SECTIONS = ("binarize", "train", "generate")
-RESERVED = {
-    "binarize": ("source-lang", "target-lang", "train", "valid", "test", "overwrite"),
-    "train": (
-        "arch", "task", "user-dir", "seed", "save-dir", "source-lang", "target-lang", "log-format",
-        "no-epoch-checkpoints", "keep-interval-updates", "restore-file",
-    ),
-    "generate": (
-        "path", "results-path", "gen-subset", "task", "user-dir", "source-lang", "target-lang",
-        "nbest", "quiet",
-    ),
-}  # fmt: skip
-"""Flags that the study gives itself."""
-
-PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
-DATA = "data"
-"""``{data}`` stands for a folder inside the study, so it keeps its name in the recipe."""
+SECTIONS = tuple(RESERVED)
 
 
 @dataclass(frozen=True)
@@ -60,10 +45,20 @@ class Side:
 
 @dataclass(frozen=True)
 class Method:
-    """A row of the table: an architecture, its flags for binarize, and any settings of its own."""
+    """A row of the table: an architecture, its flags for binarize, and any settings of its own.
+
+    Attributes:
+        base: its name in the recipe, which is its own unless axes expand it.
+        point: where it is on the axes.
+        source: the data, which axes over variables may vary.
+    """
 
     name: str
+    base: str
+    point: Point
     arch: str
+    source: Side
+    target: Side
     binarize: Flags
     train: Flags
     generate: Flags
@@ -76,10 +71,13 @@ class Recipe:
     Attributes:
         content: the whole recipe as plain values, defaults filled in and variables replaced; all
             that a study does follows from it.
+        methods: the rows, axes expanded.
+        baseline: what rows are compared with: a method of the recipe or one row.
+        differences: by ``SECTION.FLAG`` why methods differ in it.
     """
 
     path: Path
-    content: dict[str, Any]
+    content: dict[str, Any] = field(repr=False)
     name: str
     title: str
     question: str
@@ -92,6 +90,30 @@ class Recipe:
     score: tuple[str, ...]
     seeds: tuple[int, ...]
     methods: tuple[Method, ...]
+    axes: tuple[Axis, ...]
+    baseline: str
+    differences: dict[str, str]
+
+    def baseline_of(self, method: Method) -> Method | None:
+        """The row that a row is compared with, at the same point of the axes that both have.
+
+        None for a baseline.
+        """
+        rows = [row for row in self.methods if row.name == self.baseline] or [
+            row for row in self.methods if row.base == self.baseline
+        ]
+        if method in rows:
+            return None
+        own = dict(method.point)
+        return next(
+            row
+            for row in rows
+            if len(rows) == 1 or all(own.get(axis, label) == label for axis, label in row.point)
+        )
+
+    def flags(self, method: Method, section: str) -> Flags:
+        """The flags of a method in one of `SECTIONS`, the shared ones included."""
+        return {**getattr(self, section), **getattr(method, section)}
 
 
 def read_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Recipe:
@@ -107,156 +129,118 @@ def read_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Recipe:
     """
     path = Path(path)
     content = read_yaml(path)
-    check = _Check(path)
-    check.keys(content, "", REQUIRED, DEFAULTS)
-    filled = {key: content.get(key, copy.copy(DEFAULTS.get(key))) for key in ORDER}
+    check = Check(path)
+    check.keys(content, "", REQUIRED, (*DEFAULTS, *OPTIONAL))
+    filled = _ordered({**copy.deepcopy(DEFAULTS), **content})
     for override in overrides:
         apply_override(filled, override)
-    variables = check.variables(filled["vars"])
-    return check.recipe({**_replace(filled, variables), "vars": filled["vars"]})
+    return _recipe(_ordered(filled), check)
 
 
-def _replace(value: Any, variables: Mapping[str, str]) -> Any:
-    if isinstance(value, str):
-        return PLACEHOLDER.sub(lambda found: variables.get(found[1], found[0]), value)
-    if isinstance(value, list):
-        return [_replace(item, variables) for item in value]
-    if isinstance(value, dict):
-        return {key: _replace(item, variables) for key, item in value.items()}
-    return value
+def _ordered(content: Mapping[str, Any]) -> dict[str, Any]:
+    # A study's hash must not depend on the order of the recipe's keys.
+    return {key: content[key] for key in ORDER if key in content}
 
 
-class _Check:
-    """The rules of a recipe; every message names the file, the key and what is valid."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def error(self, key: str, message: str) -> OptionError:
-        return OptionError(f"{self.path}: {key or 'the recipe'} {message}")
-
-    def recipe(self, content: dict[str, Any]) -> Recipe:
-        self.keys(content["data"], "data", ("source", "target"))
-        source, target = (self.side(content["data"][side], side) for side in ("source", "target"))
-        if source.lang == target.lang:
-            raise self.error("data.target.lang", f"is {target.lang!r} like the source's")
-        methods = self.mapping(content["methods"], "methods")
-        if not methods:
-            raise self.error("methods", "is empty; name at least one method")
-        return Recipe(
-            path=self.path,
-            content=content,
-            name=self.folder_name(content["name"], "name"),
-            title=self.text(content["title"], "title"),
-            question=self.text(content["question"], "question"),
-            prepare=self.commands(content["prepare"]),
-            source=source,
-            target=target,
-            binarize=self.flags(content, "", "binarize"),
-            train=self.flags(content, "", "train"),
-            generate=self.flags(content, "", "generate"),
-            score=tuple(self.distinct(content["score"], "score", str)),
-            seeds=tuple(self.distinct(content["seeds"], "seeds", int)),
-            methods=tuple(self.method(name, methods[name]) for name in methods),
-        )
-
-    def method(self, name: Any, content: Any) -> Method:
-        place = f"methods.{name}"
-        self.folder_name(name, f"the method name {name!r}")
-        self.keys(content, place, ("arch",), STEP_SECTIONS)
-        filled = {section: content.get(section, {}) for section in STEP_SECTIONS}
-        flags = {section: self.flags(filled, place, section) for section in STEP_SECTIONS}
-        return Method(name=name, arch=self.text(content["arch"], f"{place}.arch"), **flags)
-
-    def side(self, content: Any, side: str) -> Side:
-        place = f"data.{side}"
-        self.keys(content, place, SIDE_KEYS)
-        values = {key: self.text(content[key], f"{place}.{key}") for key in SIDE_KEYS}
-        for key in SIDE_KEYS[1:]:
-            self.placeholders(values[key], f"{place}.{key}")
-        self.folder_name(values["lang"], f"{place}.lang")
-        return Side(**values)
-
-    def commands(self, value: Any) -> tuple[str, ...]:
-        if not isinstance(value, list):
-            raise self.error("prepare", f"is {value!r}; it must be a list of command lines")
-        for number, command in enumerate(value, start=1):
-            place = f"prepare, command {number},"
-            self.placeholders(self.text(command, place), place)
-        return tuple(value)
-
-    def placeholders(self, text: str, place: str) -> None:
-        for name in PLACEHOLDER.findall(text):
-            if name != DATA:
-                raise self.error(
-                    place,
-                    f"holds {{{name}}}, which is not a variable; "
-                    f"name it under vars, or use {{{DATA}}} for the study's data folder",
-                )
-
-    def variables(self, value: Any) -> dict[str, str]:
-        variables = self.mapping(value, "vars")
-        if DATA in variables:
-            raise self.error(f"vars.{DATA}", "is the study's own folder; choose another name")
-        for name, item in variables.items():
-            if isinstance(item, bool) or not isinstance(item, str | int | float):
-                raise self.error(f"vars.{name}", f"is {item!r}; it must be text or a number")
-        return {str(name): str(item) for name, item in variables.items()}
-
-    def flags(self, content: dict[str, Any], place: str, section: str) -> Flags:
-        where = f"{place}.{section}" if place else section
-        flags = self.mapping(content[section], where)
-        for name, value in flags.items():
-            if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][\w-]*", name):
-                raise self.error(where, f"has the flag {name!r}; write flags without dashes before")
-            if name.replace("_", "-") in RESERVED[section]:
-                raise self.error(f"{where}.{name}", f"is set by the study; {_instead(name)}")
-            items = value if isinstance(value, list) else [value]
-            if not all(item is None or isinstance(item, str | int | float) for item in items):
-                raise self.error(
-                    f"{where}.{name}", f"is {value!r}; a flag takes text, a number, true or a list"
-                )
-        return flags
-
-    def distinct(self, value: Any, place: str, kind: type) -> list[Any]:
-        noun = "whole numbers" if kind is int else "names"
-        fits = isinstance(value, list) and all(type(item) is kind for item in value)
-        if not fits or not value:
-            raise self.error(place, f"is {value!r}; it must be a list of {noun}")
-        if len(set(value)) != len(value):
-            raise self.error(place, f"is {value!r}; each may be there once only")
-        return value
-
-    def folder_name(self, value: Any, place: str) -> str:
-        if not isinstance(value, str) or not re.fullmatch(r"\w[\w-]*", value):
-            raise self.error(place, f"is {value!r}; use letters, digits, _ and - only")
-        return value
-
-    def text(self, value: Any, place: str) -> str:
-        if not isinstance(value, str):
-            raise self.error(place, f"is {value!r}; it must be text")
-        return value
-
-    def mapping(self, value: Any, place: str) -> dict[Any, Any]:
-        if not isinstance(value, dict):
-            raise self.error(place, f"is {value!r}; it must be a mapping (key: value)")
-        return value
-
-    def keys(
-        self, value: Any, place: str, required: Sequence[str], optional: Iterable[str] = ()
-    ) -> None:
-        valid = [*required, *optional]
-        for key in self.mapping(value, place):
-            if key not in valid:
-                raise self.error(
-                    place, f"has an unknown key {key!r}; valid keys are {', '.join(valid)}"
-                )
-        missing = [key for key in required if key not in value]
-        if missing:
-            raise self.error(place, f"lacks the key {missing[0]!r}; it needs {', '.join(required)}")
-
-
-def _instead(flag: str) -> str:
-    return {"seed": "list the seeds under seeds", "arch": "give it as the method's arch"}.get(
-        flag, "leave it out"
+def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
+    variables = check.variables(raw["vars"])
+    variants, axes = _variants(raw, check)
+    varied = {name for variant in variants for name in variant.variables}
+    fixed = {name: value for name, value in variables.items() if name not in varied}
+    content = {**replace_variables(raw, fixed), "vars": raw["vars"]}
+    methods = tuple(_method(variant, raw, variables, check) for variant in variants)
+    for side in ("source", "target"):
+        if len({getattr(method, side).test for method in methods}) > 1:
+            raise check.error(
+                f"data.{side}.test",
+                "is another file on other points of the axes; scores compare on one test set only",
+            )
+    return Recipe(
+        path=check.path,
+        content=content,
+        name=check.folder_name(content["name"], "name"),
+        title=check.text(content["title"], "title"),
+        question=check.text(content["question"], "question"),
+        prepare=_prepare(raw, variables, variants, check),
+        source=methods[0].source,
+        target=methods[0].target,
+        **{section: check.flags(content[section], section, section) for section in SECTIONS},
+        score=tuple(check.distinct(content["score"], "score", str)),
+        seeds=tuple(check.distinct(content["seeds"], "seeds", int)),
+        methods=methods,
+        axes=axes,
+        baseline=_baseline(content.get("baseline"), methods, check),
+        differences=check.differences(content.get("differences", {})),
     )
+
+
+def _variants(raw: dict[str, Any], check: Check) -> tuple[list[Variant], tuple[Axis, ...]]:
+    methods = check.mapping(raw["methods"], "methods")
+    if not methods:
+        raise check.error("methods", "is empty; name at least one method")
+    for name, method in methods.items():
+        check.folder_name(name, f"the method name {name!r}")
+        check.keys(method, f"methods.{name}", ("arch",), SECTIONS)
+        for section in SECTIONS:
+            check.mapping(method.get(section, {}), f"methods.{name}.{section}")
+    axes = read_axes(raw.get("axes", {}), raw, check)
+    return list(expand(axes, methods)), axes
+
+
+def _method(
+    variant: Variant, raw: dict[str, Any], variables: Mapping[str, str], check: Check
+) -> Method:
+    place = f"methods.{variant.name}"
+    known = {**variables, **check.variables(variant.variables, f"{place}.vars")}
+    content = replace_variables(variant.content, known)
+    source, target = _sides(replace_variables(raw["data"], known), check)
+    flags = {
+        section: check.flags(content.get(section, {}), f"{place}.{section}", section)
+        for section in SECTIONS
+    }
+    arch = check.text(content["arch"], f"{place}.arch")
+    return Method(variant.name, variant.base, variant.point, arch, source, target, **flags)
+
+
+def _sides(data: Any, check: Check) -> tuple[Side, Side]:
+    check.keys(data, "data", ("source", "target"))
+    sides = []
+    for name in ("source", "target"):
+        place, content = f"data.{name}", data[name]
+        check.keys(content, place, SIDE_KEYS)
+        values = {key: check.text(content[key], f"{place}.{key}") for key in SIDE_KEYS}
+        for key in SIDE_KEYS[1:]:
+            check.placeholders(values[key], f"{place}.{key}")
+        check.folder_name(values["lang"], f"{place}.lang")
+        sides.append(Side(**values))
+    if sides[0].lang == sides[1].lang:
+        raise check.error("data.target.lang", f"is {sides[1].lang!r} like the source's")
+    return sides[0], sides[1]
+
+
+def _prepare(
+    raw: dict[str, Any],
+    variables: Mapping[str, str],
+    variants: Sequence[Variant],
+    check: Check,
+) -> tuple[str, ...]:
+    """Each command once for each of the values that axes give to the variables in it."""
+    points = list({str(variant.variables): variant.variables for variant in variants}.values())
+    known = [{**variables, **check.variables(point)} for point in points]
+    commands: list[str] = []
+    for number, command in enumerate(check.commands(raw["prepare"]), start=1):
+        texts = dict.fromkeys(replace_variables(command, values) for values in known)
+        place = f"prepare, command {number},"
+        commands += [check.placeholders(text, place) for text in texts]
+    return tuple(commands)
+
+
+def _baseline(value: Any, methods: Sequence[Method], check: Check) -> str:
+    bases = list(dict.fromkeys(method.base for method in methods))
+    if value is None:
+        return bases[0] if len(bases) > 1 else methods[0].name
+    if value not in bases and value not in [method.name for method in methods]:
+        raise check.error(
+            "baseline", f"is {value!r}; it must be a method: {', '.join(map(str, bases))}"
+        )
+    return str(value)

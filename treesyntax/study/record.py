@@ -13,8 +13,10 @@ from treesyntax.errors import InputError
 from treesyntax.study import provenance
 from treesyntax.study.identity import Identity, file_facts
 from treesyntax.study.logs import read_log
-from treesyntax.study.plan import OUT, Plan, Run, inside
+from treesyntax.study.plan import Plan
+from treesyntax.study.recipe import Method, Side
 from treesyntax.study.results import Result
+from treesyntax.study.steps import OUT, Run, inside
 
 
 class Recorder:
@@ -22,7 +24,7 @@ class Recorder:
 
     def __init__(self, plan: Plan, identity: Identity, folder: Path) -> None:
         self.plan, self.identity, self.folder = plan, identity, folder
-        self._data_sha256 = ""
+        self._data_sha256: dict[tuple[Side, Side], str] = {}
 
     def results(self, run: Run) -> list[Result]:
         """One result a metric of a run whose steps are done.
@@ -64,19 +66,19 @@ class Recorder:
             commit=provenance.commit(),
             device=log.device or provenance.processor(),
             date=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
-            data_sha256=self.data_sha256(),
+            data_sha256=self.data_sha256(run.method),
             commands=[shlex.join(step.command) for step in self.plan.steps_of(run)],
         )
 
-    def data_sha256(self) -> str:
+    def data_sha256(self, method: Method) -> str:
         """One hash over the sizes and hashes of the six data files."""
-        if not self._data_sha256:
-            recipe = self.plan.recipe
+        sides = (method.source, method.target)
+        if sides not in self._data_sha256:
             names = [
                 inside(getattr(side, split)).replace(OUT, str(self.folder))
-                for side in (recipe.source, recipe.target)
+                for side in sides
                 for split in ("train", "valid", "test")
             ]
             text = json.dumps([file_facts(Path(name)) for name in names])
-            self._data_sha256 = hashlib.sha256(text.encode()).hexdigest()
-        return self._data_sha256
+            self._data_sha256[sides] = hashlib.sha256(text.encode()).hexdigest()
+        return self._data_sha256[sides]

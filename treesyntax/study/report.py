@@ -1,24 +1,31 @@
-"""The report of a study: report.md, and report.html as one file without any outside resource."""
+"""The report of a study: report.md, and report.html as one file without any outside resource.
+
+Beside them: tables as CSV and LaTeX, the learning curves, and the tests in significance.json.
+"""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from treesyntax.files import atomic_file
+from treesyntax.study.comparisons import Comparison, read_comparisons, write_comparisons
 from treesyntax.study.curves import draw_curves, inline_svg, svg_text
+from treesyntax.study.failures import read_failures
 from treesyntax.study.identity import RECIPE_FILE, Identity, read_identity
 from treesyntax.study.logs import read_log
 from treesyntax.study.plan import Plan, make_plan
 from treesyntax.study.recipe import read_recipe
 from treesyntax.study.results import RESULTS_FILE, Result, read_results
-from treesyntax.study.run import read_failures
+from treesyntax.study.significance import compare, lost_reference
 from treesyntax.study.table import StudyTable, make_table, markdown_table
+from treesyntax.study.table_files import latex_table, results_csv, table_csv
+from treesyntax.study.table_notes import direction
 
 CURVES_FILE = "figures/learning_curves.svg"
 MASKS_FILE = "mask_strengths/mask_strengths.svg"
@@ -38,24 +45,35 @@ class Study:
     plan: Plan
     identity: Identity
     results: list[Result]
+    comparisons: list[Comparison]
     table: StudyTable
 
 
-def read_study(folder: Path) -> Study:
-    """Read a study's folder, finished or not.
+def read_study(folder: Path, baseline: str | None = None) -> Study:
+    """Read a study's folder, finished or not, and test its rows against their baseline.
+
+    Args:
+        folder: the study's folder.
+        baseline: another baseline than the recipe's.
 
     Raises:
         OptionError: if it holds no study.
         InputError: if one of its files is damaged.
     """
     identity = read_identity(folder)
-    plan = make_plan(read_recipe(folder / RECIPE_FILE))
+    overrides = [] if baseline is None else [f"baseline={baseline}"]
+    plan = make_plan(read_recipe(folder / RECIPE_FILE, overrides))
     results = read_results(folder / RESULTS_FILE)
-    return Study(folder, plan, identity, results, make_table(plan, results, read_failures(folder)))
+    comparisons = compare(plan, folder, results, read_comparisons(folder))
+    table = make_table(plan, results, read_failures(folder), comparisons)
+    if results and (lost := lost_reference(plan, folder)):
+        note = f"Not tested for significance: {lost} is not there; report where the study was run"
+        table = replace(table, notes=(*table.notes, note))
+    return Study(folder, plan, identity, results, comparisons, table)
 
 
 def write_report(study: Study) -> Path:
-    """Write ``report.md``, ``report.html`` and the learning curves; returns the HTML file.
+    """Write the report, its figures and its tables; returns the HTML file.
 
     Raises:
         InputError: if the folder cannot be written.
@@ -80,6 +98,14 @@ def write_report(study: Study) -> Path:
     }
     for suffix in ("md", "html"):
         _write(study.folder / f"report.{suffix}", _render(f"report.{suffix}.j2", context))
+    if study.comparisons:
+        write_comparisons(study.folder, study.comparisons)
+    for name, text in (
+        ("results.csv", results_csv(study.results)),
+        ("table.csv", table_csv(study.table)),
+        ("table.tex", latex_table(study.table)),
+    ):
+        _write(study.folder / "tables" / name, text)
     return study.folder / "report.html"
 
 
@@ -103,6 +129,7 @@ def _context(study: Study) -> dict[str, Any]:
         "recipe": recipe,
         "table": study.table,
         "markdown_table": markdown_table(study.table),
+        "direction": direction(recipe.score),
         "provenance": provenance_rows(study.identity, study.results),
         "inputs": study.identity.inputs,
         "runs": _run_rows(recipe.score, study.results),

@@ -13,13 +13,16 @@ from treesyntax.study.table import make_console, print_table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The study's folder."""
+    """The study's folder and what its rows are compared with."""
     parser.add_argument("folder", type=Path, metavar="DIR", help="folder of a study")
+    parser.add_argument(
+        "--baseline", metavar="METHOD", help="test against this row (default: as the recipe says)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the table and write report.md and report.html into the folder."""
-    study = read_study(args.folder)
+    """Print the table and write the report and its tables into the folder."""
+    study = read_study(args.folder, args.baseline)
     page = write_report(study)
     console = make_console()
     print_table(study.table, console)

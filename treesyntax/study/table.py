@@ -11,15 +11,23 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from treesyntax.study.plan import Plan, Run, flag_words
+from treesyntax.study.comparisons import Comparison
+from treesyntax.study.failures import Failure, failure_of
+from treesyntax.study.plan import Plan
 from treesyntax.study.recipe import Method, Recipe
 from treesyntax.study.results import Result
-from treesyntax.study.run import Failure, failure_of
+from treesyntax.study.steps import Run
+from treesyntax.study.table_notes import (
+    EQUAL,
+    SIGNIFICANT,
+    parameter_note,
+    row_notes,
+    significance_notes,
+)
 
 NOTHING = "–"
 PLAIN_WIDTH = 120
-INJECTION = "encoder-injection"
-"""The one flag in which methods are meant to differ."""
+STARS = 3
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,7 @@ class Row:
         metrics: its spread by metric; metrics without any result are left out.
         seeds: seeds with results, as in "2 of 3".
         mark: footnote mark, "" for none.
+        tests: its comparison with its baseline by metric, where there is one.
     """
 
     method: str
@@ -55,6 +64,15 @@ class Row:
     tokens_per_second: float | None
     seeds: str
     mark: str
+    tests: Mapping[str, Comparison]
+
+    def metric(self, metric: str) -> str:
+        """The text of a cell: mean, standard deviation and whether it is significant."""
+        if metric not in self.metrics:
+            return NOTHING
+        test = self.tests.get(metric)
+        mark = "" if test is None else f" {SIGNIFICANT if test.significant else EQUAL}"
+        return f"{self.metrics[metric]}{mark}"
 
 
 @dataclass(frozen=True)
@@ -79,10 +97,9 @@ class StudyTable:
 
     def cells(self, row: Row) -> list[str]:
         """The texts of a row, in the order of the heading."""
-        metrics = (row.metrics.get(metric) for metric in self.metrics)
         return [
             row.method + row.mark,
-            *(NOTHING if spread is None else str(spread) for spread in metrics),
+            *map(row.metric, self.metrics),
             NOTHING if row.parameters is None else f"{row.parameters:,}",
             NOTHING if row.tokens_per_second is None else f"{row.tokens_per_second:,.0f}",
             row.seeds,
@@ -90,35 +107,58 @@ class StudyTable:
 
 
 def make_table(
-    plan: Plan, results: Sequence[Result], failures: Mapping[str, Failure]
+    plan: Plan,
+    results: Sequence[Result],
+    failures: Mapping[str, Failure],
+    comparisons: Sequence[Comparison] = (),
 ) -> StudyTable:
     """The table of a study, finished or not.
 
     Args:
         plan: the study's plan, which gives the order of the rows.
         results: what there is so far.
-        failures: failed steps, see :func:`treesyntax.study.run.read_failures`.
+        failures: failed steps, see :func:`treesyntax.study.failures.read_failures`.
+        comparisons: tests of rows against their baselines.
     """
     recipe = plan.recipe
     failed = _failed(plan, failures)
-    texts = {method.name: text for method in recipe.methods if (text := _note(method))}
-    marks = {name: "*" * number for number, name in enumerate(texts, start=1)}
+    texts = row_notes(recipe)
+    marks = {name: _mark(number) for number, name in enumerate(texts, start=1)}
+    own: dict[str, list[Result]] = {method.name: [] for method in recipe.methods}
+    for result in results:
+        own.setdefault(result.method, []).append(result)
+    tests: dict[str, dict[str, Comparison]] = {}
+    for one in comparisons:
+        tests.setdefault(one.method, {})[one.metric] = one
     rows = [
         _row(
             method,
             recipe,
-            [result for result in results if result.method == method.name],
+            own[method.name],
             sum(Run(method, seed).name in failed for seed in recipe.seeds),
             marks.get(method.name, ""),
+            tests.get(method.name, {}),
         )
         for method in recipe.methods
     ]
-    notes = [f"{marks[name]} {text}" for name, text in texts.items()]
+    parameters = {row.method: row.parameters for row in rows if row.parameters is not None}
+    notes = [
+        *(f"{marks[name]} {text}" for name, text in texts.items()),
+        *significance_notes(recipe, comparisons),
+        *parameter_note(recipe, parameters),
+    ]
     lines = [f"{name} failed: {why.message} (see {why.log})" for name, why in failed.items()]
     return StudyTable(recipe.title, recipe.score, tuple(rows), tuple(notes), tuple(lines))
 
 
-def _row(method: Method, recipe: Recipe, own: Sequence[Result], failed: int, mark: str) -> Row:
+def _row(
+    method: Method,
+    recipe: Recipe,
+    own: Sequence[Result],
+    failed: int,
+    mark: str,
+    tests: Mapping[str, Comparison],
+) -> Row:
     values = {
         metric: [result.value for result in own if result.metric == metric]
         for metric in recipe.score
@@ -132,20 +172,12 @@ def _row(method: Method, recipe: Recipe, own: Sequence[Result], failed: int, mar
         tokens_per_second=fmean(speeds.values()) if speeds else None,
         seeds=f"{seeds}, {failed} failed" if failed else seeds,
         mark=mark,
+        tests=tests,
     )
 
 
-def _note(method: Method) -> str:
-    """How a method differs from what its row's name and the other rows say."""
-    own = {**method.train, **method.generate}
-    injection = own.pop(INJECTION, None)
-    texts = [f"{method.name} is {injection}"] if injection else []
-    if own:
-        texts.append(
-            f"{method.name} has settings of its own ({' '.join(flag_words(own))}): "
-            "not at equal settings with the other rows"
-        )
-    return "; ".join(texts)
+def _mark(number: int) -> str:
+    return "*" * number if number <= STARS else f"*{number}"
 
 
 def _failed(plan: Plan, failures: Mapping[str, Failure]) -> dict[str, Failure]:

@@ -1,0 +1,157 @@
+"""Training and generation as jobs of a cluster, by submitit; all other commands stay here.
+
+The folder of the study must be one that the nodes see too. Interrupting the study cancels its jobs.
+If it is killed they go on, and the next call takes them up again instead of starting them twice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from treesyntax.errors import OptionError
+from treesyntax.files import atomic_file
+
+KINDS = ("slurm", "local")
+FOLDER = "cluster"
+POLL = 1.0
+"""Seconds between two looks at a job, which may lie on a slow shared disk."""
+LOST = 1
+
+
+class Job:
+    """A job that was submitted, with the part of a process's face that a study needs.
+
+    Attributes:
+        returncode: the command's; `LOST` if the job ended without one; None while it runs.
+    """
+
+    def __init__(self, job: Any, log: Path) -> None:
+        self.job, self.log = job, log
+        self.returncode: int | None = None
+        self.next_look = 0.0
+
+    def poll(self) -> int | None:
+        """The return code once there is one."""
+        if self.returncode is None and time.monotonic() >= self.next_look:
+            self.next_look = time.monotonic() + POLL
+            if self.job.done():
+                self.returncode = self._outcome()
+        return self.returncode
+
+    def _outcome(self) -> int:
+        try:
+            return int(self.job.result())
+        except Exception as error:  # whatever a node, a time limit or a full disk may raise
+            with self.log.open("a", encoding="utf-8") as stream:
+                stream.write(f"job {self.job.job_id} was lost: {str(error).splitlines()[0]}\n")
+            return LOST
+
+    def stop(self) -> None:
+        """Cancel it."""
+        self.job.cancel(check=False)
+
+
+class Cluster:
+    """Submits commands.
+
+    Args:
+        kind: one of `KINDS`; "local" runs jobs on this machine, to try things out.
+        folder: the study's folder.
+        parameters: of submitit's executor, such as ``slurm_partition`` or ``timeout_min``.
+
+    Raises:
+        OptionError: if submitit is not installed, or does not take the parameters.
+    """
+
+    def __init__(self, kind: str, folder: Path, parameters: Mapping[str, Any]) -> None:
+        try:
+            import submitit
+        except ImportError:
+            raise OptionError(
+                "--cluster needs submitit: pip install 'treesyntax[cluster]'"
+            ) from None
+        self.folder = folder.resolve() / FOLDER
+        try:
+            self.executor = submitit.AutoExecutor(folder=self.folder, cluster=kind)
+            self.executor.update_parameters(**parameters)
+        except (RuntimeError, NameError, ValueError, TypeError, OSError) as error:
+            raise OptionError(f"--cluster {kind}: {str(error).splitlines()[0]}") from None
+
+    def start(
+        self, name: str, key: str, words: Sequence[str], log: Path, environment: Mapping[str, str]
+    ) -> Job:
+        """Submit a command, or find it submitted by a study that was killed.
+
+        Args:
+            name: of the step.
+            key: what the step is, see :meth:`treesyntax.study.plan.Plan.keys`.
+            words: the command.
+            log: file for its output, which is appended.
+            environment: variables to set beside those of the node.
+
+        Raises:
+            OSError: if it cannot be submitted.
+        """
+        ticket = self.folder / "tickets" / f"{name}.json"
+        job = self._submitted(ticket, key)
+        if job is None:
+            try:
+                job = self.executor.submit(
+                    run_command, list(words), str(log.resolve()), dict(environment)
+                )
+            except Exception as error:  # submitit has errors of its own for sbatch
+                raise OSError(0, str(error).splitlines()[0]) from None
+            with atomic_file(ticket) as staged:
+                staged.write_text(json.dumps({"job": job.job_id, "key": key}), encoding="utf-8")
+        return Job(job, log)
+
+    def _submitted(self, ticket: Path, key: str) -> Any:
+        """The job of an earlier study if it still waits or runs."""
+        try:
+            content = json.loads(ticket.read_text(encoding="utf-8"))
+            if content["key"] != key:
+                return None
+            job = self.executor.job_class(self.folder, content["job"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return None if job.done(force_check=True) else job
+
+
+def run_command(words: list[str], log: str, environment: dict[str, str]) -> int:
+    """What a job does: run a command with its output appended to a log; returns how it ended."""
+    with open(log, "ab") as stream:
+        done = subprocess.run(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+            env={**os.environ, **environment},
+            check=False,
+        )
+    return done.returncode
+
+
+def read_parameters(settings: Sequence[str]) -> dict[str, Any]:
+    """``["timeout_min=60", …]`` as a mapping; values are YAML.
+
+    Raises:
+        OptionError: if one is not of that form.
+    """
+    parameters = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        try:
+            parameters[name] = yaml.safe_load(text)
+        except yaml.YAMLError:
+            equals = ""
+        if not name or not equals:
+            raise OptionError(f"--cluster-set {setting}: write it as name=value")
+    return parameters

@@ -1,0 +1,155 @@
+"""The rules of a recipe; every message names the file, the key and what is valid."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from treesyntax.errors import OptionError
+
+Flags = dict[str, Any]
+"""Flags of a command line by name without dashes: text, numbers, true, or lists of those."""
+
+PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
+DATA = "data"
+"""``{data}`` stands for a folder inside the study, so it keeps its name in the recipe."""
+RESERVED = {
+    "binarize": ("source-lang", "target-lang", "train", "valid", "test", "overwrite"),
+    "train": (
+        "arch", "task", "user-dir", "seed", "save-dir", "source-lang", "target-lang", "log-format",
+        "no-epoch-checkpoints", "keep-interval-updates", "restore-file",
+    ),
+    "generate": (
+        "path", "results-path", "gen-subset", "task", "user-dir", "source-lang", "target-lang",
+        "nbest", "quiet",
+    ),
+}  # fmt: skip
+"""Flags that the study gives itself."""
+
+
+class Check:
+    """Checks values of one recipe; each method returns the value or raises an OptionError."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def error(self, key: str, message: str) -> OptionError:
+        """An error about a key."""
+        return OptionError(f"{self.path}: {key or 'the recipe'} {message}")
+
+    def keys(
+        self, value: Any, place: str, required: Sequence[str], optional: Iterable[str] = ()
+    ) -> None:
+        """A mapping with all required keys and none that is unknown."""
+        valid = [*required, *optional]
+        for key in self.mapping(value, place):
+            if key not in valid:
+                raise self.error(
+                    place, f"has an unknown key {key!r}; valid keys are {', '.join(valid)}"
+                )
+        missing = [key for key in required if key not in value]
+        if missing:
+            raise self.error(place, f"lacks the key {missing[0]!r}; it needs {', '.join(required)}")
+
+    def mapping(self, value: Any, place: str) -> dict[Any, Any]:
+        """A mapping."""
+        if not isinstance(value, dict):
+            raise self.error(place, f"is {value!r}; it must be a mapping (key: value)")
+        return value
+
+    def text(self, value: Any, place: str) -> str:
+        """Text."""
+        if not isinstance(value, str):
+            raise self.error(place, f"is {value!r}; it must be text")
+        return value
+
+    def folder_name(self, value: Any, place: str) -> str:
+        """Text that may name a folder."""
+        if not isinstance(value, str) or not re.fullmatch(r"\w[\w-]*", value):
+            raise self.error(place, f"is {value!r}; use letters, digits, _ and - only")
+        return value
+
+    def distinct(self, value: Any, place: str, kind: type) -> list[Any]:
+        """A list of different names or whole numbers."""
+        noun = "whole numbers" if kind is int else "names"
+        fits = isinstance(value, list) and all(type(item) is kind for item in value)
+        if not fits or not value:
+            raise self.error(place, f"is {value!r}; it must be a list of {noun}")
+        if len(set(value)) != len(value):
+            raise self.error(place, f"is {value!r}; each may be there once only")
+        return value
+
+    def commands(self, value: Any) -> list[str]:
+        """Command lines, in which no variable is left."""
+        if not isinstance(value, list):
+            raise self.error("prepare", f"is {value!r}; it must be a list of command lines")
+        for number, command in enumerate(value, start=1):
+            self.text(command, f"prepare, command {number},")
+        return value
+
+    def placeholders(self, text: str, place: str) -> str:
+        """Text in which no variable is left."""
+        for name in PLACEHOLDER.findall(text):
+            if name != DATA:
+                raise self.error(
+                    place,
+                    f"holds {{{name}}}, which is not a variable; "
+                    f"name it under vars, or use {{{DATA}}} for the study's data folder",
+                )
+        return text
+
+    def variables(self, value: Any, place: str = "vars") -> dict[str, str]:
+        """Variables with their values as text."""
+        variables = self.mapping(value, place)
+        if DATA in variables:
+            raise self.error(f"{place}.{DATA}", "is the study's own folder; choose another name")
+        for name, item in variables.items():
+            if isinstance(item, bool) or not isinstance(item, str | int | float):
+                raise self.error(f"{place}.{name}", f"is {item!r}; it must be text or a number")
+        return {str(name): str(item) for name, item in variables.items()}
+
+    def flags(self, value: Any, where: str, section: str) -> Flags:
+        """Flags of a command line, none of which the study gives itself."""
+        flags = self.mapping(value, where)
+        for name, item in flags.items():
+            if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][\w-]*", name):
+                raise self.error(where, f"has the flag {name!r}; write flags without dashes before")
+            if name.replace("_", "-") in RESERVED[section]:
+                raise self.error(f"{where}.{name}", f"is set by the study; {_instead(name)}")
+            items = item if isinstance(item, list) else [item]
+            if not all(part is None or isinstance(part, str | int | float) for part in items):
+                raise self.error(
+                    f"{where}.{name}", f"is {item!r}; a flag takes text, a number, true or a list"
+                )
+        return flags
+
+    def differences(self, value: Any) -> dict[str, str]:
+        """Reasons by ``SECTION.FLAG``."""
+        for key, why in self.mapping(value, "differences").items():
+            section, _, flag = str(key).partition(".")
+            if section not in RESERVED or not flag:
+                raise self.error(
+                    "differences", f"has the key {key!r}; write SECTION.FLAG, such as train.lr"
+                )
+            if not self.text(why, f"differences.{key}").strip():
+                raise self.error(f"differences.{key}", "is empty; say why methods differ in it")
+        return {str(key).replace("_", "-"): why for key, why in value.items()}
+
+
+def _instead(flag: str) -> str:
+    return {"seed": "list the seeds under seeds", "arch": "give it as the method's arch"}.get(
+        flag, "leave it out"
+    )
+
+
+def replace_variables(value: Any, variables: Mapping[str, str]) -> Any:
+    """Any value with the variables in its texts replaced; others keep their braces."""
+    if isinstance(value, str):
+        return PLACEHOLDER.sub(lambda found: variables.get(found[1], found[0]), value)
+    if isinstance(value, list):
+        return [replace_variables(item, variables) for item in value]
+    if isinstance(value, dict):
+        return {key: replace_variables(item, variables) for key, item in value.items()}
+    return value

@@ -1,0 +1,188 @@
+"""The steps of one run: command lines, what each needs, and what each leaves behind.
+
+Commands are symbolic, so that a step stays the same step when the study's folder or the Python
+installation moves: the first word is a program of :data:`treesyntax.study.process.PROGRAMS`,
+``{out}`` is the study's folder and ``{plugins}`` the folder of the fairseq plugins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from treesyntax.binarize_encode import TEXT
+from treesyntax.linearize import get_view
+from treesyntax.metrics import UNSEEN
+from treesyntax.study.recipe import DATA, Flags, Method, Recipe
+
+OUT = "{out}"
+PLUGINS = "{plugins}"
+TRAIN_DEFAULTS: Flags = {
+    "log-interval": 50,
+    "save-interval-updates": 250,
+    "update-epoch-batch-itr": "True",
+}
+"""Flags of fairseq-train unless the recipe says otherwise.
+
+Batches are drawn anew in every epoch: fairseq does so after a resume in any case, and only then is
+a training that was interrupted the same as one that was not.
+A killed run goes on from the last save, at the end of an epoch or after that many updates. Each
+save also validates, so the interval is part of how the best checkpoint is chosen.
+"""
+MASKS = "relation_mask"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command line.
+
+    Attributes:
+        name: unique in the plan, usable as a path.
+        command: symbolic words, see the module.
+        needs: names of the steps that must be done before.
+        outputs: files and folders inside the study that exist once the step is done.
+        stdout: file inside the study for the standard output; "" sends it to the log.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    needs: tuple[str, ...]
+    outputs: tuple[str, ...] = ()
+    stdout: str = ""
+
+    @property
+    def log(self) -> str:
+        """The log file inside the study."""
+        return f"logs/{self.name}.log"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One method with one seed."""
+
+    method: Method
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Unique in the plan; the run's folder inside the study is ``runs/NAME``."""
+        return f"{self.method.name}-{self.seed}"
+
+    @property
+    def folder(self) -> str:
+        """The run's folder inside the study."""
+        return f"runs/{self.name}"
+
+    def step(self, kind: str) -> str:
+        """Name of one of the run's steps: train, generate, hypotheses, score, facts, masks."""
+        return f"{self.name}/{kind}"
+
+
+def flag_words(flags: Flags) -> list[str]:
+    """``{beam: 5, fp16: true, betas: [1, 2]}`` as ``--beam 5 --fp16 --betas 1 2``.
+
+    False and null leave a flag out.
+    """
+    words: list[str] = []
+    for name, value in flags.items():
+        items = value if isinstance(value, list) else [value]
+        if value is None or value is False:
+            continue
+        if value is True:
+            words.append(f"--{name}")
+        elif len(items) == 1 and str(items[0]).startswith("-"):
+            words.append(f"--{name}={items[0]}")  # else argparse takes the value for a flag
+        else:
+            words += [f"--{name}", *map(str, items)]
+    return words
+
+
+def inside(text: str) -> str:
+    """Text of a recipe with ``{data}`` as a folder of the study."""
+    return text.replace(f"{{{DATA}}}", f"{OUT}/data")
+
+
+def languages(recipe: Recipe) -> list[str]:
+    """Both languages as flags."""
+    return ["--source-lang", recipe.source.lang, "--target-lang", recipe.target.lang]
+
+
+def run_steps(recipe: Recipe, run: Run, binarized: Step) -> list[Step]:
+    """From training to the facts of its checkpoint.
+
+    Args:
+        recipe: the recipe.
+        run: the run.
+        binarized: the step that makes its data.
+    """
+    data = f"{OUT}/{binarized.outputs[0]}"
+    common = ["--user-dir", PLUGINS, "--task", "tree_translation", *languages(recipe)]
+    best = f"{run.folder}/checkpoints/checkpoint_best.pt"
+    last = f"{run.folder}/checkpoints/checkpoint_last.pt"
+    generated = f"{run.folder}/generated/generate-test.txt"
+    hypotheses = f"{run.folder}/hypotheses.txt"
+    train, generate, collect, score, facts, masks = map(
+        run.step, ("train", "generate", "hypotheses", "score", "facts", "masks")
+    )
+    metrics = [word for metric in recipe.score for word in ("--metric", metric)]
+    reference = inside(run.method.target.test)
+    read = _reading(recipe, run.method)
+    unseen = _training_files(recipe, run.method)
+    flags = {**TRAIN_DEFAULTS, **recipe.flags(run.method, "train")}
+    steps = [
+        _step(
+            train, ["fairseq-train", data, *common, "--arch", run.method.arch, *flag_words(flags),
+            "--seed", run.seed, "--save-dir", f"{OUT}/{run.folder}/checkpoints",
+            "--no-epoch-checkpoints", "--keep-interval-updates", 1, "--log-format", "json"],
+            binarized.name, best,
+        ),
+        _step(
+            generate, ["fairseq-generate", data, *common, "--path", f"{OUT}/{best}",
+            "--gen-subset", "test", "--results-path", f"{OUT}/{run.folder}/generated",
+            *flag_words(recipe.flags(run.method, "generate"))],
+            train, generated,
+        ),
+        _step(
+            collect, ["python", "-m", "treesyntax.study.hypotheses", f"{OUT}/{generated}",
+            f"{OUT}/{hypotheses}", "--reference", reference, *read],
+            generate, hypotheses,
+        ),
+        _step(
+            score, ["treesyntax", "score", "--reference", reference, "--hypothesis",
+            f"{OUT}/{hypotheses}", *metrics, *unseen, "--json"],
+            collect, stdout=f"{run.folder}/scores.json",
+        ),
+        _step(
+            facts, ["python", "-m", "analysis.checkpoint_facts", f"{OUT}/{best}",
+            "--last", f"{OUT}/{last}"],
+            score, stdout=f"{run.folder}/facts.json",
+        ),
+    ]  # fmt: skip
+    if MASKS in f"{run.method.arch} {flags.get('encoder-injection', '')}":
+        folder = f"{run.folder}/mask_strengths"
+        words = ["python", "-m", "analysis.mask_strengths", f"{OUT}/{best}", "--out"]
+        steps.append(_step(masks, [*words, f"{OUT}/{folder}"], facts, folder))
+    return steps
+
+
+def _reading(recipe: Recipe, method: Method) -> list[str]:
+    """How hypotheses become text again where the target is the tokens of a tree's view."""
+    flags = recipe.flags(method, "binarize")
+    view, notation = flags.get("target-view"), flags.get("target-format", TEXT)
+    if view is None or notation == TEXT or get_view(str(view)).tree is None:
+        return []
+    return ["--view", str(view), "--notation", str(notation)]
+
+
+def _training_files(recipe: Recipe, method: Method) -> list[str]:
+    """What scores of unseen lines need; left out where there are none, as it is part of the step."""
+    if not any(name.endswith(UNSEEN) for name in recipe.score):
+        return []
+    source, target = method.source, method.target
+    files = {"source": source.test, "train-source": source.train, "train-target": target.train}
+    return [word for name, file in files.items() for word in (f"--{name}", inside(file))]
+
+
+def _step(name: str, words: list[Any], need: str, output: str = "", stdout: str = "") -> Step:
+    outputs = (output or stdout,)
+    return Step(name, tuple(str(word) for word in words), (need,), outputs, stdout)
