@@ -5,6 +5,8 @@ masks, a vector for every pair [n, n, d] for relative positions and depths.
 
     python benchmarks/attention.py                 # one CPU thread, n = 64 ... 2048
     python benchmarks/attention.py --lengths 64 2048 --literal 512
+    python benchmarks/attention.py --device cuda --dtype bfloat16 --tokens 16384 \\
+        --lengths 1024 4096 16384 --literal 0
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from treesyntax.composition import CodedPairs, Composition
 from treesyntax.injection import Site
 
 HEADS, WIDTH = 8, 64
+MOST_STORED = 4096  # longest inputs for which a tensor of n x n is made
 SPECS = {
     "masks": "relation_mask",
     "depth": "relative_depth",
@@ -49,20 +52,25 @@ def literal_vectors(q: Tensor, k: Tensor, v: Tensor, tables: list[tuple]) -> Ten
     return weights @ v + torch.einsum("bhij,bijd->bhid", weights, on_values)
 
 
-def candidates(batch: int, length: int, literal: bool) -> dict[str, Callable[[], object]]:
+def candidates(
+    batch: int, length: int, literal: bool, device: str, dtype: torch.dtype
+) -> dict[str, Callable[[], object]]:
     """What is timed at one length; codes are made beforehand, as one set serves all layers."""
     torch.manual_seed(0)
-    tree = TreeBatch(*random_trees(batch, length))
-    q, k, v = (torch.randn(batch, HEADS, length, WIDTH, requires_grad=True) for _ in range(3))
-    grad = torch.randn(batch, HEADS, length, WIDTH)
+    tree = TreeBatch(*(part.to(device) for part in random_trees(batch, length)))
+    shape = (batch, HEADS, length, WIDTH)
+    grad = torch.randn(shape, device=device, dtype=dtype)
+    q, k, v = (torch.randn_like(grad, requires_grad=True) for _ in range(3))
 
     def step(forward: Callable[[], Tensor]) -> Callable[[], object]:
         return lambda: forward().backward(grad)
 
     actions = {"plain": step(lambda: F.scaled_dot_product_attention(q, k, v))}
     for name, spec in SPECS.items():
-        composition = Composition(spec, Site(HEADS * WIDTH, HEADS, 1))
-        pairs = composition.code_pairs(tree)
+        composition = Composition(spec, Site(HEADS * WIDTH, HEADS, 1)).to(device)
+        pairs = composition.code_pairs(tree, may_compute=True)
+        if length > MOST_STORED and not pairs.computed:
+            continue
 
         def ours(pairs: CodedPairs = pairs) -> Tensor:
             return attend(q, k, v, None, pairs.layer(0))
@@ -72,7 +80,7 @@ def candidates(batch: int, length: int, literal: bool) -> dict[str, Callable[[],
             continue
         if name == "masks":
             masks = F.one_hot(pairs.coded[0][1].long(), 10)[..., :9].permute(0, 3, 1, 2).float()
-            strengths = torch.zeros(HEADS, 9, requires_grad=True)
+            strengths = torch.zeros(HEADS, 9, device=device, requires_grad=True)
             actions[f"{name} (literal)"] = step(
                 lambda m=masks, s=strengths: literal_masks(q, k, v, m, s)
             )
@@ -96,14 +104,21 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--literal", type=int, default=256, help="longest literal formula")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--dtype", default="float32", help="of queries, keys and values")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
+
+    def at(length: int) -> dict[str, Callable[[], object]]:
+        batch, literal = max(args.tokens // length, 1), length <= args.literal
+        return candidates(batch, length, literal, args.device, getattr(torch, args.dtype))
+
+    # Memory first, while the process has no freed memory that calls could take.
     for length in args.lengths:
-        batch = max(args.tokens // length, 1)
-        actions = candidates(batch, length, literal=length <= args.literal)
-        # First, as a process must not be copied once it has run a backward pass.
-        print_memory(f"n = {length}", {name: peak_memory(act) for name, act in actions.items()})
-        print_ratios(f"n = {length}", medians(actions, args.repeats), "plain")
+        peaks = {name: peak_memory(action) for name, action in at(length).items()}
+        print_memory(f"n = {length}", peaks)
+    for length in args.lengths:
+        print_ratios(f"n = {length}", medians(at(length), args.repeats), "plain")
 
 
 if __name__ == "__main__":

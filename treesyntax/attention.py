@@ -1,6 +1,7 @@
 """The one attention of the toolkit: it chooses the kernel.
 
-Without learned biases, vectors or scales this is PyTorch's fused kernel, otherwise our own.
+Without learned biases, vectors or scales this is PyTorch's fused kernel, otherwise our own; long
+inputs on a GPU take FlexAttention where the methods allow.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from treesyntax.flex import flex_attend
 from treesyntax.pair_attention import attend_to_pairs
 from treesyntax.pair_bias import total_bias
 from treesyntax.pairs import PLAIN, Pairs
@@ -37,6 +39,8 @@ def attend(
     Returns:
         [B, H, Q, d].
     """
+    if pairs.computed:
+        return flex_attend(q, k, v, keep, pairs.computed)
     learning = torch.is_grad_enabled() and any(bias.table.requires_grad for bias in pairs.biases)
     if pairs.vectors or pairs.scales or (learning and not q.is_cuda):
         return attend_to_pairs(q, k, v, keep, pairs, dropout)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from torch import Tensor, nn
 
 from treesyntax.batch import TreeBatch
 from treesyntax.errors import OptionError
+from treesyntax.flex import CodeOf, ComputedBias, is_long
 from treesyntax.injection import Injection, Site
 from treesyntax.methods import METHODS
 from treesyntax.pair_bias import PairBias
@@ -174,14 +175,30 @@ class Composition(nn.ModuleDict):
                 return f"{name} {reason}"
         return None
 
-    def code_pairs(self, tree: TreeBatch) -> CodedPairs:
-        """The pairwise methods with their codes for this batch, shared by all layers."""
+    def code_pairs(self, tree: TreeBatch, may_compute: bool = False) -> CodedPairs:
+        """The pairwise methods with their codes for this batch, shared by all layers.
+
+        Args:
+            tree: the batch.
+            may_compute: whether long inputs on a GPU may take :mod:`treesyntax.flex`, which knows
+                neither dropout of weights nor masks but padding.
+        """
+        if may_compute and is_long(tree):
+            computed = [(method, method.code_of_pair(tree)) for method in self.methods]
+            known = [(method, code_of) for method, code_of in computed if code_of is not None]
+            if known and all(code_of or not _is_pairwise(method) for method, code_of in computed):
+                return CodedPairs([], [], known)
         codes = [(method, method.pair_codes(tree)) for method in self.methods]
         scales = [(method, method.pair_scale(tree)) for method in self.methods]
         return CodedPairs(
             [(method, code) for method, code in codes if code is not None],
             [(method, scale) for method, scale in scales if scale is not None],
         )
+
+
+def _is_pairwise(method: Injection) -> bool:
+    hooks = ("pair_codes", "pair_scale")
+    return any(getattr(type(method), hook) is not getattr(Injection, hook) for hook in hooks)
 
 
 @dataclass(frozen=True)
@@ -191,10 +208,12 @@ class CodedPairs:
     Attributes:
         coded: methods with codes [B or 1, T, T].
         scaled: methods with scales [B or 1, T, T].
+        computed: methods whose codes the kernel computes; then there are no others.
     """
 
     coded: list[tuple[Injection, Tensor]]
     scaled: list[tuple[Injection, Tensor]]
+    computed: list[tuple[Injection, CodeOf]] = field(default_factory=list)
 
     def layer(self, layer: int) -> Pairs:
         """What a layer adds to its pairs."""
@@ -207,4 +226,6 @@ class CodedPairs:
             if keys is not None or values is not None:
                 vectors.append(PairVectors(codes, keys, values))
         scales = [scale for method, scale in self.scaled if method.scales_layer(layer)]
-        return Pairs(biases, vectors, scales)
+        tables = [(code_of, method.bias_table(layer)) for method, code_of in self.computed]
+        computed = [ComputedBias(code_of, table) for code_of, table in tables if table is not None]
+        return Pairs(biases, vectors, scales, computed)

@@ -109,7 +109,8 @@ class Encoder(nn.Module):
 
     def _layers(self, x: Tensor, keep: Tensor | None, tree: TreeBatch) -> Tensor:
         mask = None if keep is None else keep[:, None, None]
-        pairs = self.injections.code_pairs(tree)
+        drops = self.training and self.settings.attention_dropout > 0
+        pairs = self.injections.code_pairs(tree, may_compute=not drops)
         for index, layer in enumerate(self.layers):
             x = layer(x, mask, pairs.layer(index))
         return x if self.layer_norm is None else self.layer_norm(x)

@@ -14,6 +14,7 @@ from typing import TypeVar
 from torch import Tensor, nn
 
 from treesyntax.batch import TreeBatch
+from treesyntax.flex import CodeOf
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,13 @@ class Injection(nn.Module):
 
     def pair_codes(self, tree: TreeBatch) -> Tensor | None:
         """Integer codes [B, T, T] of (query, key) pairs, computed once a forward pass, or None."""
+        return None
+
+    def code_of_pair(self, tree: TreeBatch) -> CodeOf | None:
+        """:meth:`pair_codes` as a function of single pairs, from coordinates of O(N), or None.
+
+        With it, and without vectors and scales, long inputs take :mod:`treesyntax.flex`.
+        """
         return None
 
     def bias_table(self, layer: int) -> Tensor | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from treesyntax.flex import ComputedBias
 from treesyntax.pair_bias import PairBias, lookup, padding_bias
 from treesyntax.pair_vectors import PairVectors
 
@@ -20,11 +21,13 @@ class Pairs:
         biases: added to the logits.
         vectors: added to keys (a) and values (a').
         scales: fixed factors of the logits before biases, float [B or 1, Q, K].
+        computed: biases without stored codes; then there is nothing else.
     """
 
     biases: Sequence[PairBias] = ()
     vectors: Sequence[PairVectors] = ()
     scales: Sequence[Tensor] = ()
+    computed: Sequence[ComputedBias] = ()
 
     @property
     def tables(self) -> list[Tensor | None]:

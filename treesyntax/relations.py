@@ -11,6 +11,7 @@ from torch import Tensor
 
 from treesyntax.batch import TreeBatch
 from treesyntax.coordinates import depth, last_descendant
+from treesyntax.flex import CodeOf
 
 RELATIONS = (
     "self",
@@ -56,6 +57,27 @@ def tree_relations(tree: TreeBatch) -> Tensor:
     placed = _byte(node >= 0)
     covered = placed.unsqueeze(2) * placed.unsqueeze(1)
     return codes * covered + NO_RELATION * (1 - covered)
+
+
+def relation_of_pair(tree: TreeBatch) -> CodeOf:
+    """:func:`tree_relations` pair by pair, from three coordinates a token."""
+    node = tree.token_node
+    parent = tree.at_tokens(tree.parent, fill=-2)
+    last = tree.at_tokens(last_descendant(tree))
+
+    def code(b: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        first, second = node[b, i], node[b, j]
+        above = (first < second) & (second <= last[b, i])
+        below = (second < first) & (first <= last[b, j])
+        same_parent = (parent[b, i] == parent[b, j]).int()
+        aside = 8 - (i < j).int() - 4 * same_parent
+        upward = torch.where(first == parent[b, j], 1, 5)
+        downward = torch.where(parent[b, i] == second, 2, 6)
+        found = torch.where(above, upward, torch.where(below, downward, aside))
+        found = torch.where(first == second, 0, found)
+        return torch.where((first >= 0) & (second >= 0), found, NO_RELATION)
+
+    return code
 
 
 def _byte(condition: Tensor) -> Tensor:

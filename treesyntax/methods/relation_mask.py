@@ -7,8 +7,10 @@ from torch import Tensor, nn
 
 from treesyntax.batch import TreeBatch
 from treesyntax.errors import OptionError
+from treesyntax.flex import CodeOf
 from treesyntax.injection import Injection, Site, register
 from treesyntax.masks import CAUSAL_RELATIONS, Masks
+from treesyntax.relations import relation_of_pair
 
 FORMS = ("exp", "additive")
 
@@ -66,6 +68,10 @@ class RelationMask(Injection):
     def pair_codes(self, tree: TreeBatch) -> Tensor:
         """uint8 [B, T, T]: the relation of the query's node to the key's node."""
         return self.masks.codes(tree)
+
+    def code_of_pair(self, tree: TreeBatch) -> CodeOf | None:
+        """The nine relations can be computed pair by pair, a user's are matrices."""
+        return None if self.masks.user else relation_of_pair(tree)
 
     def leaks_future(self) -> str | None:
         """The nine relations never change as a tree grows; a user's may."""
