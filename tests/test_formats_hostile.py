@@ -98,6 +98,8 @@ def deep_texts(name: str) -> list[str]:
         "sexpr_bare": ("( f ", " )", "x"),
         "prolog": ("f ( ", " )", "x"),
         "jsonl": ('["f", ', "]", '"x"'),
+        "coffeescript": ("( ", " )", "x"),
+        "javascript": ("{ ", " }", "x ;"),
     }[name]
     return [
         *(before * DEEP + core + after * count for count in (DEEP, DEEP - 1, DEEP + 1, 0)),

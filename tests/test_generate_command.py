@@ -12,7 +12,7 @@ import pytest
 from treesyntax import files
 from treesyntax.cli import main
 from treesyntax.formats.for2lam import FOR, LAMBDA
-from treesyntax.generate.for2lam import translate
+from treesyntax.generate.translate import translate
 
 
 def generate(*arguments: object) -> int:

@@ -7,7 +7,16 @@ from pathlib import Path
 
 from treesyntax.errors import OptionError, TreeError
 from treesyntax.files import atomic_file
-from treesyntax.formats import conllu, for2lam, jsonl, prolog, ptb, sexpr
+from treesyntax.formats import (
+    coffeescript,
+    conllu,
+    for2lam,
+    javascript,
+    jsonl,
+    prolog,
+    ptb,
+    sexpr,
+)
 from treesyntax.formats.base import Format, Record, RecordError, parse_record
 from treesyntax.tree import Tree
 
@@ -34,6 +43,8 @@ FORMATS: dict[str, Format] = {
         jsonl.JSONL,
         for2lam.FOR,
         for2lam.LAMBDA,
+        coffeescript.COFFEESCRIPT,
+        javascript.JAVASCRIPT,
     )
 }
 

@@ -50,9 +50,13 @@ def draw_program(rng: random.Random, style: Style, size: int) -> Tree:
     return to_tree(program)
 
 
+def variable_name(index: int) -> str:
+    """The name of a variable by its number; the translation to LAMBDA takes a8 and a9 for itself."""
+    return f"a{index if index < 8 else index + 2}"
+
+
 def _name(index: int) -> Node:
-    # The translation to LAMBDA takes a8 and a9 for itself.
-    return Node(f"a{index if index < 8 else index + 2}")
+    return Node(variable_name(index))
 
 
 def _variable(index: int) -> Node:

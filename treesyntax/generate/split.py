@@ -18,15 +18,24 @@ class Split(NamedTuple):
     test: list[Pair]
 
     def seen(self) -> dict[str, int]:
-        """How many pairs of valid and of test also stand in train."""
-        train = set(self.train)
+        """How many pairs of valid and of test also stand in train, and how many test sources."""
+        train, sources = set(self.train), {source for source, _ in self.train}
         return {
             "valid_in_train": sum(pair in train for pair in self.valid),
             "test_in_train": sum(pair in train for pair in self.test),
+            "test_sources_in_train": sum(source in sources for source, _ in self.test),
         }
 
+    def length_range(self) -> dict[str, int]:
+        """Tokens of the longest source in train and valid, and of the shortest in test."""
+        known = (len(source.split()) for source, _ in (*self.train, *self.valid))
+        tested = (len(source.split()) for source, _ in self.test)
+        return {"longest_known": max(known, default=0), "shortest_test": min(tested, default=0)}
 
-def split_pairs(pairs: list[Pair], valid: int, test: int, seed: int, dedup: bool) -> Split:
+
+def split_pairs(
+    pairs: list[Pair], valid: int, test: int, seed: int, dedup: bool, longest: bool = False
+) -> Split:
     """Draw valid and test at random, the same for a seed on every machine; the rest is train.
 
     Args:
@@ -35,6 +44,8 @@ def split_pairs(pairs: list[Pair], valid: int, test: int, seed: int, dedup: bool
         test: see `valid`.
         seed: 0, 1, 2, …
         dedup: keep only the first of equal pairs, so that the parts share none.
+        longest: test gets the pairs with the longest sources, and every source of train and valid
+            is shorter; others as long as the shortest of test are left out.
 
     Raises:
         OptionError: for a negative number, or if nothing would be left for train.
@@ -48,10 +59,36 @@ def split_pairs(pairs: list[Pair], valid: int, test: int, seed: int, dedup: bool
         raise OptionError(
             f"valid and test take {valid + test} of {len(kept)} {kind}; leave some for train"
         )
-    drawn = random.Random(seed).sample(range(len(kept)), valid + test)
-    held_out = {"valid": set(drawn[:valid]), "test": set(drawn[valid:])}
+    rng = random.Random(seed)
+    if longest:
+        tested, others = _longest(kept, test, rng)
+        if valid >= len(others):
+            raise OptionError(
+                f"valid takes {valid} of the {len(others)} pairs with shorter sources than test; "
+                "leave some for train"
+            )
+        held_out = {"valid": set(rng.sample(others, valid)), "test": tested}
+        numbers = sorted((*others, *tested))
+    else:
+        numbers = list(range(len(kept)))
+        drawn = rng.sample(numbers, valid + test)
+        held_out = {"valid": set(drawn[:valid]), "test": set(drawn[valid:])}
     parts: dict[str, list[Pair]] = {"train": [], "valid": [], "test": []}
-    for number, pair in enumerate(kept):
-        home = next((name for name, numbers in held_out.items() if number in numbers), "train")
-        parts[home].append(pair)
+    for number in numbers:
+        home = next((name for name, members in held_out.items() if number in members), "train")
+        parts[home].append(kept[number])
     return Split(**parts)
+
+
+def _longest(pairs: list[Pair], test: int, rng: random.Random) -> tuple[set[int], list[int]]:
+    """The numbers of the longest sources, and of all that are shorter than each of them."""
+    lengths = [len(source.split()) for source, _ in pairs]
+    order = rng.sample(range(len(pairs)), len(pairs))
+    tested = sorted(order, key=lambda number: -lengths[number])[:test]
+    shortest = min((lengths[number] for number in tested), default=max(lengths) + 1)
+    return set(tested), [number for number, length in enumerate(lengths) if length < shortest]
+
+
+def shuffled(pairs: list[Pair], seed: int) -> list[Pair]:
+    """The pairs in a random order, the same for a seed on every machine."""
+    return random.Random(seed).sample(pairs, len(pairs))
