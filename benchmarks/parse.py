@@ -1,6 +1,6 @@
 """Speed of ``treesyntax parse`` over that of the bare parser, called in its best batched way.
 
-  python benchmarks/parse.py TEXT --stanza FOLDER --benepar FOLDER [--lines 2000]
+  python benchmarks/parse.py [TEXT] [--stanza FOLDER] [--benepar FOLDER] [--lines 2000]
 
 Both are measured in one process with one thread, after loading: the command's part is everything
 from lines to saved shards (words, sentences, batches, checks, tree files), the bare part is one
@@ -28,6 +28,7 @@ from treesyntax.parsers.identity import Task
 from treesyntax.parsers.shards import Parts, Shard, parse_shard
 
 ROUNDS = 3
+SHARED = Path(__file__).parents[2] / "shared"
 
 
 def bare_stanza(parser: Any, lines: Sequence[str]) -> None:
@@ -82,18 +83,24 @@ def compare(
 def main() -> int:
     """Measure the parsers whose models are given."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("text", type=Path)
-    options.add_argument("--stanza", help="folder of stanza models for dependencies")
-    options.add_argument("--benepar", help="benepar model")
+    options.add_argument(
+        "text", type=Path, nargs="?", default=SHARED / "data" / "multi30k_en_de" / "train.en.gz"
+    )
+    models = SHARED / "models"
+    options.add_argument("--stanza", default=models / "stanza_ewt_small", help="folder of models")
+    options.add_argument("--benepar", default=models / "benepar_minilm_ptb", help="model")
     options.add_argument("--lines", type=int, default=2000)
     args = options.parse_args()
+    if not args.text.exists():
+        print(f"skipped: there is no text at {args.text}")
+        return 0
     lines = list(islice(read_lines(args.text), args.lines))
     for name, model, bare in (
         ("stanza-dep", args.stanza, bare_stanza),
         ("benepar", args.benepar, bare_benepar),
     ):
-        if model and Path(model).exists():
-            compare(name, model, lines, bare)
+        if Path(model).exists():
+            compare(name, str(model), lines, bare)
         else:
             print(f"{name:12} skipped: no model at {model}")
     return 0

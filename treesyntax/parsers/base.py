@@ -1,0 +1,109 @@
+"""What a parser is: it splits lines into sentences of words, and gives sentences their trees.
+
+Words are known by their place in the raw line, never by their text: a parser may rewrite a word
+(``(`` becomes ``-LRB-``, a long one ``<UNK>``), but word k of a tree is word k of its sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from treesyntax.errors import OptionError
+from treesyntax.tree import Tree
+
+Span = tuple[int, int]
+
+_WORD = re.compile(r"\S+")
+
+
+class Settings(NamedTuple):
+    """Which parser, and how it is loaded.
+
+    Attributes:
+        parser: its name in ``PARSERS``.
+        model: path or name of its model.
+        language: code of the language, for word and sentence boundaries.
+        pretokenized: words are separated by white space already and a line is one sentence.
+        gpu: run on the GPU that this process sees.
+        download: whether a model that is not there may be downloaded.
+    """
+
+    parser: str
+    model: str
+    language: str = "en"
+    pretokenized: bool = False
+    gpu: bool = False
+    download: bool = False
+
+
+class Sentence(NamedTuple):
+    """The words of a sentence.
+
+    Attributes:
+        words: their forms. A word of a multi-word token (French ``du`` = de + le) has a form of
+            its own, any other is the text of its span.
+        spans: where each begins and ends in the raw line, in characters; the words of a
+            multi-word token may share its span.
+    """
+
+    words: tuple[str, ...]
+    spans: tuple[Span, ...]
+
+    @property
+    def spaces(self) -> list[bool]:
+        """Whether white space follows each word within the sentence."""
+        after = [
+            self.spans[i][1] < self.spans[i + 1][0] for i in range(max(len(self.spans) - 1, 0))
+        ]
+        return [*after, False] if self.spans else []
+
+
+class Parser(Protocol):
+    """A loaded parser. Both methods may raise anything on input that they cannot take."""
+
+    def split(self, lines: Sequence[str]) -> list[list[Sentence]]:
+        """The sentences of each line, in order; white space is no word."""
+        ...
+
+    def parse(self, sentences: Sequence[Sentence]) -> list[list[Tree]]:
+        """The trees of each sentence, from left to right.
+
+        There are several where the parser sees further sentence boundaries; together they have
+        all the words of the sentence, in order.
+        """
+        ...
+
+
+def white_space_words(line: str) -> Sentence:
+    """The words between white space, as one sentence."""
+    found = list(_WORD.finditer(line))
+    return Sentence(tuple(m.group() for m in found), tuple(m.span() for m in found))
+
+
+def model_path(settings: Settings) -> Path | None:
+    """The model as an absolute path, or None if it is a name.
+
+    Raises:
+        OptionError: if it looks like a path, but nothing is there.
+    """
+    path = Path(settings.model).expanduser()
+    if path.exists():
+        return path.resolve()
+    if "/" in settings.model or path.suffix:
+        raise OptionError(f"there is no model at {settings.model}; check the path")
+    return None
+
+
+def no_model(settings: Settings, place: str, names: str) -> OptionError:
+    """The error for a model known by name that is not on this machine.
+
+    Args:
+        settings: the settings with the name.
+        place: where it was looked for.
+        names: what it may be instead, in a clause.
+    """
+    remedy = names if settings.download else f"{names}, or add --download"
+    return OptionError(f"there is no {settings.parser} model {settings.model!r} {place}; {remedy}")

@@ -1,0 +1,58 @@
+"""Work in batches, and in ever smaller ones where something in a batch cannot be done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple, TypeVar
+
+BATCH_WORDS = 8000
+"""Words handed to a parser at once: it sorts them further, and a failure costs no more than this."""
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Failure(NamedTuple):
+    """Stands for a result where a parser failed."""
+
+    reason: str
+
+
+def batches(items: Sequence[Item], costs: Sequence[int]) -> Iterator[Sequence[Item]]:
+    """Consecutive items that cost at most ``BATCH_WORDS`` together, or one item alone."""
+    ends = list(accumulate(costs))
+    start = 0
+    while start < len(items):
+        limit = BATCH_WORDS + (ends[start - 1] if start else 0)
+        end = start + 1
+        while end < len(items) and ends[end] <= limit:
+            end += 1
+        yield items[start:end]
+        start = end
+
+
+def in_halves(
+    function: Callable[[Sequence[Item]], Sequence[Result]], items: Sequence[Item]
+) -> list[Result | Failure]:
+    """The results for all items; where the function fails, it is tried on halves, then on halves
+    of these, until only the items it cannot take are left: they give a `Failure`."""
+    results: list[Result | Failure] = []
+    waiting = [items] if items else []
+    while waiting:
+        part = waiting.pop()
+        try:
+            results += function(part)
+        except Exception as error:
+            # A parser may raise anything at all on strange text; the reason goes into the report.
+            if len(part) == 1:
+                results.append(Failure(_reason(error)))
+            else:
+                middle = len(part) // 2
+                waiting += [part[middle:], part[:middle]]
+    return results
+
+
+def _reason(error: Exception) -> str:
+    text = " ".join(str(error).split())[:160]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,156 @@
+"""What becomes of every line: nothing is dropped, and nothing that went another way is silent.
+
+A blank line gives an empty record. The sentences of a line are joined under one root: in
+constituency trees below ``TOP``, in dependency trees every later root depends on the first by the
+relation ``parataxis``, UD's name for clauses side by side. A line with more words than the limit,
+and a line of which the parser fails on some part, gets a flat tree: in constituency trees all
+words below ``TOP``, each with the preterminal ``XX``; in dependency trees all words depend on the
+first by the relation ``dep``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from treesyntax.errors import TreeError
+from treesyntax.parsers.base import Parser, Sentence, Span, white_space_words
+from treesyntax.parsers.halving import Failure, batches, in_halves
+from treesyntax.parsers.joining import (
+    flat_constituents,
+    flat_dependencies,
+    join_constituents,
+    join_dependencies,
+)
+from treesyntax.tree import Tree
+
+EMPTY = "empty"
+JOINED = "several_sentences"
+TOO_LONG = "too_long"
+FAILED = "parser_failed"
+CASES = (EMPTY, JOINED, TOO_LONG, FAILED)
+
+
+class Parsed(NamedTuple):
+    """What a line became.
+
+    Attributes:
+        tree: its tree; without nodes for a blank line.
+        spans: where each word stands in the line, in characters.
+        case: one of ``CASES``, or "".
+        reason: why the parser failed.
+    """
+
+    tree: Tree
+    spans: tuple[Span, ...]
+    case: str = ""
+    reason: str = ""
+
+
+def parse_lines(
+    parser: Parser, lines: Sequence[str], dependencies: bool, max_words: int
+) -> list[Parsed]:
+    """One record for every line; depends on the lines alone, not on how work is shared out.
+
+    Args:
+        parser: the parser.
+        lines: raw lines.
+        dependencies: whether its trees are dependency trees.
+        max_words: the most words of a line that the parser gets to see.
+    """
+    flat = flat_dependencies if dependencies else flat_constituents
+    join = join_dependencies if dependencies else join_constituents
+    done = _trees(parser, _sentences(parser, lines, max_words), join)
+    parsed = []
+    for number, line in enumerate(lines):
+        words = white_space_words(line)
+        result = done.get(number)
+        if not words.words:
+            parsed.append(Parsed(Tree([], []), (), EMPTY))
+        elif result is None:
+            parsed.append(Parsed(flat(words.words), words.spans, TOO_LONG))
+        elif isinstance(result, Failure):
+            parsed.append(Parsed(flat(words.words), words.spans, FAILED, result.reason))
+        else:
+            parsed.append(result)
+    return parsed
+
+
+def _sentences(
+    parser: Parser, lines: Sequence[str], max_words: int
+) -> dict[int, list[Sentence] | Failure]:
+    """The sentences of the lines that can be parsed: neither blank nor too long."""
+    short = {
+        number: line
+        for number, line in enumerate(lines)
+        if 0 < len(white_space_words(line).words) <= max_words
+    }
+    results = in_halves(_checked_split(parser), list(short.values()))
+    return {
+        number: result
+        for number, result in zip(short, results, strict=True)
+        if isinstance(result, Failure) or sum(len(s.words) for s in result) <= max_words
+    }
+
+
+def _trees(
+    parser: Parser,
+    split: dict[int, list[Sentence] | Failure],
+    join: Callable[[Sequence[Tree]], Tree],
+) -> dict[int, Parsed | Failure]:
+    """The tree of each line; a failure in one sentence is a failure of its line."""
+    sentences = [s for value in split.values() if isinstance(value, list) for s in value]
+    parsed = iter(_parse(parser, sentences))
+    lines: dict[int, Parsed | Failure] = {}
+    for number, value in split.items():
+        if isinstance(value, Failure):
+            lines[number] = value
+            continue
+        results = [next(parsed) for _ in value]
+        failures = [result for result in results if isinstance(result, Failure)]
+        trees = [tree for result in results if isinstance(result, list) for tree in result]
+        spans = tuple(span for sentence in value for span in sentence.spans)
+        case = JOINED if len(trees) > 1 else ""
+        lines[number] = failures[0] if failures else Parsed(join(trees), spans, case)
+    return lines
+
+
+def _checked_split(parser: Parser) -> Callable[[Sequence[str]], list[list[Sentence]]]:
+    def split(lines: Sequence[str]) -> list[list[Sentence]]:
+        found = [
+            [sentence for sentence in sentences if sentence.words]
+            for sentences in parser.split(lines)
+        ]
+        for line, sentences in zip(lines, found, strict=True):
+            _check_spans(line, [span for sentence in sentences for span in sentence.spans])
+        return found
+
+    return split
+
+
+def _check_spans(line: str, spans: list[Span]) -> None:
+    if not spans:
+        raise TreeError("the parser finds no words")
+    previous = (0, 0)
+    for start, end in spans:
+        if not 0 <= start < end <= len(line) or (start, end) < previous:
+            raise TreeError(f"the parser's words do not fit the line (word at {start}-{end})")
+        previous = (start, end)
+
+
+def _parse(parser: Parser, sentences: list[Sentence]) -> list[list[Tree] | Failure]:
+    """The trees of every sentence, parsed in batches of similar length."""
+
+    def parse(batch: Sequence[Sentence]) -> list[list[Tree]]:
+        trees = parser.parse(batch)
+        for sentence, parts in zip(batch, trees, strict=True):
+            if sum(len(part.word_nodes()) for part in parts) != len(sentence.words):
+                raise TreeError("the parser's tree has not the words of the sentence")
+        return trees
+
+    order = sorted(range(len(sentences)), key=lambda i: len(sentences[i].words))
+    results: list[list[Tree] | Failure] = [Failure("")] * len(sentences)
+    for batch in batches(order, [len(sentences[i].words) for i in order]):
+        for i, result in zip(batch, in_halves(parse, [sentences[i] for i in batch]), strict=True):
+            results[i] = result
+    return results

@@ -1,0 +1,176 @@
+"""A parse in shards: each is saved as a whole, found again after any end, and joined at last.
+
+``OUTPUT.parts/`` has ``identity.json`` and, for shard 7, ``000007.json`` (its cases),
+``000007.offsets`` (brackets only) and, written last, ``000007.trees``.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from treesyntax.errors import InputError, OptionError, TreeSyntaxError
+from treesyntax.files import atomic_file, read_lines
+from treesyntax.formats import get_format
+from treesyntax.parsers.base import Parser
+from treesyntax.parsers.identity import Task, differences
+from treesyntax.parsers.output import OFFSETS, conllu_text, offsets_text, ptb_text
+from treesyntax.parsers.policy import FAILED, JOINED, Parsed, parse_lines
+from treesyntax.parsers.report import Cases, cases_of
+
+TREES, CASES = ".trees", ".json"
+IDENTITY = "identity.json"
+SUSPICIOUS = 10
+"""A shard with that many parsed lines, on all of which the parser failed, points at the model."""
+
+
+class Shard(NamedTuple):
+    """Consecutive lines of the text."""
+
+    number: int
+    first_line: int
+    lines: Sequence[str]
+
+
+class Parts:
+    """The folder of the shards.
+
+    Args:
+        task: the parse.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.folder = task.output.with_name(task.output.name + ".parts")
+        self.suffixes = (CASES, TREES) if task.notation == "conllu" else (CASES, OFFSETS, TREES)
+        self.end = get_format(task.notation).end
+
+    def path(self, number: int, suffix: str) -> Path:
+        """A file of a shard."""
+        return self.folder / f"{number:06d}{suffix}"
+
+    def is_done(self, number: int) -> bool:
+        """Whether a shard is complete: its trees are written last."""
+        return self.path(number, TREES).exists()
+
+    def save(self, number: int, cases: Cases, records: Sequence[str], offsets: str) -> None:
+        """Write a shard's files, each whole or not at all, the trees last."""
+        texts = {CASES: json.dumps(cases.to_dict()), OFFSETS: offsets}
+        texts[TREES] = "".join(record + self.end for record in records)
+        for suffix in self.suffixes:
+            with atomic_file(self.path(number, suffix)) as staged:
+                staged.write_text(texts[suffix], encoding="utf-8", newline="\n")
+
+    def cases(self, number: int) -> Cases:
+        """The cases of a complete shard."""
+        return Cases.from_dict(json.loads(self.path(number, CASES).read_text()))
+
+    def join(self, count: int, suffix: str, target: Path) -> None:
+        """Write one file from those of all shards."""
+        with atomic_file(target) as staged, staged.open("wb") as stream:
+            for number in range(count):
+                with self.path(number, suffix).open("rb") as part:
+                    shutil.copyfileobj(part, stream)
+
+    @contextmanager
+    def opened(self, identity: dict[str, Any], overwrite: bool) -> Iterator[None]:
+        """Hold the folder; what a killed run left half written is removed.
+
+        Args:
+            identity: what the parse depends on.
+            overwrite: whether shards of another parse are removed rather than refused.
+
+        Raises:
+            OptionError: if it has shards of another parse, or another process holds it.
+            InputError: if it cannot be written.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            lock = (self.folder / ".lock").open("a")
+        except OSError as error:
+            raise InputError(
+                self.folder, None, f"cannot be written ({error.strerror})", "choose another OUTPUT"
+            ) from None
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise OptionError(
+                    f"{self.folder} is in use by another process; wait for it"
+                ) from None
+            self._check(identity, overwrite)
+            for staged in self.folder.glob(".*.part"):
+                staged.unlink()
+            yield
+
+    def _check(self, identity: dict[str, Any], overwrite: bool) -> None:
+        file = self.folder / IDENTITY
+        shards = [*self.folder.glob("[0-9]*")] if file.exists() else []
+        changed = differences(read_json(file), identity) if shards else ""
+        if changed and not overwrite:
+            raise OptionError(
+                f"{self.folder} has shards of another parse (different: {changed}); choose another "
+                "OUTPUT or add --overwrite"
+            )
+        for shard in shards if changed else ():
+            shard.unlink()
+        with atomic_file(file) as staged:
+            staged.write_text(json.dumps(identity, indent=1))
+
+    def remove(self) -> None:
+        """Delete the folder, once everything in it is joined."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    """The object in a file, empty if the file is absent or spoilt."""
+    try:
+        values = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return values if isinstance(values, dict) else {}
+
+
+def shards_of(task: Task, parts: Parts) -> Iterator[Shard]:
+    """The shards that are not done, read one after the other."""
+    lines = read_lines(task.source)
+    number = 0
+    while chunk := list(islice(lines, task.shard_lines)):
+        if not parts.is_done(number):
+            yield Shard(number, number * task.shard_lines + 1, chunk)
+        number += 1
+
+
+def parse_shard(task: Task, parser: Parser, shard: Shard) -> int:
+    """Parse and save a shard; returns its number.
+
+    Raises:
+        TreeSyntaxError: if the parser fails on every line that it is given.
+        InputError: if the shard cannot be written.
+    """
+    dependencies = task.notation == "conllu"
+    parsed = parse_lines(parser, shard.lines, dependencies, task.max_words)
+    _check_parser(task, shard, parsed)
+    if dependencies:
+        pairs = zip(shard.lines, parsed, strict=True)
+        records = [conllu_text(line, result.tree, result.spans) for line, result in pairs]
+    else:
+        records = [ptb_text(result.tree) for result in parsed]
+    offsets = "".join(offsets_text(result.spans) + "\n" for result in parsed)
+    Parts(task).save(shard.number, cases_of(shard.first_line, parsed), records, offsets)
+    return shard.number
+
+
+def _check_parser(task: Task, shard: Shard, parsed: Sequence[Parsed]) -> None:
+    failures = [result for result in parsed if result.case == FAILED]
+    given = [result for result in parsed if result.case in ("", JOINED, FAILED)]
+    if len(failures) == len(given) >= SUSPICIOUS:
+        raise TreeSyntaxError(
+            f"{task.settings.parser} failed on all {len(given)} lines that it was given from line "
+            f"{shard.first_line} on ({failures[0].reason}); check the model {task.settings.model}"
+        )

@@ -1,0 +1,125 @@
+"""spaCy (https://spacy.io): dependency parser, and the word and sentence splitter for benepar."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from treesyntax.errors import OptionError
+from treesyntax.parsers.base import Sentence, Settings, model_path, no_model, white_space_words
+from treesyntax.tree import Tree
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc, Span
+
+    from treesyntax.parsers import Kind
+
+ROOT = "root"
+NO_RELATION = "dep"
+
+
+class SpacyParser:
+    """A pipeline with a parser; its other components run only if the parser listens to them."""
+
+    def __init__(self, nlp: Language, pretokenized: bool) -> None:
+        self._nlp = nlp
+        self._pretokenized = pretokenized
+
+    def split(self, lines: Sequence[str]) -> list[list[Sentence]]:
+        """A line is one sentence here: the parser itself decides on boundaries."""
+        if self._pretokenized:
+            return [[white_space_words(line)] for line in lines]
+        return [[sentence_of(self._nlp.make_doc(line))] for line in lines]
+
+    def parse(self, sentences: Sequence[Sentence]) -> list[list[Tree]]:
+        """One tree for each sentence that the parser finds."""
+        docs = [self._doc(sentence) for sentence in sentences]
+        return [[_tree(part) for part in doc.sents] for doc in self._nlp.pipe(docs)]
+
+    def _doc(self, sentence: Sentence) -> Doc:
+        from spacy.tokens import Doc
+
+        doc = Doc(self._nlp.vocab, list(sentence.words), sentence.spaces)
+        if self._pretokenized:
+            for word in itertools.islice(doc, 1, None):
+                word.is_sent_start = False
+        return doc
+
+
+def load(settings: Settings, kind: Kind) -> SpacyParser:
+    """Load a pipeline by path or by the name of its package.
+
+    Raises:
+        OptionError: if it is not there, is no pipeline, or has no dependency parser.
+    """
+    import spacy
+
+    if settings.gpu and not spacy.prefer_gpu():
+        raise OptionError("spaCy finds no GPU; install cupy, or leave out --gpus")
+    path = model_path(settings)
+    if path is None and settings.download:
+        spacy.cli.download(settings.model)  # type: ignore[attr-defined]
+    try:
+        nlp = spacy.load(path or settings.model)
+    except OSError as error:
+        if path is None:
+            place = "among the installed packages"
+            raise no_model(settings, place, "give its folder, install its package") from None
+        raise OptionError(f"{settings.model} is no spaCy pipeline ({_first(error)})") from None
+    if "parser" not in nlp.pipe_names:
+        raise OptionError(f"the spaCy pipeline {settings.model} has no component named parser")
+    nlp.select_pipes(enable=[name for name, pipe in nlp.pipeline if _is_needed(name, pipe)])
+    return SpacyParser(nlp, settings.pretokenized)
+
+
+def _is_needed(name: str, pipe: object) -> bool:
+    return name == "parser" or bool(getattr(pipe, "listeners", False))
+
+
+def _first(error: Exception) -> str:
+    return str(error).split("\n")[0][:200]
+
+
+def sentence_of(part: Doc | Span) -> Sentence:
+    """The words of a document or a part of one; runs of white space are left out."""
+    words = [token for token in part if not token.is_space]
+    return Sentence(
+        tuple(token.text for token in words),
+        tuple((token.idx, token.idx + len(token.text)) for token in words),
+    )
+
+
+def _tree(part: Span) -> Tree:
+    first = part.start
+    heads = [0 if token.head.i == token.i else token.head.i - first + 1 for token in part]
+    relations = [
+        (token.dep_ or NO_RELATION) if head else ROOT
+        for token, head in zip(part, heads, strict=True)
+    ]
+    return Tree.from_heads(heads, [token.text for token in part], relations)
+
+
+def rule_splitter(language: str) -> Callable[[str], list[Sentence]]:
+    """Sentences and words of a line by spaCy's rules for a language, without any model.
+
+    A sentence ends after a full stop, question or exclamation mark that is a word of its own.
+
+    Raises:
+        OptionError: if spaCy has no rules for the language, or lacks a package for them.
+    """
+    import spacy
+
+    try:
+        nlp = spacy.blank(language)
+    except ImportError as error:
+        raise OptionError(f"spaCy cannot split {language!r}: {_first(error)}") from None
+    sentencizer = nlp.add_pipe("sentencizer")
+
+    def split(line: str) -> list[Sentence]:
+        doc = sentencizer(nlp.make_doc(line))
+        sentences = (sentence_of(part) for part in doc.sents)
+        return [sentence for sentence in sentences if sentence.words]
+
+    return split

@@ -1,0 +1,195 @@
+"""Stanza (Qi et al. 2020): dependency and constituency parser, offline and in bulk."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from treesyntax.errors import OptionError
+from treesyntax.parsers.base import (
+    Sentence,
+    Settings,
+    Span,
+    model_path,
+    no_model,
+    white_space_words,
+)
+from treesyntax.tree import NO_WORD, Tree
+
+if TYPE_CHECKING:
+    from stanza import Pipeline
+
+    from treesyntax.parsers import Kind
+
+# The dependency parser embeds lemmas: without them it parses to garbage, and does not complain.
+PROCESSORS = {"depparse": ("pos", "lemma", "depparse"), "constituency": ("pos", "constituency")}
+SPLITTERS = ("tokenize", "mwt")
+VECTORS = {
+    "pretrain": "pretrain.pt",
+    "forward_charlm": "forward_charlm.pt",
+    "backward_charlm": "backward_charlm.pt",
+}
+LONGEST_WORD = 1000
+TOO_LONG = "<UNK>"
+OPTIONS = {"depparse_batch_size": 1000, "tokenize_max_seqlen": LONGEST_WORD}
+NO_TAG = "XX"
+
+
+class StanzaParser:
+    """A pipeline, run in two halves: words and sentences first, everything else later."""
+
+    def __init__(self, pipeline: Pipeline, annotation: str, pretokenized: bool) -> None:
+        self._pipeline = pipeline
+        self._annotation = annotation
+        self._pretokenized = pretokenized
+
+    def split(self, lines: Sequence[str]) -> list[list[Sentence]]:
+        """One document a line, so that offsets refer to it and empty lines keep their place."""
+        if self._pretokenized:
+            return [[white_space_words(line)] for line in lines]
+        documents = self._pipeline.bulk_process(list(lines), processors=list(SPLITTERS))
+        return [
+            [sentence_of(sentence, line) for sentence in document.sentences]
+            for line, document in zip(lines, documents, strict=True)
+        ]
+
+    def parse(self, sentences: Sequence[Sentence]) -> list[list[Tree]]:
+        """One tree a sentence; the library sorts them into batches by length."""
+        from stanza import Document
+
+        rows = [
+            [{"id": (i,), "text": _short(word)} for i, word in enumerate(sentence.words, start=1)]
+            for sentence in sentences
+        ]
+        document = Document(rows)
+        self._pipeline.process(document, processors=list(PROCESSORS[self._annotation]))
+        make = _dependencies if self._annotation == "depparse" else _constituents
+        return [
+            [make(parsed, sentence)]
+            for parsed, sentence in zip(document.sentences, sentences, strict=True)
+        ]
+
+
+def load(settings: Settings, kind: Kind) -> StanzaParser:
+    """Load a folder of models, a folder as stanza's downloads make it, or a language by name.
+
+    Raises:
+        OptionError: if a model is not there or cannot be loaded.
+    """
+    path = model_path(settings)
+    needed = (SPLITTERS[0], *PROCESSORS[kind.annotation])
+    if path is None:
+        pipeline = _named_pipeline(settings, needed)
+    elif not path.is_dir():
+        raise OptionError(f"{settings.model} is not a folder; stanza needs several models")
+    elif (path / settings.language).is_dir():
+        pipeline = _pipeline(settings, settings.language, needed, dir=str(path))
+    else:
+        pipeline = _flat_pipeline(settings, path, needed)
+    return StanzaParser(pipeline, kind.annotation, settings.pretokenized)
+
+
+def _flat_pipeline(settings: Settings, path: Path, needed: Sequence[str]) -> Pipeline:
+    processors = list(needed)
+    # Not every language has multi-word tokens.
+    if not settings.pretokenized and (path / "mwt.pt").exists():
+        processors.insert(1, SPLITTERS[1])
+    without = SPLITTERS if settings.pretokenized else ()
+    models = {name: path / f"{name}.pt" for name in processors if name not in without}
+    if missing := [file.name for file in models.values() if not file.exists()]:
+        raise OptionError(
+            f"the folder {settings.model} has no {', '.join(missing)}; {settings.parser} needs "
+            f"{', '.join(file.name for file in models.values())}"
+        )
+    options = {f"{name}_model_path": str(file) for name, file in models.items()}
+    for kind, name in VECTORS.items():
+        if (path / name).exists():
+            options |= {f"{model}_{kind}_path": str(path / name) for model in models}
+    # Stanza opens a list of resources even where it has nothing to look up in it.
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "resources.json").write_text("{}")
+        return _pipeline(settings, settings.language, processors, dir=folder, **options)
+
+
+def _named_pipeline(settings: Settings, needed: Sequence[str]) -> Pipeline:
+    from stanza.resources.common import DEFAULT_MODEL_DIR
+
+    if not settings.download and not Path(DEFAULT_MODEL_DIR, settings.model).is_dir():
+        place = f"in {DEFAULT_MODEL_DIR}"
+        raise no_model(settings, place, "give the folder of its models, set STANZA_RESOURCES_DIR")
+    return _pipeline(settings, settings.model, needed)
+
+
+def _pipeline(settings: Settings, language: str, needed: Sequence[str], **options: Any) -> Pipeline:
+    import stanza
+
+    method = "reuse_resources" if settings.download else None
+    try:
+        return stanza.Pipeline(
+            language,
+            processors=",".join(needed),
+            download_method=method,
+            use_gpu=settings.gpu,
+            allow_unknown_language=True,
+            tokenize_pretokenized=settings.pretokenized,
+            logging_level="ERROR",
+            **OPTIONS,
+            **options,
+        )
+    except Exception as error:
+        reason = str(error).split("\n")[0][:200] or type(error).__name__
+        raise OptionError(
+            f"stanza cannot load its models from {settings.model} ({reason}); check that they are "
+            f"complete, for {settings.parser}, and made for this version of stanza"
+        ) from error
+
+
+def sentence_of(sentence: Any, line: str) -> Sentence:
+    """The words of a stanza sentence; a word without offsets has those of its token."""
+    words: list[str] = []
+    spans: list[Span] = []
+    for token in sentence.tokens:
+        span = (token.start_char, token.end_char)
+        for word in token.words:
+            own = (word.start_char, word.end_char)
+            single = len(token.words) == 1
+            spans.append(span if single or None in own else own)
+            words.append(line[slice(*span)] if single else word.text)
+    return Sentence(tuple(words), tuple(spans))
+
+
+def _short(word: str) -> str:
+    """A word as it is shown to the parser, whose memory grows with the longest one."""
+    return word if len(word) <= LONGEST_WORD else TOO_LONG
+
+
+def _dependencies(parsed: Any, sentence: Sentence) -> Tree:
+    heads = [word.head for word in parsed.words]
+    return Tree.from_heads(heads, sentence.words, [word.deprel for word in parsed.words])
+
+
+def _constituents(parsed: Any, sentence: Sentence) -> Tree:
+    """Leaves are taken by their place; printed trees cannot always be read again."""
+    parents: list[int] = []
+    labels: list[str] = []
+    words: list[int] = []
+    leaves = 0
+    for node, parent in _preorder(parsed.constituency):
+        parents.append(parent)
+        words.append(NO_WORD if node.children else leaves)
+        labels.append(node.label or NO_TAG if node.children else sentence.words[leaves])
+        leaves += not node.children
+    return Tree(parents, labels, words)
+
+
+def _preorder(root: Any) -> Iterator[tuple[Any, int]]:
+    """Every node with the number of its parent."""
+    stack = [(root, -1)]
+    number = 0
+    while stack:
+        node, parent = stack.pop()
+        yield node, parent
+        stack.extend((child, number) for child in reversed(node.children))
+        number += 1

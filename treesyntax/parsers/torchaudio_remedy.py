@@ -1,0 +1,31 @@
+"""A torchaudio built for another torch breaks transformers, which imports it where it finds it.
+
+fairseq depends on torchaudio, whose builds on PyPI want CUDA libraries: beside a torch for CPUs it
+is there and cannot be imported. No parser uses it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+NAME = "torchaudio"
+
+
+@contextmanager
+def broken_torchaudio_hidden() -> Iterator[None]:
+    """Within, a torchaudio that cannot be imported counts as not installed."""
+    try:
+        __import__(NAME)
+    except ImportError:
+        yield
+        return
+    except OSError:
+        sys.modules[NAME] = None  # type: ignore[assignment]
+        try:
+            yield
+        finally:
+            del sys.modules[NAME]
+        return
+    yield

@@ -1,0 +1,106 @@
+"""Shards over processes: several on CPUs, one on each GPU, or this one."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from treesyntax.errors import TreeSyntaxError
+from treesyntax.parsers import load_parser
+from treesyntax.parsers.base import Parser, Settings
+from treesyntax.parsers.identity import Task
+from treesyntax.parsers.shards import Shard, parse_shard
+
+if TYPE_CHECKING:
+    from multiprocessing.queues import SimpleQueue
+
+# Shards on their way for each worker: it never waits, and memory holds few.
+SHARDS_AHEAD = 2
+
+
+def parse_all(task: Task, shards: Iterable[Shard], workers: int, gpus: int) -> Iterator[int]:
+    """Parse and save shards; yields the number of each in order, once it is saved.
+
+    Args:
+        task: the parse.
+        shards: what is left to do.
+        workers: processes on CPUs; 1 is this process.
+        gpus: GPUs to use, one process each, instead of CPUs if not 0.
+
+    Raises:
+        TreeSyntaxError: if a process dies, or as loading and parsing raise it.
+    """
+    if workers == 1 and not gpus:
+        for shard in shards:
+            yield _parse(task, shard)
+        return
+    # Spawned, as torch's threads and CUDA do not survive a fork.
+    context = multiprocessing.get_context("spawn")
+    count = gpus or workers
+    devices = context.SimpleQueue()
+    for device in _visible_devices(gpus) if gpus else [""] * count:
+        devices.put(device)
+    with ProcessPoolExecutor(count, context, _start, (devices,)) as executor:
+        pending: deque[Future[int]] = deque()
+        try:
+            for shard in shards:
+                pending.append(executor.submit(_parse, task, shard))
+                if len(pending) >= count * SHARDS_AHEAD:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        except BrokenProcessPool:
+            raise TreeSyntaxError(
+                "a worker process died, perhaps for want of memory; finished shards are kept: run "
+                "the same command again with fewer --workers"
+            ) from None
+        finally:
+            executor.shutdown(cancel_futures=True)
+
+
+def _visible_devices(gpus: int) -> list[str]:
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    names = [str(i) for i in range(gpus)] if visible is None else visible.split(",")
+    if len(names) < gpus or "" in names:
+        raise TreeSyntaxError(f"--gpus is {gpus}, but CUDA_VISIBLE_DEVICES is {visible!r}")
+    return names[:gpus]
+
+
+def _start(devices: SimpleQueue[str]) -> None:
+    """Prepare a worker, before anything imports torch."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ["CUDA_VISIBLE_DEVICES"] = devices.get()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _parse(task: Task, shard: Shard) -> int:
+    return parse_shard(task, _loaded(task.settings), shard)
+
+
+@lru_cache(maxsize=1)
+def _loaded(settings: Settings) -> Parser:
+    parser = load_parser(settings)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        # One thread each, so that sums, and with them trees, do not depend on the machine.
+        torch.set_num_threads(1)
+        if settings.gpu and not torch.cuda.is_available():
+            raise TreeSyntaxError("there is no such GPU, or torch cannot use it; leave out --gpus")
+    return parser
