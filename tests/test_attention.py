@@ -89,7 +89,7 @@ def test_chunks_change_nothing(monkeypatch, cached, with_bias):
     pairs = Pairs(biases, [PairVectors(CODES, per_head, values)])
     keep = torch.rand(2, 1, 1, 5) > 0.3
     keep[..., 0] = True
-    monkeypatch.setattr("treesyntax.pair_attention.CACHED_WEIGHTS", 1 << 20)
+    monkeypatch.setattr("treesyntax.pair_attention.CACHED_WEIGHTS", 1 << 21)
     whole = attend(q, k, v, keep, pairs)
     monkeypatch.setattr("treesyntax.pair_attention.CACHED_WEIGHTS", cached)
     assert torch.allclose(attend(q, k, v, keep, pairs), whole)

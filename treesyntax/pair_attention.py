@@ -17,7 +17,7 @@ from treesyntax.pair_bias import clamped, padding_bias
 from treesyntax.pair_vectors import merged
 from treesyntax.pairs import Pairs, attend_literally
 
-CACHED_WEIGHTS = 1 << 20
+CACHED_WEIGHTS = 1 << 21
 """Attention weights computed at once on a CPU: larger tensors leave the cache and come fresh from
 the system with every call, which costs more than the arithmetic."""
 
@@ -136,17 +136,15 @@ class _PairAttention(torch.autograd.Function):
             used = weights if factor is None else weights * factor
             tile_grad = grad[:, sentences, rows]
             _add(sums.values, tile, _bmm(used.transpose(2, 3), tile_grad))
-            row = row_sums[:, sentences, rows].expand_as(weights)
-            some_values = v[:, sentences].transpose(2, 3)
-            # Subtracting in the product saves a pass over the weights, but dropout comes between.
-            grad_used = _bmm(tile_grad, some_values, None if masks else row, beta=-1)
+            grad_used = _bmm(tile_grad, v[:, sentences].transpose(2, 3))
             for vectors in bound.vectors:
                 if vectors.values is not None:
                     products = tile_grad @ _for_heads(vectors.values).transpose(-1, -2)
                     grad_used += _found(products, tile.of(vectors.codes))
             if factor is not None:
-                grad_used.mul_(factor).sub_(row)
-            sums.add_logits(grad_used.mul_(weights), q, k, bound, tile)
+                grad_used *= factor
+            grad_logits = grad_used.sub_(row_sums[:, sentences, rows]).mul_(weights)
+            sums.add_logits(grad_logits, q, k, bound, tile)
         for vectors, share, total in zip(bound.vectors, shares, sums.value_tables, strict=True):
             if total is not None and vectors.values is not None:
                 total += _table_gradient(share, grad, vectors.values)
@@ -217,13 +215,12 @@ def _weights(q: Tensor, k: Tensor, keep: Tensor | None, pairs: Pairs, tile: _Til
     return torch.softmax(logits, -1)
 
 
-def _bmm(first: Tensor, second: Tensor, added: Tensor | None = None, beta: int = 1) -> Tensor:
-    """Matrix products [H, b, m, n] of [H, b, m, d] and [H, b, d, n], plus ``beta * added``."""
+def _bmm(first: Tensor, second: Tensor, added: Tensor | None = None) -> Tensor:
+    """Matrix products [H, b, m, n] of [H, b, m, d] and [H, b, d, n], added in place if anywhere."""
     left, right = first.flatten(0, 1), second.flatten(0, 1)
     if added is None:
         return torch.bmm(left, right).unflatten(0, first.shape[:2])
-    total = torch.baddbmm(added.flatten(0, 1), left, right, beta=beta)
-    return total.unflatten(0, first.shape[:2])
+    return added.flatten(0, 1).baddbmm_(left, right).unflatten(0, first.shape[:2])
 
 
 def _add(total: Tensor, tile: _Tile, part: Tensor) -> None:
