@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import json
 import re
@@ -13,19 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treesyntax.errors import InputError, OptionError
-from treesyntax.generate import questions
-from treesyntax.generate.command import add_arguments as declare
+from treesyntax.generate.command import add_arguments, run
 from treesyntax.generate.questions import complete, read_parts
 
 PAIRS = [(f"what is {n % 40}", f"( answer {n % 40} )") for n in range(100)]
 
 
 def generate(*arguments: object) -> int:
-    parser = questions.argparse.ArgumentParser()
-    questions.add_arguments(parser)
-    args = parser.parse_args(list(map(str, arguments)))
-    args.generator = "questions"
-    return questions.generate(args)
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    return run(parser.parse_args(["questions", *map(str, arguments)]))
 
 
 def write_lines(path: Path, lines: list[str]) -> Path:
@@ -178,10 +176,3 @@ def test_sides_that_differ_in_length_are_refused(tmp_path: Path):
 def test_impossible_draws_are_refused(numbers: tuple[int, int, int], message: str):
     with pytest.raises(OptionError, match=re.escape(message)):
         complete({"train": PAIRS}, *numbers)
-
-
-def test_generate_knows_it():
-    parser = questions.argparse.ArgumentParser()
-    declare(parser)
-    args = parser.parse_args(["questions", "--data", "a", "--out", "b"])
-    assert args.generate is questions.generate

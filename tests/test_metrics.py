@@ -108,7 +108,7 @@ def test_an_unknown_metric_is_answered_with_all_names() -> None:
     message = str(caught.value)
     assert message == (
         "no metric is named 'tree:lamda'; there are bleu, chrf, ter, exact, tree:NOTATION, "
-        "program:NOTATION, wellformed:NOTATION, f1:NOTATION, productions:NOTATION with NOTATION "
+        "program:NOTATION, wellformed:NOTATION, top1:NOTATION, top2:NOTATION, f1:NOTATION, productions:NOTATION with NOTATION "
         f"one of {', '.join(FORMATS)}, modulo:sexpr, modulo:sexpr_bare, modulo:prolog; "
         "each may end in :unseen"
     )
@@ -507,3 +507,16 @@ def test_the_command_refuses_unknown_metrics_and_files(
     assert "no metric is named 'accuracy'; there are bleu," in capsys.readouterr().err
     assert main(["score", "--reference", str(tmp_path / "x"), "--hypothesis", "y"]) == 2
     assert "x: cannot be read (No such file or directory)" in capsys.readouterr().err
+
+
+def test_the_channels_and_functions_of_trigger_action_programs() -> None:
+    references = ["(IF (A (f x)) (B (g y)))"] * 4
+    hypotheses = [
+        "(IF (A (f z)) (B (g y)))",  # other arguments
+        "(IF (A (h x)) (B (g y)))",  # another function
+        "(IF (C (f x)) (B (g y)))",  # another channel
+        "(IF (A",
+    ]
+    assert value("top1:ptb", hypotheses, references) == 50
+    assert value("top2:ptb", hypotheses, references) == 25
+    assert value("tree:ptb", hypotheses, references) == 0

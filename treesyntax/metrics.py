@@ -6,6 +6,8 @@ A metric is named on the command line as ``exact``, ``bleu``, ``chrf``, ``ter`` 
 ``tree``         the same tree
 ``program``      the same by the name it has for programs, program accuracy (Chen et al. 2018)
 ``modulo``       the same up to the order of conjuncts and the names of bound variables
+``top1, top2``   the same tree down to depth 1 or 2: the channels of trigger-action programs, and
+                 their functions
 ``f1``           micro-averaged F1 over nodes with their parents
 ``productions``  micro-averaged F1 over productions
 ``wellformed``   any tree at all
@@ -31,6 +33,7 @@ from treesyntax.tree_scores import (
     modulo_items,
     node_f1,
     production_f1,
+    top_items,
     tree_items,
     wellformed_items,
 )
@@ -126,7 +129,13 @@ def ter(hypotheses: Sequence[str], references: Sequence[str]) -> list[Score]:
 
 
 def _item_metrics() -> dict[str, ItemMetric]:
-    kinds = {"tree": tree_items, "program": tree_items, "wellformed": wellformed_items}
+    kinds: dict[str, Callable[..., list[bool]]] = {
+        "tree": tree_items,
+        "program": tree_items,
+        "wellformed": wellformed_items,
+        "top1": partial(top_items, depth=1),
+        "top2": partial(top_items, depth=2),
+    }
     return {
         "exact": exact_items,
         **{

@@ -44,6 +44,27 @@ def modulo_items(hypotheses: Sequence[str], references: Sequence[str], notation:
     ]
 
 
+def top_items(
+    hypotheses: Sequence[str], references: Sequence[str], notation: str, depth: int
+) -> list[bool]:
+    """Which hypotheses have the nodes of their reference down to a depth, that of the root being 0.
+
+    Of trigger-action programs as ``( IF ( CHANNEL FUNCTION ) ( CHANNEL FUNCTION ) )``, depth 1 is
+    the accuracy of channels and depth 2 that of channels and functions (Quirk et al. 2015).
+
+    Raises:
+        OptionError: as for `tree_items`.
+    """
+
+    def top(tree: Tree) -> list[tuple[int, str]]:
+        # In preorder the depths determine the shape.
+        nodes = zip(tree.depths.tolist(), tree.labels, strict=True)
+        return [(level, label) for level, label in nodes if level <= depth]
+
+    pairs = _parsed(hypotheses, references, notation)
+    return [left is not None and top(left) == top(right) for left, right in pairs]
+
+
 def wellformed_items(
     hypotheses: Sequence[str], references: Sequence[str], notation: str
 ) -> list[bool]:

@@ -1,8 +1,9 @@
-"""Make synthetic data sets, or cut aligned text files into train, valid and test.
+"""Make synthetic data sets, or bring text files into train, valid and test.
 
   treesyntax generate for2lam --out data/for2lam --train 100000 --valid 10000 --test 10000
   treesyntax generate coffeescript --out data/cj --compiler data/npm --train 10000 --test 1000
   treesyntax generate split --source geo.src --target geo.tgt --out data/geo --valid 60
+  treesyntax generate questions --data my.tsv --out data/my --valid 60 --test 200 --notation sexpr
 
 The folder gets a manifest.json with options, counts, mean lengths and checksums. The same command
 again finds it and does nothing. A split of 0 lines gets no files.
@@ -12,12 +13,13 @@ from __future__ import annotations
 
 import argparse
 
-from treesyntax.generate import coffeescript_command, for2lam_command, split_command
+from treesyntax.generate import coffeescript_command, for2lam_command, questions, split_command
 
 GENERATORS = {
     "for2lam": (for2lam_command, "random FOR programs with their LAMBDA twins"),
     "coffeescript": (coffeescript_command, "random CoffeeScript programs and their JavaScript"),
     "split": (split_command, "cut aligned text files into train, valid, test"),
+    "questions": (questions, "questions with logical forms, from text files or a TSV"),
 }
 
 

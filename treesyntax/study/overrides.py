@@ -13,12 +13,14 @@ OPEN = ("train", "generate", "binarize", "vars")
 FLAT = {"axes": 2, "differences": 1}
 """Sections whose keys hold dots, with the depth from which on; they may be added as a whole."""
 MAY_BE_ADDED = (*FLAT, "baseline")
+DATA, ROOT = "data", "root"
 
 
 def apply_override(content: dict[str, Any], override: str) -> None:
     """Set one entry of a recipe in place.
 
-    ``root=DIR`` alone means ``vars.root=DIR`` where the recipe has such a variable.
+    ``root=DIR`` alone means ``vars.root=DIR`` where the recipe has such a variable, and so does
+    ``data=DIR``: the data of a recipe are a mapping, and ``{data}`` is the study's folder.
 
     Args:
         content: the recipe as nested mappings.
@@ -41,6 +43,8 @@ def apply_override(content: dict[str, Any], override: str) -> None:
         value = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise OptionError(f"--set {override}: the value is not YAML ({_first(error)})") from None
+    if keys == [DATA] and isinstance(value, str) and ROOT in (variables or {}):
+        keys = ["vars", ROOT]
     _set(content, keys, value, override)
 
 

@@ -26,7 +26,7 @@ from treesyntax.study.table_notes import (
 )
 
 NOTHING = "–"
-PLAIN_WIDTH = 120
+PLAIN_WIDTH = 240
 STARS = 3
 
 
@@ -201,7 +201,7 @@ def print_table(table: StudyTable, console: Console) -> None:
     drawn = Table(title=Text(table.title))
     for number, heading in enumerate(table.header):
         justify: Literal["right", "left"] = "right" if number else "left"
-        drawn.add_column(Text(heading), justify=justify, no_wrap=True)
+        drawn.add_column(Text(heading), justify=justify, overflow="fold")
     for row in table.rows:
         drawn.add_row(*map(Text, table.cells(row)))  # as Text, brackets are no markup
     console.print(drawn)
