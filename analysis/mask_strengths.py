@@ -10,27 +10,26 @@ Example: python -m analysis.mask_strengths checkpoint_best.pt --out figures
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from analysis.output import DIVERGING, head_panels, run_analysis, write_figure, write_numbers
 from treesyntax.checkpoint import load_checkpoint
-from treesyntax.errors import InputError, TreeSyntaxError
+from treesyntax.composition import parse_spec
+from treesyntax.errors import InputError
 from treesyntax.files import atomic_file
-from treesyntax.relations import RELATIONS
+from treesyntax.masks import Masks
 
 KEY = "encoder.injections.relation_mask.strengths"
 NAME = "mask_strengths"
-COLOURS = "PuOr_r"  # diverging, and told apart with every kind of colour blindness
-PANEL_COLUMNS = 3
+ADDS = {"exp": "−exp(s)", "additive": "s"}
 
 
 @dataclass(frozen=True)
@@ -38,12 +37,14 @@ class Strengths:
     """Learned strengths.
 
     Attributes:
-        values: float [layers, heads, relations].
-        relations: names of the relations, as in "i is the parent of j".
+        values: float [layers or 1, heads or 1, masks].
+        relations: names of the masks, as in "i is the parent of j".
+        form: how a strength becomes a bias, one of :data:`ADDS`.
     """
 
     values: NDArray[np.float64]
     relations: tuple[str, ...]
+    form: str = "exp"
 
 
 def compute_strengths(state: Mapping[str, Any]) -> Strengths:
@@ -54,39 +55,24 @@ def compute_strengths(state: Mapping[str, Any]) -> Strengths:
 
     Raises:
         KeyError: if the model has no relation masks.
+        OptionError: if its masks name relations that are not registered here.
     """
     values = state["model"][KEY].double().numpy()
-    return Strengths(values, RELATIONS)
+    options = parse_spec(state["cfg"]["model"].encoder_injection)["relation_mask"]
+    masks = Masks.parse(options.get("relations", "all"))
+    return Strengths(values, masks.names, options.get("form", "exp"))
 
 
 def draw_strengths(strengths: Strengths) -> Figure:
     """A heat map a layer, heads by relations, all on one scale that is symmetric around 0."""
-    layers, heads, relations = strengths.values.shape
-    columns = min(layers, PANEL_COLUMNS)
-    rows = -(-layers // columns)
-    size = (3.4 * columns + 0.8, (0.32 * heads + 1.5) * rows + 0.4)
-    figure = Figure(figsize=size, layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False, sharey=True)
     limit = float(np.abs(strengths.values).max()) or 1.0
-    for layer, panel in enumerate(axes.flat):
-        if layer >= layers:
-            panel.set_visible(False)
-            continue
-        image = panel.imshow(
-            strengths.values[layer], cmap=COLOURS, vmin=-limit, vmax=limit, aspect="auto"
-        )
-        panel.set_title(f"layer {layer + 1}")
-        panel.set_xticks(range(relations), [name.replace("_", " ") for name in strengths.relations])
-        panel.tick_params(axis="x", labelrotation=55)
-        for label in panel.get_xticklabels():
-            label.set(ha="right", rotation_mode="anchor")
-        panel.set_yticks(range(heads), [str(head + 1) for head in range(heads)])
-        panel.set_xlabel("what query is to key")
-    for panel in axes[:, 0]:
-        panel.set_ylabel("head")
-    bar = figure.colorbar(image, ax=axes, shrink=0.9)
-    bar.set_label("strength s   (adds −exp(s))")
-    return figure
+    return head_panels(
+        strengths.values,
+        columns=[name.replace("_", " ") for name in strengths.relations],
+        rows=[str(head + 1) for head in range(strengths.values.shape[1])],
+        scale=(DIVERGING, -limit, limit),
+        labels=("what query is to key", f"strength s   (adds {ADDS[strengths.form]})"),
+    )
 
 
 def write_strengths(strengths: Strengths, checkpoint: Path, folder: Path) -> None:
@@ -102,13 +88,10 @@ def write_strengths(strengths: Strengths, checkpoint: Path, folder: Path) -> Non
         "strengths": strengths.values.tolist(),
     }
     figure = draw_strengths(strengths)
-    # Text as text, not as outlines: it can be read, searched and scaled.
-    with matplotlib.rc_context({"svg.fonttype": "none"}):
-        for suffix, options in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 160})):
-            with atomic_file(folder / f"{NAME}.{suffix}") as staged:
-                figure.savefig(staged, format=suffix, **options)
-    with atomic_file(folder / f"{NAME}.json") as staged:
-        staged.write_text(json.dumps(content, indent=1), encoding="utf-8")
+    write_figure(figure, folder, NAME)
+    with atomic_file(folder / f"{NAME}.png") as staged:
+        figure.savefig(staged, format="png", dpi=160)
+    write_numbers(content, folder, NAME)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -119,19 +102,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("checkpoint", type=Path, help="a checkpoint of fairseq-train")
     parser.add_argument("--out", type=Path, required=True, help=f"folder for {NAME}.svg .png .json")
     args = parser.parse_args(argv)
+    return run_analysis(NAME, lambda: analyse(args))
+
+
+def analyse(args: argparse.Namespace) -> None:
+    """Read, draw and write.
+
+    Raises:
+        InputError: for a checkpoint without relation masks, or a folder that cannot be written.
+    """
     try:
-        state = load_checkpoint(args.checkpoint)
-        try:
-            strengths = compute_strengths(state)
-        except KeyError:
-            raise InputError(
-                args.checkpoint, None, "has no relation masks", "give one of relation_mask"
-            ) from None
-        write_strengths(strengths, args.checkpoint, args.out)
-    except TreeSyntaxError as error:
-        print(f"mask_strengths: {error}", file=sys.stderr)
-        return 2
-    return 0
+        strengths = compute_strengths(load_checkpoint(args.checkpoint))
+    except KeyError:
+        raise InputError(
+            args.checkpoint, None, "has no relation masks", "give one of relation_mask"
+        ) from None
+    write_strengths(strengths, args.checkpoint, args.out)
 
 
 if __name__ == "__main__":

@@ -94,50 +94,16 @@ class TreeScorer(BaseScorer):
         return f"{score.metric} = {score.value:.2f} n={score.n} {score.signature}"
 
 
-@register_scorer("string_exact", dataclass=TreeScorerConfig)
-class StringExactScorer(TreeScorer):
-    """The share of lines with the tokens of their reference."""
-
-    kind = "exact"
-
-
-@register_scorer("tree_exact", dataclass=TreeScorerConfig)
-class TreeExactScorer(TreeScorer):
-    """The share of lines with the tree of their reference."""
-
-    kind = "tree"
-
-
-@register_scorer("tree_program", dataclass=TreeScorerConfig)
-class TreeProgramScorer(TreeScorer):
-    """Program accuracy."""
-
-    kind = "program"
-
-
-@register_scorer("tree_modulo", dataclass=TreeScorerConfig)
-class TreeModuloScorer(TreeScorer):
-    """The share of lines that are right up to order of conjuncts and names of variables."""
-
-    kind = "modulo"
-
-
-@register_scorer("tree_f1", dataclass=TreeScorerConfig)
-class TreeF1Scorer(TreeScorer):
-    """F1 over nodes."""
-
-    kind = "f1"
-
-
-@register_scorer("tree_productions", dataclass=TreeScorerConfig)
-class TreeProductionsScorer(TreeScorer):
-    """F1 over productions."""
-
-    kind = "productions"
-
-
-@register_scorer("tree_wellformed", dataclass=TreeScorerConfig)
-class TreeWellformedScorer(TreeScorer):
-    """The share of lines that are trees."""
-
-    kind = "wellformed"
+for _name, _kind in {
+    "string_exact": "exact",
+    "tree_exact": "tree",
+    "tree_program": "program",
+    "tree_modulo": "modulo",
+    "tree_f1": "f1",
+    "tree_productions": "productions",
+    "tree_wellformed": "wellformed",
+}.items():
+    # fairseq wants a class of its own name for each.
+    _fields = {"kind": _kind, "__module__": __name__}
+    _scorer = type(f"{_name.title().replace('_', '')}Scorer", (TreeScorer,), _fields)
+    register_scorer(_name, dataclass=TreeScorerConfig)(_scorer)

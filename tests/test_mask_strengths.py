@@ -47,6 +47,16 @@ def test_strengths_are_read_as_they_are():
     assert found.relations == RELATIONS
 
 
+def test_a_choice_of_masks_keeps_its_names_and_form():
+    state = checkpoint(torch.ones(1, HEADS, 2))
+    spec = "stack_pe+relation_mask(relations='parent, up=parent|ancestor', form='additive')"
+    state["cfg"]["model"].encoder_injection = spec
+    found = compute_strengths(state)
+    assert found.relations == ("parent", "up")
+    labels = [axes.get_ylabel() for axes in draw_strengths(found).axes]
+    assert "strength s   (adds s)" in labels
+
+
 @pytest.mark.parametrize("values", [strengths(), torch.zeros(LAYERS, HEADS, len(RELATIONS))])
 def test_a_panel_a_layer_on_one_scale_around_zero(values: torch.Tensor):
     figure = draw_strengths(compute_strengths(checkpoint(values)))
