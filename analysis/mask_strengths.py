@@ -58,7 +58,9 @@ def compute_strengths(state: Mapping[str, Any]) -> Strengths:
         OptionError: if its masks name relations that are not registered here.
     """
     values = state["model"][KEY].double().numpy()
-    options = parse_spec(state["cfg"]["model"].encoder_injection)["relation_mask"]
+    found = state["cfg"]["model"]
+    flags = found if isinstance(found, dict) else vars(found)
+    options = parse_spec(flags["encoder_injection"])["relation_mask"]
     masks = Masks.parse(options.get("relations", "all"))
     return Strengths(values, masks.names, options.get("form", "exp"))
 

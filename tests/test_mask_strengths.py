@@ -50,7 +50,7 @@ def test_strengths_are_read_as_they_are():
 def test_a_choice_of_masks_keeps_its_names_and_form():
     state = checkpoint(torch.ones(1, HEADS, 2))
     spec = "stack_pe+relation_mask(relations='parent, up=parent|ancestor', form='additive')"
-    state["cfg"]["model"].encoder_injection = spec
+    state["cfg"]["model"] = {"encoder_injection": spec}  # as fairseq stores it today
     found = compute_strengths(state)
     assert found.relations == ("parent", "up")
     labels = [axes.get_ylabel() for axes in draw_strengths(found).axes]
