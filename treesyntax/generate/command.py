@@ -13,12 +13,19 @@ from __future__ import annotations
 
 import argparse
 
-from treesyntax.generate import coffeescript_command, for2lam_command, questions, split_command
+from treesyntax.generate import (
+    coffeescript_command,
+    for2lam_command,
+    pairs_command,
+    questions,
+    split_command,
+)
 
 GENERATORS = {
     "for2lam": (for2lam_command, "random FOR programs with their LAMBDA twins"),
     "coffeescript": (coffeescript_command, "random CoffeeScript programs and their JavaScript"),
     "split": (split_command, "cut aligned text files into train, valid, test"),
+    "pairs": (pairs_command, "a parallel corpus, with as many training pairs as wanted"),
     "questions": (questions, "questions with logical forms, from text files or a TSV"),
 }
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from treesyntax.study.axes import Axis, Point, Variant, expand, read_axes
+from treesyntax.study.extends import read_extended
 from treesyntax.study.overrides import apply_override
 from treesyntax.study.recipe_check import DATA, RESERVED, Check, Flags, replace_variables
-from treesyntax.study.yaml_files import read_yaml
 
 __all__ = ["DATA", "SECTIONS", "Flags", "Method", "Recipe", "Side", "read_recipe"]
 
@@ -128,7 +128,7 @@ def read_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Recipe:
         OptionError: for unknown or missing keys, wrong types, and overrides that do not fit.
     """
     path = Path(path)
-    content = read_yaml(path)
+    content = read_extended(path)
     check = Check(path)
     check.keys(content, "", REQUIRED, (*DEFAULTS, *OPTIONAL))
     filled = _ordered({**copy.deepcopy(DEFAULTS), **content})
