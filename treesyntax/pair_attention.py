@@ -14,20 +14,22 @@ import torch
 from torch import Tensor
 
 from treesyntax.pair_bias import clamped, padding_bias
+from treesyntax.pair_products import (
+    CACHED_WEIGHTS,
+    by_pair,
+    for_heads,
+    products,
+    reused_memory,
+    sums_by_code,
+    table_gradient,
+    totals_by_code,
+)
 from treesyntax.pair_vectors import merged
 from treesyntax.pairs import Pairs, attend_literally
-
-CACHED_WEIGHTS = 1 << 21
-"""Attention weights computed at once on a CPU: larger tensors leave the cache and come fresh from
-the system with every call, which costs more than the arithmetic."""
 
 KEPT_WEIGHTS = 1 << 26
 """Most attention weights of a layer that are kept for the backward pass. Beyond, they are made
 again, for about a third more time; then memory grows with n, not with n squared."""
-
-LANES = 4
-"""Sums by code go to that many places in turn. Codes come in long runs, in which each addition
-would wait for the one before."""
 
 
 class _Tile(NamedTuple):
@@ -105,12 +107,12 @@ class _PairAttention(torch.autograd.Function):
             if dropout:
                 weights, mask = torch.native_dropout(weights, dropout, True)
                 masks.append(mask)
-            found = _bmm(weights, v[:, tile.sentences])
+            found = products(weights, v[:, tile.sentences])
             for vectors, share in zip(bound.vectors, shares, strict=True):
                 if vectors.values is not None and share is not None:
-                    part = _sums(weights, tile.of(vectors.codes), vectors.values.shape[-2])
+                    part = sums_by_code(weights, tile.of(vectors.codes), vectors.values.shape[-2])
                     share[:, tile.sentences, tile.rows] = part
-                    found += part @ _for_heads(vectors.values)
+                    found += part @ for_heads(vectors.values)
             output[:, tile.sentences, tile.rows] = found
         ctx.save_for_backward(q, k, v, keep, output, *tables, *shares, *masks, *kept)
         ctx.pairs, ctx.dropout = pairs, dropout
@@ -135,19 +137,21 @@ class _PairAttention(torch.autograd.Function):
             factor = masks[index].to(weights.dtype).mul_(1 / (1 - ctx.dropout)) if masks else None
             used = weights if factor is None else weights * factor
             tile_grad = grad[:, sentences, rows]
-            _add(sums.values, tile, _bmm(used.transpose(2, 3), tile_grad))
-            grad_used = _bmm(tile_grad, v[:, sentences].transpose(2, 3))
+            _add(sums.values, tile, products(used.transpose(2, 3), tile_grad))
+            grad_used = products(
+                tile_grad, v[:, sentences].transpose(2, 3), into=reused_memory(weights)
+            )
             for vectors in bound.vectors:
                 if vectors.values is not None:
-                    products = tile_grad @ _for_heads(vectors.values).transpose(-1, -2)
-                    grad_used += _found(products, tile.of(vectors.codes))
+                    by_code = tile_grad @ for_heads(vectors.values).transpose(-1, -2)
+                    grad_used += by_pair(by_code, tile.of(vectors.codes))
             if factor is not None:
                 grad_used *= factor
             grad_logits = grad_used.sub_(row_sums[:, sentences, rows]).mul_(weights)
             sums.add_logits(grad_logits, q, k, bound, tile)
         for vectors, share, total in zip(bound.vectors, shares, sums.value_tables, strict=True):
             if total is not None and vectors.values is not None:
-                total += _table_gradient(share, grad, vectors.values)
+                total += table_gradient(share, grad, vectors.values)
         return sums.in_order(q.dtype)
 
 
@@ -171,17 +175,17 @@ class _Gradients:
         """Take in the gradient [H, b, r, K] of a tile's logits; overwrites it."""
         sentences, rows = tile
         for bias, by_relation in zip(pairs.biases, self.biases, strict=True):
-            by_relation += _by_code(grad, tile.of(bias.codes), by_relation.shape[1])
+            by_relation += totals_by_code(grad, tile.of(bias.codes), by_relation.shape[1])
         for scale in pairs.scales:
             grad *= tile.of(scale)
         queries = q[:, sentences, rows]
-        found = _bmm(grad, k[:, sentences])
-        _add(self.keys, tile, _bmm(grad.transpose(2, 3), queries))
+        found = products(grad, k[:, sentences])
+        _add(self.keys, tile, products(grad.transpose(2, 3), queries))
         for vectors, total in zip(pairs.vectors, self.key_tables, strict=True):
             if total is not None and vectors.keys is not None:
-                by_code = _sums(grad, tile.of(vectors.codes), vectors.keys.shape[-2])
-                found += by_code @ _for_heads(vectors.keys)
-                total += _table_gradient(by_code, queries, vectors.keys)
+                by_code = sums_by_code(grad, tile.of(vectors.codes), vectors.keys.shape[-2])
+                found += by_code @ for_heads(vectors.keys)
+                total += table_gradient(by_code, queries, vectors.keys)
         self.queries[:, sentences, rows] = found
 
     def in_order(self, dtype: torch.dtype) -> tuple[Tensor | None, ...]:
@@ -201,26 +205,18 @@ def _weights(q: Tensor, k: Tensor, keep: Tensor | None, pairs: Pairs, tile: _Til
         found = bias.table.index_select(1, codes.flatten().long()).unflatten(1, codes.shape)
         total = found if total is None else total.add_(found)
     # Scales come before biases; without them the bias is added in the product, at no cost.
-    logits = _bmm(queries, keys.transpose(2, 3), None if pairs.scales else total)
+    logits = products(queries, keys.transpose(2, 3), None if pairs.scales else total)
     for vectors in pairs.vectors:
         if vectors.keys is not None:
-            by_code = queries @ _for_heads(vectors.keys).transpose(-1, -2)
-            logits += _found(by_code, tile.of(vectors.codes))
+            by_code = queries @ for_heads(vectors.keys).transpose(-1, -2)
+            logits += by_pair(by_code, tile.of(vectors.codes))
     for scale in pairs.scales:
         logits *= tile.of(scale)
     if pairs.scales and total is not None:
         logits += total
     if keep is not None:
         logits.masked_fill_(~tile.of(keep), padding_bias(logits.dtype))
-    return torch.softmax(logits, -1)
-
-
-def _bmm(first: Tensor, second: Tensor, added: Tensor | None = None) -> Tensor:
-    """Matrix products [H, b, m, n] of [H, b, m, d] and [H, b, d, n], added in place if anywhere."""
-    left, right = first.flatten(0, 1), second.flatten(0, 1)
-    if added is None:
-        return torch.bmm(left, right).unflatten(0, first.shape[:2])
-    return added.flatten(0, 1).baddbmm_(left, right).unflatten(0, first.shape[:2])
+    return torch.softmax(logits, -1, out=logits)
 
 
 def _add(total: Tensor, tile: _Tile, part: Tensor) -> None:
@@ -229,44 +225,6 @@ def _add(total: Tensor, tile: _Tile, part: Tensor) -> None:
         total[:, tile.sentences] = part
     else:
         total[:, tile.sentences] += part
-
-
-def _found(by_code: Tensor, codes: Tensor) -> Tensor:
-    """[H, b, r, R] and codes [b or 1, r, K] to [H, b, r, K]."""
-    return by_code.gather(3, codes.long().expand(*by_code.shape[:3], -1))
-
-
-def _sums(pairs: Tensor, codes: Tensor, size: int) -> Tensor:
-    """[H, b, r, K] summed by codes to [H, b, r, size]."""
-    exact = pairs.double() if pairs.dtype == torch.float64 else pairs.float()
-    lanes = LANES if LANES * size <= pairs.shape[3] else 1
-    lane = torch.arange(pairs.shape[3], device=pairs.device) % lanes * size
-    total = exact.new_zeros(*pairs.shape[:3], lanes * size)
-    total.scatter_add_(3, (codes.long() + lane).expand_as(pairs), exact)
-    return total.unflatten(3, (lanes, size)).sum(3).to(pairs.dtype)
-
-
-def _by_code(pairs: Tensor, codes: Tensor, size: int) -> Tensor:
-    """[H, b, r, K] summed by codes to [H, size].
-
-    On a GPU, where the order in which a scatter-add sums varies, it is a product with one-hot codes.
-    """
-    if not pairs.is_cuda:
-        return _sums(pairs, codes, size).sum((1, 2))
-    classes = torch.eye(size, dtype=pairs.dtype, device=pairs.device)
-    one_hot = classes.index_select(1, codes.expand(pairs.shape[1:]).flatten().long())
-    return pairs.flatten(1) @ one_hot.T
-
-
-def _for_heads(table: Tensor) -> Tensor:
-    """[R, d] or [H, R, d] so that it broadcasts to [H, b, R, d]."""
-    return table.unsqueeze(1) if table.dim() == 3 else table
-
-
-def _table_gradient(by_code: Tensor, other: Tensor, table: Tensor) -> Tensor:
-    """[H, b, r, R] and [H, b, r, d] to the shape of the table."""
-    product = by_code.flatten(1, 2).transpose(1, 2) @ other.flatten(1, 2)
-    return product if table.dim() == 3 else product.sum(0)
 
 
 def _shares_like(q: Tensor, values: Tensor | None) -> Tensor | None:
