@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 TORCH_FREE = (
     "tree", "errors", "files", "formats", "transforms", "linearize", "store", "dictionary",
     "indexed", "segment", "binarize", "generate", "metrics", "score", "study", "cli", "plugins",
-    "arity", "equivalence", "tree_scores",
+    "arity", "equivalence", "tree_scores", "alignment", "spelling", "binarize_offsets",
 )  # fmt: skip
 MODULES = sorted((ROOT / "treesyntax").rglob("*.py"))
 

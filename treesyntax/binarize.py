@@ -7,9 +7,19 @@ all. A side of format "text" has one sentence a line, its tokens separated by wh
 
 Views decide what the model reads: "words" the sentence, "preorder" the labels of all nodes from
 the root down, "breadth_first" level by level, "bracketed" in preorder with closing brackets; for
-targets that a decoder grows as trees, "nary_dfs", "nary_bfs", "lcrs_dfs" and "lcrs_bfs". Subwords come from a given SentencePiece
-model, from one trained here (--subword-vocab), or from text segmented elsewhere (--source-pieces).
-To tell whether syntax helps or any tree does, compare with control trees (--source-control).
+targets that a decoder grows as trees, "nary_dfs", "nary_bfs", "lcrs_dfs" and "lcrs_bfs". Subwords
+come from a given SentencePiece model, from one trained here (--subword-vocab), or from text
+segmented elsewhere (--source-pieces). To tell whether syntax helps or any tree does, compare with
+control trees (--source-control).
+
+With --source-text pieces are attached to words by the places of words in the raw text, in
+characters: start_char and end_char in MISC or, without them, FORM after FORM in CoNLL-U, and the
+file NAME.offsets beside brackets, all as treesyntax parse writes them. Every parser token is
+segmented with the white space before it, so that the pieces spell the line whatever the tree, and
+no piece crosses a token. The words of a multi-word token (French du = de + le) become one. Where
+the line is segmented as a whole (--subword-units line), or was elsewhere (--source-pieces), tokens
+that share a piece become one, tokens without a piece are removed. Without --source-text every
+word is segmented by its form.
 
 Example, gold dependency trees on the source side, 4,000 subwords on each side:
 
@@ -31,9 +41,10 @@ from rich.console import Console
 from rich.progress import Progress
 
 from treesyntax.arity import unknown_symbol
-from treesyntax.binarize_encode import PIECES_STYLES, TEXT, encode_batch
+from treesyntax.binarize_encode import TEXT, encode_batch
 from treesyntax.binarize_manifest import summarise, write_manifest
 from treesyntax.binarize_models import prepare_models
+from treesyntax.binarize_offsets import SUBWORD_UNITS
 from treesyntax.binarize_options import Plan, Side, make_plan
 from treesyntax.binarize_read import BatchMap, batches, survey, worker_pool
 from treesyntax.binarize_write import Counts, Spool, Symbols, write_side
@@ -43,6 +54,7 @@ from treesyntax.files import atomic_folder
 from treesyntax.formats import FORMATS
 from treesyntax.linearize import VIEWS, get_view
 from treesyntax.segment import MODEL_TYPES
+from treesyntax.spelling import PIECES_STYLES
 from treesyntax.transforms.controls import CONTROLS, GIVEN
 from treesyntax.transforms.subwords import POLICIES
 
@@ -71,6 +83,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--subword-type", choices=MODEL_TYPES, default=MODEL_TYPES[0],
         help="kind of model to train (%(default)s)",
+    )  # fmt: skip
+    add(
+        "--subword-units", choices=SUBWORD_UNITS, default=SUBWORD_UNITS[0],
+        help="with the raw text of trees, segment every parser token on its own, or the line as a "
+        "whole, which merges tokens that share a piece (%(default)s)",
     )  # fmt: skip
     add("--joined-subwords", action="store_true", help="train one model for both sides")
     add(
@@ -114,6 +131,11 @@ def _add_side_arguments(parser: argparse.ArgumentParser, role: str) -> None:
         "control", default=GIVEN, metavar="NAME",
         help="put a tree without syntax over the same words in place of that of the file: "
         f"{', '.join(CONTROLS)} (%(default)s, the tree of the file)",
+    )  # fmt: skip
+    add(
+        "text", nargs="*", metavar="FILE",
+        help="raw text that the trees of train, valid, test were made of: pieces are attached to "
+        "words by their places in it (see above); no FILE: the comments '# text =' of CoNLL-U",
     )  # fmt: skip
     add("pieces", nargs="+", metavar="FILE", help="segmented text of train, valid, test")
     add("subword-model", metavar="FILE", help="SentencePiece model to segment the words with")

@@ -56,7 +56,6 @@ def write_manifest(
 
 def _describe(side: Side, symbols: int) -> dict[str, object]:
     model = side.encoding.model
-    inputs = [*side.files.values(), *side.pieces.values()]
     return {
         "language": side.language,
         "format": side.encoding.format_name,
@@ -64,9 +63,10 @@ def _describe(side: Side, symbols: int) -> dict[str, object]:
         "trees": side.has_trees,
         "control": side.encoding.control if side.has_trees else None,
         "subword_policy": side.encoding.policy if side.has_trees else None,
+        "subword_units": side.encoding.units or None,
         "subword_model": model.name if model else None,
         "dictionary_symbols": symbols,
-        "sha256": {str(path): sha256(path) for path in inputs},
+        "sha256": {str(path): sha256(path) for path in side.inputs},
     }
 
 

@@ -7,9 +7,11 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from treesyntax.binarize_encode import TEXT, WORDS_VIEW, Encoding
+from treesyntax.binarize_encode import CONLLU, PLACED_FORMATS, TEXT, WORDS_VIEW, Encoding
+from treesyntax.binarize_offsets import LINE_UNITS
 from treesyntax.errors import InputError, OptionError
 from treesyntax.formats import FORMATS
+from treesyntax.formats.offsets import offsets_path
 from treesyntax.linearize import VIEWS
 from treesyntax.transforms.controls import CONTROLS, GIVEN
 
@@ -31,6 +33,7 @@ class Side:
         language: part of the names of the files written.
         files: the input file of each split.
         pieces: already segmented text of each split, empty for none.
+        text: raw text of each split, empty for none or where the trees' comments have it.
         encoding: how records become tokens; its model is None until it is trained.
         threshold: least count of a token in the dictionary.
         vocab_size: most symbols in the dictionary, 0 for all.
@@ -41,6 +44,7 @@ class Side:
     language: str
     files: dict[str, Path]
     pieces: dict[str, Path]
+    text: dict[str, Path]
     encoding: Encoding
     threshold: int
     vocab_size: int
@@ -50,6 +54,23 @@ class Side:
     def has_trees(self) -> bool:
         """Whether the input is trees, not text."""
         return self.encoding.format_name != TEXT
+
+    @property
+    def offsets(self) -> dict[str, Path]:
+        """The file of offsets of each split, empty for none."""
+        if not self.encoding.units or self.encoding.format_name == CONLLU:
+            return {}
+        return {split: offsets_path(path) for split, path in self.files.items()}
+
+    @property
+    def beside(self) -> list[dict[str, Path]]:
+        """The files that are aligned with those of ``files``, by split."""
+        return [self.pieces, self.text, self.offsets]
+
+    @property
+    def inputs(self) -> list[Path]:
+        """All files to read but the model and the dictionary."""
+        return [path for paths in (self.files, *self.beside) for path in paths.values()]
 
     @property
     def wants_model(self) -> bool:
@@ -104,6 +125,7 @@ def make_plan(args: argparse.Namespace) -> Plan:
         workers=args.workers,
     )
     _check_subwords(plan)
+    _check_units(plan, args.subword_units)
     if plan.joined_dictionary:
         _check_joined_dictionary(args)
     if plan.workers < 1:
@@ -138,6 +160,7 @@ def _side(args: argparse.Namespace, number: int, role: str) -> Side:
         language=language,
         files=files,
         pieces=_pieces(args, role, splits),
+        text=_text(args, role, splits),
         encoding=Encoding(
             format_name=format_name,
             view=_view(role, format_name, getattr(args, f"{role}_view")),
@@ -146,6 +169,7 @@ def _side(args: argparse.Namespace, number: int, role: str) -> Side:
             model=Path(str(model)) if model else None,
             control=_control(role, format_name, str(option("control"))),
             control_seed=args.control_seed,
+            units="" if option("text") is None else args.subword_units,
         ),
         threshold=getattr(args, f"{role}_threshold"),
         vocab_size=getattr(args, f"{role}_vocab_size"),
@@ -191,9 +215,27 @@ def _pieces(args: argparse.Namespace, role: str, splits: list[str]) -> dict[str,
         )
     if getattr(args, f"{role}_subword_model"):
         raise OptionError(f"--{role}-pieces and --{role}-subword-model exclude each other")
+    return _of_splits(f"--{role}-pieces", paths, splits)
+
+
+def _text(args: argparse.Namespace, role: str, splits: list[str]) -> dict[str, Path]:
+    paths, format_name = getattr(args, f"{role}_text"), getattr(args, f"{role}_format")
+    if paths is None:
+        return {}
+    if format_name not in PLACED_FORMATS:
+        raise OptionError(
+            f"--{role}-text: the places of words in a text are kept with trees of the formats "
+            f"{', '.join(PLACED_FORMATS)}, but --{role}-format is {format_name}"
+        )
+    if not paths and format_name != CONLLU:
+        raise OptionError(f"--{role}-text: {format_name} has no comments with the text; name files")
+    return _of_splits(f"--{role}-text", paths, splits) if paths else {}
+
+
+def _of_splits(name: str, paths: list[str], splits: list[str]) -> dict[str, Path]:
     if len(paths) != len(splits):
         raise OptionError(
-            f"--{role}-pieces has {len(paths)} files for {len(splits)} splits "
+            f"{name} has {len(paths)} files for {len(splits)} splits "
             f"({', '.join(splits)}); give one each"
         )
     return dict(zip(splits, map(Path, paths), strict=True))
@@ -209,6 +251,15 @@ def _check_subwords(plan: Plan) -> None:
         raise OptionError("--joined-subwords trains one model for both sides: give --subword-vocab")
     if plan.joined_subwords and len(free) < 2:
         raise OptionError("--joined-subwords: one side has pieces or a subword model already")
+
+
+def _check_units(plan: Plan, units: str) -> None:
+    if units != LINE_UNITS:
+        return
+    if not any(side.encoding.units for side in plan.sides):
+        raise OptionError(
+            f"--subword-units {units} needs the places of words: give --source-text or --target-text"
+        )
 
 
 def _check_joined_dictionary(args: argparse.Namespace) -> None:
@@ -242,7 +293,7 @@ def _check_destination(plan: Plan, overwrite: bool) -> None:
             "name another folder or empty it yourself",
         )
     for side in plan.sides:
-        for path in (*side.files.values(), *side.pieces.values()):
+        for path in side.inputs:
             if path.resolve().is_relative_to(dest.resolve()):
                 raise InputError(
                     path, None, "lies in the folder to be overwritten", "move it elsewhere first"

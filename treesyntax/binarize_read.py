@@ -43,8 +43,8 @@ def _survey_split(plan: Plan, split: str) -> int:
     for side in plan.sides:
         path = side.files[split]
         counts.append((path, _count(path, side.encoding.format_name)))
-        if split in side.pieces:
-            counts.append((side.pieces[split], _count(side.pieces[split], TEXT)))
+        beside = [paths[split] for paths in side.beside if split in paths]
+        counts += [(path, _count(path, TEXT)) for path in beside]
     first, expected = counts[0]
     for path, count in counts[1:]:
         if count != expected:
@@ -78,13 +78,23 @@ def sha256(path: Path) -> str:
 
 
 def batches(side: Side, split: str) -> Iterator[Batch]:
-    """The records of a file, some 2,000 at a time, with their pieces where there are any."""
-    path, pieces_path = side.files[split], side.pieces.get(split)
+    """The records of a file, some 2,000 at a time, with what belongs to them."""
+    path = side.files[split]
     records = _records(path, side.encoding.format_name)
-    pieces = line_records(pieces_path) if pieces_path else None
+    lines_of = [line_records(paths[split]) if split in paths else None for paths in side.beside]
     while chunk := list(islice(records, BATCH_SENTENCES)):
-        lines = list(islice(pieces, BATCH_SENTENCES)) if pieces else None
-        yield Batch(path, chunk, pieces_path, lines)
+        pieces, text, offsets = [
+            list(islice(lines, BATCH_SENTENCES)) if lines else None for lines in lines_of
+        ]
+        yield Batch(
+            path,
+            chunk,
+            pieces_path=side.pieces.get(split),
+            pieces=pieces,
+            text=None if text is None else [line.text for line in text],
+            offsets_path=side.offsets.get(split),
+            offsets=offsets,
+        )
 
 
 @contextmanager

@@ -1,7 +1,9 @@
 """SentencePiece (Kudo & Richardson 2018): training a subword model and segmenting with it.
 
 In a tree every word is segmented on its own, so that no piece crosses two words. SentencePiece
-never joins across white space either, so a line of text gives the same pieces as its words.
+never joins across white space either, so a line of text gives the same pieces as its words. Where
+words are parts of a raw line, they are cut out of it with their white space, so that the pieces
+spell the line.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import sentencepiece
@@ -20,6 +22,12 @@ from treesyntax.files import atomic_file
 MODEL_TYPES = ("unigram", "bpe")
 LONGEST_LINE = 1 << 24
 CACHED_WORDS = 1 << 18
+SPACE = "▁"
+# Fields of NormalizerSpec in sentencepiece_model.proto, as they stand in a file.
+NO_PREFIX = b"\x18\x00"  # add_dummy_prefix = false
+KEEP_SPACES = b"\x20\x00"  # remove_extra_whitespaces = false
+PLAIN_SPACES = b"\x28\x00"  # escape_whitespaces = false
+IDENTITY = b"\x12\x00"  # precompiled_charsmap = ""
 # The library's own limits are only in the text of its errors.
 TOO_LARGE = re.compile(r"Vocabulary size too high .* <= (\d+)")
 TOO_SMALL = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
@@ -117,7 +125,10 @@ class Segmenter:
             raise InputError(
                 path, None, "is not a SentencePiece model", "give a .model file"
             ) from None
+        self._model = model
+        self._dummy_prefix = self._processor.normalize("a").startswith(SPACE)
         self._pieces_of_word = lru_cache(CACHED_WORDS)(self.line)
+        self._pieces_of_segment = lru_cache(CACHED_WORDS)(self._segment)
 
     def line(self, text: str) -> list[str]:
         """The pieces of a line of text."""
@@ -126,3 +137,76 @@ class Segmenter:
     def words(self, words: Sequence[str]) -> list[list[str]]:
         """The pieces of each word; a word that is only ignorable characters has none."""
         return [self._pieces_of_word(word) for word in words]
+
+    def segments(self, parts: Sequence[str]) -> list[list[str]]:
+        """The pieces of each part of a line that was cut in parts; none crosses a cut.
+
+        All pieces together decode to the line as the model normalises it: a part begins with
+        ``▁`` where white space stands before it, and, as SentencePiece has it, at the start.
+        """
+        pieces = []
+        space = self._dummy_prefix
+        if parts and not space:
+            parts = [parts[0].lstrip(), *parts[1:]]
+        for part in parts:
+            spaced = " " + part if space and part[:1] != " " else part
+            own, space = self._pieces_of_segment(spaced)
+            pieces.append(own)
+        return pieces
+
+    def _segment(self, text: str) -> tuple[list[str], bool]:
+        """The pieces of a part, and whether white space is due before the next one."""
+        normal = self._parts.normalizer.normalize(text)
+        words = normal.split(" ")
+        core = " ".join([word for word in words if word])
+        if not core:
+            return [], len(words) > 1
+        core = " " + core if not words[0] else core
+        return self._parts.encoder.encode(core, out_type=str), not words[-1]
+
+    def normalised(self, text: str) -> tuple[str, list[int]]:
+        """The line as the model spells it, and the place of each of its characters in ``text``.
+
+        White space is one space; the last of the places is the end of the text.
+        """
+        return _spaced(self._processor.normalize(text, with_offsets=True))
+
+    @cached_property
+    def _parts(self) -> _Parts:
+        return _Parts(self._model)
+
+
+class _Parts:
+    """The two halves of a model: its normalisation, which leaves white space, and the rest.
+
+    Apart, since a part of a line must neither lose white space before it nor get any, and since
+    what is removed and what becomes white space is only known after normalisation.
+    """
+
+    def __init__(self, model: bytes) -> None:
+        self.normalizer, self.encoder = (
+            sentencepiece.SentencePieceProcessor(model_proto=model + _normalizer_spec(fields))
+            for fields in (
+                NO_PREFIX + KEEP_SPACES + PLAIN_SPACES,
+                NO_PREFIX + KEEP_SPACES + IDENTITY,
+            )
+        )
+
+
+def _normalizer_spec(fields: bytes) -> bytes:
+    """Protocol buffers merge a message that comes twice, and the last of its fields counts."""
+    return bytes((3 << 3 | 2, len(fields))) + fields
+
+
+def standard_normalised(text: str) -> tuple[str, list[int]]:
+    """As `Segmenter.normalised`, for a model with SentencePiece's own default, ``nmt_nfkc``."""
+    return _spaced(_standard_normalizer().normalize(text, with_offsets=True))
+
+
+@lru_cache
+def _standard_normalizer() -> sentencepiece.SentencePieceNormalizer:
+    return sentencepiece.SentencePieceNormalizer(rule_name="nmt_nfkc")
+
+
+def _spaced(normal: tuple[str, list[int]]) -> tuple[str, list[int]]:
+    return normal[0].replace(SPACE, " "), normal[1]

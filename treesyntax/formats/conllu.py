@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from treesyntax.errors import TreeError
@@ -21,6 +22,8 @@ _NOT_A_WORD = re.compile(r"[0-9]+[-.][0-9]+")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _UNKNOWN = "_"
 _EMPTY = "# text ="
+_NUMBERS = tuple(map(str, range(1, 1001)))
+_HEADS = {str(number): number for number in range(1001)}
 
 
 def records(path: Path) -> Iterator[Record]:
@@ -32,8 +35,9 @@ def records(path: Path) -> Iterator[Record]:
     start = 0
     lines: list[str] = []
     for number, line in enumerate(read_lines(path), start=1):
-        if line.strip(" \t"):
-            start = start if lines else number
+        if line and (not line.isspace() or line.strip(" \t")):
+            if not lines:
+                start = number
             lines.append(line)
         elif lines:
             yield Record(start, "\n".join(lines))
@@ -42,34 +46,61 @@ def records(path: Path) -> Iterator[Record]:
         yield Record(start, "\n".join(lines))
 
 
+# The tree and the offsets of a record are read one after the other.
+@lru_cache(maxsize=1)
+def rows(text: str) -> list[list[str]]:
+    """The columns of every line of a record; none for a comment."""
+    return [line.split("\t") if line and line[0] != "#" else [] for line in text.split("\n")]
+
+
 def parse(text: str) -> Tree:
     """The dependency tree of one sentence.
 
     Raises:
         RecordError: for a malformed line, or heads that do not form a tree.
     """
-    words = list(_words(text))
-    forms = [columns[1] for _, columns in words]
-    heads = [_head(columns[6], offset) for offset, columns in words]
-    relations = [columns[7] for _, columns in words]
-    if all(relation == _UNKNOWN for relation in relations):
+    words = [row for row in rows(text) if row]
+    if not _plain(words):
+        words = [row for _, row in _words(text)]
+    forms = [row[1] for row in words]
+    relations = [row[7] for row in words]
+    try:
+        heads = [_HEADS[row[6]] for row in words]
+    except KeyError:
+        heads = [_head(row[6], offset) for offset, row in _words(text)]
+    if not any(relation != _UNKNOWN for relation in relations):
         relations = []
     try:
         return Tree.from_heads(heads, forms, relations)
     except TreeError as error:
-        offset = words[_word_to_blame(heads)][0]
+        offset = [offset for offset, _ in _words(text)][_word_to_blame(heads)]
         raise RecordError(error.cause, error.remedy, offset) from None
+
+
+def _plain(words: list[list[str]]) -> bool:
+    """Whether all lines are words without fault, as a quick test can tell."""
+    if not words or len(words) > len(_NUMBERS):
+        return False
+    try:
+        columns = list(zip(*words, strict=True))
+    except ValueError:
+        return False
+    return (
+        len(columns) == _COLUMNS
+        and columns[0] == _NUMBERS[: len(words)]
+        and all(columns[1])
+        and all(columns[7])
+    )
 
 
 def _words(text: str) -> Iterator[tuple[int, list[str]]]:
     """The offset and the columns of every line that is a word."""
     word = 1
-    for offset, line in enumerate(text.split("\n")):
-        if not line or line[0] == "#":
+    for offset, columns in enumerate(rows(text)):
+        if not columns:
             continue
-        columns = line.split("\t")
         if len(columns) != _COLUMNS:
-            raise _wrong_columns(line, len(columns), offset)
+            raise _wrong_columns("\t".join(columns), len(columns), offset)
         if columns[0] != str(word):
             if _NOT_A_WORD.fullmatch(columns[0]):
                 continue

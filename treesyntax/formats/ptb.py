@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from treesyntax.files import read_lines
+from treesyntax.errors import InputError
+from treesyntax.files import LONGEST_LINE, read_lines
 from treesyntax.formats.base import (
     Format,
     Record,
@@ -161,14 +162,22 @@ def mrg_records(path: Path) -> Iterator[Record]:
     """Splits where all brackets are closed at the end of a line.
 
     Raises:
-        InputError: if the file cannot be read or is not UTF-8.
+        InputError: if the file cannot be read or is not UTF-8, or brackets stay open for longer
+            than a line may be.
     """
-    start, depth = 0, 0
+    start, depth, size = 0, 0, 0
     lines: list[str] = []
     for number, line in enumerate(read_lines(path), start=1):
         if not lines and not line.strip():
             continue
-        start = start if lines else number
+        start, size = (start, size + len(line)) if lines else (number, len(line))
+        if size > LONGEST_LINE:
+            raise InputError(
+                path,
+                start,
+                f"the tree that begins here is longer than {LONGEST_LINE >> 20} MiB",
+                "balance its brackets",
+            )
         lines.append(line)
         depth += line.count("(") - line.count(")")
         if depth <= 0:

@@ -12,20 +12,17 @@ no-break space, ``-LRB-`` the bracket itself): forms are for reading, offsets ar
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
-from pathlib import Path
 
-from treesyntax.errors import InputError
-from treesyntax.files import read_lines
 from treesyntax.formats import conllu, ptb
-from treesyntax.formats.base import Record
+from treesyntax.formats.offsets import OFFSETS, read_offsets
 from treesyntax.parsers.base import Span
 from treesyntax.tree import Tree
 
-OFFSETS = ".offsets"
-PLACE = re.compile(r"(?:^|\|)start_char=([0-9]{1,9})\|end_char=([0-9]{1,9})(?:\||$)")
-_PAIR = re.compile(r"([0-9]{1,9}):([0-9]{1,9})")
+__all__ = ["OFFSETS", "conllu_text", "offsets_text", "ptb_text", "read_offsets"]
+
+_RANGE = re.compile(r"[0-9]{1,9}-([0-9]{1,9})")
 _TAB = re.compile(r"[\t\n\r]")
 _BRACKETS = str.maketrans({"(": "-LRB-", ")": "-RRB-"})
 _ASCII_SPACE = re.compile(r"\s+", re.ASCII)
@@ -77,50 +74,3 @@ def _category(label: str) -> str:
 def offsets_text(spans: Sequence[Span]) -> str:
     """The line of a tree in a file of offsets."""
     return " ".join(f"{start}:{end}" for start, end in spans)
-
-
-def read_offsets(path: str | Path, format_name: str) -> Iterator[list[Span]]:
-    """The place of every word of every tree in a file that ``treesyntax parse`` wrote.
-
-    Args:
-        path: the tree file.
-        format_name: ``conllu`` or ``ptb``.
-
-    Raises:
-        InputError: if a word has no place, or the file cannot be read.
-    """
-    path = Path(path)
-    if format_name == "conllu":
-        for record in conllu.records(path):
-            yield _conllu_spans(path, record)
-        return
-    beside = path.with_name(path.name + OFFSETS)
-    for number, line in enumerate(read_lines(beside), start=1):
-        pairs = [_PAIR.fullmatch(pair) for pair in line.split()]
-        if None in pairs:
-            raise InputError(beside, number, "is not a list of START:END", "parse the text again")
-        yield [(int(pair[1]), int(pair[2])) for pair in pairs if pair]
-
-
-def _conllu_spans(path: Path, record: Record) -> list[Span]:
-    spans: list[Span] = []
-    token: tuple[int, Span] = (0, (0, 0))
-    for number, line in enumerate(record.text.split("\n"), start=record.line):
-        columns = line.split("\t")
-        if line.startswith("#") or len(columns) < 2 or "." in columns[0]:
-            continue
-        place = PLACE.search(columns[-1])
-        if place and "-" in columns[0]:
-            token = (int(columns[0].split("-")[1]), (int(place[1]), int(place[2])))
-        elif place:
-            spans.append((int(place[1]), int(place[2])))
-        elif "-" not in columns[0] and len(spans) < token[0]:
-            spans.append(token[1])
-        elif "-" not in columns[0]:
-            raise InputError(
-                path,
-                number,
-                "the word has no start_char and end_char in MISC",
-                "pieces are attached by offsets; parse the raw text with treesyntax parse",
-            )
-    return spans

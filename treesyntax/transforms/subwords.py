@@ -30,7 +30,7 @@ from functools import lru_cache, partial
 from typing import NamedTuple
 
 from treesyntax.errors import OptionError, TreeError
-from treesyntax.linearize import View
+from treesyntax.linearize import View, get_view
 from treesyntax.transforms.subword_nodes import with_piece_nodes
 from treesyntax.tree import ROOT_PARENT, Tree
 
@@ -83,6 +83,11 @@ def linearise(segmented: Segmented, view: View) -> tuple[list[str], list[int]]:
         TreeError: if a label cannot be a token, or the view wants one token a node and a node has
             several pieces or none.
     """
+    if view is get_view("words") and segmented.nodes:
+        tokens = [piece for word in segmented.pieces for piece in word]
+        # Pieces that cannot be tokens are for the slower way to name.
+        if " ".join(tokens).split() == tokens:
+            return tokens, _word_nodes(segmented)
     tree = _with_first_pieces(segmented)
     plain, plain_nodes = view.tokens(tree), view.token_nodes(tree)
     if all(len(word) == 1 for word in segmented.pieces):
@@ -94,7 +99,7 @@ def linearise(segmented: Segmented, view: View) -> tuple[list[str], list[int]]:
         )
     pieces_at = dict(zip(segmented.nodes, segmented.pieces, strict=True))
     leaves = _leaves(view)
-    tokens: list[str] = []
+    tokens = []
     nodes: list[int] = []
     for token, node in zip(plain, plain_nodes, strict=True):
         # Later tokens of the same node are closing brackets, which stay as they are.
@@ -109,6 +114,15 @@ def linearise(segmented: Segmented, view: View) -> tuple[list[str], list[int]]:
             tokens.append(bracket)
             nodes.append(node)
     return tokens, nodes
+
+
+def _word_nodes(segmented: Segmented) -> list[int]:
+    words = zip(segmented.nodes, segmented.pieces, strict=True)
+    if segmented.placed is None:
+        return [node for node, word in words for _ in word]
+    return [
+        n for node, word in words if word for n in _token_nodes(node, len(word), segmented.placed)
+    ]
 
 
 def _token_nodes(node: int, count: int, placed: int | None) -> list[int]:
