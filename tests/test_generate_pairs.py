@@ -17,9 +17,8 @@ def corpus(folder: Path, train: int = 20) -> list[object]:
         arguments.append(f"--{split}")
         for lang in ("en", "de"):
             text = "".join(f"{split} {lang} {number}\n" for number in range(count))
-            path = folder / f"{split}.{lang}.gz"
-            path.write_bytes(gzip.compress(text.encode()))
-            arguments.append(path)
+            (folder / f"{split}.{lang}.gz").write_bytes(gzip.compress(text.encode()))
+            arguments.append(folder / f"{split}.{lang}")  # is found packed
     return [*arguments, "--langs", "en", "de"]
 
 
@@ -96,8 +95,22 @@ def test_files_that_do_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str
     arguments = [*corpus(tmp_path / "c"), "--out", tmp_path / "d"]
     (tmp_path / "c" / "test.de.gz").write_bytes(gzip.compress(b"one\n"))
     assert pairs(*arguments) == 2
-    assert "test.de.gz: has 1 lines, but" in capsys.readouterr().err
+    assert "test.de: has 1 lines, but" in capsys.readouterr().err
     for lang in ("en", "de"):
         (tmp_path / "c" / f"test.{lang}.gz").write_bytes(gzip.compress(b""))
     assert pairs(*arguments) == 2
-    assert "test.en.gz: has no lines" in capsys.readouterr().err
+    assert "test.en: has no lines" in capsys.readouterr().err
+
+
+def test_parts_may_stand_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    train, valid, langs = (
+        corpus(tmp_path / "c")[cut] for cut in (slice(3), slice(3, 6), slice(9, 12))
+    )
+    assert pairs(*valid, *langs, "--out", tmp_path / "v") == 0
+    assert set(read(tmp_path / "v")) == {"valid.en", "valid.de"}
+    assert pairs(*train, *langs, "--out", tmp_path / "t", "--pairs", 2) == 0
+    assert read(tmp_path / "t")["train.en"] == ["train en 0", "train en 1"]
+    assert pairs(*valid, *langs, "--out", tmp_path / "x", "--pairs", 2) == 2
+    assert "--pairs is about training pairs: give --train" in capsys.readouterr().err
+    assert pairs(*langs, "--out", tmp_path / "x") == 2
+    assert "give at least one of --train, --valid and --test" in capsys.readouterr().err

@@ -11,7 +11,7 @@ from typing import Any
 
 from treesyntax import __version__
 from treesyntax.errors import InputError
-from treesyntax.files import atomic_folder
+from treesyntax.files import atomic_folder, parse_json
 
 MANIFEST = "manifest.json"
 
@@ -39,9 +39,9 @@ def is_current(folder: Path, options: dict[str, Any]) -> bool:
             "is not empty and was not made with these options",
             "name another folder or delete this one",
         )
-    for name, facts in manifest.get("files", {}).items():
+    for name, digest in _digests(folder, manifest).items():
         path = folder / name
-        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != facts["sha256"]:
+        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
             raise InputError(
                 path, None, "is not as it was generated", "delete the folder to make it again"
             )
@@ -90,9 +90,24 @@ def _text(lines: Sequence[str]) -> bytes:
     return "".join(line + "\n" for line in lines).encode()
 
 
+def _digests(folder: Path, manifest: dict[str, Any]) -> dict[str, str]:
+    """The SHA-256 of each file in the folder."""
+    try:
+        found = {name: facts["sha256"] for name, facts in manifest["files"].items()}
+        outside = any(Path(name).name != name for name in found)
+        right = not outside and all(type(digest) is str for digest in found.values())
+    except (KeyError, TypeError, AttributeError):
+        right = False
+    if not right:
+        raise InputError(
+            folder / MANIFEST, None, "is damaged", "delete the folder to make it again"
+        )
+    return found
+
+
 def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest = parse_json((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return manifest if isinstance(manifest, dict) else {}

@@ -1,6 +1,6 @@
-"""Bring a parallel corpus into train, valid and test, with as many training pairs as wanted.
+"""Bring the parts of a parallel corpus into one folder, with as many training pairs as wanted.
 
-Files may be packed (.gz). Of train the first N pairs are taken, or with --seed N random ones, in
+Files may be packed: where NAME is absent, NAME.gz is read. Of train the first N pairs are taken, or with --seed N random ones, in
 the order of the corpus; the smaller of two random sets of one seed is a part of the larger. Nothing
 else is dropped or changed: line k stays a pair of source and target.
 """
@@ -24,11 +24,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     for split in SPLITS:
         add(
-            f"--{split}", nargs=2, type=Path, required=True, metavar=("SOURCE", "TARGET"),
+            f"--{split}", nargs=2, type=Path, metavar=("SOURCE", "TARGET"),
             help=f"the two aligned files of {split}",
         )  # fmt: skip
     add("--langs", nargs=2, required=True, metavar=("SOURCE", "TARGET"), help="suffixes, as en de")
-    add("--out", type=Path, required=True, help="folder to write: {train,valid,test}.LANG")
+    add("--out", type=Path, required=True, help="folder to write, as train.en")
     add("--pairs", type=int, default=0, metavar="N", help="training pairs (0: all, the default)")
     add("--seed", type=int, default=0, help="draw them at random (0: the first N, the default)")
 
@@ -45,7 +45,11 @@ def generate(args: argparse.Namespace) -> int:
     for name in ("pairs", "seed"):
         if getattr(args, name) < 0:
             raise OptionError(f"--{name} must be 0 or more")
-    read = {split: _read(*getattr(args, split)) for split in SPLITS}
+        if getattr(args, name) and not args.train:
+            raise OptionError(f"--{name} is about training pairs: give --train")
+    read = {split: _read(*getattr(args, split)) for split in SPLITS if getattr(args, split)}
+    if not read:
+        raise OptionError("give at least one of --train, --valid and --test")
     described = {
         "generator": args.generator,
         "langs": args.langs,
@@ -55,8 +59,9 @@ def generate(args: argparse.Namespace) -> int:
     }
     if is_current(args.out, described):
         return report_current(args.out)
-    taken = _taken(len(read["train"][0]), args.pairs, args.seed)
-    read["train"] = [[lines[number] for number in taken] for lines in read["train"]]
+    if train := read.get("train"):
+        taken = _taken(len(train[0]), args.pairs, args.seed)
+        read["train"] = [[lines[number] for number in taken] for lines in train]
     files: Files = {
         f"{split}.{lang}": lines
         for split, pair in read.items()
@@ -66,7 +71,7 @@ def generate(args: argparse.Namespace) -> int:
 
 
 def _read(source: Path, target: Path) -> list[list[str]]:
-    pair = [list(read_lines(source)), list(read_lines(target))]
+    pair = [list(read_lines(_found(path))) for path in (source, target)]
     if len(pair[0]) != len(pair[1]):
         raise InputError(
             target,
@@ -77,6 +82,11 @@ def _read(source: Path, target: Path) -> list[list[str]]:
     if not pair[0]:
         raise InputError(source, None, "has no lines", "check the file")
     return pair
+
+
+def _found(path: Path) -> Path:
+    packed = path.with_name(f"{path.name}.gz")
+    return packed if packed.exists() and not path.exists() else path
 
 
 def _taken(total: int, pairs: int, seed: int) -> list[int]:

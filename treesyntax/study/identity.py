@@ -13,7 +13,7 @@ import yaml
 
 from treesyntax import __version__
 from treesyntax.errors import InputError, OptionError
-from treesyntax.files import atomic_file
+from treesyntax.files import atomic_file, parse_json
 from treesyntax.study.recipe import DATA, Recipe
 
 RECIPE_FILE = "recipe.yaml"
@@ -84,7 +84,10 @@ def _input_names(recipe: Recipe) -> list[str]:
             names.append(name)
     for line in recipe.prepare:
         words = [part for word in _words(line) for part in (word, word.partition("=")[2])]
-        names += [word for word in words if word and Path(word).is_file()]
+        # generate pairs takes NAME.gz where NAME is not there.
+        names += [
+            name for word in words if word for name in (word, f"{word}.gz") if Path(name).is_file()
+        ]
     return sorted(set(names))
 
 
@@ -154,7 +157,11 @@ def read_identity(folder: Path) -> Identity:
     if not path.is_file():
         raise OptionError(f"{folder} holds no study ({IDENTITY_FILE} is missing)")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        return Identity(content["hash"], content["version"], content["inputs"])
-    except (ValueError, KeyError, TypeError):
+        content = parse_json(path.read_text(encoding="utf-8"))
+        identity = Identity(content["hash"], content["version"], content["inputs"])
+        texts = all(type(text) is str for text in (identity.hash, identity.version))
+        if texts and all(facts.keys() >= {"size", "sha256"} for facts in identity.inputs.values()):
+            return identity
+        raise TypeError
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise InputError(path, None, "is damaged", "run the study in a new folder") from None
