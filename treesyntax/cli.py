@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -24,6 +25,7 @@ COMMANDS = {
     "binarize": Command("treesyntax.binarize", "text and tree files to fairseq data with trees"),
     "inspect": Command("treesyntax.inspect_data", "show sentences and trees of binarized data"),
     "generate": Command("treesyntax.generate.command", "make synthetic data sets"),
+    "translate": Command("treesyntax.translate", "translate text or trees with a trained model"),
     "score": Command("treesyntax.score", "score a file of outputs against references"),
     "methods": Command("treesyntax.list_methods", "list the injection methods"),
     "study": Command("treesyntax.study.command", "train and compare methods side by side"),
@@ -54,7 +56,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             subparser.set_defaults(run=module.run)
     args = parser.parse_args(arguments)
     try:
-        return int(args.run(args))
+        status = int(args.run(args))
+        _flush_output()
+        return status
     except TreeSyntaxError as error:
         print(f"treesyntax {args.command}: {error}", file=sys.stderr)
         return 2
@@ -64,6 +68,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 141
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        reason = f"{place}{error.strerror or error}; check free space and permissions"
+        print(f"treesyntax {args.command}: {reason}", file=sys.stderr)
+        return 2
+    except MemoryError:
+        print(f"treesyntax {args.command}: there is not enough memory for it", file=sys.stderr)
+        return 2
+
+
+def _flush_output() -> None:
+    """Write what ``print`` still holds back, so that a full disk is an error, told once."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
 
 
 if __name__ == "__main__":

@@ -10,18 +10,20 @@ Example: python -m treesyntax.study.hypotheses generate-test.txt hypotheses.txt 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from treesyntax.errors import InputError, OptionError, TreeError, TreeSyntaxError
+from treesyntax.errors import InputError, OptionError, TreeSyntaxError
 from treesyntax.files import atomic_file, read_lines
 from treesyntax.formats import FORMATS
 from treesyntax.linearize import VIEWS
-from treesyntax.tree_scores import MALFORMED, from_view
+from treesyntax.translate_text import as_text
 
 PREFIX = "D-"
 SHOWN = 5
+_NUMBER = re.compile("[0-9]{1,9}")
 
 
 def read_hypotheses(path: str | Path, size: int) -> list[str]:
@@ -40,7 +42,7 @@ def read_hypotheses(path: str | Path, size: int) -> list[str]:
         if not text.startswith(PREFIX):
             continue
         fields = text.removeprefix(PREFIX).split("\t", 2)
-        if len(fields) != 3 or not fields[0].isdecimal():
+        if len(fields) != 3 or not _NUMBER.fullmatch(fields[0]):
             raise InputError(path, line, "is not D-NUMBER, score and text", "generate again")
         number = int(fields[0])
         if number in found or number >= size:
@@ -57,18 +59,6 @@ def read_hypotheses(path: str | Path, size: int) -> list[str]:
             "they are too long for the model, or generation was cut off",
         )
     return [found[number] for number in range(size)]
-
-
-def as_text(hypothesis: str, view: str, notation: str) -> str:
-    """The tokens of a view as a tree in a notation; what is no tree stays malformed.
-
-    Raises:
-        OptionError: if there is no such view or notation, or the view does not determine the tree.
-    """
-    try:
-        return from_view(hypothesis, view, notation)
-    except TreeError:
-        return MALFORMED
 
 
 def write_hypotheses(path: str | Path, hypotheses: Sequence[str]) -> None:
