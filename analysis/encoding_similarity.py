@@ -29,6 +29,7 @@ from analysis.output import (
     OKABE_ITO,
     PANEL_COLUMNS,
     SEQUENTIAL,
+    colour_bar,
     heat_map,
     name_ticks,
     run_analysis,
@@ -118,7 +119,7 @@ def draw_similarity(found: Cosines, names: Sequence[str], rows: str) -> Figure:
     """
     across = min(len(found), PANEL_COLUMNS)
     down = -(-len(found) // across)
-    side = min(max(0.11 * len(names), 2.2), 8.0)
+    side = min(max(0.14 * len(names), 2.2), 9.0)
     size = ((side + 0.6) * across + 1, (side + 0.9) * down)
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(down, across, squeeze=False, sharey=True)
@@ -130,11 +131,11 @@ def draw_similarity(found: Cosines, names: Sequence[str], rows: str) -> Figure:
         panel.set_title(name)
         name_ticks(panel, names)
         panel.set_yticks(range(len(names)), names)
-        panel.tick_params(labelsize=6)
+        panel.tick_params(labelsize=7)
         panel.set_xlabel("node")
     for panel in axes[:, 0]:
         panel.set_ylabel(rows)
-    figure.colorbar(image, ax=axes, shrink=0.9).set_label("cosine of the encodings")
+    colour_bar(figure, image, axes, "cosine of the encodings")
     return figure
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from analysis.model import SIDES
 from analysis.output import DIVERGING, head_panels, run_analysis, write_figure, write_numbers
 from treesyntax.checkpoint import load_checkpoint
 from treesyntax.composition import parse_spec
@@ -27,7 +28,7 @@ from treesyntax.errors import InputError
 from treesyntax.files import atomic_file
 from treesyntax.masks import Masks
 
-KEY = "encoder.injections.relation_mask.strengths"
+KEY = "{side}.injections.relation_mask.strengths"
 NAME = "mask_strengths"
 ADDS = {"exp": "−exp(s)", "additive": "s"}
 
@@ -47,20 +48,21 @@ class Strengths:
     form: str = "exp"
 
 
-def compute_strengths(state: Mapping[str, Any]) -> Strengths:
+def compute_strengths(state: Mapping[str, Any], side: str = "encoder") -> Strengths:
     """The strengths in a checkpoint.
 
     Args:
         state: a checkpoint as :func:`treesyntax.checkpoint.load_checkpoint` reads it.
+        side: ``encoder`` or ``decoder``.
 
     Raises:
-        KeyError: if the model has no relation masks.
+        KeyError: if the model has no relation masks on that side.
         OptionError: if its masks name relations that are not registered here.
     """
-    values = state["model"][KEY].double().numpy()
+    values = state["model"][KEY.format(side=side)].double().numpy()
     found = state["cfg"]["model"]
     flags = found if isinstance(found, dict) else vars(found)
-    options = parse_spec(flags["encoder_injection"])["relation_mask"]
+    options = parse_spec(flags[f"{side}_injection"])["relation_mask"]
     masks = Masks.parse(options.get("relations", "all"))
     return Strengths(values, masks.names, options.get("form", "exp"))
 
@@ -102,6 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("checkpoint", type=Path, help="a checkpoint of fairseq-train")
+    parser.add_argument("--side", choices=SIDES, default="encoder", help="(%(default)s)")
     parser.add_argument("--out", type=Path, required=True, help=f"folder for {NAME}.svg .png .json")
     args = parser.parse_args(argv)
     return run_analysis(NAME, lambda: analyse(args))
@@ -114,10 +117,13 @@ def analyse(args: argparse.Namespace) -> None:
         InputError: for a checkpoint without relation masks, or a folder that cannot be written.
     """
     try:
-        strengths = compute_strengths(load_checkpoint(args.checkpoint))
+        strengths = compute_strengths(load_checkpoint(args.checkpoint), args.side)
     except KeyError:
         raise InputError(
-            args.checkpoint, None, "has no relation masks", "give one of relation_mask"
+            args.checkpoint,
+            None,
+            f"has no relation masks in its {args.side}",
+            f"give one of --{args.side}-injection relation_mask",
         ) from None
     write_strengths(strengths, args.checkpoint, args.out)
 

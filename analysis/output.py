@@ -95,7 +95,7 @@ def head_panels(
     layers = len(values)
     across = min(layers, PANEL_COLUMNS)
     down = -(-layers // across)
-    size = (3.6 * across + 0.9, (0.3 * len(rows) + 1.6) * down + 0.3)
+    size = (3.6 * across + 0.9, (max(0.3 * len(rows), 1.4) + 1.6) * down + 0.3)
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(down, across, squeeze=False, sharey=True)
     for layer, panel in enumerate(axes.flat):
@@ -109,18 +109,36 @@ def head_panels(
         panel.set_xlabel(labels[0])
     for panel in axes[:, 0]:
         panel.set_ylabel("head")
-    figure.colorbar(image, ax=axes, shrink=0.9).set_label(labels[1])
+    colour_bar(figure, image, axes, labels[1])
     return figure
 
 
 def heat_map(panel: Any, values: NDArray[np.float64], scale: tuple[str, float, float]) -> Any:
     """One heat map on an axes, hatched where values are NaN."""
     palette, low, high = scale
+    rows, columns = values.shape
     panel.patch.set(facecolor="white", edgecolor="0.6", hatch="////")
-    masked = np.ma.masked_invalid(values)
-    return panel.imshow(
-        masked, cmap=palette, vmin=low, vmax=high, aspect="auto", interpolation="nearest"
+    # Cells as shapes, not as a picture; lines of their own colour close the gaps between them.
+    cells = panel.pcolormesh(
+        np.arange(columns + 1) - 0.5,
+        np.arange(rows + 1) - 0.5,
+        np.ma.masked_invalid(values),
+        cmap=palette,
+        vmin=low,
+        vmax=high,
+        edgecolor="face",
+        linewidth=0.3,
     )
+    panel.set_ylim(rows - 0.5, -0.5)
+    return cells
+
+
+def colour_bar(figure: Figure, cells: Any, panels: Any, label: str) -> None:
+    """The scale of heat maps, beside them; it too as shapes."""
+    bar = figure.colorbar(cells, ax=panels, shrink=0.9)
+    solids: Any = bar.solids
+    solids.set(rasterized=False, edgecolor="face")
+    bar.set_label(label)
 
 
 def name_ticks(panel: Any, names: Sequence[str]) -> None:

@@ -24,6 +24,7 @@ from analysis.model import SIDES, build_methods
 from analysis.output import (
     DIVERGING,
     SEQUENTIAL,
+    colour_bar,
     heat_map,
     run_analysis,
     write_figure,
@@ -105,7 +106,7 @@ def draw_table(table: RelativeTable, title: str) -> Figure:
         panel.tick_params(axis="x", rotation=90)
         panel.set_xlabel("distance of key from query")
     panels[0].set_ylabel("distance of key from query")
-    figure.colorbar(image, ax=panels, shrink=0.9).set_label("cosine")
+    colour_bar(figure, image, panels, "cosine")
     return figure
 
 

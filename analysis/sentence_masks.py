@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from analysis.model import build_method, vocabulary_size
 from analysis.output import (
     DIVERGING,
+    colour_bar,
     heat_map,
     name_ticks,
     run_analysis,
@@ -70,7 +71,7 @@ def compute_sentence_masks(method: RelationMask, sentence: Sentence) -> Sentence
 def draw_sentence_masks(found: SentenceMasks) -> Figure:
     """Layers down, heads across, all on one scale that is symmetric around 0."""
     layers, heads, tokens, _ = found.summed.shape
-    side = min(max(0.1 * tokens, 1.4), 5.0)
+    side = min(max(0.16 * tokens, 1.6), 6.0)
     size = (side * heads + 2, side * layers + 1.2)
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(layers, heads, squeeze=False, sharex=True, sharey=True)
@@ -78,7 +79,7 @@ def draw_sentence_masks(found: SentenceMasks) -> Figure:
     for (layer, head), panel in np.ndenumerate(axes):
         image = heat_map(panel, found.summed[layer, head], (DIVERGING, -limit, limit))
         panel.set_title(f"layer {layer + 1}, head {head + 1}", fontsize=8)
-        panel.tick_params(labelsize=5)
+        panel.tick_params(labelsize=7)
     levels = zip(found.symbols, found.depths, strict=True)
     names = ["·" * min(max(level, 0), MOST_DOTS) + symbol for symbol, level in levels]
     for panel in axes[-1]:
@@ -87,8 +88,7 @@ def draw_sentence_masks(found: SentenceMasks) -> Figure:
     for panel in axes[:, 0]:
         panel.set_yticks(range(tokens), names)
         panel.set_ylabel("query")
-    bar = figure.colorbar(image, ax=axes, shrink=0.9)
-    bar.set_label(f"summed mask ({EFFECT[found.form]})")
+    colour_bar(figure, image, axes, f"summed mask ({EFFECT[found.form]})")
     return figure
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from analysis.model import build_method
+from analysis.model import SIDES, build_method
 from analysis.output import OKABE_ITO, PANEL_COLUMNS, run_analysis, write_figure, write_numbers
 from treesyntax.checkpoint import load_checkpoint
 from treesyntax.errors import InputError
@@ -46,14 +46,14 @@ class Moment:
     path: str
 
 
-def read_moment(path: Path) -> Moment:
+def read_moment(path: Path, side: str = "encoder") -> Moment:
     """The strengths in a checkpoint.
 
     Raises:
         InputError: if it has none, or does not say after which update it was written.
     """
     state = load_checkpoint(path)
-    method = cast(RelationMask, build_method(state, path, "encoder", "relation_mask"))
+    method = cast(RelationMask, build_method(state, path, side, "relation_mask"))
     try:
         update = int(state["optimizer_history"][-1]["num_updates"])
     except (KeyError, IndexError, TypeError, ValueError):
@@ -119,7 +119,7 @@ def analyse(args: argparse.Namespace) -> None:
     Raises:
         TreeSyntaxError: for checkpoints that do not serve.
     """
-    moments = compute_trajectories([read_moment(path) for path in args.checkpoints])
+    moments = compute_trajectories([read_moment(path, args.side) for path in args.checkpoints])
     write_figure(draw_trajectories(moments), args.out, NAME)
     numbers = {
         "checkpoints": [moment.path for moment in moments],
@@ -137,6 +137,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("checkpoints", type=Path, nargs="+", help="checkpoints of one training")
+    parser.add_argument("--side", choices=SIDES, default="encoder", help="(%(default)s)")
     parser.add_argument("--out", type=Path, required=True, help=f"folder for {NAME}.svg, .json")
     args = parser.parse_args(argv)
     return run_analysis(NAME, lambda: analyse(args))

@@ -103,13 +103,16 @@ def python(arguments: list[str]) -> None:
             "train_seconds": 1.0, "injection": "x",
         }  # fmt: skip
         print(json.dumps(facts))
-    elif module == "analysis.mask_strengths":
+    elif module in ("analysis.of_run", "analysis.of_study"):
         folder = option(arguments, "--out")
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "mask_strengths.svg").write_text(
             '<?xml version="1.0"?><svg width="9pt" height="9pt" '
             'xmlns="http://www.w3.org/2000/svg"><g id="g1"/><text>head</text></svg>'
         )
+        entry = {"name": "mask_strengths", "side": "encoder", "numbers": []}
+        found = {"drawn": [{**entry, "figures": ["mask_strengths.svg"]}], "absent": []}
+        (folder / "analyses.json").write_text(json.dumps(found))
 
 
 def study(journal: Path, arguments: list[str]) -> int:

@@ -142,7 +142,7 @@ def test_a_panel_a_matrix_with_named_nodes():
     for panel in panels:
         assert [label.get_text() for label in panel.get_xticklabels()] == list(nodes.names)
         assert panel.get_xlabel() == "node"
-        assert panel.images[0].get_clim()[1] == 1
+        assert panel.collections[0].get_clim()[1] == 1
 
 
 MASKS = {
@@ -177,7 +177,7 @@ def test_a_panel_a_head_over_the_tree():
         f"layer {layer}, head {head}" for layer in (1, 2) for head in (1, 2)
     ]
     for panel, matrix in zip(panels, found.summed.reshape(4, 6, 6), strict=True):
-        assert np.allclose(panel.images[0].get_array(), matrix)
+        assert np.allclose(panel.collections[0].get_array(), matrix)
     names = [label.get_text() for label in panels[0].get_yticklabels()]
     assert names == ["u", "·v", "··w", "··x", "·u", "</s>"]
 

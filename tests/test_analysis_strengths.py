@@ -132,7 +132,7 @@ def write_study(folder: Path, strengths: dict[str, list], recipe: str = "demo") 
     lines = [json.dumps({**asdict(item), "recipe": recipe}) for item in results]
     (folder / "results.jsonl").write_text("".join(f"{line}\n" for line in lines))
     for run, values in strengths.items():
-        place = folder / "runs" / run / "mask_strengths"
+        place = folder / "runs" / run / "analyses" / "encoder"
         place.mkdir(parents=True)
         (place / "mask_strengths.json").write_text(json.dumps({"strengths": values}))
     return folder
@@ -152,7 +152,16 @@ def test_the_study_command(tmp_path: Path):
     first = write_study(tmp_path / "a", RUNS, "en-vi")
     second = write_study(tmp_path / "b", {"relation_mask-1": [[[-4.0, 4.0]]]}, "en-de")
     out = tmp_path / "out"
-    words = [str(first), str(second), "--metric", "bleu", "--out", str(out)]
+    words = [
+        str(first),
+        str(second),
+        "--metric",
+        "bleu",
+        "--baseline",
+        "sequence",
+        "--out",
+        str(out),
+    ]
     assert strength_study.main(words) == 0
     numbers = json.loads((out / "strength_study.json").read_text())
     assert [task["task"] for task in numbers["tasks"]] == ["en-vi", "en-de"]
@@ -167,7 +176,7 @@ def test_the_widest_range_is_on_top(tmp_path: Path):
     tasks = read_tasks(write_study(tmp_path / "a", RUNS, "narrow"), "sequence", "bleu")
     wide = {"relation_mask-1": [[[-9.0, 9.0]]]}
     tasks = [*read_tasks(write_study(tmp_path / "b", wide, "wide"), "sequence", "bleu"), *tasks]
-    left = draw_tasks(tasks, "bleu", "sequence").axes[0]
+    left = draw_tasks(tasks, "bleu").axes[0]
     assert [label.get_text() for label in left.get_yticklabels()] == ["narrow", "wide"]
     lows, highs = left.get_lines()[:2]
     assert list(lows.get_xdata()) == [-1.5, -9]
@@ -178,7 +187,7 @@ def test_the_widest_range_is_on_top(tmp_path: Path):
     ("strengths", "options", "message"),
     [
         (None, [], "results.jsonl: holds no results; give the folder of a study"),
-        ({}, [], "has no runs/*/mask_strengths/mask_strengths.json; give a study with a method"),
+        ({}, [], "has no runs/*/analyses/*/mask_strengths.json; give a study with a method"),
         (
             RUNS,
             ["--metric", "ter"],
@@ -196,7 +205,7 @@ def test_a_study_that_does_not_serve_is_one_clear_line(
     folder, out = tmp_path / "s", tmp_path / "out"
     if strengths is not None:
         write_study(folder, strengths)
-    words = [str(folder), "--metric", "bleu", *options, "--out", str(out)]
+    words = [str(folder), "--metric", "bleu", "--baseline", "sequence", *options, "--out", str(out)]
     assert strength_study.main(words) == 2
     assert message in one_line(capsys, strength_study, out)
 

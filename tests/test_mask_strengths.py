@@ -27,7 +27,7 @@ def checkpoint(values: torch.Tensor | None = None) -> dict:
         "decoder.fc.bias": torch.zeros(7),
     }
     if values is not None:
-        model[mask_strengths.KEY] = values
+        model[mask_strengths.KEY.format(side="encoder")] = values
     return {
         "model": model,
         "cfg": {"model": Namespace(encoder_injection="relation_mask")},
@@ -63,7 +63,7 @@ def test_a_panel_a_layer_on_one_scale_around_zero(values: torch.Tensor):
     panels = [axes for axes in figure.axes if axes.get_title().startswith("layer")]
     assert [axes.get_title() for axes in panels] == [f"layer {n + 1}" for n in range(LAYERS)]
     for layer, axes in enumerate(panels):
-        (image,) = axes.images
+        (image,) = axes.collections
         assert np.allclose(image.get_array(), values[layer].numpy())
         low, high = image.get_clim()
         assert low == -high
@@ -93,7 +93,10 @@ def test_the_command_writes_figure_and_numbers(tmp_path: Path):
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        (checkpoint(), "has no relation masks; give one of relation_mask"),
+        (
+            checkpoint(),
+            "has no relation masks in its encoder; give one of --encoder-injection relation_mask",
+        ),
         ({"x": 1}, "holds no model"),
         (None, "cannot be read"),
     ],

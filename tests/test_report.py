@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import statistics
 from argparse import Namespace
@@ -63,11 +64,19 @@ def study_folder(tmp_path: Path) -> Path:
         log = folder / "logs" / name / "train.log"
         log.parent.mkdir(parents=True)
         log.write_text(log_text({100: 4.0, 200: 3.0}))
-    masks = folder / "runs" / "relation_mask-1" / "mask_strengths" / "mask_strengths.svg"
-    masks.parent.mkdir(parents=True)
-    masks.write_text(SVG)
+    place = folder / "runs" / "relation_mask-1" / "analyses"
+    (place / "encoder").mkdir(parents=True)
+    (place / "encoder" / "mask_strengths.svg").write_text(SVG)
+    (place / "encoder" / "mask_strengths.json").write_text("{}")
+    drawn = {
+        "name": "mask_strengths", "side": "encoder", "figures": ["encoder/mask_strengths.svg"],
+        "numbers": ["encoder/mask_strengths.json"],
+    }  # fmt: skip
+    absent = {"name": "attention_mass", "side": "encoder", "why": f"{folder}/x has <no> trees"}
+    (place / "analyses.json").write_text(json.dumps({"drawn": [drawn], "absent": [absent]}))
     (folder / "failures.json").write_text(
-        '{"stack_pe-1/train": {"message": "exit status 1: [bold]<b>| * bad", "log": "logs/x.log"}}'
+        '{"stack_pe-1/train": {"message": "exit status 1: [bold]<b>| * bad", "log": "logs/x.log"}, '
+        '"sequence-1/analyses": {"message": "killed by SIGKILL", "log": "logs/y.log"}}'
     )
     return folder
 
@@ -179,7 +188,9 @@ def test_an_inlined_figure_has_its_own_ids_and_no_links():
     assert 'href="#fig-p1"' in inlined
     assert "matplotlib.org" not in inlined
     assert "<rect width" in inlined
-    assert not re.search(r"<svg[^>]* (width|height)=", inlined)
+    assert 'aria-label="A &quot;figure&quot;"' in inlined
+    assert not re.search(r"<svg[^>]* height=", inlined)
+    assert 'id="a_3d_1-p1"' in inline_svg(SVG, "a=1", "")
     assert "<?xml" not in inlined
 
 
@@ -223,11 +234,13 @@ def test_the_page_is_whole_and_fetches_nothing(study_folder: Path):
     page = Page(text)
     assert page.stack == []
     assert all(link.startswith("#") for link in page.links)
-    assert not page.tags & {"script", "link", "img", "iframe"}
+    assert not page.tags & {"link", "img", "iframe"}
+    assert "default-src 'none'" in text
     assert "@import" not in text
     assert not re.search(r"url\((?!#)", text)
     assert len(page.ids) == len(set(page.ids))
-    assert {"results", "learning-curves"} <= set(page.ids)
+    assert {"results", "learning-curves", "mask-strengths", "cost"} <= set(page.ids)
+    assert {link[1:] for link in page.links} <= set(page.ids)
 
 
 def test_the_page_shows_table_figures_failures_and_provenance(study_folder: Path):
@@ -236,7 +249,9 @@ def test_the_page_shows_table_figures_failures_and_provenance(study_folder: Path
         "<h1>A demo</h1>", "Do trees help &lt;here&gt;?", "<td>40.00 ± –</td>",
         "validation loss (bits a target token)", "heads of MASK", "0 of 2, 1 failed",
         "stack_pe-1 failed: exit status 1: [bold]&lt;b&gt;| * bad (see logs/x.log)",
-        "McDonald &amp; Chiang 2021", "exact: s|1", "python 3", "<h3>stack_pe-1</h3>",
+        "McDonald &amp; Chiang 2021", "exact: s|1", "<code>figures/score_by_cost.json</code>",
+        "Peak memory was not recorded", "sequence-1: killed by SIGKILL (see logs/y.log)",
+        "Attention by tree relation, relation_mask-1: x has &lt;no&gt; trees", "python 3", "<h3>stack_pe-1</h3>",
         "name=\"viewport\"", "@media print",
     ):  # fmt: skip
         assert part in text, part
@@ -246,12 +261,15 @@ def test_the_page_shows_table_figures_failures_and_provenance(study_folder: Path
 def test_the_markdown_report_names_files_that_exist(study_folder: Path):
     write_report(read_study(study_folder))
     text = (study_folder / "report.md").read_text()
-    figures = re.findall(r"!\[.*?\]\((.*?)\)", text)
+    figures = re.findall(r"!\[.*?\]\(<(.*?)>\)", text)
     assert figures == [
         "figures/learning_curves.svg",
-        "runs/relation_mask-1/mask_strengths/mask_strengths.svg",
+        "figures/score_by_cost.svg",
+        "runs/relation_mask-1/analyses/encoder/mask_strengths.svg",
     ]
-    assert all((study_folder / figure).is_file() for figure in figures)
+    links = re.findall(r"\]\(<(.*?)>\)", text)
+    assert len(links) == 2 * len(figures)
+    assert all((study_folder / link).is_file() for link in links)
     assert "| sequence | 40.00 ± – | 40.00 ± – | 10 | 5 | 1 of 2 |" in text
     assert "Do trees help <here>?" in text
 

@@ -278,10 +278,31 @@ def test_a_plan_has_every_step_once_after_what_it_needs(path: Path):
         "binarize/sequence",
         "binarize/relation_mask+stack_pe",
     ]
-    assert [name for name in names if name.endswith("/masks")] == [
-        "relation_mask-1/masks",
-        "relation_mask-2/masks",
+    assert [name for name in names if name.endswith("/analyses")] == [
+        f"{run.name}/analyses" for run in plan.runs
     ]
+    assert names[-1] == "analyses"
+    assert plan.steps[-1].needs == tuple(
+        f"{method}-{seed}/analyses" for seed in (1, 2) for method in ("sequence", "relation_mask")
+    )
+
+
+def test_text_borrows_trees_from_the_data_of_others(path: Path):
+    steps = {step.name: step for step in make_plan(read_recipe(path)).steps}
+    plain, own = steps["sequence-1/analyses"], steps["stack_pe-1/analyses"]
+    assert plain.needs == ("sequence-1/facts", "binarize/relation_mask+stack_pe")
+    assert plain.command[plain.command.index("--trees") + 1] == (
+        "{out}/binarized/relation_mask+stack_pe"
+    )
+    assert "--trees" not in own.command
+    assert own.needs == ("stack_pe-1/facts",)
+
+
+def test_checkpoints_may_be_kept(path: Path):
+    commands = steps_by_name(make_plan(read_recipe(path, ["train.keep-interval-updates=9"])))
+    train = commands["stack_pe-2/train"]
+    assert train.count("--keep-interval-updates") == 1
+    assert train[train.index("--keep-interval-updates") + 1] == "9"
 
 
 def test_commands_of_a_run(path: Path):

@@ -13,7 +13,7 @@ from treesyntax.errors import InputError
 from treesyntax.study.checkpoints import is_trained, repair_checkpoints
 from treesyntax.study.hypotheses import main as collect_hypotheses
 from treesyntax.study.hypotheses import read_hypotheses
-from treesyntax.study.logs import TrainLog, last_line, read_log
+from treesyntax.study.logs import TrainLog, last_line, peak_line, read_log
 from treesyntax.study.results import append_results, read_results
 
 # What fairseq writes
@@ -23,11 +23,11 @@ LOG = """\
 # 2026-01-01 command
 2026 | INFO | fairseq.utils | rank   0: capabilities =  9.0  ; total memory = 139.7 GB ; name = NVIDIA H200
 2026 | INFO | train_inner | {"epoch": 1, "update": 0.5, "loss": "5.5", "wps": "0", "num_updates": "50"}
-2026 | INFO | train_inner | {"epoch": 1, "update": 0.8, "loss": "4.5", "wps": "300", "num_updates": "80"}
+2026 | INFO | train_inner | {"epoch": 1, "update": 0.8, "loss": "4.5", "wps": "300", "gb_free": "130.2", "num_updates": "80"}
 2026 | INFO | valid | {"epoch": 1, "valid_loss": "4.0", "valid_num_updates": "100"}
 2026 | INFO | fairseq.checkpoint_utils | Saved checkpoint /x/checkpoint_best.pt (epoch 1 @ 100 updates, score 4.0) (writing took 0.1 seconds)
 2026 | INFO | train | {"epoch": 1, "train_loss": "5", "train_num_updates": "100"}
-2026 | INFO | train_inner | {"epoch": 2, "update": 1.5, "loss": "3.5", "wps": "100", "num_updates": "150"}
+2026 | INFO | train_inner | {"epoch": 2, "update": 1.5, "loss": "3.5", "wps": "100", "gb_free": "131.7", "num_updates": "150"}
 2026 | INFO | valid | {"epoch": 1, "valid_loss": "3.9", "valid_num_updates": "100"}
 2026 | INFO | train_inner | {broken
 2026 | INFO | train_inner | {"epoch": 2, "update": 1.8, "loss": null, "wps": "200", "num_updates": "180"}
@@ -43,12 +43,21 @@ def test_a_training_log_is_read(tmp_path: Path):
     assert log.tokens_per_second == 200
     assert (log.updates, log.epochs, log.saved, log.finished) == (180, 1.8, 100, True)
     assert log.device == "NVIDIA H200"
+    assert log.peak_memory == pytest.approx(1024 * (139.7 - 130.2))
     assert read_log(file, tail=True).updates == 180
+
+
+def test_peak_memory_is_that_of_the_largest_session(tmp_path: Path):
+    file = tmp_path / "log"
+    file.write_text("".join(map(peak_line, (3 * 2**20, 7 * 2**20, 5 * 2**20))))
+    assert read_log(file).peak_memory == 7
+    assert last_line(file) == ""
 
 
 def test_no_log_is_an_empty_log(tmp_path: Path):
     log = read_log(tmp_path / "none")
     assert (log.valid, log.tokens_per_second, log.loss, log.finished) == ({}, None, None, False)
+    assert log.peak_memory is None
 
 
 def test_the_last_line_that_says_something(tmp_path: Path):

@@ -9,9 +9,11 @@ import random
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import asdict, fields, replace
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 from sacrebleu.metrics import BLEU
@@ -19,6 +21,7 @@ from sacrebleu.significance import PairedTest
 from study_helpers import recipe_content, result, write_recipe
 
 from treesyntax.errors import InputError
+from treesyntax.metrics import METRICS
 from treesyntax.study import significance
 from treesyntax.study.comparisons import read_comparisons
 from treesyntax.study.identity import claim_folder, identify
@@ -211,14 +214,31 @@ def test_too_few_seeds_are_said(tmp_path: Path, seeds: list[int]):
 
 
 def test_metrics_without_a_test_and_their_direction_are_said(tmp_path: Path):
-    out = make_study(tmp_path, score=["ter", "f1:jsonl"])
+    out = make_study(tmp_path, score=["ter", "nonsense"])
     study = read_study(out)
-    assert study.table.notes[-1] == "Not tested for significance: f1:jsonl"
+    assert study.table.notes[-1] == "Not tested for significance: nonsense"
     assert study.comparisons[0].difference < 0
     assert study.comparisons[0].better
     write_report(study)
     assert "higher is better, but lower for ter" in (out / "report.md").read_text()
     assert "higher is better, but lower for ter" in (out / "report.html").read_text()
+
+
+def test_parts_of_trees_are_tested_over_lines(tmp_path: Path, monkeypatch):
+    trees = [f"( tree n{number} ( has {number % 7} leaves ) )" for number in range(LINES)]
+    monkeypatch.setattr(sys.modules[__name__], "REFERENCES", trees)
+    out = make_study(tmp_path, score=["f1:sexpr", "productions:sexpr"])
+    found = {(one.method, one.metric): one for one in read_study(out).comparisons}
+    for metric in ("f1:sexpr", "productions:sexpr"):
+        means = {
+            name: fmean(METRICS[metric](outputs(name, seed), trees)[0].value for seed in (1, 2, 3))
+            for name in RATES
+        }
+        for name in ("relation_mask", "stack_pe"):
+            expected = means[name] - means["sequence"]
+            assert found[name, metric].difference == pytest.approx(expected)
+        assert found["relation_mask", metric].significant
+        assert not found["stack_pe", metric].significant
 
 
 def test_rows_of_a_grid_name_their_baselines(tmp_path: Path):

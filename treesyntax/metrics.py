@@ -29,10 +29,12 @@ from treesyntax.equivalence import CALCULI
 from treesyntax.errors import OptionError
 from treesyntax.formats import FORMATS
 from treesyntax.tree_scores import (
+    Parts,
     check_aligned,
+    micro_f1,
     modulo_items,
-    node_f1,
-    production_f1,
+    node_parts,
+    production_parts,
     top_items,
     tree_items,
     wellformed_items,
@@ -59,6 +61,7 @@ class Score(NamedTuple):
 
 Metric = Callable[[Sequence[str], Sequence[str]], list[Score]]
 ItemMetric = Callable[[Sequence[str], Sequence[str]], list[bool]]
+PartMetric = Callable[[Sequence[str], Sequence[str]], Parts]
 
 
 def exact_items(hypotheses: Sequence[str], references: Sequence[str]) -> list[bool]:
@@ -89,16 +92,15 @@ def share(
 
 
 def tree_f1(
-    hypotheses: Sequence[str], references: Sequence[str], notation: str, name: str,
-    value: Callable[[Sequence[str], Sequence[str], str], float],
-) -> list[Score]:  # fmt: skip
+    hypotheses: Sequence[str], references: Sequence[str], parts: PartMetric, name: str
+) -> list[Score]:
     """One of the F1 scores over parts of trees.
 
     Raises:
-        OptionError: as ``value`` does.
+        OptionError: as ``parts`` does.
     """
-    points = value(hypotheses, references, notation)
-    return [_score(name, points, f"{name}|avg:micro", len(references))]
+    sums = map(sum, zip(*parts(hypotheses, references), strict=True))
+    return [_score(name, micro_f1(*sums), f"{name}|avg:micro", len(references))]
 
 
 def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> list[Score]:
@@ -152,18 +154,26 @@ def _metrics() -> dict[str, Metric]:
     for name, items in ITEM_METRICS.items():
         settings = "exact|tok:space" if name == "exact" else name
         metrics[name] = partial(share, items=items, name=name, settings=settings)
-    for notation in FORMATS:
-        for kind, value in (("f1", node_f1), ("productions", production_f1)):
-            name = f"{kind}:{notation}"
-            metrics[name] = partial(tree_f1, notation=notation, name=name, value=value)
+    for name, parts in PART_METRICS.items():
+        metrics[name] = partial(tree_f1, parts=parts, name=name)
     return metrics
 
 
-# What the corpus metrics of sacreBLEU are made with, and the metrics that judge each line by itself;
-# tests of significance need both.
+def _part_metrics() -> dict[str, PartMetric]:
+    kinds = {"f1": node_parts, "productions": production_parts}
+    return {
+        f"{kind}:{name}": partial(parts, notation=name)
+        for name in FORMATS
+        for kind, parts in kinds.items()
+    }
+
+
+# What the corpus metrics of sacreBLEU are made with, the metrics that judge each line by itself, and
+# those that count parts in each line; tests of significance need them.
 CORPUS_METRICS: dict[str, type[SacreBleu]] = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
 LOWER_IS_BETTER = ("ter",)
 ITEM_METRICS = _item_metrics()
+PART_METRICS = _part_metrics()
 METRICS = _metrics()
 
 

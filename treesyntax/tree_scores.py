@@ -77,13 +77,16 @@ def wellformed_items(
     return [bool(_parse_hypothesis(text, notation)) for text in hypotheses]
 
 
-def node_f1(hypotheses: Sequence[str], references: Sequence[str], notation: str) -> float:
-    """Micro-averaged F1 in percent over the nodes of all trees.
+Parts = list[tuple[int, int]]
+"""By line how many parts of a hypothesis and its reference are common, and how many both have."""
+
+
+def node_parts(hypotheses: Sequence[str], references: Sequence[str], notation: str) -> Parts:
+    """The nodes of all trees, for F1.
 
     A node counts as its label, its parent's label and its place among the parent's children; below
     a label that `CALCULI` calls unordered, as the two labels alone. What a tree has several times
-    counts several times. A hypothesis that does not parse has no nodes. Without any nodes on either
-    side the score is 100.
+    counts several times. A hypothesis that does not parse has no nodes.
 
     Raises:
         OptionError: as for `tree_items`.
@@ -98,11 +101,11 @@ def node_f1(hypotheses: Sequence[str], references: Sequence[str], notation: str)
             found[label, above, None if above in unordered else branch] += 1
         return found
 
-    return _micro_f1(nodes, _parsed(hypotheses, references, notation))
+    return _parts(nodes, _parsed(hypotheses, references, notation))
 
 
-def production_f1(hypotheses: Sequence[str], references: Sequence[str], notation: str) -> float:
-    """Micro-averaged F1 in percent over productions, counted like the nodes in `node_f1`.
+def production_parts(hypotheses: Sequence[str], references: Sequence[str], notation: str) -> Parts:
+    """The productions of all trees, for F1, counted like the nodes in `node_parts`.
 
     A production is the label of an interior node with those of its children, in order but below a
     label that `CALCULI` calls unordered; Quirk et al. (2015) score trigger-action programs so.
@@ -121,7 +124,12 @@ def production_f1(hypotheses: Sequence[str], references: Sequence[str], notation
                 found[label, *(sorted(below) if label in unordered else below)] += 1
         return found
 
-    return _micro_f1(productions, _parsed(hypotheses, references, notation))
+    return _parts(productions, _parsed(hypotheses, references, notation))
+
+
+def micro_f1(common: float, total: float) -> float:
+    """Micro-averaged F1 in percent of summed parts; 100 without any on either side."""
+    return 200 * common / total if total else 100.0
 
 
 def from_view(line: str, view: str, notation: str) -> str:
@@ -183,13 +191,12 @@ def _parse_hypothesis(hypothesis: str, notation: str) -> Tree | None:
         return None
 
 
-def _micro_f1(
+def _parts(
     items_of: Callable[[Tree], Counter[object]], pairs: list[tuple[Tree | None, Tree]]
-) -> float:
-    common = total = 0
+) -> Parts:
+    parts = []
     for found, wanted in pairs:
         left = Counter() if found is None else items_of(found)
         right = items_of(wanted)
-        common += (left & right).total()
-        total += left.total() + right.total()
-    return 200 * common / total if total else 100.0
+        parts.append(((left & right).total(), left.total() + right.total()))
+    return parts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import re
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,16 @@ Curve = Mapping[int, float]
 # Okabe and Ito's colours, told apart with every kind of colour blindness.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 STYLES = ("-", "--", "-.", ":")
+MARKERS = "osD^v<>"
+
+
+def line_of(number: int) -> dict[str, str]:
+    """Colour, marker and style of a method's line by its number in the study."""
+    return {
+        "color": COLOURS[number % len(COLOURS)],
+        "marker": MARKERS[number % len(MARKERS)],
+        "linestyle": STYLES[number // len(COLOURS) % len(STYLES)],
+    }
 
 
 def mean_curve(curves: Sequence[Curve]) -> dict[int, float]:
@@ -70,11 +81,13 @@ def inline_svg(text: str, prefix: str, label: str) -> str:
         prefix: put before all ids, so that several figures can share a page.
         label: what the figure shows, for those who cannot see it.
     """
+    # Names of methods may hold what an id may not.
+    prefix = re.sub(r"[^A-Za-z0-9_-]", lambda letter: f"_{ord(letter[0]):x}_", prefix)
     body = text[text.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
     body = re.sub(r'\bid="', f'id="{prefix}-', body)
     body = re.sub(r"url\(#", f"url(#{prefix}-", body)
     body = re.sub(r'(xlink:href|href)="#', rf'\1="#{prefix}-', body)
-    body = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", body, count=1)
+    # Its width stays, so that text has the size it was drawn at; the page says the height.
     body = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", body, count=1)
-    return body.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
+    return body.replace("<svg", f'<svg role="img" aria-label="{html.escape(label)}"', 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,11 +10,17 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from treesyntax.files import parse_json
+
 TAIL = 65536
 DONE = "done training in"
 _STATS = re.compile(r" \| (train_inner|train|valid) \| (\{.*\})$")
-_SAVED = re.compile(r"Saved checkpoint .* @ (\d+) updates")
-_DEVICE = re.compile(r"\| rank +\d+: capabilities = .*; name = (.+?)\s*$")
+_SAVED = re.compile(r"Saved checkpoint .* @ ([0-9]{1,18}) updates")
+_DEVICE = re.compile(
+    r"\| rank +\d+: capabilities = .*; total memory = ([\d.]+) GB ; name = (.+?)\s*$"
+)
+_PEAK = re.compile(r"^# peak resident memory: (\d+) bytes$")
+MEBIBYTE = 2**20
 
 
 @dataclass
@@ -30,6 +36,9 @@ class TrainLog:
         saved: update of the last checkpoint.
         finished: whether training came to its end.
         device: name of the CUDA device, "" on the CPU.
+        gpu_total: its memory in GiB.
+        gpu_free: the least of it that was free at a log interval, None if not logged.
+        resident: largest resident size of the process in bytes, over all sessions; 0 if unknown.
     """
 
     valid: dict[int, float] = field(default_factory=dict)
@@ -40,11 +49,26 @@ class TrainLog:
     saved: int = 0
     finished: bool = False
     device: str = ""
+    gpu_total: float = 0.0
+    gpu_free: float | None = None
+    resident: int = 0
 
     @property
     def tokens_per_second(self) -> float | None:
         """Median over the log intervals, so that validation and saving do not count."""
         return median(self.speeds) if self.speeds else None
+
+    @property
+    def peak_memory(self) -> float | None:
+        """MiB: what a GPU held at most, as far as logged; on the CPU the process's resident size."""
+        if self.device:
+            return None if self.gpu_free is None else 1024 * (self.gpu_total - self.gpu_free)
+        return self.resident / MEBIBYTE if self.resident else None
+
+
+def peak_line(size: int) -> str:
+    """The line by which a study adds the largest resident size, in bytes, to a log."""
+    return f"# peak resident memory: {size} bytes\n"
 
 
 def read_log(path: Path, tail: bool = False) -> TrainLog:
@@ -61,7 +85,9 @@ def read_log(path: Path, tail: bool = False) -> TrainLog:
         elif saved := _SAVED.search(line):
             log.saved = int(saved[1])
         elif device := _DEVICE.search(line):
-            log.device = device[1]
+            log.gpu_total, log.device = float(device[1]), device[2]
+        elif peak := _PEAK.match(line):
+            log.resident = max(log.resident, int(peak[1]))
         elif DONE in line:
             log.finished = True
     return log
@@ -79,16 +105,21 @@ def _lines(path: Path, tail: bool) -> Iterator[str]:
 
 def _take(log: TrainLog, tag: str, text: str) -> None:
     try:
-        values = {key: _number(value) for key, value in json.loads(text).items()}
-    except ValueError:
+        values = {key: _number(value) for key, value in parse_json(text).items()}
+    except (ValueError, TypeError, OverflowError):
+        return
+    updates = values.get("valid_num_updates" if tag == "valid" else "num_updates", 0.0)
+    if not math.isfinite(updates):
         return
     if tag == "valid" and "valid_loss" in values and "valid_num_updates" in values:
-        log.updates = int(values["valid_num_updates"])
+        log.updates = int(updates)
         log.valid[log.updates] = values["valid_loss"]
     elif tag == "train_inner":
         log.loss = values.get("loss", log.loss)
-        log.updates = int(values.get("num_updates", log.updates))
+        log.updates = int(updates) if "num_updates" in values else log.updates
         log.epochs = values.get("update", log.epochs)
+        if (free := values.get("gb_free")) is not None:
+            log.gpu_free = free if log.gpu_free is None else min(log.gpu_free, free)
         if values.get("wps", 0.0) > 0:
             log.speeds.append(values["wps"])
     elif tag == "train":

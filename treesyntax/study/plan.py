@@ -12,9 +12,19 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 
+from treesyntax.binarize_encode import TEXT
 from treesyntax.errors import OptionError
 from treesyntax.study.recipe import Method, Recipe
-from treesyntax.study.steps import OUT, Run, Step, flag_words, inside, languages, run_steps
+from treesyntax.study.steps import (
+    OUT,
+    Run,
+    Step,
+    flag_words,
+    inside,
+    languages,
+    run_steps,
+    study_step,
+)
 
 SPLITS = ("train", "valid", "test")
 
@@ -88,8 +98,28 @@ def make_plan(recipe: Recipe) -> Plan:
         for method in methods
     }
     runs = tuple(Run(method, seed) for seed in recipe.seeds for method in recipe.methods)
-    steps = [step for run in runs for step in run_steps(recipe, run, folder_of[run.method.name])]
-    return Plan(recipe, (*prepare, *binarize, *steps), runs)
+    steps = [
+        step
+        for run in runs
+        for step in run_steps(
+            recipe, run, folder_of[run.method.name], _with_trees(recipe, run.method, folder_of)
+        )
+    ]
+    return Plan(recipe, (*prepare, *binarize, *steps, *study_step(recipe, runs)), runs)
+
+
+def _with_trees(recipe: Recipe, method: Method, folder_of: dict[str, Step]) -> list[Step]:
+    """Steps that make data with trees of a source that a method reads as plain text."""
+
+    def notation(one: Method) -> str:
+        return str(recipe.flags(one, "binarize").get("source-format", TEXT))
+
+    if notation(method) != TEXT:
+        return []
+    others = [
+        one for one in recipe.methods if one.source == method.source and notation(one) != TEXT
+    ]
+    return list({folder_of[one.name].name: folder_of[one.name] for one in others}.values())
 
 
 def _prepare_steps(recipe: Recipe) -> list[Step]:

@@ -21,6 +21,7 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
 clusters hand over a mapping of their own."""
 
 PR_SET_PDEATHSIG = 1
+KIBIBYTE = 1024
 GRACE = 3.0
 """Seconds that children have to end by themselves when asked to."""
 
@@ -80,6 +81,24 @@ def _tie_to_parent() -> Callable[[], None] | None:
             os._exit(1)
 
     return tie
+
+
+def poll(child: subprocess.Popen[bytes]) -> tuple[int | None, int]:
+    """The exit status of a child, None while it runs, and its peak memory.
+
+    Returns:
+        The status, and the largest resident size of the child or one of its own children in
+        bytes; 0 where that is not known.
+    """
+    if child.returncode is None and sys.platform.startswith("linux"):
+        try:
+            ended, status, usage = os.wait4(child.pid, os.WNOHANG)
+        except ChildProcessError:
+            return child.poll(), 0
+        if ended:
+            child.returncode = os.waitstatus_to_exitcode(status)
+            return child.returncode, usage.ru_maxrss * KIBIBYTE
+    return child.poll(), 0
 
 
 def stop(processes: Iterable[subprocess.Popen[bytes]]) -> None:

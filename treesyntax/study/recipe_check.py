@@ -19,7 +19,7 @@ RESERVED = {
     "binarize": ("source-lang", "target-lang", "train", "valid", "test", "overwrite"),
     "train": (
         "arch", "task", "user-dir", "seed", "save-dir", "source-lang", "target-lang", "log-format",
-        "no-epoch-checkpoints", "keep-interval-updates", "restore-file",
+        "no-epoch-checkpoints", "restore-file",
     ),
     "generate": (
         "path", "results-path", "gen-subset", "task", "user-dir", "source-lang", "target-lang",

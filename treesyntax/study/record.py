@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from treesyntax.errors import InputError
+from treesyntax.files import parse_json
 from treesyntax.study import provenance
 from treesyntax.study.identity import Identity, file_facts
 from treesyntax.study.logs import read_log
@@ -34,13 +35,15 @@ class Recorder:
         """
         try:
             return [self._result(run, score) for score in self._read(run, "scores.json")]
-        except (KeyError, TypeError, ValueError) as error:
+        except OSError as error:
+            raise InputError(error.filename, None, f"cannot be read ({error.strerror})") from None
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InputError(
                 self.folder / run.folder, None, f"scores.json or facts.json is odd ({error!r})"
             ) from None
 
     def _read(self, run: Run, name: str) -> Any:
-        return json.loads((self.folder / run.folder / name).read_text(encoding="utf-8"))
+        return parse_json((self.folder / run.folder / name).read_text(encoding="utf-8"))
 
     def _result(self, run: Run, score: dict[str, Any]) -> Result:
         facts = self._read(run, "facts.json")
@@ -50,11 +53,11 @@ class Recorder:
             hash=self.identity.hash,
             method=run.method.name,
             arch=run.method.arch,
-            injection=facts["injection"],
+            injection=str(facts["injection"]),
             seed=run.seed,
-            metric=score["metric"],
+            metric=str(score["metric"]),
             value=float(score["value"]),
-            signature=score["signature"],
+            signature=str(score["signature"]),
             n=int(score["n"]),
             parameters=int(facts["parameters"]),
             tokens_per_second=log.tokens_per_second,
@@ -68,6 +71,7 @@ class Recorder:
             date=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
             data_sha256=self.data_sha256(run.method),
             commands=[shlex.join(step.command) for step in self.plan.steps_of(run)],
+            peak_memory=None if log.peak_memory is None else round(log.peak_memory, 1),
         )
 
     def data_sha256(self, method: Method) -> str:

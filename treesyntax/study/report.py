@@ -1,6 +1,6 @@
 """The report of a study: report.md, and report.html as one file without any outside resource.
 
-Beside them: tables as CSV and LaTeX, the learning curves, and the tests in significance.json.
+Beside them: tables as CSV and LaTeX, figures with their numbers, and the tests in significance.json.
 """
 
 from __future__ import annotations
@@ -15,26 +15,19 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from treesyntax.files import atomic_file
 from treesyntax.study.comparisons import Comparison, read_comparisons, write_comparisons
-from treesyntax.study.curves import draw_curves, inline_svg, svg_text
 from treesyntax.study.failures import read_failures
 from treesyntax.study.identity import RECIPE_FILE, Identity, read_identity
-from treesyntax.study.logs import read_log
 from treesyntax.study.plan import Plan, make_plan
 from treesyntax.study.recipe import read_recipe
+from treesyntax.study.report_figures import make_sections
 from treesyntax.study.results import RESULTS_FILE, Result, read_results
 from treesyntax.study.significance import compare, lost_reference
 from treesyntax.study.table import StudyTable, make_table, markdown_table
 from treesyntax.study.table_files import latex_table, results_csv, table_csv
 from treesyntax.study.table_notes import direction
 
-CURVES_FILE = "figures/learning_curves.svg"
-MASKS_FILE = "mask_strengths/mask_strengths.svg"
 TEMPLATES = Path(__file__).parent
-MASKS_CAPTION = (
-    "Strength s of each relation in each head: the head adds −exp(s) to the logits of all pairs in "
-    "the relation. A large s hides the relation from the head, a small one leaves it alone; all "
-    "start at 0 (McDonald & Chiang 2021)."
-)
+SCRIPT = TEMPLATES / "report_sort.js"
 
 
 @dataclass(frozen=True)
@@ -78,24 +71,9 @@ def write_report(study: Study) -> Path:
     Raises:
         InputError: if the folder cannot be written.
     """
-    curves = curves_svg(study)
-    if curves:
-        _write(study.folder / CURVES_FILE, curves)
-    masks = {
-        run.name: path
-        for run in study.plan.runs
-        if (path := study.folder / run.folder / MASKS_FILE).is_file()
-    }
-    context = {
-        **_context(study),
-        "curves": inline_svg(curves, "curves", "Validation loss by update") if curves else "",
-        "curves_file": CURVES_FILE,
-        "masks": {
-            name: inline_svg(path.read_text(encoding="utf-8"), name, f"Mask strengths of {name}")
-            for name, path in masks.items()
-        },
-        "mask_files": {name: path.relative_to(study.folder) for name, path in masks.items()},
-    }
+    failures = read_failures(study.folder)
+    sections = make_sections(study.plan, study.folder, study.results, failures)
+    context = {**_context(study), "sections": sections, "script": SCRIPT.read_text("utf-8")}
     for suffix in ("md", "html"):
         _write(study.folder / f"report.{suffix}", _render(f"report.{suffix}.j2", context))
     if study.comparisons:
@@ -109,20 +87,6 @@ def write_report(study: Study) -> Path:
     return study.folder / "report.html"
 
 
-def curves_svg(study: Study) -> str:
-    """The learning curves as SVG, "" before the first validation."""
-    curves = {}
-    for method in study.plan.recipe.methods:
-        logs = [
-            read_log(study.folder / f"logs/{run.step('train')}.log").valid
-            for run in study.plan.runs
-            if run.method == method
-        ]
-        if found := [log for log in logs if log]:
-            curves[method.name] = found
-    return svg_text(draw_curves(curves)) if curves else ""
-
-
 def _context(study: Study) -> dict[str, Any]:
     recipe = study.plan.recipe
     return {
@@ -133,8 +97,15 @@ def _context(study: Study) -> dict[str, Any]:
         "provenance": provenance_rows(study.identity, study.results),
         "inputs": study.identity.inputs,
         "runs": _run_rows(recipe.score, study.results),
-        "run_header": ["run", *recipe.score, "valid loss", "best update", "updates", "training"],
-        "masks_caption": MASKS_CAPTION,
+        "run_header": [
+            "run",
+            *recipe.score,
+            "valid loss",
+            "best update",
+            "updates",
+            "training",
+            "peak memory",
+        ],
         "commands": shown_commands(study.plan),
     }
 
@@ -179,7 +150,8 @@ def _run_rows(metrics: Sequence[str], results: Sequence[Result]) -> list[list[st
         some = next(iter(found.values()))
         values = [f"{found[metric].value:.2f}" if metric in found else "–" for metric in metrics]
         training = [f"{some.valid_loss:.3f}", str(some.best_update), str(some.updates)]
-        rows.append([name, *values, *training, f"{some.train_seconds:.0f} s"])
+        memory = "–" if some.peak_memory is None else f"{some.peak_memory:,.0f} MiB"
+        rows.append([name, *values, *training, f"{some.train_seconds:.0f} s", memory])
     return rows
 
 

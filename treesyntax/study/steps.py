@@ -7,7 +7,8 @@ installation moves: the first word is a program of :data:`treesyntax.study.proce
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from treesyntax.binarize_encode import TEXT
@@ -30,6 +31,8 @@ A killed run goes on from the last save, at the end of an epoch or after that ma
 save also validates, so the interval is part of how the best checkpoint is chosen.
 """
 MASKS = "relation_mask"
+STUDY_ANALYSES = "analyses"
+"""Name of the step, and folder, of the analyses of a study as a whole."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ class Run:
         return f"runs/{self.name}"
 
     def step(self, kind: str) -> str:
-        """Name of one of the run's steps: train, generate, hypotheses, score, facts, masks."""
+        """Name of one of the run's steps: train, generate, hypotheses, score, facts, analyses."""
         return f"{self.name}/{kind}"
 
 
@@ -107,13 +110,17 @@ def languages(recipe: Recipe) -> list[str]:
     return ["--source-lang", recipe.source.lang, "--target-lang", recipe.target.lang]
 
 
-def run_steps(recipe: Recipe, run: Run, binarized: Step) -> list[Step]:
-    """From training to the facts of its checkpoint.
+def run_steps(
+    recipe: Recipe, run: Run, binarized: Step, with_trees: Sequence[Step] = ()
+) -> list[Step]:
+    """From training to the facts of its checkpoint, and its analyses.
 
     Args:
         recipe: the recipe.
         run: the run.
         binarized: the step that makes its data.
+        with_trees: steps that make other data of the same source, which may have the trees that
+            its own lacks.
     """
     data = f"{OUT}/{binarized.outputs[0]}"
     common = ["--user-dir", PLUGINS, "--task", "tree_translation", *languages(recipe)]
@@ -121,19 +128,20 @@ def run_steps(recipe: Recipe, run: Run, binarized: Step) -> list[Step]:
     last = f"{run.folder}/checkpoints/checkpoint_last.pt"
     generated = f"{run.folder}/generated/generate-test.txt"
     hypotheses = f"{run.folder}/hypotheses.txt"
-    train, generate, collect, score, facts, masks = map(
-        run.step, ("train", "generate", "hypotheses", "score", "facts", "masks")
+    train, generate, collect, score, facts = map(
+        run.step, ("train", "generate", "hypotheses", "score", "facts")
     )
     metrics = [word for metric in recipe.score for word in ("--metric", metric)]
     reference = inside(run.method.target.test)
     read = _reading(recipe, run.method)
     unseen = _training_files(recipe, run.method)
     flags = {**TRAIN_DEFAULTS, **recipe.flags(run.method, "train")}
-    steps = [
+    kept = flags.pop("keep-interval-updates", 1)
+    return [
         _step(
             train, ["fairseq-train", data, *common, "--arch", run.method.arch, *flag_words(flags),
             "--seed", run.seed, "--save-dir", f"{OUT}/{run.folder}/checkpoints",
-            "--no-epoch-checkpoints", "--keep-interval-updates", 1, "--log-format", "json"],
+            "--no-epoch-checkpoints", "--keep-interval-updates", kept, "--log-format", "json"],
             binarized.name, best,
         ),
         _step(
@@ -157,12 +165,39 @@ def run_steps(recipe: Recipe, run: Run, binarized: Step) -> list[Step]:
             "--last", f"{OUT}/{last}"],
             score, stdout=f"{run.folder}/facts.json",
         ),
+        _analyses(run, data, facts, with_trees),
     ]  # fmt: skip
-    if MASKS in f"{run.method.arch} {flags.get('encoder-injection', '')}":
-        folder = f"{run.folder}/mask_strengths"
-        words = ["python", "-m", "analysis.mask_strengths", f"{OUT}/{best}", "--out"]
-        steps.append(_step(masks, [*words, f"{OUT}/{folder}"], facts, folder))
-    return steps
+
+
+def _analyses(run: Run, data: str, need: str, with_trees: Sequence[Step]) -> Step:
+    folder = f"{run.folder}/analyses"
+    words = ["python", "-m", "analysis.of_run", f"{OUT}/{run.folder}/checkpoints", data]
+    if with_trees:
+        words += ["--trees", *(f"{OUT}/{step.outputs[0]}" for step in with_trees)]
+    step = _step(run.step("analyses"), [*words, "--out", f"{OUT}/{folder}"], need, folder)
+    return replace(step, needs=(*step.needs, *(other.name for other in with_trees)))
+
+
+def study_step(recipe: Recipe, runs: Sequence[Run]) -> list[Step]:
+    """The analyses of a study as a whole, where rows with relation masks have a baseline."""
+    rows = {
+        row.name: (row, baseline)
+        for row in recipe.methods
+        if (baseline := recipe.baseline_of(row)) is not None and _has_masks(recipe, row)
+    }
+    if not rows:
+        return []
+    names = {method.name for pair in rows.values() for method in pair}
+    needs = tuple(run.step("analyses") for run in runs if run.method.name in names)
+    words = ("python", "-m", "analysis.of_study", OUT, "--metric", recipe.score[0])
+    out = ("--out", f"{OUT}/{STUDY_ANALYSES}")
+    return [Step(STUDY_ANALYSES, (*words, *out), needs, (STUDY_ANALYSES,))]
+
+
+def _has_masks(recipe: Recipe, method: Method) -> bool:
+    flags = recipe.flags(method, "train")
+    sides = (flags.get(f"{side}-injection", "") for side in ("encoder", "decoder"))
+    return any(MASKS in str(text) for text in (method.arch, *sides))
 
 
 def _reading(recipe: Recipe, method: Method) -> list[str]:

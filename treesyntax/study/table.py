@@ -181,10 +181,12 @@ def _mark(number: int) -> str:
 
 
 def _failed(plan: Plan, failures: Mapping[str, Failure]) -> dict[str, Failure]:
-    """The runs that failed by name, each with its first failure."""
+    """The runs that failed by name, each with its first failure; analyses fail for themselves."""
     failed: dict[str, Failure] = {}
     for run in plan.runs:
         for step in plan.steps_of(run):
+            if step.name == run.step("analyses"):
+                continue
             if (failure := failure_of(step.name, plan, failures)) is not None:
                 failed.setdefault(run.name, failure)
     return failed
