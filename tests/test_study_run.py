@@ -15,8 +15,8 @@ import pytest
 from fake_programs import THIS, UPDATES, programs
 from study_helpers import recipe_content, write_recipe
 
+from treesyntax.cluster import Cluster, Job
 from treesyntax.errors import InputError, OptionError
-from treesyntax.study.cluster import Cluster, Job
 from treesyntax.study.devices import Devices, read_slots
 from treesyntax.study.failures import Failure, failure_of, read_failures
 from treesyntax.study.identity import read_identity

@@ -10,6 +10,7 @@ says which.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from treesyntax.files import atomic_file, read_lines
 SPECIALS = ("<s>", "<pad>", "</s>", "<unk>")
 BOS, PAD, EOS, UNK = range(4)
 PADDING_FACTOR = 8
+_COUNT = re.compile("[0-9]{1,18}")
 
 # The unknown symbol that stands for a symbol; for an unknown symbol it is the symbol itself.
 UnknownOf = Callable[[str], str]
@@ -116,18 +118,18 @@ class Dictionary:
         entries: dict[str, int] = {}
         for line, text in enumerate(read_lines(path), start=1):
             symbol, _, count = text.rstrip().rpartition(" ")
-            if not symbol or not count.isdecimal():
+            if not symbol or not _COUNT.fullmatch(count):
                 raise InputError(
                     path,
                     line,
-                    f"{text!r} is not a symbol and its count",
+                    f"{text[:40]!r} is not a symbol and its count",
                     "one of each, as 'the 42'",
                 )
             if symbol in entries or symbol in SPECIALS:
                 raise InputError(
                     path,
                     line,
-                    f"the symbol {symbol!r} is there already",
+                    f"the symbol {symbol[:40]!r} is there already",
                     "remove one of the lines"
                     if symbol in entries
                     else f"remove the line; {' '.join(SPECIALS)} need none",

@@ -1,17 +1,24 @@
-"""Reading text line by line and writing files all or nothing."""
+"""Reading text line by line and JSON, and writing files all or nothing."""
 
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from treesyntax.errors import InputError
+
+LONGEST_LINE = 1 << 24
+"""Bytes of a line. A tree needs some hundred times as much memory as its text, and a small ``.gz``
+file may hold a line of any length."""
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
@@ -21,13 +28,16 @@ def read_lines(path: str | Path) -> Iterator[str]:
     separators never shift the alignment of two files.
 
     Raises:
-        InputError: if the file cannot be opened, or a line is not UTF-8.
+        InputError: if the file cannot be opened, a line is not UTF-8, or is longer than
+            `LONGEST_LINE`.
     """
     path = Path(path)
     try:
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
             line = 0
-            for raw in stream:
+            for raw in iter(partial(stream.readline, LONGEST_LINE + 1), b""):
+                if len(raw) > LONGEST_LINE:
+                    raise _too_long(path, line + 1)
                 text = _decode(raw, path, line + 1)
                 body = text.removesuffix("\n").removesuffix("\r")
                 for part in body.split("\r"):
@@ -50,9 +60,30 @@ def _decode(raw: bytes, path: Path, line: int) -> str:
         ) from None
 
 
+def _too_long(path: Path, line: int) -> InputError:
+    return InputError(
+        path,
+        line,
+        f"the line is longer than {LONGEST_LINE >> 20} MiB",
+        "a line is one sentence or tree: check that the file has line ends",
+    )
+
+
 def _unreadable(path: Path, error: Exception) -> InputError:
     reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return InputError(path, None, f"cannot be read ({reason})", "check the name and permissions")
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        ValueError: whatever is wrong with it, too deep nesting too.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 @contextmanager
@@ -98,8 +129,12 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
         if path.exists():
             retired = staged.with_suffix(".old")
             path.replace(retired)
-            staged.replace(path)
-            shutil.rmtree(retired)
+            try:
+                staged.replace(path)
+            except OSError:
+                retired.replace(path)
+                raise
+            shutil.rmtree(retired, ignore_errors=True)
         else:
             staged.replace(path)
     except OSError as error:

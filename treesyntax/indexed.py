@@ -140,6 +140,15 @@ class TokenData:
         self.sizes = np.frombuffer(index, "<i4", sentences, HEADER.size)
         self._starts = np.frombuffer(index, "<i8", sentences, HEADER.size + 4 * sentences)
         self._dtype = np.dtype(DTYPES[code])
+        ends = np.cumsum(self.sizes, dtype=np.int64) * self._dtype.itemsize
+        starts = ends - self.sizes.astype(np.int64) * self._dtype.itemsize
+        if (self.sizes < 0).any() or not np.array_equal(starts, self._starts):
+            raise InputError(
+                self.idx_path,
+                None,
+                "is damaged: its sizes and offsets are not those of sentences in a row",
+                "binarize again",
+            )
         bin_bytes = int(self.sizes.sum(dtype=np.int64)) * self._dtype.itemsize
         self.fingerprint = Fingerprint(
             sentences, bin_bytes // self._dtype.itemsize, zlib.crc32(index), bin_bytes

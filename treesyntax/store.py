@@ -19,7 +19,6 @@ token without one) is kept, and of 16 bits where every number fits.
 
 from __future__ import annotations
 
-import json
 import struct
 import zlib
 from pathlib import Path
@@ -29,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesyntax.errors import InputError
+from treesyntax.files import parse_json
 from treesyntax.indexed import Fingerprint, TokenData
 
 MAGIC = b"TREESTOR"
@@ -38,6 +38,9 @@ ARRAYS_START = 4096
 OFFSETS = ("node_offsets", "token_offsets")
 NODE_ARRAYS = ("parents", "branches", "token_nodes")
 AGAIN = "run treesyntax binarize again"
+DTYPES = ("<i2", "<i4", "<i8")
+BLOCK = 1 << 16
+"""Sentences whose trees are checked at once, so that memory stays small."""
 
 IntArray = NDArray[np.integer]
 
@@ -78,7 +81,7 @@ class TreeStore:
 
     Raises:
         InputError: if the file is missing, is no tree store, is of another version, is cut
-            short, or its checksums differ.
+            short, its checksums differ, or its numbers make no trees.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -115,6 +118,29 @@ class TreeStore:
         for name, entry in self._header["arrays"].items():
             if zlib.crc32(self._array(name).data) != entry["crc32"]:
                 raise _damaged(self.path, f"the checksum of {name} differs: the file is damaged")
+        arrays = (self._parents, self._nodes)
+        for offsets, values in zip((self._node_offsets, self._token_offsets), arrays, strict=True):
+            whole = len(offsets) == len(self) + 1 and offsets[0] == 0 and offsets[-1] == len(values)
+            if not whole or (np.diff(offsets) < 0).any():
+                raise _damaged(self.path, "its offsets are not those of sentences in a row")
+        for first in range(0, len(self), BLOCK):
+            self._verify_trees(first, min(first + BLOCK, len(self)))
+
+    def _verify_trees(self, first: int, end: int) -> None:
+        """Every parent comes before its node, and every token stands on a node of its sentence."""
+        nodes, tokens = (
+            offsets[first : end + 1].astype(np.int64)
+            for offsets in (self._node_offsets, self._token_offsets)
+        )
+        sizes = np.diff(nodes)
+        numbers = np.arange(nodes[0], nodes[-1]) - np.repeat(nodes[:-1], sizes)
+        parents = self._parents[nodes[0] : nodes[-1]]
+        branches = self._branches[nodes[0] : nodes[-1]]
+        places = self._nodes[tokens[0] : tokens[-1]]
+        wrong = (parents >= numbers) | (parents < -1) | (branches < 0)
+        outside = (places >= np.repeat(sizes, np.diff(tokens))) | (places < -1)
+        if wrong.any() or outside.any():
+            raise _damaged(self.path, "its numbers are not those of trees")
 
     def __len__(self) -> int:
         """Number of sentences."""
@@ -200,10 +226,28 @@ def _read_header(path: Path) -> dict:
         ) from None
     if zlib.crc32(text) != crc32:
         raise _damaged(path, "the checksum of the header differs: the file is damaged")
-    header = json.loads(text)
+    header = _checked_header(path, text)
     expected = max(ARRAYS_START, *(_end_of(entry) for entry in header["arrays"].values()))
     if size != expected:
         raise _damaged(path, f"is cut short or padded: {size} bytes, {expected} expected")
+    return header
+
+
+def _checked_header(path: Path, text: bytes) -> dict:
+    """The header, once it is certain that it has all that is read from it."""
+    try:
+        header = parse_json(text)
+        whole = [header["sentences"], *Fingerprint(**header["tokens"])]
+        entries = [header["arrays"][name] for name in (*OFFSETS, *NODE_ARRAYS)]
+        whole += [entry[key] for entry in entries for key in ("offset", "count", "crc32")]
+        right = all(type(number) is int and 0 <= number < 1 << 62 for number in whole)
+        right &= len(header["arrays"]) == len(entries) and type(header["view"]) is str
+        right &= all(entry["dtype"] in DTYPES for entry in entries)
+        right &= entries[2]["count"] == entries[3]["count"]
+    except (ValueError, KeyError, TypeError):
+        right = False
+    if not right:
+        raise _damaged(path, "its header is not that of a tree store")
     return header
 
 

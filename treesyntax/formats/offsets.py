@@ -24,6 +24,7 @@ OFFSETS = ".offsets"
 _START = "start_char="
 _PLACE = re.compile(r"(?:^|\|)start_char=([0-9]{1,9})\|end_char=([0-9]{1,9})(?:\||$)", re.MULTILINE)
 _PAIR = re.compile(r"([0-9]{1,9}):([0-9]{1,9})")
+_RANGE = re.compile(r"[0-9]{1,9}-([0-9]{1,9})")
 _TEXT = re.compile(r"^# text = ?(.*)$", re.MULTILINE)
 
 
@@ -138,7 +139,8 @@ def _words_and_tokens(
         if len(row) < 2 or "." in row[0]:
             continue
         if "-" in row[0]:
-            token, until = row, int(row[0].split("-")[1])
+            last = _RANGE.fullmatch(row[0])  # others are refused where the tree is read
+            token, until = row, int(last[1]) if last else 0
             continue
         word += 1
         yield offset, row, token if word <= until else None

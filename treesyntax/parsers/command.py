@@ -2,6 +2,8 @@
 
   treesyntax parse train.en train.en.conllu --parser stanza-dep --model models/en
   treesyntax parse train.en train.en.ptb --parser benepar --model models/benepar_en3 --workers 8
+  treesyntax parse train.en train.en.ptb --parser benepar --model models/benepar_en3 --workers 50 \\
+      --cluster slurm --cluster-set slurm_partition=cpu --cluster-set timeout_min=60
 
 Dependency trees are written as CoNLL-U, constituency trees in brackets, one a line. Every line
 gives one record: a blank line an empty one, several sentences one tree with a joint root, and a
@@ -17,24 +19,30 @@ import json
 import os
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from treesyntax.cluster import Cluster, read_parameters
+from treesyntax.cluster import add_arguments as add_cluster_arguments
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import atomic_file
 from treesyntax.parsers import PARSERS, Settings, get_kind, load_parser
 from treesyntax.parsers.base import model_path
 from treesyntax.parsers.identity import Task, identity
+from treesyntax.parsers.jobs import parse_in_jobs
 from treesyntax.parsers.output import OFFSETS
 from treesyntax.parsers.policy import CASES
 from treesyntax.parsers.progress import shown
-from treesyntax.parsers.report import Cases, check_strict, in_words, strict_cases, total
+from treesyntax.parsers.report import Cases, check_strict, in_words, read_cases, strict_cases, total
 from treesyntax.parsers.shards import TREES, Parts, read_json, shards_of
 from treesyntax.parsers.workers import parse_all
 
 REPORT = ".report.json"
+JOBS = 8
+"""On a cluster, unless told."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,7 +72,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CASE,…",
         help=f"cases that are errors, of {', '.join(CASES)}; without a list those that get flat trees",
     )
-    add("--workers", type=int, default=0, metavar="N", help="processes (one for each CPU)")
+    add(
+        "--workers",
+        type=int,
+        default=0,
+        metavar="N",
+        help="processes (one for each CPU), or jobs (8)",
+    )
     add(
         "--gpus", type=int, default=0, metavar="N", help="use N GPUs, one process each, and no CPUs"
     )
@@ -75,6 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="lines that are parsed and saved together (2000)",
     )
+    add_cluster_arguments(parser, "shards")
     add(
         "--overwrite", action="store_true", help="replace an OUTPUT made from other text or options"
     )
@@ -86,8 +101,9 @@ def run(args: argparse.Namespace) -> int:
     wanted = identity(task)
     parts = Parts(task)
     report = task.output.with_name(task.output.name + REPORT)
-    if task.output.exists() and read_json(report).get("identity") == wanted:
-        cases = Cases.from_dict(read_json(report))
+    found = read_json(report)
+    cases = read_cases(found)
+    if task.output.exists() and cases is not None and found.get("identity") == wanted:
         check_strict(task.source, cases, strict)
         parts.remove()
         print(f"{task.output} is complete already: {in_words(cases)}", file=sys.stderr)
@@ -119,6 +135,8 @@ def _task(args: argparse.Namespace) -> Task:
     for name, least in (("workers", 0), ("gpus", 0), ("max_words", 1), ("shard_lines", 1)):
         if getattr(args, name) < least:
             raise OptionError(f"--{name.replace('_', '-')} must be at least {least}")
+    if args.cluster_set and not args.cluster:
+        raise OptionError("--cluster-set needs --cluster")
     gpu = args.gpus > 0
     settings = Settings(args.parser, args.model, args.lang, args.pretokenized, gpu, args.download)
     path = model_path(settings)
@@ -132,18 +150,25 @@ def _parse(
 ) -> Cases:
     """Parse what is left; the cases of everything."""
     count = -(-lines // task.shard_lines)
-    left = sum(not parts.is_done(number) for number in range(count))
-    done = min(lines, (count - left) * task.shard_lines)
+    left = [number for number in range(count) if not parts.is_done(number)]
+    done = min(lines, (count - len(left)) * task.shard_lines)
     for number in range(count):
         if parts.is_done(number):
             check_strict(task.source, parts.cases(number), strict)
-    workers = min(args.workers or _cores(), max(left, 1))
     with shown(lines, done, Console(stderr=True)) as advance:
-        for number in parse_all(task, shards_of(task, parts), workers, args.gpus):
+        for number in _saved(task, parts, left, args):
             cases = parts.cases(number)
             check_strict(task.source, cases, strict)
             advance(cases.lines)
     return total(parts.cases(number) for number in range(count))
+
+
+def _saved(task: Task, parts: Parts, left: list[int], args: argparse.Namespace) -> Iterator[int]:
+    if args.cluster and left:
+        cluster = Cluster(args.cluster, parts.folder, read_parameters(args.cluster_set))
+        return parse_in_jobs(task, parts, left, cluster, args.workers or JOBS)
+    workers = min(args.workers or _cores(), max(len(left), 1))
+    return parse_all(task, shards_of(task, parts), workers, args.gpus)
 
 
 def _cores() -> int:

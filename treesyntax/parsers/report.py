@@ -81,6 +81,18 @@ class Cases:
         )
 
 
+def read_cases(values: dict[str, Any]) -> Cases | None:
+    """The cases in the values of a JSON file; None if it is not one of cases."""
+    try:
+        cases = Cases.from_dict(values)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+    lines = [line for found in cases.found.values() for line in found]
+    counts = [cases.lines, cases.words, *cases.counts.values(), *cases.reasons.values(), *lines]
+    right = all(type(count) is int and count >= 0 for count in counts)
+    return cases if right and all(type(reason) is str for reason in cases.reasons) else None
+
+
 def cases_of(first_line: int, parsed: Sequence[Parsed]) -> Cases:
     """The cases among consecutive lines."""
     cases = Cases(len(parsed), sum(len(result.spans) for result in parsed))

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from treesyntax.errors import InputError, OptionError, TreeSyntaxError
-from treesyntax.files import atomic_file, read_lines
+from treesyntax.files import atomic_file, parse_json, read_lines
 from treesyntax.formats import get_format
 from treesyntax.parsers.base import Parser
 from treesyntax.parsers.identity import Task, differences
 from treesyntax.parsers.output import OFFSETS, conllu_text, offsets_text, ptb_text
 from treesyntax.parsers.policy import FAILED, JOINED, Parsed, parse_lines
-from treesyntax.parsers.report import Cases, cases_of
+from treesyntax.parsers.report import Cases, cases_of, read_cases
 
 TREES, CASES = ".trees", ".json"
 IDENTITY = "identity.json"
@@ -55,8 +55,8 @@ class Parts:
         return self.folder / f"{number:06d}{suffix}"
 
     def is_done(self, number: int) -> bool:
-        """Whether a shard is complete: its trees are written last."""
-        return self.path(number, TREES).exists()
+        """Whether a shard is complete: its trees are written last, and its cases can be read."""
+        return self.path(number, TREES).exists() and self._read_cases(number) is not None
 
     def save(self, number: int, cases: Cases, records: Sequence[str], offsets: str) -> None:
         """Write a shard's files, each whole or not at all, the trees last."""
@@ -67,8 +67,18 @@ class Parts:
                 staged.write_text(texts[suffix], encoding="utf-8", newline="\n")
 
     def cases(self, number: int) -> Cases:
-        """The cases of a complete shard."""
-        return Cases.from_dict(json.loads(self.path(number, CASES).read_text()))
+        """The cases of a complete shard.
+
+        Raises:
+            InputError: if their file was spoilt since.
+        """
+        cases = self._read_cases(number)
+        if cases is None:
+            raise InputError(self.path(number, CASES), None, "is damaged", "run the command again")
+        return cases
+
+    def _read_cases(self, number: int) -> Cases | None:
+        return read_cases(read_json(self.path(number, CASES)))
 
     def join(self, count: int, suffix: str, target: Path) -> None:
         """Write one file from those of all shards."""
@@ -130,7 +140,7 @@ class Parts:
 def read_json(file: Path) -> dict[str, Any]:
     """The object in a file, empty if the file is absent or spoilt."""
     try:
-        values = json.loads(file.read_text(encoding="utf-8"))
+        values = parse_json(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return values if isinstance(values, dict) else {}

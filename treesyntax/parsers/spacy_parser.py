@@ -68,6 +68,9 @@ def load(settings: Settings, kind: Kind) -> SpacyParser:
             place = "among the installed packages"
             raise no_model(settings, place, "give its folder, install its package") from None
         raise OptionError(f"{settings.model} is no spaCy pipeline ({_first(error)})") from None
+    except Exception as error:  # a damaged part of a pipeline raises whatever it likes
+        reason = _first(error) or type(error).__name__
+        raise OptionError(f"{settings.model} is no spaCy pipeline ({reason})") from error
     if "parser" not in nlp.pipe_names:
         raise OptionError(f"the spaCy pipeline {settings.model} has no component named parser")
     nlp.select_pipes(enable=[name for name, pipe in nlp.pipeline if _is_needed(name, pipe)])

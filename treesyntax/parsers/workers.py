@@ -41,7 +41,7 @@ def parse_all(task: Task, shards: Iterable[Shard], workers: int, gpus: int) -> I
     """
     if workers == 1 and not gpus:
         for shard in shards:
-            yield _parse(task, shard)
+            yield parse_here(task, shard)
         return
     # Spawned, as torch's threads and CUDA do not survive a fork.
     context = multiprocessing.get_context("spawn")
@@ -53,7 +53,7 @@ def parse_all(task: Task, shards: Iterable[Shard], workers: int, gpus: int) -> I
         pending: deque[Future[int]] = deque()
         try:
             for shard in shards:
-                pending.append(executor.submit(_parse, task, shard))
+                pending.append(executor.submit(parse_here, task, shard))
                 if len(pending) >= count * SHARDS_AHEAD:
                     yield pending.popleft().result()
             while pending:
@@ -90,7 +90,8 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _parse(task: Task, shard: Shard) -> int:
+def parse_here(task: Task, shard: Shard) -> int:
+    """Parse and save a shard in this process, which keeps the parser; returns its number."""
     return parse_shard(task, _loaded(task.settings), shard)
 
 

@@ -15,15 +15,17 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import shutil
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from treesyntax.cluster import Cluster, read_parameters
+from treesyntax.cluster import add_arguments as add_cluster_arguments
 from treesyntax.errors import OptionError
 from treesyntax.plugins import plugin_folder
-from treesyntax.study.cluster import KINDS, Cluster, read_parameters
 from treesyntax.study.devices import read_slots
 from treesyntax.study.fairness import check_fairness
 from treesyntax.study.identity import (
@@ -40,12 +42,14 @@ from treesyntax.study.progress import Estimate, watch
 from treesyntax.study.recipe import read_recipe
 from treesyntax.study.record import Recorder
 from treesyntax.study.report import read_study, write_report
-from treesyntax.study.results import RESULTS_FILE, append_results
+from treesyntax.study.results import RESULTS_FILE, append_results, read_results
 from treesyntax.study.run import Executor
 from treesyntax.study.settings import Settings, command_words
 from treesyntax.study.steps import Step
 from treesyntax.study.table import make_console, print_table
 
+LEFTOVERS = ("", "binarized/", "data/", "done/**/")
+"""Where names that begin with a dot and end in ``.part`` or ``.old`` are half written."""
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -77,14 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--retries", type=int, default=0, metavar="N",
         help="start a command that failed up to N times more (default: 0)",
     )  # fmt: skip
-    parser.add_argument(
-        "--cluster", choices=KINDS,
-        help="submit training and generation as jobs, by submitit; local tries it on this machine",
-    )  # fmt: skip
-    parser.add_argument(
-        "--cluster-set", action="append", default=[], metavar="NAME=VALUE",
-        help="setting of submitit, such as slurm_partition=gpu, gpus_per_node=1, timeout_min=600",
-    )  # fmt: skip
+    add_cluster_arguments(parser, "training and generation")
     parser.add_argument(
         "--dry-run", action="store_true", help="print every command; run and create nothing"
     )
@@ -119,6 +116,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     with _stop_signals_interrupt(), locked(folder):
         check_folder(folder, identity)  # another process may have been quicker
         claim_folder(folder, recipe, identity)
+        _remove_leftovers(folder)
         if args.cluster:
             cluster = Cluster(args.cluster, folder, read_parameters(args.cluster_set))
             submitted = args.jobs or len(plan.runs)
@@ -165,6 +163,26 @@ def _stop_signals_interrupt() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def _remove_leftovers(folder: Path) -> None:
+    """What a killed study left half written; nobody else writes while the folder is locked."""
+    for part in LEFTOVERS:
+        for path in [*folder.glob(f"{part}.*.part"), *folder.glob(f"{part}.*.old")]:
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+
+def _restore_results(recorder: Recorder, done: set[str]) -> None:
+    """Write the results of finished runs that results.jsonl has lost."""
+    path, recipe = recorder.folder / RESULTS_FILE, recorder.plan.recipe
+    known = {result.key for result in read_results(path)}
+    for run in recorder.plan.runs:
+        wanted = {(run.method.name, run.seed, metric) for metric in recipe.score}
+        if run.step("facts") in done and not wanted <= known:
+            append_results(path, recorder.results(run))
+
+
 def _execute(plan: Plan, identity: Identity, folder: Path, settings: Settings) -> int:
     console = make_console()
     recorder = Recorder(plan, identity, folder)
@@ -175,6 +193,7 @@ def _execute(plan: Plan, identity: Identity, folder: Path, settings: Settings) -
             append_results(folder / RESULTS_FILE, recorder.results(ends[step.name]))
 
     executor = Executor(plan, folder, settings, after)
+    _restore_results(recorder, executor.done)
     estimate = Estimate(plan, folder, executor.done)
     console.print(
         f"study {folder}: {len(plan.runs)} runs, {estimate.runs_done} done before, "

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from treesyntax.files import atomic_file
+from treesyntax.files import atomic_file, parse_json
 from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
 
 SIGNIFICANCE_FILE = "significance.json"
@@ -58,7 +58,7 @@ class Comparison:
 def read_comparisons(folder: Path) -> list[Comparison]:
     """What was computed before; nothing if the file is missing or not of this version's form."""
     try:
-        content = json.loads((folder / SIGNIFICANCE_FILE).read_text(encoding="utf-8"))
+        content = parse_json((folder / SIGNIFICANCE_FILE).read_text(encoding="utf-8"))
         return [_comparison(values) for values in content["comparisons"]]
     except (OSError, ValueError, KeyError, TypeError):
         return []

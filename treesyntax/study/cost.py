@@ -21,6 +21,9 @@ AXES = {
 }
 """What is drawn, if it is known, and its label."""
 
+TOLD_APART = 28
+"""Methods that have a mark of their own; of more, all look alike."""
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -39,9 +42,13 @@ def compute_costs(
     results: Sequence[Result], methods: Sequence[str], metric: str
 ) -> dict[str, Cost]:
     """The cost of each method that has results in a metric."""
+    by_method: dict[str, list[Result]] = {}
+    for result in results:
+        if result.metric == metric:
+            by_method.setdefault(result.method, []).append(result)
     found = {}
     for method in methods:
-        own = [result for result in results if (result.method, result.metric) == (method, metric)]
+        own = by_method.get(method)
         if not own:
             continue
         known = {
@@ -76,15 +83,13 @@ def draw_costs(found: Mapping[str, Cost], metric: str, order: Sequence[str]) -> 
     figure = Figure(figsize=(3.2 * len(shown) + 0.6, 3.4), layout="constrained")
     axes = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
     for panel, name in zip(axes, shown, strict=True):
-        for method, cost in found.items():
-            if name not in cost.costs:
-                continue
-            style = line_of(order.index(method))
-            bar = cost.score.sd or 0.0
-            panel.errorbar(
-                cost.costs[name], cost.score.mean, yerr=bar, markersize=7,
-                label=method, **{**style, "linestyle": "none"},
-            )  # fmt: skip
+        known = {method: cost for method, cost in found.items() if name in cost.costs}
+        if len(known) > TOLD_APART:
+            _draw(panel, list(known.values()), name, fmt="o", color="0.3")
+        else:
+            for method, cost in known.items():
+                style = {**line_of(order.index(method)), "linestyle": "none"}
+                _draw(panel, [cost], name, label=method, **style)
         panel.margins(0.15)
         panel.set_xlabel(AXES[name])
         panel.xaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=1))
@@ -92,6 +97,13 @@ def draw_costs(found: Mapping[str, Cost], metric: str, order: Sequence[str]) -> 
         panel.grid(alpha=0.25)
         panel.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel(metric)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper left", ncols=len(shown), frameon=False)
+    if len(found) <= TOLD_APART:
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper left", ncols=len(shown), frameon=False)
     return figure
+
+
+def _draw(panel: Any, costs: Sequence[Cost], name: str, **style: Any) -> None:
+    places = [cost.costs[name] for cost in costs]
+    means, bars = ([cost.score.mean for cost in costs], [cost.score.sd or 0.0 for cost in costs])
+    panel.errorbar(places, means, yerr=bars, markersize=7, **style)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from treesyntax.errors import InputError
-from treesyntax.files import atomic_file
+from treesyntax.files import atomic_file, parse_json
 from treesyntax.study.plan import Plan
 
 FAILURES_FILE = "failures.json"
@@ -43,9 +43,12 @@ def read_failures(folder: Path) -> dict[str, Failure]:
     if not path.is_file():
         return {}
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        return {name: Failure(**values) for name, values in content.items()}
-    except (ValueError, TypeError, AttributeError):
+        content = parse_json(path.read_text(encoding="utf-8"))
+        found = {name: Failure(**values) for name, values in content.items()}
+        if all(type(text) is str for one in found.values() for text in (one.message, one.log)):
+            return found
+        raise TypeError
+    except (OSError, ValueError, TypeError, AttributeError):
         raise InputError(path, None, "is damaged", "remove it") from None
 
 

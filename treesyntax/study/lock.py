@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from treesyntax.errors import OptionError
@@ -22,7 +22,7 @@ def locked(folder: Path) -> Iterator[None]:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        stream = (folder / LOCK_FILE).open("a+", encoding="utf-8")
+        stream = (folder / LOCK_FILE).open("a+b", buffering=0)
     except OSError as error:
         raise OptionError(f"{folder} cannot be written ({error.strerror})") from None
     with stream:
@@ -30,12 +30,12 @@ def locked(folder: Path) -> Iterator[None]:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             stream.seek(0)
-            holder = stream.read().strip() or "unknown"
+            holder = stream.read(20).decode("ascii", "replace").strip() or "unknown"
             raise OptionError(
                 f"{folder} is in use by another treesyntax study (process {holder}); "
                 "wait for it or choose another --out"
             ) from None
-        stream.truncate(0)
-        stream.write(f"{os.getpid()}\n")
-        stream.flush()
+        with suppress(OSError):  # a full disk: the number is for people only
+            stream.truncate(0)
+            stream.write(f"{os.getpid()}\n".encode())
         yield

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from treesyntax.binarize_encode import TEXT
 from treesyntax.errors import OptionError
-from treesyntax.study.recipe import Method, Recipe
+from treesyntax.study.recipe import Method, Recipe, Side
 from treesyntax.study.steps import (
     OUT,
     Run,
@@ -98,28 +98,28 @@ def make_plan(recipe: Recipe) -> Plan:
         for method in methods
     }
     runs = tuple(Run(method, seed) for seed in recipe.seeds for method in recipe.methods)
+    lenders = _with_trees(recipe, folder_of)
     steps = [
         step
         for run in runs
         for step in run_steps(
-            recipe, run, folder_of[run.method.name], _with_trees(recipe, run.method, folder_of)
+            recipe, run, folder_of[run.method.name], lenders.get(run.method.name, [])
         )
     ]
     return Plan(recipe, (*prepare, *binarize, *steps, *study_step(recipe, runs)), runs)
 
 
-def _with_trees(recipe: Recipe, method: Method, folder_of: dict[str, Step]) -> list[Step]:
-    """Steps that make data with trees of a source that a method reads as plain text."""
-
-    def notation(one: Method) -> str:
-        return str(recipe.flags(one, "binarize").get("source-format", TEXT))
-
-    if notation(method) != TEXT:
-        return []
-    others = [
-        one for one in recipe.methods if one.source == method.source and notation(one) != TEXT
-    ]
-    return list({folder_of[one.name].name: folder_of[one.name] for one in others}.values())
+def _with_trees(recipe: Recipe, folder_of: dict[str, Step]) -> dict[str, list[Step]]:
+    """For each method that reads plain text, the steps that make trees of the same source."""
+    trees: dict[Side, dict[str, Step]] = {}
+    texts = []
+    for method in recipe.methods:
+        if recipe.flags(method, "binarize").get("source-format", TEXT) == TEXT:
+            texts.append(method)
+        else:
+            step = folder_of[method.name]
+            trees.setdefault(method.source, {})[step.name] = step
+    return {method.name: list(trees.get(method.source, {}).values()) for method in texts}
 
 
 def _prepare_steps(recipe: Recipe) -> list[Step]:

@@ -8,19 +8,20 @@ import shlex
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from treesyntax.cluster import Job
 from treesyntax.errors import TreeSyntaxError
-from treesyntax.files import atomic_file
+from treesyntax.files import atomic_file, parse_json
 from treesyntax.study import process
 from treesyntax.study.checkpoints import is_trained, repair_checkpoints
-from treesyntax.study.cluster import Job
 from treesyntax.study.devices import USERS, Devices
 from treesyntax.study.failures import Failure, write_failures
-from treesyntax.study.logs import last_line, read_log
+from treesyntax.study.logs import last_line, peak_line, read_log
 from treesyntax.study.plan import Plan
 from treesyntax.study.settings import Settings, Watcher, command_words
 from treesyntax.study.steps import Step
@@ -80,7 +81,7 @@ class Executor:
     def is_done(self, step: Step) -> bool:
         """Whether the very same command ended well before and its outputs are still there."""
         try:
-            key = json.loads(self._marker(step).read_text(encoding="utf-8"))["key"]
+            key = parse_json(self._marker(step).read_text(encoding="utf-8"))["key"]
         except (OSError, ValueError, KeyError, TypeError):
             return False
         outputs_exist = all((self.folder / output).exists() for output in step.outputs)
@@ -134,11 +135,13 @@ class Executor:
             return
         self.attempts[step.name] += 1
         log, words = self.folder / step.log, command_words(step, self.folder, self.settings)
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("a", encoding="utf-8") as stream:
-            stream.write(f"# {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {shlex.join(words)}\n")
-        for output in step.outputs:
-            (self.folder / output).parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._begin_log(log, words)
+            for output in step.outputs:
+                (self.folder / output).parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            self._fail(step, f"{error.filename or log} cannot be written ({error.strerror})")
+            return
         slot = "" if self.settings.cluster else self.devices.take(step.command[0])
         try:
             child = self._launch(step, words, slot)
@@ -148,6 +151,11 @@ class Executor:
             return
         self.children.append(_Child(step, child, time.monotonic(), slot))
         self.watcher.started(step)
+
+    def _begin_log(self, log: Path, words: Sequence[str]) -> None:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("a", encoding="utf-8") as stream:
+            stream.write(f"# {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {shlex.join(words)}\n")
 
     def _launch(self, step: Step, words: list[str], slot: str) -> subprocess.Popen[bytes] | Job:
         program, threads = step.command[0], str(self.settings.threads)
@@ -170,8 +178,7 @@ class Executor:
         return is_trained(folder, read_log(self.folder / step.log), max_update)
 
     def _collect(self) -> None:
-        ended = [child for child in self.children if child.process.poll() is not None]
-        for child in ended:
+        for child in [child for child in self.children if self._has_ended(child)]:
             self.children.remove(child)
             self.devices.give(child.slot)
             if child.process.returncode:
@@ -180,6 +187,16 @@ class Executor:
                 self._fail(child.step, f"{how}: {said}" if said else how)
             else:
                 self._finish(child.step, time.monotonic() - child.started)
+
+    def _has_ended(self, child: _Child) -> bool:
+        if isinstance(child.process, Job):
+            return child.process.poll() is not None
+        status, peak = process.poll(child.process)
+        if peak and child.step.name in self.plan.run_of_training:
+            log = self.folder / child.step.log
+            with suppress(OSError), log.open("a", encoding="utf-8") as stream:
+                stream.write(peak_line(peak))
+        return status is not None
 
     def _finish(self, step: Step, seconds: float) -> None:
         partial = self._stdout(step)

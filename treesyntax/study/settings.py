@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from treesyntax.cluster import Cluster
 from treesyntax.study import process
-from treesyntax.study.cluster import Cluster
 from treesyntax.study.failures import Failure
 from treesyntax.study.steps import OUT, PLUGINS, Step
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from treesyntax import __version__
 from treesyntax.errors import InputError
 from treesyntax.files import read_lines
-from treesyntax.metrics import CORPUS_METRICS, ITEM_METRICS, UNSEEN, unseen_lines
+from treesyntax.metrics import CORPUS_METRICS, ITEM_METRICS, PART_METRICS, UNSEEN, unseen_lines
 from treesyntax.study.comparisons import Comparison
 from treesyntax.study.plan import Plan
 from treesyntax.study.recipe import Method, Side
@@ -32,6 +32,7 @@ from treesyntax.study.statistics import (
     bootstrap,
     holm,
     line_statistics,
+    mean_f1,
     mean_score,
     randomisation,
     sign_flip,
@@ -45,7 +46,7 @@ RANDOMISATION = f"approximate randomisation over lines, {SHUFFLES} shuffles"
 def is_tested(metric: str) -> bool:
     """Whether there is a test for a metric."""
     plain = metric.removesuffix(UNSEEN)
-    return plain in ITEM_METRICS or plain in CORPUS_METRICS
+    return any(plain in kind for kind in (ITEM_METRICS, PART_METRICS, CORPUS_METRICS))
 
 
 def compare(
@@ -121,7 +122,7 @@ class _Maker:
             difference = 100 * sum(won) / (len(won) * len(seeds))
             test, p, bootstrap_p = SIGN_FLIP, sign_flip(won), None
         else:
-            score = mean_score(CORPUS_METRICS[plain]())
+            score = mean_f1 if plain in PART_METRICS else mean_score(CORPUS_METRICS[plain]())
             difference = score(one.sum(0)) - score(other.sum(0))
             test, p = RANDOMISATION, randomisation(one, other, score)
             bootstrap_p = bootstrap(one, other, score)
@@ -138,8 +139,11 @@ class _Maker:
         hypotheses = [self._hypotheses(Run(method, seed), chosen) for seed in seeds]
         wanted = [references[number] for number in chosen]
         plain = metric.removesuffix(UNSEEN)
-        if plain not in ITEM_METRICS:
+        if plain in CORPUS_METRICS:
             return line_statistics(CORPUS_METRICS[plain](), hypotheses, wanted)
+        if plain in PART_METRICS:
+            parts = [PART_METRICS[plain](lines, wanted) for lines in hypotheses]
+            return np.array(parts, dtype=np.float64).transpose(1, 0, 2)
         right = [ITEM_METRICS[plain](lines, wanted) for lines in hypotheses]
         return np.array(right, dtype=np.float64).T[:, :, None]
 

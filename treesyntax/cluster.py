@@ -1,11 +1,12 @@
-"""Training and generation as jobs of a cluster, by submitit; all other commands stay here.
+"""Commands as jobs of a cluster, by submitit.
 
-The folder of the study must be one that the nodes see too. Interrupting the study cancels its jobs.
-If it is killed they go on, and the next call takes them up again instead of starting them twice.
+The folder of a study or parse must be one that the nodes see too. Interrupting it cancels its jobs. If
+it is killed they go on, and the next call takes them up again instead of starting them twice.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -17,7 +18,7 @@ from typing import Any
 import yaml
 
 from treesyntax.errors import OptionError
-from treesyntax.files import atomic_file
+from treesyntax.files import atomic_file, parse_json
 
 KINDS = ("slurm", "local")
 FOLDER = "cluster"
@@ -26,8 +27,29 @@ POLL = 1.0
 LOST = 1
 
 
+def add_arguments(parser: argparse.ArgumentParser, what: str) -> None:
+    """Declare ``--cluster`` and ``--cluster-set``.
+
+    Args:
+        parser: of the command.
+        what: is submitted, for the help.
+    """
+    parser.add_argument(
+        "--cluster",
+        choices=KINDS,
+        help=f"submit {what} as jobs, by submitit; local tries it on this machine",
+    )
+    parser.add_argument(
+        "--cluster-set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="setting of submitit, such as slurm_partition=gpu, gpus_per_node=1, timeout_min=600",
+    )
+
+
 class Job:
-    """A job that was submitted, with the part of a process's face that a study needs.
+    """A job that was submitted, with the part of a process's face that is needed.
 
     Attributes:
         returncode: the command's; `LOST` if the job ended without one; None while it runs.
@@ -64,7 +86,7 @@ class Cluster:
 
     Args:
         kind: one of `KINDS`; "local" runs jobs on this machine, to try things out.
-        folder: the study's folder.
+        folder: of the study or parse.
         parameters: of submitit's executor, such as ``slurm_partition`` or ``timeout_min``.
 
     Raises:
@@ -88,11 +110,11 @@ class Cluster:
     def start(
         self, name: str, key: str, words: Sequence[str], log: Path, environment: Mapping[str, str]
     ) -> Job:
-        """Submit a command, or find it submitted by a study that was killed.
+        """Submit a command, or find it submitted by a call that was killed.
 
         Args:
-            name: of the step.
-            key: what the step is, see :meth:`treesyntax.study.plan.Plan.keys`.
+            name: of the job, unique in the folder.
+            key: what the job is; one under the same name with another key is not taken up.
             words: the command.
             log: file for its output, which is appended.
             environment: variables to set beside those of the node.
@@ -114,9 +136,9 @@ class Cluster:
         return Job(job, log)
 
     def _submitted(self, ticket: Path, key: str) -> Any:
-        """The job of an earlier study if it still waits or runs."""
+        """The job of an earlier call if it still waits or runs."""
         try:
-            content = json.loads(ticket.read_text(encoding="utf-8"))
+            content = parse_json(ticket.read_text(encoding="utf-8"))
             if content["key"] != key:
                 return None
             job = self.executor.job_class(self.folder, content["job"])
