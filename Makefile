@@ -1,5 +1,6 @@
 # make demo: set everything up and run a side-by-side study to a report.
 # make test: set everything up and pass the tests.      make lint: style and types.
+# make soak: the long tests of reliability, see docs/reliability.md.
 PYTHON ?= $(shell for name in python3.11 python3.12 python3 python; do \
 	if $$name -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))' 2>/dev/null; \
 	then echo $$name; break; fi; done)
@@ -7,13 +8,20 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready
 
-.PHONY: demo test lint format clean
+.PHONY: demo test soak lint format clean
 
 demo: $(READY)
 	$(BIN)/treesyntax study recipes/demo/for2lam.yaml
 
 test: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests
+
+# The long versions of the tests of docs/reliability.md: at most 30 minutes on two cores.
+soak: $(READY)
+	@rm -f $(VENV)/figures
+	TREESYNTAX_SOAK=1 TREESYNTAX_FIGURES=$(abspath $(VENV)/figures) OMP_NUM_THREADS=1 \
+		$(BIN)/python -m pytest -n 2 --dist loadfile --durations=10 tests/reliability
+	@$(BIN)/python tests/reliability/figures.py $(VENV)/figures
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from treesyntax.binarize_options import MANIFEST
 from treesyntax.child_grammar import any_tree, learn_grammar
 from treesyntax.constraints import Constraints
 from treesyntax.errors import InputError, OptionError
+from treesyntax.files import parse_json
 from treesyntax.growing_tree import GROWING_VIEWS
 from treesyntax.growth import SlotTable
 
@@ -56,7 +56,7 @@ def _recorded_view(folder: Path, language: str) -> str:
     if not path.exists():
         return ""
     try:
-        sides = json.loads(path.read_text("utf-8"))["sides"].values()
+        sides = parse_json(path.read_text("utf-8"))["sides"].values()
         return next((str(side["view"]) for side in sides if side["language"] == language), "")
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise InputError(

@@ -185,16 +185,20 @@ class TreeTranslationTask(TranslationTask):
 
         Raises:
             OptionError: for several shards combined under one name.
-            InputError: if the trees do not belong to the tokens.
+            InputError: if a file is damaged, or the trees do not belong to the tokens.
         """
         if combine and self._shard_exists(split):
             raise OptionError(
                 f"{split} has shards ({split}1, …), which trees cannot follow; binarize it as one"
             )
-        super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
         paths = utils.split_paths(self.cfg.data)
         folder = paths[(epoch - 1) % len(paths)] if split == self.cfg.train_subset else paths[0]
         source, target = self.cfg.source_lang, self.cfg.target_lang
+        for language in (source, target):
+            tokens = Path(folder) / f"{split}.{source}-{target}.{language}"
+            if tokens.with_name(f"{tokens.name}.idx").exists():
+                TokenData(tokens)  # fairseq itself takes whatever a damaged index says
+        super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
         trees = Path(folder) / f"{split}.{source}-{target}.{source}.tree"
         store = None
         if trees.exists():

@@ -6,6 +6,8 @@ code per pair says everything that nine 0/1 masks say, in a ninth of the memory.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -84,22 +86,51 @@ def _byte(condition: Tensor) -> Tensor:
     return condition.view(torch.uint8)
 
 
-def path_lengths(tree: TreeBatch) -> Tensor:
+PAIRS_AT_ONCE = 1 << 20
+"""Pairs whose codes are computed together. On the way to a code of one byte a pair takes 64-bit
+numbers, several times over: 18 GB for a tree of 16,384 nodes all at once."""
+
+
+def by_rows(tree: TreeBatch, compute: Callable[[slice], Tensor]) -> Tensor:
+    """[B or 1, T, T] put together from some query rows at a time.
+
+    Args:
+        tree: the batch.
+        compute: from some rows r to [B or 1, r, T].
+    """
+    batch, width = tree.token_node.shape
+    step = max(PAIRS_AT_ONCE // max(batch * width, 1), 1)
+    first = compute(slice(0, step))
+    if step >= width:
+        return first
+    total = first.new_empty(len(first), width, width)
+    total[:, :step] = first
+    for start in range(step, width, step):
+        total[:, start : start + step] = compute(slice(start, start + step))
+    return total
+
+
+def path_lengths(tree: TreeBatch, rows: slice = slice(None)) -> Tensor:
     """Edges on the path between the nodes of two tokens.
 
     In preorder the lowest common ancestor of nodes i <= j is the deepest ancestor of j, or j
     itself, whose number is at most i. Binary lifting finds all of them in ceil(log2 N) gathers.
 
+    Args:
+        tree: the batch.
+        rows: the first tokens of the pairs, all T of them unless told.
+
     Returns:
-        LongTensor [B, T, T], -1 where a token has no node.
+        LongTensor [B, rows, T], -1 where a token has no node.
     """
     ups = [tree.parent.clamp(min=0)]
     while 1 << len(ups) < tree.parent.shape[1]:
         ups.append(ups[-1].gather(1, ups[-1]))
     node = tree.token_node.clamp(min=0)
-    shape = (node.shape[1], node.shape[1])
-    lower = torch.minimum(node.unsqueeze(2), node.unsqueeze(1)).flatten(1)
-    climbing = torch.maximum(node.unsqueeze(2), node.unsqueeze(1)).flatten(1)
+    first = node[:, rows]
+    shape = (first.shape[1], node.shape[1])
+    lower = torch.minimum(first.unsqueeze(2), node.unsqueeze(1)).flatten(1)
+    climbing = torch.maximum(first.unsqueeze(2), node.unsqueeze(1)).flatten(1)
     for up in reversed(ups):
         higher = up.gather(1, climbing)
         climbing = torch.where(higher > lower, higher, climbing)
@@ -107,6 +138,6 @@ def path_lengths(tree: TreeBatch) -> Tensor:
     depths = depth(tree)
     at_common = depths.gather(1, common).unflatten(1, shape)
     at_tokens = tree.at_tokens(depths, 0)
-    lengths = at_tokens.unsqueeze(2) + at_tokens.unsqueeze(1) - 2 * at_common
+    lengths = at_tokens[:, rows].unsqueeze(2) + at_tokens.unsqueeze(1) - 2 * at_common
     placed = tree.token_node >= 0
-    return lengths.masked_fill(~(placed.unsqueeze(2) & placed.unsqueeze(1)), -1)
+    return lengths.masked_fill(~(placed[:, rows].unsqueeze(2) & placed.unsqueeze(1)), -1)

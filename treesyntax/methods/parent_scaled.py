@@ -10,6 +10,7 @@ from torch import Tensor
 from treesyntax.batch import TreeBatch
 from treesyntax.errors import OptionError
 from treesyntax.injection import Injection, Site, register
+from treesyntax.relations import by_rows
 
 
 @register("parent_scaled")
@@ -50,12 +51,17 @@ class ParentScaled(Injection):
     def pair_scale(self, tree: TreeBatch) -> Tensor:
         """[B, T, T]: the density of position j around the parent of i, at most 0.4 / sd."""
         positions = torch.arange(tree.token_node.shape[1], device=tree.token_node.device)
-        distance = positions - parent_positions(tree).unsqueeze(2)
-        scale = torch.exp(-((distance / self.sd) ** 2) / 2) / (self.sd * math.sqrt(2 * math.pi))
+        parents = parent_positions(tree).unsqueeze(2)
+
+        def scale(rows: slice) -> Tensor:
+            distance = (positions - parents[:, rows]) / self.sd
+            return torch.exp(distance.square_().mul_(-0.5)) / (self.sd * math.sqrt(2 * math.pi))
+
+        total = by_rows(tree, scale)
         if self.training and self.ignore:
-            ignored = torch.rand(scale.shape[:2], device=scale.device) < self.ignore
-            scale = scale.masked_fill(ignored.unsqueeze(2), 1.0)
-        return scale
+            ignored = torch.rand(total.shape[:2], device=total.device) < self.ignore
+            total.masked_fill_(ignored.unsqueeze(2), 1.0)
+        return total
 
 
 def parent_positions(tree: TreeBatch) -> Tensor:

@@ -8,6 +8,7 @@ from treesyntax.batch import TreeBatch
 from treesyntax.coordinates import depth
 from treesyntax.distance import DistanceVectors
 from treesyntax.injection import Site, register
+from treesyntax.relations import by_rows
 
 
 @register("relative_depth")
@@ -49,5 +50,10 @@ class RelativeDepth(DistanceVectors):
         """Integers [B, T, T]: clip(depth_j - depth_i) + clip, or the code without a vector."""
         depths = tree.at_tokens(depth(tree))
         placed = tree.token_node >= 0
-        codes = self.clipped(depths.unsqueeze(1) - depths.unsqueeze(2))
-        return codes.masked_fill(~(placed.unsqueeze(1) & placed.unsqueeze(2)), self.no_vector)
+
+        def codes(rows: slice) -> Tensor:
+            found = self.clipped(depths.unsqueeze(1) - depths[:, rows].unsqueeze(2))
+            covered = placed.unsqueeze(1) & placed[:, rows].unsqueeze(2)
+            return found.masked_fill(~covered, self.no_vector)
+
+        return by_rows(tree, codes)

@@ -8,6 +8,7 @@ from torch import Tensor
 from treesyntax.batch import TreeBatch
 from treesyntax.distance import DistanceVectors
 from treesyntax.injection import Site, register
+from treesyntax.relations import by_rows
 
 
 @register("relative_position")
@@ -48,4 +49,6 @@ class RelativePosition(DistanceVectors):
     def pair_codes(self, tree: TreeBatch) -> Tensor:
         """Integers [1, T, T]: clip(j - i) + clip."""
         positions = torch.arange(tree.token_node.shape[1], device=tree.token_node.device)
-        return self.clipped(positions.unsqueeze(0) - positions.unsqueeze(1)).unsqueeze(0)
+        return by_rows(
+            tree, lambda rows: self.clipped(positions - positions[rows].unsqueeze(1)).unsqueeze(0)
+        )

@@ -77,6 +77,8 @@ class StackEncoding(Injection):
         if tree in BINARY_FORMS and degree < 2:
             raise OptionError(f"stack_pe: tree={tree!r} needs degree=2")
         self.degree, self.depth, self.tree, self.norm = degree, depth, tree, norm
+        # A parameter without numbers is in no loss, which stops distributed training.
+        learned = learned and parameters > 0
         self.raw = nn.Parameter(_start_values(start, parameters), requires_grad=learned)
         width = degree * depth * max(parameters, 1)
         self.projection = None

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from treesyntax.batch import TreeBatch
 from treesyntax.errors import OptionError
 from treesyntax.injection import Injection, Site, register
-from treesyntax.relations import path_lengths
+from treesyntax.relations import by_rows, path_lengths
 
 
 @register("tree_distance")
@@ -42,9 +42,13 @@ class TreeDistance(Injection):
 
     def pair_codes(self, tree: TreeBatch) -> Tensor:
         """uint8 [B, T, T]: min(length, clip), clip + 1 without a path."""
-        lengths = path_lengths(tree)
-        codes = lengths.clamp(max=self.clip).masked_fill(lengths < 0, self.clip + 1)
-        return codes.to(torch.uint8)
+
+        def codes(rows: slice) -> Tensor:
+            lengths = path_lengths(tree, rows)
+            found = lengths.clamp(max=self.clip).masked_fill(lengths < 0, self.clip + 1)
+            return found.to(torch.uint8)
+
+        return by_rows(tree, codes)
 
     def bias_table(self, layer: int) -> Tensor:
         """[H, clip + 2], the same for all layers."""

@@ -9,7 +9,7 @@ from treesyntax.batch import TreeBatch
 from treesyntax.coordinates import depth
 from treesyntax.errors import OptionError
 from treesyntax.injection import Injection, Site, register
-from treesyntax.relations import path_lengths
+from treesyntax.relations import by_rows, path_lengths
 
 MOST_STEPS = 180  # beyond, there are more codes than a 16-bit integer holds
 
@@ -47,14 +47,18 @@ class UpDown(Injection):
 
     def pair_codes(self, tree: TreeBatch) -> Tensor:
         """Integers [B, T, T]: up * (clip + 1) + down, clipped, from the query to the key."""
-        lengths = path_lengths(tree)
         depths = tree.at_tokens(depth(tree))
-        # length = up + down and depth_key - depth_query = down - up.
-        lower = depths.unsqueeze(1) - depths.unsqueeze(2)
-        up, down = (lengths - lower) // 2, (lengths + lower) // 2
-        codes = up.clamp(max=self.clip) * (self.clip + 1) + down.clamp(max=self.clip)
-        codes = codes.masked_fill(lengths < 0, self.no_path)
-        return codes.to(torch.uint8 if self.no_path < 256 else torch.int16)
+
+        def codes(rows: slice) -> Tensor:
+            lengths = path_lengths(tree, rows)
+            # length = up + down and depth_key - depth_query = down - up.
+            lower = depths.unsqueeze(1) - depths[:, rows].unsqueeze(2)
+            up, down = (lengths - lower) // 2, (lengths + lower) // 2
+            found = up.clamp(max=self.clip) * (self.clip + 1) + down.clamp(max=self.clip)
+            found = found.masked_fill(lengths < 0, self.no_path)
+            return found.to(torch.uint8 if self.no_path < 256 else torch.int16)
+
+        return by_rows(tree, codes)
 
     def bias_table(self, layer: int) -> Tensor:
         """[H, (clip + 1)^2 + 1]."""

@@ -1,0 +1,24 @@
+"""What the tests of trainings share: one server of fairseq jobs, and data in three orders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fairseq_jobs import Server, binarize
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    with Server() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folders ``nary_dfs``, ``nary_bfs`` and ``lcrs_bfs``: 32 formulas to themselves."""
+    folder = tmp_path_factory.mktemp("formulas")
+    for view in ("nary_dfs", "nary_bfs", "lcrs_bfs"):
+        binarize(folder, view)
+    return folder

@@ -1,0 +1,325 @@
+"""kill -9 at random points: the same command again gives what an undisturbed one gives."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import fake_parser
+import pytest
+import yaml
+from figures import SOAK, amount, count
+from study_helpers import recipe_content, write_recipe
+from test_study_run import check_complete, study
+
+from treesyntax.study.results import read_results
+
+ROOT = Path(__file__).parents[2]
+PARSER = str(Path(fake_parser.__file__))
+SEED = 5
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="children are tied to their parent on Linux only"
+)
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+
+
+def start(words: Sequence[object], log: Path) -> subprocess.Popen:
+    """A command in a process group of its own."""
+    with log.open("ab") as stream:
+        return subprocess.Popen(
+            [sys.executable, *map(str, words)], stdout=stream, stderr=stream, env=ENVIRONMENT,
+            start_new_session=True,
+        )  # fmt: skip
+
+
+def finish(words: Sequence[object], log: Path) -> float:
+    """Run a command to its end; the seconds that it took."""
+    begun = time.monotonic()
+    assert start(words, log).wait(timeout=600) == 0, log.read_text(errors="replace")[-3000:]
+    return time.monotonic() - begun
+
+
+def kill_after(words: Sequence[object], log: Path, seconds: float) -> bool:
+    """Kill a command after some time; whether it was still running."""
+    process = start(words, log)
+    time.sleep(seconds)
+    alive = process.poll() is None
+    if alive:
+        process.send_signal(signal.SIGKILL)
+    process.wait()
+    count("crashes: processes killed")
+    return alive
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder but locks."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != ".lock"
+    }
+
+
+# Commands by themselves
+
+
+def text_of(folder: Path) -> Path:
+    path = folder / "text"
+    path.write_text("".join(f"a b c{i % 97} d .\n\n" for i in range(300)))
+    return path
+
+
+def parse_words(out: Path, text: Path) -> list[object]:
+    return [
+        PARSER, "parse", text, out / "trees", "--parser", "fake-con", "--model", "m",
+        "--shard-lines", 20, "--workers", 1, "--lang", 1,
+    ]  # fmt: skip
+
+
+def binarize_words(out: Path, text: Path) -> list[object]:
+    return [
+        "-m", "treesyntax.cli", "binarize", out / "bin", "--overwrite", "--source-lang", "a",
+        "--target-lang", "b", "--train", text, text, "--workers", 2, "--subword-vocab", 20,
+    ]  # fmt: skip
+
+
+def generate_words(out: Path, text: Path) -> list[object]:
+    words = "-m treesyntax.cli generate for2lam --train 1000 --seed 1 --out"
+    return [*words.split(), out / "data"]
+
+
+COMMANDS: dict[str, Callable[[Path, Path], list[object]]] = {
+    "parse": parse_words,
+    "binarize": binarize_words,
+    "generate": generate_words,
+}
+
+
+def visible(found: dict[str, bytes]) -> dict[str, bytes]:
+    """Without what a killed command leaves under names that begin with a dot; binarize.json has no
+    place in its options but that of the files."""
+    return {name: text for name, text in found.items() if not name.startswith(".")}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_killed_command_is_finished_by_the_same_command(name: str, tmp_path: Path):
+    out, log, text = tmp_path / "out", tmp_path / "log", text_of(tmp_path)
+    out.mkdir()
+    words = COMMANDS[name](out, text)
+    seconds = finish(words, log)
+    wanted = visible(files(out))
+    assert wanted
+    draw, killed = random.Random(SEED), 0
+    for _ in range(amount(1, 8)):
+        shutil.rmtree(out)
+        out.mkdir()
+        for _ in range(amount(1, 2)):
+            killed += kill_after(words, log, draw.uniform(0.2, 0.95) * seconds)
+            partly = visible(files(out))
+            if name != "parse":  # the folder appears as a whole
+                assert partly in ({}, wanted)
+        finish(words, log)
+        assert visible(files(out)) == wanted
+    assert killed
+
+
+# Studies
+
+
+def same(folder: Path) -> dict[str, object]:
+    """What must not depend on crashes: results but for times and dates, hypotheses, data."""
+    left_out = {"tokens_per_second", "train_seconds", "date", "peak_memory"}
+    left_out.add("commit")  # somebody may commit while a long test runs
+    results = {
+        one.key: {name: value for name, value in asdict(one).items() if name not in left_out}
+        for one in read_results(folder / "results.jsonl")
+    }
+    return {
+        "results": results,
+        "lines": (folder / "results.jsonl").read_bytes().count(b"\n"),
+        "hypotheses": {
+            str(path.relative_to(folder)): path.read_bytes()
+            for path in sorted(folder.glob("runs/*/hypotheses.txt"))
+        },
+        "data": {
+            str(path.relative_to(folder)): path.read_bytes()
+            for path in sorted(folder.glob("binarized/*/*"))
+            if path.name != "binarize.json"  # it names files by their place
+        },
+    }
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a recipe and its study over stand-ins for the programs."""
+    folder = tmp_path_factory.mktemp("quick")
+    write_recipe(folder, seeds=[1])
+    assert study(folder).returncode == 0
+    return folder
+
+
+def test_a_killed_report_is_finished_by_the_same_command(quick: Path, tmp_path: Path):
+    shutil.copytree(quick, tmp_path, dirs_exist_ok=True)
+    words = ["-m", "treesyntax.cli", "report", tmp_path / "out"]
+    log = tmp_path / "log"
+    seconds = finish(words, log)
+    wanted, draw = files(tmp_path / "out"), random.Random(SEED)
+    for _ in range(amount(1, 6)):
+        kill_after(words, log, draw.uniform(0.3, 1.0) * seconds)
+        finish(words, log)
+        found = {
+            name: text for name, text in files(tmp_path / "out").items() if ".part" not in name
+        }
+        assert found == wanted
+    check_complete(tmp_path)
+
+
+def test_a_killed_score_is_finished_by_the_same_command(tmp_path: Path):
+    text, log = text_of(tmp_path), tmp_path / "log"
+    words = ["-m", "treesyntax.cli", "score", "--reference", text, "--hypothesis", text, "--json"]
+    words += ["--metric", "chrf", "--metric", "bleu"]
+    seconds = finish(words, log)
+    wanted = log.read_bytes()
+    for _ in range(amount(1, 6)):
+        log.write_bytes(b"")
+        kill_after(words, log, random.Random(SEED).uniform(0.3, 0.9) * seconds)
+        assert log.read_bytes() in (b"", wanted)
+        log.write_bytes(b"")
+        finish(words, log)
+        assert log.read_bytes() == wanted
+
+
+PHASES = ("binarize", "train", "generate", "score")
+
+
+def tiny_recipe() -> dict:
+    """Real programs on made-up data; training is saved every four updates."""
+
+    def side(lang: str) -> dict:
+        names = ("train", "valid", "test")
+        return {"lang": lang, **{name: f"{{data}}/p/{name}.{lang}" for name in names}}
+
+    sizes = "--train 60 --valid 10 --test 7 --size 6 --seed 1"
+    return {
+        **recipe_content(),
+        "prepare": [f"treesyntax generate for2lam --out {{data}}/p {sizes}"],
+        "data": {"source": side("for"), "target": side("lambda")},
+        "train": {
+            "max-update": 12, "batch-size": 20, "lr": 0.003, "optimizer": "adam",
+            "criterion": "label_smoothed_cross_entropy", "num-workers": 0, "log-interval": 2,
+            "save-interval-updates": 4,
+        },
+        "generate": {"beam": 2, "max-len-b": 20, "num-workers": 0},
+        "seeds": [1],
+        "methods": {
+            "relation_mask": {
+                "arch": "tree_relation_mask_tiny",
+                "binarize": {"source-format": "for", "source-view": "preorder"},
+            }
+        },
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a tiny recipe and its study with the real programs, done undisturbed."""
+    folder = tmp_path_factory.mktemp("real")
+    recipe = tiny_recipe()
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe, sort_keys=False))
+    finish(study_words(folder), folder / "log")
+    return folder
+
+
+def study_words(folder: Path) -> list[object]:
+    return ["-m", "treesyntax.cli", "study", folder / "recipe.yaml", "--out", folder / "out"]
+
+
+def undo(out: Path, phase: str) -> float:
+    """Take back a phase and all after it; the seconds that the phase took."""
+    run = next((out / "runs").iterdir()).name
+    steps = {"binarize": [], "train": ["train"], "generate": ["generate"], "score": ["score"]}[
+        phase
+    ]
+    names = ["train", "generate", "hypotheses", "score", "facts", "masks"]
+    later = names[names.index(steps[0]) :] if steps else names
+    marker = out / "done" / run / f"{steps[0]}.json" if steps else next(out.glob("done/binarize/*"))
+    seconds = float(json.loads(marker.read_text())["seconds"])
+    for name in later:
+        (out / "done" / run / f"{name}.json").unlink(missing_ok=True)
+        (out / "logs" / run / f"{name}.log").unlink(missing_ok=True)
+    if not steps:
+        shutil.rmtree(out / "done" / "binarize")
+        shutil.rmtree(out / "binarized")
+    if phase in ("binarize", "train"):
+        shutil.rmtree(out / "runs")
+    (out / "results.jsonl").unlink()
+    return seconds
+
+
+@pytest.mark.skipif(not SOAK, reason="real trainings are killed by make soak")
+@pytest.mark.parametrize("phase", PHASES)
+def test_a_killed_study_is_finished_by_the_same_command(phase: str, finished: Path, tmp_path: Path):
+    draw, wanted = random.Random(f"{SEED} {phase}"), same(finished / "out")
+    assert wanted["lines"] == 2
+    shutil.copy(finished / "recipe.yaml", tmp_path)
+    words, log = study_words(tmp_path), tmp_path / "log"
+    for kill in range(7 if phase in ("train", "generate") else 4):
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+        shutil.copytree(finished / "out", tmp_path / "out", copy_function=shutil.copy2)
+        seconds = undo(tmp_path / "out", phase)
+        kill_after(words, log, 1.5 + draw.uniform(0, 1.1) * seconds)
+        finish(words, log)
+        assert same(tmp_path / "out") == wanted, f"kill {kill} of {phase}"
+        assert not list((tmp_path / "out").rglob(".*.part"))
+
+
+def test_what_a_killed_study_left_half_written_is_removed(quick: Path, tmp_path: Path):
+    shutil.copytree(quick, tmp_path, dirs_exist_ok=True)
+    out = tmp_path / "out"
+    leftovers = [".study.json.7.part", "binarized/.x.abc.part/train.bin", "data/.p.abc.old/x"]
+    leftovers += ["done/sequence-1/.train.json.7.part"]
+    for name in leftovers:
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_text("half")
+    assert study(tmp_path).returncode == 0
+    found = files(out)
+    assert not [name for name in found if ".part" in name or ".old" in name]
+    check_complete(tmp_path)
+
+
+# Two at once
+
+
+def test_two_processes_on_one_study_do_not_disturb_each_other(tmp_path: Path):
+    methods = {name: {"arch": f"tree_{name}_mini"} for name in ("sequence", "stack_pe")}
+    write_recipe(tmp_path, seeds=[1], methods=methods)
+    for _ in range(amount(1, 5)):
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+        both = [study(tmp_path, "--jobs", "1", wait=False) for _ in range(2)]
+        said = [process.communicate(timeout=120)[0] for process in both]
+        codes = sorted(process.returncode for process in both)
+        assert codes in ([0, 0], [0, 2]), said
+        assert codes == [0, 0] or any("is in use by another treesyntax study" in s for s in said)
+        check_complete(tmp_path)
+
+
+def test_two_binarize_to_one_folder_leave_one_whole_folder(tmp_path: Path):
+    text, log, out = text_of(tmp_path), tmp_path / "log", tmp_path / "out"
+    out.mkdir()
+    words = [word if word != 2 else 1 for word in binarize_words(out, text)]
+    finish(words, log)
+    wanted = visible(files(out))
+    for _ in range(amount(1, 8)):
+        both = [start(words, log) for _ in range(2)]
+        assert {process.wait(timeout=120) for process in both} <= {0, 2}
+        assert "Traceback" not in log.read_text()
+        assert visible(files(out)) == wanted

@@ -1,0 +1,111 @@
+"""The same seed on the same machine gives the same numbers, whatever interrupts a training."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from fairseq_jobs import (
+    SOAK,
+    Job,
+    Server,
+    environment,
+    flags_of,
+    losses,
+    parameters,
+    training_words,
+)
+
+from treesyntax.methods import METHODS
+
+UPDATES = 50 if SOAK else 8
+VIEWS = ("nary_dfs", "nary_bfs", "lcrs_bfs")
+SPECS = ["everything", *(METHODS if SOAK else ["relation_mask"])]
+CASES = [(spec, VIEWS[number % len(VIEWS)]) for number, spec in enumerate(SPECS)]
+NOISY = [
+    "--dropout", 0.2, "--attention-dropout", 0.1, "--optimizer", "adam", "--lr", 0.003,
+    "--batch-size", 5, "--update-epoch-batch-itr", "True",
+]  # fmt: skip
+
+
+def assert_same(first: Job, second: Job) -> None:
+    one, other = parameters(first.save), parameters(second.save)
+    assert list(one) == list(other)
+    for name, value in one.items():
+        assert torch.equal(value, other[name]), name
+
+
+@pytest.mark.parametrize(("spec", "view"), CASES)
+def test_the_same_seed_gives_the_same_parameters_and_losses(spec, view, data, server, tmp_path):
+    flags = [*NOISY, *flags_of(spec), "--max-update", UPDATES]
+    first, second = (server.train(data / view, tmp_path / name, *flags) for name in "ab")
+    assert len(losses(first)) == UPDATES
+    assert losses(first) == losses(second)
+    assert_same(first, second)
+    if spec == "everything":
+        other = server.train(data / view, tmp_path / "c", *flags, "--seed", 8)
+        assert losses(other) != losses(first)
+
+
+def test_the_number_of_workers_changes_nothing(data: Path, server: Server, tmp_path: Path):
+    flags = [*NOISY, *flags_of("everything"), "--max-update", UPDATES]
+    jobs = [
+        server.train(data / "nary_bfs", tmp_path / str(workers), *flags, "--num-workers", workers)
+        for workers in (0, 1, 2)
+    ]
+    for job in jobs[1:]:
+        assert losses(job) == losses(jobs[0])
+        assert_same(job, jobs[0])
+
+
+def killed(server: Server, data: Path, save: Path, flags: list[object], updates: int) -> Job:
+    """A training that is killed in mid-epoch, some time after the given number of updates."""
+    job = server.start(data, save, *flags)
+    give_up = time.monotonic() + 60
+    while len(losses(job)) < updates and time.monotonic() < give_up:
+        time.sleep(0.001)
+    os.kill(job.pid, signal.SIGKILL)
+    assert server.wait(job) == -signal.SIGKILL
+    return job
+
+
+KILLED = ["everything", *METHODS] if SOAK else ["everything"]
+
+
+@pytest.mark.parametrize("spec", KILLED)
+def test_a_killed_and_resumed_training_equals_an_undisturbed_one(spec, data, server, tmp_path):
+    """32 formulas in batches of 5 are 7 updates an epoch; saves are 3 updates apart."""
+    updates = 5 * UPDATES // 2
+    flags = [*NOISY, *flags_of(spec), "--max-update", updates, "--save-interval-updates", 3,
+             "--keep-interval-updates", 1]  # fmt: skip
+    whole = server.train(data / "nary_dfs", tmp_path / "whole", *flags)
+    halves = tmp_path / "halves"
+    for after in (updates // 5, updates // 2):
+        killed(server, data / "nary_dfs", halves, flags, after)
+    job = server.train(data / "nary_dfs", halves, *flags)
+    resumed = re.findall(r"Loaded checkpoint .*\(epoch (\d+) @ (\d+) updates\)", job.text())
+    assert len(resumed) == 2
+    assert any(int(update) % 7 for _, update in resumed)
+    assert all(0 < int(update) < updates for _, update in resumed)
+    assert_same(job, whole)
+
+
+@pytest.mark.skipif(not SOAK, reason="loads fairseq once more; runs with make soak")
+def test_a_command_of_its_own_gives_the_same_checkpoint(data: Path, server: Server, tmp_path: Path):
+    """Nothing between the command line and fairseq, and other addresses in memory."""
+    flags = [*NOISY, *flags_of("everything"), "--max-update", 10]
+    job = server.train(data / "nary_dfs", tmp_path / "job", *flags)
+    words = training_words(data / "nary_dfs", tmp_path / "command", *flags)
+    done = subprocess.run(
+        [sys.executable, "-m", "fairseq_cli.train", *words],
+        capture_output=True, text=True, env=environment(), check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert_same(job, Job(0, job.log, tmp_path / "command"))

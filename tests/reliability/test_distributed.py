@@ -1,0 +1,149 @@
+"""Two processes, or gradients collected over several batches, train as one process does.
+
+fairseq-train itself, over gloo on a CPU. Its default backend, PyTorch's, wants a GPU; here it does
+without, see `fairseq_jobs`, so that its checks of unused parameters are in force.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from fairseq_jobs import SOAK, Job, Server, binarize, flags_of, losses, parameters
+
+from treesyntax.cli import main
+from treesyntax.methods import METHODS
+
+BACKENDS = ("legacy_ddp", "pytorch_ddp")
+VIEWS = ("nary_bfs", "nary_dfs", "lcrs_bfs")
+SPECS = ["everything", *(METHODS if SOAK else [])]
+CASES = [
+    (spec, VIEWS[number % len(VIEWS)], backend)
+    for number, spec in enumerate(SPECS)
+    for backend in BACKENDS
+]
+WHOLE, UNEVEN = (CASES, CASES) if SOAK else (CASES[1:], CASES[:1])
+UPDATES = 8
+TOLERANCE = 2e-5
+# Plain descent with momentum: Adam divides by the size of gradients, and would make a step out of
+# the rounding of one that is 0, such as that of the biases of keys.
+DESCENT = ["--optimizer", "nag", "--momentum", 0.9, "--lr", 0.05, "--max-update", UPDATES]
+
+
+def assert_close(first: Job, second: Job, tolerance: float = TOLERANCE) -> None:
+    one, other = parameters(first.save), parameters(second.save)
+    assert list(one) == list(other)
+    for name, value in one.items():
+        torch.testing.assert_close(value, other[name], atol=tolerance, rtol=0, msg=name)
+
+
+def assert_moved(job: Job, start: Job) -> None:
+    """Every parameter that was learned has changed; else equality would say nothing."""
+    one, other = parameters(job.save), parameters(start.save)
+    still = [name for name, value in one.items() if torch.equal(value, other[name])]
+    known = ("version", "_float_tensor", "k_proj.bias")
+    assert not [name for name in still if not name.endswith(known)]
+
+
+@pytest.mark.parametrize(("spec", "view", "backend"), WHOLE)
+def test_two_processes_equal_one_with_the_same_global_batch(
+    spec, view, backend, data: Path, server: Server, tmp_path: Path
+):
+    flags = [*DESCENT, *flags_of(spec)]
+    one = server.train(data / view, tmp_path / "one", *flags, "--batch-size", 32)
+    two = server.train_by_two(
+        data / view, tmp_path / "two", *flags, "--batch-size", 16, "--ddp-backend", backend
+    )
+    assert losses(two) == pytest.approx(losses(one), abs=2e-3)
+    assert len(losses(two)) == UPDATES
+    assert_close(one, two)
+    start = server.train(data / view, tmp_path / "start", *flags, "--lr", 0, "--max-update", 1)
+    assert_moved(one, start)
+
+
+@pytest.mark.parametrize(("spec", "view", "backend"), UNEVEN)
+def test_uneven_shards_equal_gradients_collected_by_one_process(
+    spec, view, backend, data: Path, server: Server, tmp_path: Path
+):
+    """32 formulas in batches of 11 are 3 batches: the second process idles in each second step."""
+    flags = [*DESCENT, *flags_of(spec), "--batch-size", 11]
+    one = server.train(data / view, tmp_path / "one", *flags, "--update-freq", 2)
+    two = server.train_by_two(data / view, tmp_path / "two", *flags, "--ddp-backend", backend)
+    assert losses(two) == pytest.approx(losses(one), abs=2e-3)
+    assert_close(one, two)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_gradients_collected_over_batches_equal_one_batch(spec, data, server, tmp_path):
+    """Dropout aside, 4 batches of 8 are one of 32; in two processes, 2 each."""
+    flags = [*DESCENT, *flags_of(spec)]
+    one = server.train(data / "nary_dfs", tmp_path / "one", *flags, "--batch-size", 32)
+    four = server.train(
+        data / "nary_dfs", tmp_path / "four", *flags, "--batch-size", 8, "--update-freq", 4
+    )
+    assert_close(one, four)
+    both = server.train_by_two(
+        data / "nary_dfs", tmp_path / "both", *flags, "--batch-size", 8, "--update-freq", 2,
+        "--ddp-backend", "pytorch_ddp",
+    )  # fmt: skip
+    assert_close(one, both)
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Trees of one node, sources that are empty on every other line: hardly any pair occurs."""
+    folder = tmp_path_factory.mktemp("bare")
+    (folder / "text.given").write_text("p\n\n" * 8)
+    (folder / "text.wanted").write_text("q\nr\n" * 8)
+    files = [str(folder / f"text.{side}") for side in ("given", "wanted")]
+    splits = [word for split in ("train", "valid", "test") for word in (f"--{split}", *files)]
+    command = ["binarize", str(folder / "bin"), "--source-lang", "given", "--target-lang", "wanted"]
+    views = ["--source-format", "sexpr", "--target-format", "sexpr", "--target-view", "nary_dfs"]
+    assert main([*command, *splits, *views, "--workers", "1"]) == 0
+    return folder / "bin"
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_parameters_that_no_pair_of_a_batch_uses(spec, bare: Path, server: Server, tmp_path: Path):
+    """PyTorch's backend stops at the second step if any parameter had no gradient in the first."""
+    flags = [*DESCENT, *flags_of(spec)]
+    one = server.train(bare, tmp_path / "one", *flags, "--batch-size", 2, "--update-freq", 2)
+    two = server.train_by_two(
+        bare, tmp_path / "two", *flags, "--batch-size", 2, "--ddp-backend", "pytorch_ddp"
+    )
+    assert losses(two) == pytest.approx(losses(one), abs=2e-3)
+    assert_close(one, two)
+
+
+OPTIONS = [
+    "stack_pe(parameters=0)",
+    "stack_pe(learned=False, projection='plain')",
+    "relation_mask(relations='parent, near=left_sibling|right_sibling', learned=False)",
+    "relation_mask(per_layer=False, per_head=False)",
+    "relative_depth(keys=False)+relative_position(values=False)",
+    "relative_position(per_head=True)",
+]
+
+
+@pytest.mark.parametrize("spec", OPTIONS if SOAK else OPTIONS[:1])
+def test_options_that_leave_parameters_out(spec, data: Path, server: Server, tmp_path: Path):
+    flags = [*DESCENT, *flags_of(spec)]
+    one = server.train(data / "nary_dfs", tmp_path / "one", *flags, "--batch-size", 32)
+    two = server.train_by_two(
+        data / "nary_dfs", tmp_path / "two", *flags, "--ddp-backend", "pytorch_ddp"
+    )
+    assert_close(one, two)
+
+
+def test_two_processes_stop_and_go_on(server: Server, tmp_path: Path):
+    """Resuming by two processes: the first one reads the checkpoint and tells the other."""
+    folder = binarize(tmp_path, "nary_dfs")
+    flags = [*DESCENT, *flags_of("everything"), "--batch-size", 5, "--ddp-backend", "pytorch_ddp"]
+    flags += ["--update-epoch-batch-itr", "True"]
+    whole = server.train_by_two(folder, tmp_path / "whole", *flags)
+    server.train_by_two(folder, tmp_path / "half", *flags, "--max-update", 3)
+    (tmp_path / "half/rendezvous").unlink(missing_ok=True)
+    resumed = server.train_by_two(folder, tmp_path / "half", *flags)
+    assert "@ 3 updates)" in resumed.text()
+    assert_close(whole, resumed, tolerance=0)

@@ -1,0 +1,165 @@
+"""No NaN and no infinity, whatever the trees, the parameters and the precision."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+
+import pytest
+import torch
+from fairseq_jobs import SOAK, Server, causal_methods, flags_of, losses
+from helpers import batch_of
+from torch import nn
+
+from treesyntax.decoder import Decoder
+from treesyntax.encoder import Encoder
+from treesyntax.growing_tree import GrowingTrees
+from treesyntax.injection import Injection
+from treesyntax.layers import Settings
+from treesyntax.linearize import get_view
+from treesyntax.methods import METHODS
+from treesyntax.tree import Tree
+
+PADDING, END, LONGEST = 1, 2, 64
+SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
+DTYPES = [torch.float32, torch.bfloat16, torch.float16]
+SPECS = [*METHODS, "everything"]
+CHAIN = Tree([node - 1 for node in range(60)], ["a"] * 60)
+STAR = Tree([-1] + [0] * 60, ["a"] * 61)
+# As many tokens, with the mark, as there are positions.
+COMB = Tree([-1] + [node - 2 + node % 2 for node in range(1, LONGEST - 1)], ["a"] * (LONGEST - 1))
+SOURCES = [
+    Tree([], []),  # an empty source is its end mark alone
+    Tree([-1], ["a"]),  # one node
+    CHAIN,  # deeper than any stack, table or clip
+    STAR,  # more children than branches
+    COMB,
+    Tree([], []),  # made a row of padding alone below
+]
+TARGETS = [Tree([-1], ["b"]), STAR, CHAIN, Tree([-1, 0], ["a", "b"]), COMB, Tree([-1], ["a"])]
+EXTREMES = (None, -50.0, 50.0)
+
+
+def named(spec: str, side: str) -> str:
+    if spec == "everything":
+        return "+".join(METHODS if side == "encoder" else causal_methods())
+    return spec if side == "encoder" or spec in causal_methods() else "none"
+
+
+class Model(nn.Module):
+    """Encoder and decoder, with parameters of methods at one value, or as they start."""
+
+    def __init__(self, spec: str, value: float | None, view: str, symbols: list[str]) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+
+        def settings(side: str) -> Settings:
+            return Settings(
+                d_model=16, d_ff=32, heads=2, layers=2, injection=named(spec, side), dropout=0.1,
+                attention_dropout=0.1, learned_positions=True, positions="absolute",
+                max_positions=LONGEST, next_slot=side == "decoder" and spec == "everything",
+            )  # fmt: skip
+
+        self.encoder = Encoder(settings("encoder"), nn.Embedding(20, 16, PADDING))
+        target = nn.Embedding(len(symbols), 16, PADDING)
+        self.decoder = Decoder(settings("decoder"), target, True, GrowingTrees(symbols, view))
+        alone = spec != "everything"
+        for method in (*self.encoder.injections.methods, *self.decoder.injections.methods):
+            # Ten methods at once with every number at 50 leave the range of fp16 in q·k itself;
+            # together, only what is added to the logits is set.
+            adds_biases = type(method).bias_table is not Injection.bias_table
+            for parameter in method.parameters() if alone or adds_biases else ():
+                if value is not None:
+                    nn.init.constant_(parameter, value)
+
+    def forward(self, tokens, trees, targets):
+        source = self.encoder.encode(tokens, trees)
+        return self.decoder.output_projection(self.decoder.decode(targets, source))
+
+
+def hard_sources() -> tuple[torch.Tensor, object]:
+    tokens = torch.full((len(SOURCES), LONGEST), PADDING)
+    for row, tree in zip(tokens, SOURCES, strict=True):
+        row[: len(tree)] = torch.arange(len(tree)) % 16 + 4
+        row[len(tree)] = END
+    tokens[-1] = PADDING
+    return tokens, batch_of(SOURCES, width=LONGEST)
+
+
+def hard_targets(view: str) -> tuple[torch.Tensor, list[str]]:
+    lines = [get_view(view).tokens(tree) for tree in TARGETS]
+    symbols = [*SPECIALS, *sorted({symbol for line in lines for symbol in line})]
+    tokens = torch.full((len(lines), LONGEST), PADDING)
+    for row, line in zip(tokens, lines, strict=True):
+        row[: len(line) + 1] = torch.tensor([END, *map(symbols.index, line)])
+    return tokens, symbols
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("value", EXTREMES)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_hard_trees_train_with_finite_numbers(spec, value, dtype):
+    view = "nary_bfs" if value is None else "lcrs_dfs"
+    targets, symbols = hard_targets(view)
+    model = Model(spec, value, view, symbols).to(dtype)
+    logits = model(*hard_sources(), targets)
+    assert logits.dtype == dtype
+    assert logits.isfinite().all()
+    loss = nn.functional.cross_entropy(
+        logits[:, :-1].float().flatten(0, 1), targets[:, 1:].flatten()
+    )
+    loss.backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name
+    norm = nn.utils.get_total_norm([p.grad.float() for p in model.parameters()])
+    assert norm.isfinite()
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("value", EXTREMES)
+def test_autocast_to_bf16_is_finite(spec, value):
+    targets, symbols = hard_targets("nary_dfs")
+    model = Model(spec, value, "nary_dfs", symbols)
+    with torch.autocast("cpu", torch.bfloat16):
+        logits = model(*hard_sources(), targets)
+    assert logits.isfinite().all()
+    logits.float().square().mean().backward()
+    assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@torch.no_grad()
+def test_evaluation_of_a_batch_of_nothing_but_padding_or_end_marks_is_finite(spec, dtype):
+    model = Model(spec, None, "nary_dfs", [*SPECIALS, "a/0"]).to(dtype).eval()
+    for mark in (PADDING, END):
+        tokens = torch.full((2, 1), mark)
+        assert model(tokens, batch_of([Tree([], [])] * 2), tokens).isfinite().all()
+
+
+STEPS = 200 if SOAK else 15
+TRAINED = ["everything", *METHODS] if SOAK else ["everything"]
+BANDS = {"fp16": 0.02, "bf16": 0.05}
+"""Largest difference from fp32, as a share of it, of the mean loss of the last tenth of steps."""
+HALF = {"fp16": ["--fp16", "--fp16-no-flatten-grads"], "bf16": ["--bf16"]}
+
+
+@pytest.mark.parametrize("spec", TRAINED)
+def test_training_in_half_precision_tracks_fp32(spec, data: Path, server: Server, tmp_path: Path):
+    """fairseq's own --fp16 (with loss scaling) and --bf16, parameters kept in fp32 by its optimiser."""
+    flags = [
+        *flags_of(spec), "--optimizer", "adam", "--lr", 0.001, "--dropout", 0.1,
+        "--batch-size", 32, "--max-update", STEPS, "--clip-norm", 1,
+    ]  # fmt: skip
+
+    def end(name: str, *more: str) -> float:
+        found = losses(server.train(data / "nary_bfs", tmp_path / name, *flags, *more))
+        assert len(found) >= STEPS - 5, "steps skipped by the loss scaler"
+        return statistics.fmean(found[-max(len(found) // 10, 2) :])
+
+    full = end("fp32")
+    for name, band in BANDS.items():
+        half = end(name, *HALF[name])
+        print(f"{spec} {name}: fp32 {full:.4f}, half {half:.4f}, {half / full - 1:+.2%}")
+        assert half == pytest.approx(full, rel=band)

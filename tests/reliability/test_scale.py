@@ -1,0 +1,202 @@
+"""Large inputs within stated memory and time.
+
+Measured in processes of their own, as growth above what the same command holds for a small input.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fairseq_jobs import SOAK, causal_methods, environment
+from sacrebleu.metrics import BLEU
+from study_helpers import result, write_recipe
+
+from treesyntax.methods import METHODS
+from treesyntax.store import TreeStore
+from treesyntax.study.identity import claim_folder, identify
+from treesyntax.study.plan import make_plan
+from treesyntax.study.recipe import read_recipe
+from treesyntax.study.results import append_results
+from treesyntax.study.statistics import MeanBleu, mean_score
+
+GIB = 1 << 30
+SENTENCES = 1_000_000 if SOAK else 20_000
+NODES = {"encoder": 16_384, "decoder": 8_192} if SOAK else {"encoder": 2_048}
+BYTES_A_PAIR = 14
+"""Most memory of a training step a pair of tokens, heads and layers together, with one method; two
+heads of weights in fp32 would be 8 at once, all temporary copies of them 40 and more."""
+FIXED = 400 << 20
+
+
+def held(pid: int) -> int:
+    """Bytes that a process and its children hold now; shared pages count once (PSS)."""
+    total, waiting = 0, [pid]
+    while waiting:
+        process = waiting.pop()
+        try:
+            text = Path(f"/proc/{process}/smaps_rollup").read_text()
+            total += next(int(line.split()[1]) for line in text.splitlines() if "Pss:" in line)
+            children = Path(f"/proc/{process}/task/{process}/children").read_text()
+            waiting += map(int, children.split())
+        except (OSError, StopIteration):
+            continue
+    return total * 1024
+
+
+def run_and_watch(words: list[str]) -> tuple[int, float]:
+    """The most bytes that a command held, and its seconds."""
+    begun, most = time.monotonic(), 0
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment()
+    ) as process:
+        while process.poll() is None:
+            most = max(most, held(process.pid))
+            time.sleep(0.05)
+        assert process.stdout is not None
+        assert process.returncode == 0, process.stdout.read()[-3000:]
+    return most, time.monotonic() - begun
+
+
+def write_sentences(folder: Path, count: int) -> None:
+    """Formulas of about 12 nodes and their text, over 2,000 words."""
+    generator = random.Random(5)
+    with (folder / "big.tree").open("w") as trees, (folder / "big.text").open("w") as texts:
+        for _ in range(count):
+            words = [f"w{min(int(generator.expovariate(0.005)), 1999)}" for _ in range(8)]
+            trees.write("(f {} (g {} {}) (h {} (f {} {} {}) {}))\n".format(*words))
+            texts.write(" ".join(words) + "\n")
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="needs Linux's /proc")
+@pytest.mark.parametrize("workers", [1, 2] if SOAK else [2])
+def test_binarize_of_many_sentences_stays_below_a_gibibyte(workers: int, tmp_path: Path):
+    found = {}
+    for count in (500, SENTENCES):
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        write_sentences(folder, count)
+        words = [
+            sys.executable, "-m", "treesyntax.cli", "binarize", folder / "bin",
+            "--source-lang", "tree", "--target-lang", "text", "--source-format", "sexpr",
+            "--train", folder / "big.tree", folder / "big.text", "--workers", workers,
+        ]  # fmt: skip
+        found[count] = run_and_watch([str(word) for word in words])
+    (small, _), (most, seconds) = found.values()
+    print(f"binarize {SENTENCES:,} sentences, {workers} workers: {seconds:.1f} s, "
+          f"{(most - small) / 2**20:.0f} MiB above {small / 2**20:.0f} MiB")  # fmt: skip
+    assert most - small < GIB
+    store = TreeStore(tmp_path / str(SENTENCES) / "bin/train.tree-text.tree.tree")
+    assert len(store) == SENTENCES
+    assert len(store[SENTENCES - 1].parents) == 12
+
+
+STEPS = [(spec, "encoder") for spec in METHODS] + [(spec, "decoder") for spec in causal_methods()]
+SHORT = [("tree_distance", "encoder")]
+
+
+@pytest.mark.parametrize(("spec", "side"), STEPS if SOAK else SHORT)
+def test_a_step_over_a_large_tree(spec: str, side: str):
+    script = str(Path(__file__).with_name("one_step.py"))
+    done = subprocess.run(
+        [sys.executable, script, spec, str(NODES[side]), side],
+        capture_output=True, text=True, env=environment(), check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    taken = json.loads(done.stdout)
+    print(f"{spec} on the {side}, {NODES[side]} nodes: {taken['bytes'] / 2**20:.0f} MiB, "
+          f"{taken['seconds']:.1f} s")  # fmt: skip
+    assert taken["bytes"] < FIXED + BYTES_A_PAIR * NODES[side] ** 2
+
+
+RUNS = 1000 if SOAK else 100
+LINES = 500 if SOAK else 100
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A recipe of 1,000 (short: 100) runs and its folder."""
+    folder = tmp_path_factory.mktemp("study")
+    methods = {f"m{number}": {"arch": "tree_sequence_mini", "train": {"lr": 0.001 + number / 1e6}}
+               for number in range(RUNS // 5)}  # fmt: skip
+    differences = {"differences": {"train.lr": "a search over learning rates"}}
+    path = write_recipe(folder, methods=methods, seeds=[1, 2, 3, 4, 5], score=["exact", "bleu"] if SOAK else ["exact"], **differences)  # fmt: skip
+    recipe = read_recipe(path, [])
+    plan, out = make_plan(recipe), folder / "out"
+    assert len(plan.runs) == RUNS
+    claim_folder(out, recipe, identify(recipe))
+    return path, out
+
+
+def study(path: Path, out: Path, *flags: str) -> tuple[str, float]:
+    """What it says, and the seconds of a processor that it took."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, "-m", "treesyntax.cli", "study", str(path), "--out", str(out), *flags],
+        capture_output=True, text=True, env=environment(), check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return done.stdout, used
+
+
+def finish(path: Path, out: Path) -> None:
+    """Leave everything that a finished study leaves, without running anything."""
+    recipe = read_recipe(path, [])
+    plan = make_plan(recipe)
+    keys, generator = plan.keys(), random.Random(3)
+    references = [f"the tree {number} has {number % 7} green leaves" for number in range(LINES)]
+    (out / "data/p").mkdir(parents=True)
+    (out / "data/p/test.tgt").write_text("\n".join(references) + "\n")
+    for step in plan.steps:
+        marker = out / "done" / f"{step.name}.json"
+        marker.parent.mkdir(parents=True, exist_ok=True)
+        marker.write_text(json.dumps({"key": keys[step.name], "seconds": 1.0}))
+        for output in step.outputs:
+            (out / output).parent.mkdir(parents=True, exist_ok=True)
+            (out / output).touch()
+    for run in plan.runs:
+        lines = [line.replace("tree", "dog") if generator.random() < 0.3 else line
+                 for line in references]  # fmt: skip
+        (out / run.folder / "hypotheses.txt").write_text("\n".join(lines) + "\n")
+    append_results(out / "results.jsonl", [
+        result(run.method.name, run.seed, metric, 50.0)
+        for run in plan.runs for metric in recipe.score
+    ])  # fmt: skip
+
+
+def test_bleu_of_many_samples_is_that_of_sacrebleu():
+    generator = np.random.default_rng(1)
+    total = np.sort(generator.integers(0, 40, (400, 3, 4)), axis=-1)[..., ::-1]
+    right = np.minimum(generator.integers(0, 30, total.shape), total)
+    lengths = generator.integers(0, 60, (400, 3, 2))
+    samples = np.concatenate([lengths, right, total], axis=-1).astype(float)
+    score, metric = mean_score(BLEU()), BLEU()
+    expected = [
+        sum(metric._compute_score_from_stats(row).score for row in sample.tolist()) / 3
+        for sample in samples
+    ]
+    assert [score(sample) for sample in samples] == pytest.approx(expected, abs=1e-9)
+    assert isinstance(score, MeanBleu)
+    assert score.of_all(samples) == pytest.approx(np.array(expected), abs=1e-9)
+
+
+def test_a_study_of_many_runs_is_planned_and_resumed_in_seconds(finished):
+    path, out = finished
+    printed, planned = study(path, out, "--dry-run")
+    assert printed.count("fairseq-train") == RUNS
+    finish(path, out)
+    _, first = study(path, out)
+    said, resumed = study(path, out)
+    assert f"{RUNS} runs, {RUNS} done before" in said
+    print(f"dry run {planned:.1f} s, first report {first:.1f} s, resumed {resumed:.1f} s")
+    assert planned < 30
+    assert resumed < 60

@@ -1,0 +1,272 @@
+"""A malicious pickle in any file that is loaded executes nothing."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from figures import SOAK, count
+from readers import READERS
+
+from treesyntax.errors import OptionError, TreeSyntaxError
+from treesyntax.parsers import Settings, load_parser
+
+ROOT = Path(__file__).parents[2]
+
+
+class Malice:
+    """Unpickled, it makes a file: whoever can do that can do anything."""
+
+    def __init__(self, trace: Path) -> None:
+        self.trace = trace
+
+    def __reduce__(self) -> tuple:
+        return (os.mkdir, (str(self.trace),))
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    return tmp_path / "executed"
+
+
+def raw(trace: Path) -> bytes:
+    """A bare pickle, with the protocol that every loader knows."""
+    return pickle.dumps(Malice(trace), protocol=2)
+
+
+def in_dictionary(trace: Path) -> bytes:
+    return pickle.dumps({"model": {}, "config": Malice(trace)}, protocol=2)
+
+
+def torch_archive(trace: Path) -> bytes:
+    """As torch saves since 1.6."""
+    import torch
+
+    stream = io.BytesIO()
+    torch.save({"model": {"a": torch.ones(2)}, "cfg": Malice(trace)}, stream)
+    return stream.getvalue()
+
+
+def torch_legacy(trace: Path) -> bytes:
+    """As torch saved before: pickles one after the other."""
+    import torch
+
+    stream = io.BytesIO()
+    torch.save({"cfg": Malice(trace)}, stream, _use_new_zipfile_serialization=False)
+    return stream.getvalue()
+
+
+def script_archive(trace: Path) -> bytes:
+    """An archive that passes for TorchScript."""
+    stream = io.BytesIO(torch_archive(trace))
+    with zipfile.ZipFile(stream, "a") as archive:
+        archive.writestr("archive/constants.pkl", raw(trace))
+    return stream.getvalue()
+
+
+def numpy_array(trace: Path) -> bytes:
+    """``.npy`` with objects in it."""
+    stream = io.BytesIO()
+    np.save(stream, np.array([Malice(trace)], dtype=object), allow_pickle=True)
+    return stream.getvalue()
+
+
+PAYLOADS: dict[str, Callable[[Path], bytes]] = {
+    "pickle": raw, "pickle of a dictionary": in_dictionary, "torch": torch_archive,
+    "torch before 1.6": torch_legacy, "torch script": script_archive, "npy": numpy_array,
+}  # fmt: skip
+every_payload = pytest.mark.parametrize("payload", PAYLOADS)
+
+
+def test_the_malice_works(tmp_path: Path):
+    """Loaded without protection every payload does its work, so the tests below mean something."""
+    import torch
+
+    for name, payload in PAYLOADS.items():
+        trace, path = tmp_path / f"{name} executed", tmp_path / name
+        path.write_bytes(payload(trace))
+        if name == "npy":
+            np.load(path, allow_pickle=True)
+        elif "torch" in name and "script" not in name:
+            torch.load(path, weights_only=False)
+        elif "script" not in name:
+            pickle.loads(path.read_bytes())
+        else:
+            continue
+        assert trace.exists(), name
+
+
+@every_payload
+@pytest.mark.parametrize("name", READERS)
+def test_no_reader_executes_it(name: str, payload: str, tmp_path: Path, trace: Path):
+    reader, folder = READERS[name], tmp_path / "files"
+    folder.mkdir()
+    reader.prepare(folder)
+    (folder / reader.file).write_bytes(PAYLOADS[payload](trace))
+    try:
+        reader.read(folder)
+    except TreeSyntaxError as error:
+        assert "\n" not in str(error).rstrip("\n")  # noqa: PT017
+    assert not trace.exists()
+    count("untrusted: files with a malicious pickle")
+
+
+@every_payload
+def test_a_checkpoint_executes_nothing(payload: str, tmp_path: Path, trace: Path):
+    from treesyntax.checkpoint import load_checkpoint
+
+    path = tmp_path / "checkpoint_best.pt"
+    path.write_bytes(PAYLOADS[payload](trace))
+    with pytest.raises(TreeSyntaxError, match=r"checkpoint_best\.pt: "):
+        load_checkpoint(path)
+    assert not trace.exists()
+    count("untrusted: files with a malicious pickle")
+
+
+def test_a_checkpoint_names_what_it_holds(tmp_path: Path, trace: Path):
+    from treesyntax.checkpoint import load_checkpoint
+
+    path = tmp_path / "checkpoint_best.pt"
+    path.write_bytes(torch_archive(trace))
+    with pytest.raises(TreeSyntaxError, match="not a plain checkpoint .*load only checkpoints of"):
+        load_checkpoint(path)
+
+
+@pytest.mark.parametrize("module", ["mask_strengths", *(["checkpoint_facts"] if SOAK else [])])
+def test_the_commands_that_take_checkpoints_execute_nothing(
+    module: str, tmp_path: Path, trace: Path
+):
+    path = tmp_path / "checkpoint_best.pt"
+    path.write_bytes(torch_archive(trace))
+    out = [] if module == "checkpoint_facts" else ["--out", str(tmp_path / "out")]
+    done = subprocess.run(
+        [sys.executable, "-m", f"analysis.{module}", str(path), *out], cwd=ROOT,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "not a plain checkpoint" in done.stderr
+    assert not trace.exists()
+    count("untrusted: files with a malicious pickle")
+
+
+def test_fairseq_under_the_plugin_executes_nothing(tmp_path: Path, trace: Path):
+    """fairseq's own loading, as fairseq-generate and a resumed fairseq-train call it."""
+    path = tmp_path / "checkpoint_best.pt"
+    for payload in (torch_archive, torch_legacy) if SOAK else (torch_archive,):
+        path.write_bytes(payload(trace))
+        script = (
+            "import fairseq_plugins\nfrom fairseq.checkpoint_utils import load_checkpoint_to_cpu\n"
+            f"load_checkpoint_to_cpu({str(path)!r})"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert done.returncode != 0
+        assert "weights_only" in done.stderr.lower() or "Unpickling" in done.stderr
+        assert not trace.exists()
+        count("untrusted: files with a malicious pickle")
+
+
+def test_nothing_is_unpickled_without_protection():
+    """The only loaders of pickles in the package: torch.load with weights_only, numpy without."""
+    import re
+
+    for folder in ("treesyntax", "fairseq_plugins", "analysis"):
+        for path in (ROOT / folder).rglob("*.py"):
+            text = path.read_text(encoding="utf-8")
+            for call in re.findall(r"torch\.load\([^)]*\)", text):
+                assert "weights_only=True" in call, path
+            assert not re.search(
+                r"pickle\.loads?\(|allow_pickle=True|yaml\.unsafe|yaml\.full", text
+            )
+            assert not re.search(r"weights_only=False|(?<![.\w])(eval|exec)\(|shell=True", text), (
+                path
+            )
+
+
+# Parsers by path
+
+STANZA = ("tokenize.pt", "pos.pt", "lemma.pt", "depparse.pt", "constituency.pt", "pretrain.pt")
+
+
+@pytest.mark.parametrize("parser", ["stanza-dep", *(["stanza-con"] if SOAK else [])])
+@pytest.mark.parametrize("payload", ["torch", *(["torch before 1.6", "pickle"] if SOAK else [])])
+def test_stanza_models_execute_nothing(payload: str, parser: str, tmp_path: Path, trace: Path):
+    pytest.importorskip("stanza")
+    folder = tmp_path / "stanza"
+    folder.mkdir()
+    for name in STANZA:
+        (folder / name).write_bytes(PAYLOADS[payload](trace))
+    refused(Settings(parser, str(folder)), trace)
+
+
+@pytest.mark.parametrize("payload", ["torch", *(["torch before 1.6", "pickle"] if SOAK else [])])
+def test_benepar_models_execute_nothing(payload: str, tmp_path: Path, trace: Path):
+    pytest.importorskip("benepar")
+    path = tmp_path / "model.pt"
+    path.write_bytes(PAYLOADS[payload](trace))
+    refused(Settings("benepar", str(path)), trace)
+
+
+def refused(settings: Settings, trace: Path) -> None:
+    with pytest.raises(OptionError) as caught:
+        load_parser(settings)
+    assert "\n" not in str(caught.value)
+    assert not trace.exists()
+    count("untrusted: files with a malicious pickle")
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Real models, of which one file after the other is replaced."""
+    for package in ("stanza", "benepar", "spacy"):
+        pytest.importorskip(package)
+    import parser_models
+
+    from treesyntax.parsers.torchaudio_remedy import broken_torchaudio_hidden
+
+    folder = tmp_path_factory.mktemp("models")
+    with broken_torchaudio_hidden():
+        parser_models.make_spacy(folder / "spacy")
+        parser_models.make_stanza(folder / "stanza")
+        parser_models.make_benepar_bert(folder / "benepar")
+    return folder
+
+
+@pytest.mark.parametrize("parser", ["spacy", "stanza-dep", "stanza-con", "benepar"] if SOAK else [])
+def test_no_file_of_a_model_executes_anything(parser: str, models: Path, trace: Path):
+    folder = models / parser.split("-")[0]
+    settings = Settings(parser, str(folder))
+    load_parser(settings)
+    for path in sorted(file for file in folder.rglob("*") if file.is_file()):
+        whole = path.read_bytes()
+        for payload in ("pickle", "torch", "npy"):
+            path.write_bytes(PAYLOADS[payload](trace))
+            try:
+                load_parser(settings)
+            except OptionError as error:
+                assert "\n" not in str(error)  # noqa: PT017
+            assert not trace.exists(), (path, payload)
+            count("untrusted: files with a malicious pickle")
+        path.write_bytes(whole)
+
+
+@every_payload
+def test_a_subword_model_executes_nothing(payload: str, tmp_path: Path, trace: Path):
+    from treesyntax.segment import Segmenter
+
+    path = tmp_path / "subwords.model"
+    path.write_bytes(PAYLOADS[payload](trace))
+    with pytest.raises(TreeSyntaxError, match=r"subwords\.model: is not a SentencePiece model"):
+        Segmenter(path)
+    assert not trace.exists()
+    count("untrusted: files with a malicious pickle")
