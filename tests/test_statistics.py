@@ -97,7 +97,7 @@ def corpus_score(metric: type, lines: list[list[str]], references: list[str]) ->
 
 @pytest.mark.parametrize("metric", SACREBLEU)
 def test_the_statistic_is_the_mean_corpus_score(metric: type):
-    statistics = line_statistics(metric(), WORSE, REFERENCES)
+    statistics = line_statistics(metric(references=[REFERENCES]), WORSE)
     assert statistics.shape[:2] == (len(REFERENCES), 3)
     found = mean_score(metric())(statistics.sum(0))
     assert found == pytest.approx(corpus_score(metric, WORSE, REFERENCES))
@@ -123,7 +123,9 @@ def paired_test(metric: type, kind: str, samples: int, one: list[str], other: li
 def test_one_seed_agrees_with_sacrebleu(metric: type, pair: int, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("SACREBLEU_SEED", raising=False)
     one, other = WORSE[pair], BETTER[pair]
-    statistics = [line_statistics(metric(), [lines], REFERENCES) for lines in (other, one)]
+    statistics = [
+        line_statistics(metric(references=[REFERENCES]), [lines]) for lines in (other, one)
+    ]
     score = mean_score(metric())
     found = bootstrap(*statistics, score)
     assert found == paired_test(metric, "bs", 1000, one, other)
@@ -158,7 +160,7 @@ def test_randomisation_of_few_lines_is_enumeration(metric: type):
     found = gap((False,) * size)
     gaps = [gap(pattern) for pattern in itertools.product((False, True), repeat=size)]
     expected = sum(value >= found - 1e-9 for value in gaps) / len(gaps)
-    statistics = [line_statistics(metric(), system, lines) for system in (other, one)]
+    statistics = [line_statistics(metric(references=[lines]), system) for system in (other, one)]
     assert randomisation(*statistics, mean_score(metric())) == pytest.approx(expected)
     # Drawn instead of enumerated, it comes close.
     drawn = randomisation(*statistics, mean_score(metric()), shuffles=31)
@@ -169,19 +171,21 @@ def test_a_difference_in_one_line_is_never_significant():
     """sacreBLEU counts larger differences only, and finds p = 1/10001 here."""
     changed = [BETTER[0][0], *WORSE[0][1:]]
     assert changed != WORSE[0]
-    statistics = [line_statistics(BLEU(), [lines], REFERENCES) for lines in (changed, WORSE[0])]
+    statistics = [
+        line_statistics(BLEU(references=[REFERENCES]), [lines]) for lines in (changed, WORSE[0])
+    ]
     assert randomisation(*statistics, mean_score(BLEU())) == 1.0
 
 
 def test_equal_outputs_do_not_differ():
-    statistics = line_statistics(BLEU(), WORSE, REFERENCES)
+    statistics = line_statistics(BLEU(references=[REFERENCES]), WORSE)
     assert randomisation(statistics, statistics, mean_score(BLEU())) == 1.0
     assert bootstrap(statistics, statistics, mean_score(BLEU())) == 1.0
 
 
 def test_a_clear_difference_is_found_and_order_does_not_matter():
-    good = line_statistics(BLEU(), [noisy(REFERENCES, 0.05, 9)] * 2, REFERENCES)
-    bad = line_statistics(BLEU(), WORSE[:2], REFERENCES)
+    good = line_statistics(BLEU(references=[REFERENCES]), [noisy(REFERENCES, 0.05, 9)] * 2)
+    bad = line_statistics(BLEU(references=[REFERENCES]), WORSE[:2])
     score = mean_score(BLEU())
     assert randomisation(good, bad, score, 400) == 1 / 401
     assert randomisation(bad, good, score, 400) == 1 / 401

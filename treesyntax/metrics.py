@@ -170,7 +170,7 @@ def _part_metrics() -> dict[str, PartMetric]:
 
 # What the corpus metrics of sacreBLEU are made with, the metrics that judge each line by itself, and
 # those that count parts in each line; tests of significance need them.
-CORPUS_METRICS: dict[str, type[SacreBleu]] = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
+CORPUS_METRICS: dict[str, Callable[..., SacreBleu]] = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
 LOWER_IS_BETTER = ("ter",)
 ITEM_METRICS = _item_metrics()
 PART_METRICS = _part_metrics()

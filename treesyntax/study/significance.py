@@ -10,13 +10,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import track
+from sacrebleu.metrics.base import Metric
 
 from treesyntax import __version__
 from treesyntax.errors import InputError
@@ -64,10 +69,17 @@ def compare(
         InputError: if hypotheses and references differ in number or cannot be read.
     """
     maker = _Maker(plan, folder, results, known)
+    rows = list(product(filter(is_tested, plan.recipe.score), plan.recipe.methods))
+    shown = track(
+        rows,
+        "testing rows",
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    )
     found = [
         comparison
-        for metric in filter(is_tested, plan.recipe.score)
-        for method in plan.recipe.methods
+        for metric, method in shown
         if (comparison := maker.comparison(method, metric)) is not None
     ]
     corrected = holm([comparison.p for comparison in found])
@@ -78,6 +90,11 @@ def lost_reference(plan: Plan, folder: Path) -> Path | None:
     """A test set that is not where the recipe says, so that nothing can be tested against it."""
     files = {_file(folder, method.target.test) for method in plan.recipe.methods}
     return next((file for file in sorted(files) if not file.is_file()), None)
+
+
+def _judge(metric: str, references: tuple[str, ...]) -> Metric:
+    # What sacreBLEU makes of the references serves all rows.
+    return CORPUS_METRICS[metric](references=[list(references)])
 
 
 class _Maker:
@@ -92,6 +109,7 @@ class _Maker:
         self.lines = lru_cache(maxsize=64)(lambda path: list(read_lines(path)))
         self.unseen = lru_cache(maxsize=8)(self._unseen)
         self.digest = lru_cache(maxsize=None)(_digest)
+        self.judge = lru_cache(maxsize=8)(_judge)
 
     def comparison(self, method: Method, metric: str) -> Comparison | None:
         baseline = self.plan.recipe.baseline_of(method)
@@ -140,7 +158,7 @@ class _Maker:
         wanted = [references[number] for number in chosen]
         plain = metric.removesuffix(UNSEEN)
         if plain in CORPUS_METRICS:
-            return line_statistics(CORPUS_METRICS[plain](), hypotheses, wanted)
+            return line_statistics(self.judge(plain, tuple(wanted)), hypotheses)
         if plain in PART_METRICS:
             parts = [PART_METRICS[plain](lines, wanted) for lines in hypotheses]
             return np.array(parts, dtype=np.float64).transpose(1, 0, 2)

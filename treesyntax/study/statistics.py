@@ -74,20 +74,17 @@ def _coin_flips(count: int) -> NDArray[np.float64]:
     return np.exp(np.array(logs) - count * math.log(2))
 
 
-def line_statistics(
-    metric: Metric, hypotheses: Sequence[Sequence[str]], references: Sequence[str]
-) -> NDArray[np.float64]:
+def line_statistics(metric: Metric, hypotheses: Sequence[Sequence[str]]) -> NDArray[np.float64]:
     """What the corpus score of each seed is a function of, line by line.
 
     Args:
-        metric: one of sacreBLEU.
+        metric: one of sacreBLEU, which was given the references.
         hypotheses: the lines of each seed.
-        references: the lines of the test set.
 
     Returns:
         [lines, seeds, numbers], to be summed over lines.
     """
-    found = [metric._extract_corpus_statistics(lines, [references]) for lines in hypotheses]
+    found = [metric._extract_corpus_statistics(lines, None) for lines in hypotheses]
     return np.array(found, dtype=np.float64).transpose(1, 0, 2)
 
 
