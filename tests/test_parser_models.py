@@ -11,9 +11,12 @@ from pathlib import Path
 
 import parser_models
 import pytest
+import torch
+from fairseq import options, utils
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 from hostile_text import hostile_lines
+from sentencepiece import SentencePieceProcessor
 
 from treesyntax.cli import main
 from treesyntax.errors import OptionError
@@ -24,6 +27,12 @@ from treesyntax.parsers.policy import FAILED, JOINED, TOO_LONG, parse_lines
 from treesyntax.parsers.torchaudio_remedy import broken_torchaudio_hidden
 from treesyntax.store import TreeStore
 from treesyntax.tree import Tree
+
+utils.import_user_module(
+    options.argparse.Namespace(user_dir=str(Path(__file__).parents[1] / "fairseq_plugins"))
+)
+from fairseq_plugins.model import TreeTransformer, TreeTransformerConfig  # noqa: E402
+from fairseq_plugins.task import TreeTranslationConfig, TreeTranslationTask  # noqa: E402
 
 MODELS = {
     "stanza-dep": "stanza",
@@ -144,6 +153,20 @@ def test_hostile_lines_stay_aligned_from_text_to_data(name, models, tmp_path):
     files = ["--train", str(output), str(numbers), "--workers", "1"]
     assert main(["binarize", str(data), *sides, *files]) == 0
     check_data(data, list(read_trees(output, notation)))
+    pieces = [
+        "--source-text",
+        str(text),
+        "--subword-vocab",
+        "125",
+        "--joined-subwords",
+        "--overwrite",
+    ]
+    assert main(["binarize", str(data), *sides, *files, *pieces]) == 0
+    check_pieces(data, lines)
+    # Once with pairs: 5,000 words have 25 million.
+    train_one_step(
+        data, len(lines), "relation_mask" if name == "spacy" else "stack_pe(parameters=4)"
+    )
     cases = json.loads((tmp_path / "trees.report.json").read_text())["cases"]
     assert cases[TOO_LONG]["count"] > 0
     assert cases[FAILED]["count"] <= len(lines) // 10
@@ -174,6 +197,60 @@ def check_data(data: Path, trees: list[Tree]) -> None:
     numbers = MMapIndexedDataset(str(data / "train.a-b.b"))
     found = [dictionary[int(numbers[i][0])] for i in range(len(numbers))]
     assert found == [f"n{i}" for i in range(len(trees))]
+
+
+def check_pieces(data: Path, lines: list[str]) -> None:
+    """Every line is spelt by the pieces of its words, whatever the parser made of it."""
+    model = SentencePieceProcessor(str(data / "subwords.a.model"))
+    symbols = Dictionary.load(str(data / "dict.a.txt"))
+    tokens = MMapIndexedDataset(str(data / "train.a-b.a"))
+    preorder = (
+        json.loads((data / "binarize.json").read_text())["sides"]["source"]["view"] != "words"
+    )
+    for number, line in enumerate(lines):
+        pieces = [symbols[int(token)] for token in tokens[number][:-1]]
+        if not preorder and symbols.unk_word not in pieces:
+            spelt, expected = "".join(pieces), model.normalize(line)
+            # An accent and its letter may be two words of a parser.
+            assert _plain(spelt) == _plain(expected)
+
+
+def _plain(pieces: str) -> list[str]:
+    return unicodedata.normalize("NFKC", pieces.replace("▁", " ")).split()
+
+
+def train_one_step(data: Path, size: int, spec: str) -> None:
+    """One step over every line, the 5,000 words included, in batches of like length."""
+    general = {"train_subset": "train", "dataset_impl": None, "required_seq_len_multiple": 1}
+    config = TreeTranslationConfig(
+        data=str(data), source_lang="a", target_lang="b", max_source_positions=20000, **general
+    )
+    task = TreeTranslationTask.setup_task(config)
+    task.load_dataset("train")
+    sizes = {
+        f"{side}_{name}": value
+        for side in ("encoder", "decoder")
+        for name, value in (("embed_dim", 16), ("ffn_embed_dim", 16), ("layers", 1), ("attention_heads", 1))
+    }  # fmt: skip
+    longest = {"max_source_positions": 20000, "max_target_positions": 10}
+    flags = TreeTransformerConfig(encoder_injection=spec, **sizes, **longest)
+    model = TreeTransformer.build_model(flags, task)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    batches = task.get_batch_iterator(
+        task.dataset("train"), max_tokens=20000, max_positions=(20000, 10), seed=1
+    ).next_epoch_itr(shuffle=False)
+    seen = []
+    for batch in batches:
+        seen += batch["id"].tolist()
+        logits = model(**batch["net_input"])[0]
+        loss = torch.nn.functional.cross_entropy(
+            logits.transpose(1, 2), batch["target"], ignore_index=task.target_dictionary.pad()
+        )
+        loss.backward()
+    assert torch.isfinite(loss)
+    optimizer.step()
+    assert all(parameter.isfinite().all() for parameter in model.parameters())
+    assert sorted(seen) == list(range(size))
 
 
 @pytest.mark.parametrize("name", MODELS)
