@@ -11,7 +11,8 @@ ROOT = Path(__file__).parents[1]
 TORCH_FREE = (
     "tree", "errors", "files", "formats", "transforms", "linearize", "store", "dictionary",
     "indexed", "segment", "binarize", "generate", "metrics", "score", "study", "cli", "plugins",
-    "arity", "equivalence", "tree_scores", "alignment", "spelling", "binarize_offsets",
+    "arity", "equivalence", "tree_scores", "alignment", "spelling", "forest", "binarize_batch",
+    "binarize_columns", "binarize_offsets", "binarize_records", "binarize_sentence",
 )  # fmt: skip
 MODULES = sorted((ROOT / "treesyntax").rglob("*.py"))
 

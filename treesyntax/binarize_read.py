@@ -15,9 +15,8 @@ from typing import TypeVar
 
 from treesyntax.binarize_encode import TEXT, Batch, Encoding
 from treesyntax.binarize_options import Plan, Side
+from treesyntax.binarize_records import records_of
 from treesyntax.errors import InputError, TreeSyntaxError
-from treesyntax.formats import Record, get_format
-from treesyntax.formats.base import line_records
 
 BATCH_SENTENCES = 2000
 # Batches on their way for each worker: enough to keep it busy, few enough to stay small.
@@ -64,11 +63,7 @@ def _count(path: Path, format_name: str) -> int:
         raise InputError(
             path, None, "is not a regular file", "inputs are read twice; save it first"
         )
-    return sum(1 for _ in _records(path, format_name))
-
-
-def _records(path: Path, format_name: str) -> Iterator[Record]:
-    return line_records(path) if format_name == TEXT else get_format(format_name).records(path)
+    return sum(1 for _ in records_of(path, format_name))
 
 
 def sha256(path: Path) -> str:
@@ -80,8 +75,8 @@ def sha256(path: Path) -> str:
 def batches(side: Side, split: str) -> Iterator[Batch]:
     """The records of a file, some 2,000 at a time, with what belongs to them."""
     path = side.files[split]
-    records = _records(path, side.encoding.format_name)
-    lines_of = [line_records(paths[split]) if split in paths else None for paths in side.beside]
+    records = records_of(path, side.encoding.format_name)
+    lines_of = [records_of(paths[split], TEXT) if split in paths else None for paths in side.beside]
     while chunk := list(islice(records, BATCH_SENTENCES)):
         pieces, text, offsets = [
             list(islice(lines, BATCH_SENTENCES)) if lines else None for lines in lines_of

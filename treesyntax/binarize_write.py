@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -22,17 +24,14 @@ class Symbols:
     """Every symbol seen so far with a provisional id, and how often the training data has it."""
 
     def __init__(self) -> None:
-        self.ids: dict[str, int] = {}
+        self.ids: defaultdict[str, int] = defaultdict(count().__next__)
         self.counts: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
     def add(self, batch: EncodedBatch, counted: bool) -> NDArray[np.int32]:
         """The provisional id of each token of a batch [T]; ``counted`` for training data."""
         ids = self.ids
-        provisional = np.fromiter(
-            (ids.setdefault(symbol, len(ids)) for symbol in batch.symbols),
-            np.int32,
-            len(batch.symbols),
-        )
+        size = len(batch.symbols)
+        provisional = np.fromiter(map(ids.__getitem__, batch.symbols), np.int32, size)
         if len(ids) > len(self.counts):
             self.counts = np.concatenate([self.counts, np.zeros(len(ids), dtype=np.int64)])
         if counted:

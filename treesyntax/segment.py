@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -107,6 +107,9 @@ def _explain(message: str, vocab_size: int, origin: str | Path) -> InputError:
 class Segmenter:
     """A trained model.
 
+    Attributes:
+        begins_with_space: whether ``▁`` stands before the first word of a line.
+
     Raises:
         InputError: if the model cannot be read.
     """
@@ -126,13 +129,19 @@ class Segmenter:
                 path, None, "is not a SentencePiece model", "give a .model file"
             ) from None
         self._model = model
-        self._dummy_prefix = self._processor.normalize("a").startswith(SPACE)
+        self.begins_with_space = self._processor.normalize("a").startswith(SPACE)
         self._pieces_of_word = lru_cache(CACHED_WORDS)(self.line)
         self._pieces_of_segment = lru_cache(CACHED_WORDS)(self._segment)
+        self._pieces_of_form: dict[str, list[str]] = {}
+        self._pieces_of_part: dict[str, list[str]] = {}
 
     def line(self, text: str) -> list[str]:
         """The pieces of a line of text."""
         return self._processor.encode(text, out_type=str)
+
+    def lines(self, texts: list[str]) -> list[list[str]]:
+        """The pieces of each line of text."""
+        return self._processor.encode(texts, out_type=str, num_threads=1)
 
     def words(self, words: Sequence[str]) -> list[list[str]]:
         """The pieces of each word; a word that is only ignorable characters has none."""
@@ -145,7 +154,7 @@ class Segmenter:
         ``▁`` where white space stands before it, and, as SentencePiece has it, at the start.
         """
         pieces = []
-        space = self._dummy_prefix
+        space = self.begins_with_space
         if parts and not space:
             parts = [parts[0].lstrip(), *parts[1:]]
         for part in parts:
@@ -164,6 +173,26 @@ class Segmenter:
         core = " " + core if not words[0] else core
         return self._parts.encoder.encode(core, out_type=str), not words[-1]
 
+    def forms(self, words: Sequence[str]) -> list[list[str]]:
+        """As `words`, for many different words."""
+        return _cached(self._pieces_of_form, words, self.lines)
+
+    def parts(self, parts: Sequence[str]) -> list[list[str]]:
+        """As `segments`, for many different parts of any lines, with the space due before each.
+
+        Parts that have no pieces, or after which a space is due, come back without pieces.
+        """
+        return _cached(self._pieces_of_part, parts, self._plain_parts)
+
+    def _plain_parts(self, parts: list[str]) -> list[list[str]]:
+        normal = self._parts.normalizer.normalize(parts)
+        pieces = self._parts.encoder.encode(normal, out_type=str, num_threads=1)
+        for number, text in enumerate(normal):
+            if not text or text[-1] == " " or "  " in text:
+                own, space = self._segment(parts[number])
+                pieces[number] = [] if space else own
+        return pieces
+
     def normalised(self, text: str) -> tuple[str, list[int]]:
         """The line as the model spells it, and the place of each of its characters in ``text``.
 
@@ -174,6 +203,20 @@ class Segmenter:
     @cached_property
     def _parts(self) -> _Parts:
         return _Parts(self._model)
+
+
+def _cached(
+    known: dict[str, list[str]],
+    texts: Sequence[str],
+    segment: Callable[[list[str]], list[list[str]]],
+) -> list[list[str]]:
+    """The pieces of different texts, of which those not known yet are segmented together."""
+    fresh = [text for text in texts if text not in known]
+    if len(known) + len(fresh) > CACHED_WORDS:
+        known.clear()
+        fresh = list(texts)
+    known.update(zip(fresh, segment(fresh), strict=True))
+    return [known[text] for text in texts]
 
 
 class _Parts:
