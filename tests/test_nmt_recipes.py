@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import random
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import sentencepiece
-from parser_models import make_benepar_characters, make_spacy, text_of, treebank
+from parser_models import make_benepar_characters, text_of, treebank
 
 from treesyntax.composition import parse_spec
 from treesyntax.dictionary import Dictionary
@@ -117,7 +116,6 @@ WORDS = {"the": "den", "a": "en", "every": "varje", "this": "denna"}
 
 def write_corpus(folder: Path) -> None:
     folder.mkdir()
-    draw = random.Random(1)
     for split, size in (("train", 60), ("valid", 8), ("test", 12)):
         lines = [text_of(gold) for gold in treebank(size, seed=size)]
         if split == "test":
@@ -127,7 +125,6 @@ def write_corpus(folder: Path) -> None:
             " ".join(WORDS.get(word.lower(), word[::-1]) for word in line.split()) or "tom"
             for line in lines
         ]
-        draw.random()
         (folder / f"{split}.en").write_text("".join(f"{line}\n" for line in lines), "utf-8")
         (folder / f"{split}.sv").write_text("".join(f"{line}\n" for line in others), "utf-8")
 
@@ -138,23 +135,15 @@ TINY = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "parser", "methods"),
-    [
-        ("dependency", "spacy", ("sequence", "depth_and_position")),
-        ("constituency", "benepar", ("linearized", "relation_mask")),
-    ],
-)
-def test_from_raw_text_to_the_table(
-    tmp_path: Path, name: str, parser: str, methods: tuple[str, ...]
-):
-    pytest.importorskip("benepar" if parser == "benepar" else "spacy")
-    make = make_benepar_characters if parser == "benepar" else make_spacy
+# The way from raw text over dependency trees is that of the tutorial, see test_tutorial.py.
+def test_from_raw_text_over_constituency_trees_to_the_table(tmp_path: Path):
+    pytest.importorskip("benepar")
+    name, parser, methods = "constituency", "benepar", ("relation_mask",)
     write_corpus(tmp_path / "corpus")
     content = read(name).content["methods"]
     kept = {method: content[method] for method in methods}
     settings = (*TINY, f"data={tmp_path / 'corpus'}", f"parser={parser}", f"methods={kept}",
-                f"model={make(tmp_path / 'model')}")  # fmt: skip
+                f"model={make_benepar_characters(tmp_path / 'model')}")  # fmt: skip
     out = tmp_path / "out"
     command = [sys.executable, "-m", "treesyntax.cli", "study", str(FOLDER / f"{name}.yaml")]
     words = [word for setting in settings for word in ("--set", setting)]

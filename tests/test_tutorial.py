@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import test_method_contract as contract
 from parser_models import make_spacy
-from test_nmt_recipes import write_corpus
+from test_nmt_recipes import check_source_text, write_corpus
 
 from treesyntax.injection import METHODS
 from treesyntax.study.fairness import check_fairness
@@ -78,6 +78,8 @@ def test_from_two_text_files_to_a_table(tmp_path: Path):
         for method in ("sequence", "relation_mask", "random_trees")
         for metric in ("bleu", "chrf", "ter")
     ]
+    text = (tmp_path / "corpus/test.en").read_text("utf-8")
+    check_source_text(tmp_path / "runs/try", text.splitlines())
     lines = (tmp_path / "test.translated").read_text("utf-8").split("\n")
     assert len(lines) == 12 + 1
     assert lines[5] == ""
