@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 TORCH_FREE = (
     "tree", "errors", "files", "formats", "transforms", "linearize", "store", "dictionary",
-    "indexed", "segment", "binarize", "generate", "metrics", "score", "study", "cli", "plugins",
+    "indexed", "worker", "segment", "binarize", "generate", "metrics", "score", "study", "cli", "plugins",
     "arity", "equivalence", "tree_scores", "alignment", "spelling", "forest", "binarize_batch",
     "binarize_columns", "binarize_offsets", "binarize_records", "binarize_sentence",
 )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -17,6 +16,7 @@ from treesyntax.binarize_encode import TEXT, Batch, Encoding
 from treesyntax.binarize_options import Plan, Side
 from treesyntax.binarize_records import records_of
 from treesyntax.errors import InputError, TreeSyntaxError
+from treesyntax.worker import begin_worker
 
 BATCH_SENTENCES = 2000
 # Batches on their way for each worker: enough to keep it busy, few enough to stay small.
@@ -102,9 +102,7 @@ def worker_pool(workers: int) -> Iterator[BatchMap]:
     if workers == 1:
         yield _serial_map
         return
-    # An interrupt is for the main process, which then ends the others.
-    ignore = (signal.SIGINT, signal.SIG_IGN)
-    with ProcessPoolExecutor(workers, None, signal.signal, ignore) as executor:
+    with ProcessPoolExecutor(workers, None, begin_worker) as executor:
 
         def parallel_map(
             function: BatchFunction, encoding: Encoding, tasks: Iterable[Batch]

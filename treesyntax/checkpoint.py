@@ -24,6 +24,9 @@ SAFE_CLASSES: list[Any] = [
 ]
 """Plain classes that fairseq checkpoints hold besides tensors, numbers and text."""
 
+FOLDER = 0x10
+"""The attribute of folders in an archive: torch leaves the memory of such a tensor as it was."""
+
 
 def allow_plain_classes() -> None:
     """Let ``torch.load(..., weights_only=True)`` rebuild :data:`SAFE_CLASSES`, and nothing more."""
@@ -54,13 +57,25 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
 
 
 def _check_parts(path: Path) -> None:
-    """Refuse an archive with a part whose checksum differs: torch itself does not compare them."""
+    """Refuse an archive with a part that is not as it was written: torch itself does not compare
+    checksums, and takes a tensor from the wrong place where a header is damaged."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            damaged = archive.testzip()
+        archive = zipfile.ZipFile(path)
     except Exception:  # no archive, or not even that: torch says what is wrong with it
         return
-    if damaged is not None:
-        raise InputError(
-            path, None, f"is damaged (the checksum of {damaged[:80]} differs)", "restore the file"
-        )
+    with archive:
+        reason = _damage(archive)
+    if reason:
+        raise InputError(path, None, f"is damaged ({reason})", "restore the file")
+
+
+def _damage(archive: zipfile.ZipFile) -> str:
+    """What is wrong with the first damaged part; "" if all are whole."""
+    for part in archive.infolist():
+        if part.external_attr & FOLDER:
+            return f"{part.filename[:80]} is marked as a folder"
+    try:
+        part_name = archive.testzip()
+    except Exception as error:  # what a damaged header raises has no end
+        return f"its parts cannot be read: {type(error).__name__}"
+    return f"the checksum of {part_name[:80]} differs" if part_name else ""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
 import sys
-import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -19,6 +17,7 @@ from treesyntax.parsers import load_parser
 from treesyntax.parsers.base import Parser, Settings
 from treesyntax.parsers.identity import Task
 from treesyntax.parsers.shards import Shard, parse_shard
+from treesyntax.worker import begin_worker
 
 if TYPE_CHECKING:
     from multiprocessing.queues import SimpleQueue
@@ -77,17 +76,9 @@ def _visible_devices(gpus: int) -> list[str]:
 
 def _start(devices: SimpleQueue[str]) -> None:
     """Prepare a worker, before anything imports torch."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    begin_worker()
     os.environ["OMP_NUM_THREADS"] = "1"
     os.environ["CUDA_VISIBLE_DEVICES"] = devices.get()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def parse_here(task: Task, shard: Shard) -> int:
