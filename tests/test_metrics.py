@@ -19,6 +19,7 @@ from treesyntax.equivalence import CALCULI, equivalent
 from treesyntax.errors import OptionError, TreeError
 from treesyntax.files import read_lines
 from treesyntax.formats import FORMATS, get_format
+from treesyntax.linearize import get_view
 from treesyntax.metrics import ITEM_METRICS, METRICS, get_metric, unseen_lines
 from treesyntax.tree import Tree
 from treesyntax.tree_scores import MALFORMED, from_view, modulo_items
@@ -520,3 +521,16 @@ def test_the_channels_and_functions_of_trigger_action_programs() -> None:
     assert value("top1:ptb", hypotheses, references) == 50
     assert value("top2:ptb", hypotheses, references) == 25
     assert value("tree:ptb", hypotheses, references) == 0
+
+
+@pytest.mark.parametrize("view", ["bracketed", "nary_dfs", "nary_bfs", "lcrs_dfs"])
+@pytest.mark.parametrize(
+    ("notation", "line"),
+    [
+        ("ptb", "(S (NP (D the) (N cat)) (VP (V sees) (NP (N dogs))))"),
+        ("mrg", "( (S (NP (N cats)) (VP (V sleep))) )"),
+    ],
+)
+def test_leaves_of_constituency_trees_are_words_again(view: str, notation: str, line: str) -> None:
+    tree = get_format(notation).parse(line)
+    assert from_view(" ".join(get_view(view).tokens(tree)), view, notation) == line

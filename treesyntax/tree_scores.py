@@ -8,14 +8,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from treesyntax.equivalence import CALCULI, equivalent
 from treesyntax.errors import OptionError, TreeError
 from treesyntax.formats import get_format
 from treesyntax.linearize import get_view
-from treesyntax.tree import Tree
+from treesyntax.tree import NO_WORD, Tree
 
 # What no format reads as a tree.
 MALFORMED = "("
+LEAVES_ARE_WORDS = ("ptb", "mrg")
 
 
 def tree_items(hypotheses: Sequence[str], references: Sequence[str], notation: str) -> list[bool]:
@@ -142,7 +145,16 @@ def from_view(line: str, view: str, notation: str) -> str:
     inverse = get_view(view).tree
     if inverse is None:
         raise OptionError(f"the tokens of the view {view} do not determine the tree")
-    return get_format(notation).write(inverse(line.split()))
+    tree = inverse(line.split())
+    return get_format(notation).write(_with_words(tree) if notation in LEAVES_ARE_WORDS else tree)
+
+
+def _with_words(tree: Tree) -> Tree:
+    """The tree with its leaves as words, which the tokens of a view do not tell."""
+    words = np.full(len(tree), NO_WORD)
+    leaves = np.setdiff1d(np.arange(len(tree)), tree.parents)
+    words[leaves] = np.arange(len(leaves))
+    return Tree(tree.parents, tree.labels, words, tree.relations, tree.branches)
 
 
 def check_aligned(hypotheses: Sequence[str], references: Sequence[str]) -> None:
