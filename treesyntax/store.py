@@ -218,7 +218,7 @@ def _read_header(path: Path) -> dict:
             _, version, length, crc32 = PREAMBLE.unpack(start)
             if version != VERSION:
                 raise _damaged(path, f"is a tree store of version {version}, not {VERSION}")
-            text = stream.read(length)
+            text = stream.read(min(length, ARRAYS_START))
             size = stream.seek(0, 2)
     except OSError as error:
         raise InputError(

@@ -7,12 +7,24 @@ from pathlib import Path
 
 import pytest
 from fairseq_jobs import Server, binarize
+from study_helpers import write_recipe
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     with Server() as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a recipe and its study over stand-ins for the programs; copy it to change it."""
+    from test_study_run import study
+
+    folder = tmp_path_factory.mktemp("quick")
+    write_recipe(folder, seeds=[1])
+    assert study(folder).returncode == 0
+    return folder
 
 
 @pytest.fixture(scope="session")

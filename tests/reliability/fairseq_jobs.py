@@ -1,12 +1,14 @@
 """Many short fairseq-train commands, each in a process of its own that starts in no time.
 
-A server process loads fairseq once and forks for every command. It has never computed a gradient
-and has one thread, so its forks are as good as fresh processes: other seeds, other working memory,
-killable one by one.
+A server process loads fairseq and reads the options of one command, then forks for every command.
+It has never computed a gradient and has one thread, so its forks are as good as fresh processes:
+other seeds, other working memory, killable one by one.
 """
 
 from __future__ import annotations
 
+import functools
+import gc
 import json
 import os
 import random
@@ -61,7 +63,7 @@ def training_words(data: Path, save: Path, *flags: object) -> list[str]:
         "--encoder-layers", 1, "--decoder-layers", 1, "--dropout", 0, "--optimizer", "sgd",
         "--lr", 0.05, "--batch-size", 16, "--required-batch-size-multiple", 1, "--cpu",
         "--seed", 7, "--num-workers", 0, "--save-dir", save, "--no-epoch-checkpoints",
-        "--disable-validation", "--log-format", "json", "--log-interval", 1, *flags,
+        "--save-interval", 1000, "--disable-validation", "--log-format", "json", "--log-interval", 1, *flags,
     ]  # fmt: skip
     return [str(word) for word in words]
 
@@ -155,6 +157,8 @@ def serve() -> None:
 
     import treesyntax.decoder  # noqa: F401
 
+    _read_options()
+    gc.freeze()
     for line in sys.stdin:
         question = json.loads(line)
         if "wait" in question:
@@ -166,6 +170,20 @@ def serve() -> None:
             _become(question["start"], question["log"])
         print(pid, file=answers, flush=True)
     os._exit(0)
+
+
+def _read_options() -> None:
+    """Once in the server: the plugin is then loaded in every fork, and hydra, which takes longer over
+    the 276 options of fairseq than a training here, need not parse the same ones again."""
+    from fairseq import options
+    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    parse = functools.cache(OverridesParser.create().parse_rule)
+    OverridesParser.parse_rule = lambda _, text, rule: parse(text, rule)
+    words = training_words(Path("data"), Path("save"))
+    parser = options.get_training_parser()
+    convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, input_args=words))
 
 
 def _become(words: list[str], log: str) -> None:

@@ -31,7 +31,8 @@ SECONDS = 60
 LONGEST_MESSAGE = 1500
 SHOWN = 3
 DEEP = 100_000
-HUGE = 100 << 20
+HUGE = {"all": 100 << 20, "some": 17 << 20}
+"""More than a line may have."""
 
 PIECES = (
     b"\0", b"\xff\xfe", b"\xed\xa0\x80", b"\xc3", b"\xef\xbb\xbf", b"\r", b"\r\n", b"\n", b"\n\n",
@@ -142,7 +143,7 @@ def monsters(valid: bytes, everything: bool) -> Iterator[bytes]:
     yield from (valid.replace(b"\n", b"\r"), valid.replace(b"\n", b"\r\n"), valid * 3)
     yield from (b"9" * DEEP, b" ".join([b"a"] * DEEP))
     for piece in LONG[:4] if everything else LONG[:1]:
-        yield piece * (HUGE // len(piece))
+        yield piece * (HUGE["all" if everything else "some"] // len(piece))
     if everything:
         yield from (b"\n" * DEEP, b"\r" * DEEP)
         below = 15 << 20  # less than the limit of lines
@@ -158,7 +159,7 @@ def _doubling(names: int) -> bytes:
 
 
 class TooSlowError(Exception):
-    """An input took longer than `SECONDS`."""
+    """An input took longer than `SECONDS` of a processor."""
 
 
 def _alarm(*_: object) -> None:
@@ -168,7 +169,7 @@ def _alarm(*_: object) -> None:
 def attempt(reader: Reader, folder: Path, content: bytes) -> str:
     """What is wrong with how a reader takes a file; "" for trees or an error of ours."""
     (folder / reader.file).write_bytes(content)
-    signal.alarm(SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         reader.read(folder)
     except TreeSyntaxError as error:
@@ -176,7 +177,7 @@ def attempt(reader: Reader, folder: Path, content: bytes) -> str:
     except BaseException:
         return traceback.format_exc()[-1500:]
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     return ""
 
 
@@ -217,7 +218,7 @@ def try_reader(name: str, inputs: Callable[[bytes], Iterator[bytes]]) -> dict[st
 
 def main(arguments: list[str]) -> None:
     """Try the readers one after the other."""
-    signal.signal(signal.SIGALRM, _alarm)
+    signal.signal(signal.SIGPROF, _alarm)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     kind, first, *rest = arguments
     for name in rest[1:] if kind == "mutated" else rest:

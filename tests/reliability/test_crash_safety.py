@@ -69,6 +69,11 @@ def files(folder: Path) -> dict[str, bytes]:
     }
 
 
+def written(folder: Path) -> dict[str, int]:
+    """When each file below a folder was written."""
+    return {str(path): path.stat().st_mtime_ns for path in folder.rglob("[!.]*") if path.is_file()}
+
+
 # Commands by themselves
 
 
@@ -158,28 +163,22 @@ def same(folder: Path) -> dict[str, object]:
     }
 
 
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a recipe and its study over stand-ins for the programs."""
-    folder = tmp_path_factory.mktemp("quick")
-    write_recipe(folder, seeds=[1])
-    assert study(folder).returncode == 0
-    return folder
-
-
 def test_a_killed_report_is_finished_by_the_same_command(quick: Path, tmp_path: Path):
+    """Killed at or after its first write; what it leaves in the end is what the study left."""
     shutil.copytree(quick, tmp_path, dirs_exist_ok=True)
-    words = ["-m", "treesyntax.cli", "report", tmp_path / "out"]
-    log = tmp_path / "log"
-    seconds = finish(words, log)
-    wanted, draw = files(tmp_path / "out"), random.Random(SEED)
+    out, log = tmp_path / "out", tmp_path / "log"
+    words = ["-m", "treesyntax.cli", "report", out]
+    wanted, draw = files(out), random.Random(SEED)
     for _ in range(amount(1, 6)):
-        kill_after(words, log, draw.uniform(0.3, 1.0) * seconds)
+        before, process = written(out), start(words, log)
+        while written(out) == before and process.poll() is None:
+            time.sleep(0.02)
+        time.sleep(draw.uniform(0, 0.5))
+        process.kill()
+        process.wait()
+        count("crashes: processes killed")
         finish(words, log)
-        found = {
-            name: text for name, text in files(tmp_path / "out").items() if ".part" not in name
-        }
-        assert found == wanted
+        assert {name: text for name, text in files(out).items() if ".part" not in name} == wanted
     check_complete(tmp_path)
 
 

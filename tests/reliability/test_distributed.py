@@ -6,6 +6,8 @@ without, see `fairseq_jobs`, so that its checks of unused parameters are in forc
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,7 +26,7 @@ CASES = [
     for backend in BACKENDS
 ]
 WHOLE, UNEVEN = (CASES, CASES) if SOAK else (CASES[1:], CASES[:1])
-UPDATES = 8
+UPDATES = 8 if SOAK else 5
 TOLERANCE = 2e-5
 # Plain descent with momentum: Adam divides by the size of gradients, and would make a step out of
 # the rounding of one that is 0, such as that of the biases of keys.
@@ -46,20 +48,31 @@ def assert_moved(job: Job, start: Job) -> None:
     assert not [name for name in still if not name.endswith(known)]
 
 
+@pytest.fixture(scope="module")
+def undisturbed(data: Path, server: Server, tmp_path_factory) -> Callable[..., Job]:
+    """Trainings by one process in one batch, each done once: methods, order of trees, options."""
+
+    @cache
+    def train(spec: str, view: str, *more: object) -> Job:
+        flags = [*DESCENT, *flags_of(spec), "--batch-size", 32, *more]
+        return server.train(data / view, tmp_path_factory.mktemp("one"), *flags)
+
+    return train
+
+
 @pytest.mark.parametrize(("spec", "view", "backend"), WHOLE)
 def test_two_processes_equal_one_with_the_same_global_batch(
-    spec, view, backend, data: Path, server: Server, tmp_path: Path
+    spec, view, backend, data: Path, server: Server, undisturbed, tmp_path: Path
 ):
     flags = [*DESCENT, *flags_of(spec)]
-    one = server.train(data / view, tmp_path / "one", *flags, "--batch-size", 32)
+    one = undisturbed(spec, view)
     two = server.train_by_two(
         data / view, tmp_path / "two", *flags, "--batch-size", 16, "--ddp-backend", backend
     )
     assert losses(two) == pytest.approx(losses(one), abs=2e-3)
     assert len(losses(two)) == UPDATES
     assert_close(one, two)
-    start = server.train(data / view, tmp_path / "start", *flags, "--lr", 0, "--max-update", 1)
-    assert_moved(one, start)
+    assert_moved(one, undisturbed(spec, view, "--lr", 0, "--max-update", 1))
 
 
 @pytest.mark.parametrize(("spec", "view", "backend"), UNEVEN)
@@ -74,19 +87,19 @@ def test_uneven_shards_equal_gradients_collected_by_one_process(
     assert_close(one, two)
 
 
-@pytest.mark.parametrize("spec", SPECS)
-def test_gradients_collected_over_batches_equal_one_batch(spec, data, server, tmp_path):
+@pytest.mark.parametrize(("spec", "view"), list(dict.fromkeys(case[:2] for case in CASES)))
+def test_gradients_collected_over_batches_equal_one_batch(
+    spec, view, data: Path, server: Server, undisturbed, tmp_path: Path
+):
     """Dropout aside, 4 batches of 8 are one of 32; in two processes, 2 each."""
-    flags = [*DESCENT, *flags_of(spec)]
-    one = server.train(data / "nary_dfs", tmp_path / "one", *flags, "--batch-size", 32)
-    four = server.train(
-        data / "nary_dfs", tmp_path / "four", *flags, "--batch-size", 8, "--update-freq", 4
-    )
-    assert_close(one, four)
+    flags = [*DESCENT, *flags_of(spec), "--batch-size", 8]
+    one = undisturbed(spec, view)
+    if SOAK:  # the test above does so too
+        four = server.train(data / view, tmp_path / "four", *flags, "--update-freq", 4)
+        assert_close(one, four)
     both = server.train_by_two(
-        data / "nary_dfs", tmp_path / "both", *flags, "--batch-size", 8, "--update-freq", 2,
-        "--ddp-backend", "pytorch_ddp",
-    )  # fmt: skip
+        data / view, tmp_path / "both", *flags, "--update-freq", 2, "--ddp-backend", "pytorch_ddp"
+    )
     assert_close(one, both)
 
 
@@ -126,14 +139,16 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.parametrize("spec", OPTIONS if SOAK else OPTIONS[:1])
-def test_options_that_leave_parameters_out(spec, data: Path, server: Server, tmp_path: Path):
+@pytest.mark.skipif(not SOAK, reason="the test above has the same fault; runs with make soak")
+@pytest.mark.parametrize("spec", OPTIONS)
+def test_options_that_leave_parameters_out(
+    spec, data: Path, server: Server, undisturbed, tmp_path: Path
+):
     flags = [*DESCENT, *flags_of(spec)]
-    one = server.train(data / "nary_dfs", tmp_path / "one", *flags, "--batch-size", 32)
     two = server.train_by_two(
         data / "nary_dfs", tmp_path / "two", *flags, "--ddp-backend", "pytorch_ddp"
     )
-    assert_close(one, two)
+    assert_close(undisturbed(spec, "nary_dfs"), two)
 
 
 def test_two_processes_stop_and_go_on(server: Server, tmp_path: Path):

@@ -6,6 +6,7 @@ import copy
 import json
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from figures import SOAK, amount, count
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from readers import READERS
+from readers import READERS, tokens
 from study_helpers import recipe_content, result
 
 from treesyntax.dictionary import Dictionary
@@ -22,6 +23,7 @@ from treesyntax.files import LONGEST_LINE, parse_json, read_lines
 from treesyntax.formats import read_trees
 from treesyntax.generate.folder import is_current
 from treesyntax.parsers.output import OFFSETS
+from treesyntax.store import PREAMBLE, TreeStore
 from treesyntax.study.hypotheses import read_hypotheses
 from treesyntax.study.logs import read_log
 from treesyntax.study.recipe import read_recipe
@@ -206,6 +208,37 @@ def test_counts_of_a_dictionary_are_plain_numbers(tmp_path: Path, count: str):
     path = tmp_path / "dict.txt"
     path.write_text(f"a 1\nb {count}\n", encoding="utf-8")
     refuse(lambda: Dictionary.read(path), r"dict\.txt:2: 'b .*' is not a symbol and its count")
+
+
+def test_parentheses_of_a_goal_do_not_fill_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = tmp_path / "goal"
+    monkeypatch.setattr("treesyntax.formats.prolog.DEEPEST", 50)
+    path.write_text("f(" * 50 + "x" + ")" * 50 + "\n")
+    assert [len(tree) for tree in read_trees(path, "prolog")] == [51]
+    path.write_text("x\n" + "(" * 51)
+    refuse(lambda: list(read_trees(path, "prolog")), "goal:2: more than 50 parentheses are open")
+
+
+def test_names_of_fields_stay_in_one_line(tmp_path: Path):
+    path = tmp_path / "trees.jsonl"
+    path.write_text('{"\\n": null}\n')
+    refuse(lambda: list(read_trees(path, "jsonl")), r"jsonl:1: the object has the unknown \\n; its")
+
+
+def test_a_header_is_not_read_to_the_length_that_it_claims(tmp_path: Path):
+    """Four gigabytes, from a file of four kilobytes."""
+    tokens(tmp_path)
+    path = tmp_path / "train.a-b.a.tree"
+    damaged, start = bytearray(path.read_bytes()), PREAMBLE
+    magic, version, _, crc32 = start.unpack_from(damaged)
+    start.pack_into(damaged, 0, magic, version, 2**32 - 1, crc32)
+    path.write_bytes(damaged)
+    tracemalloc.start()
+    refuse(lambda: TreeStore(path), r"\.tree: the checksum of the header differs")
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
 
 
 def test_numbers_of_hypotheses_are_plain_numbers(tmp_path: Path):

@@ -24,6 +24,9 @@ PADDING, END, LONGEST = 1, 2, 64
 SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
 DTYPES = [torch.float32, torch.bfloat16, torch.float16]
 SPECS = [*METHODS, "everything"]
+# Alone in the type with the smallest range; all together in every type.
+TYPED = [(spec, dtype) for spec in SPECS for dtype in DTYPES
+         if SOAK or spec == "everything" or dtype == torch.float16]  # fmt: skip
 CHAIN = Tree([node - 1 for node in range(60)], ["a"] * 60)
 STAR = Tree([-1] + [0] * 60, ["a"] * 61)
 # As many tokens, with the mark, as there are positions.
@@ -95,9 +98,8 @@ def hard_targets(view: str) -> tuple[torch.Tensor, list[str]]:
     return tokens, symbols
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize(("spec", "dtype"), TYPED, ids=str)
 @pytest.mark.parametrize("value", EXTREMES)
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_hard_trees_train_with_finite_numbers(spec, value, dtype):
     view = "nary_bfs" if value is None else "lcrs_dfs"
     targets, symbols = hard_targets(view)
@@ -116,7 +118,7 @@ def test_hard_trees_train_with_finite_numbers(spec, value, dtype):
     assert norm.isfinite()
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("spec", SPECS if SOAK else ["everything"])
 @pytest.mark.parametrize("value", EXTREMES)
 def test_autocast_to_bf16_is_finite(spec, value):
     targets, symbols = hard_targets("nary_dfs")
@@ -128,8 +130,7 @@ def test_autocast_to_bf16_is_finite(spec, value):
     assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
 
 
-@pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize(("spec", "dtype"), TYPED, ids=str)
 @torch.no_grad()
 def test_evaluation_of_a_batch_of_nothing_but_padding_or_end_marks_is_finite(spec, dtype):
     model = Model(spec, None, "nary_dfs", [*SPECIALS, "a/0"]).to(dtype).eval()
@@ -138,7 +139,7 @@ def test_evaluation_of_a_batch_of_nothing_but_padding_or_end_marks_is_finite(spe
         assert model(tokens, batch_of([Tree([], [])] * 2), tokens).isfinite().all()
 
 
-STEPS = 200 if SOAK else 15
+STEPS = 200 if SOAK else 10
 TRAINED = ["everything", *METHODS] if SOAK else ["everything"]
 BANDS = {"fp16": 0.02, "bf16": 0.05}
 """Largest difference from fp32, as a share of it, of the mean loss of the last tenth of steps."""
@@ -155,7 +156,7 @@ def test_training_in_half_precision_tracks_fp32(spec, data: Path, server: Server
 
     def end(name: str, *more: str) -> float:
         found = losses(server.train(data / "nary_bfs", tmp_path / name, *flags, *more))
-        assert len(found) >= STEPS - 5, "steps skipped by the loss scaler"
+        assert len(found) >= STEPS - 3, "steps skipped by the loss scaler"
         return statistics.fmean(found[-max(len(found) // 10, 2) :])
 
     full = end("fp32")

@@ -118,9 +118,9 @@ def _parse_object(text: str) -> Tree:
     unknown = [name for name in fields if name not in _FIELDS]
     missing = [name for name in _REQUIRED if name not in fields]
     if unknown or missing:
-        names = ", ".join(unknown or missing)
+        names = repr(", ".join(unknown or missing)[:80])[1:-1]  # in one line, whatever they are
         raise RecordError(
-            f"the object has {'the unknown' if unknown else 'no'} {names[:80]}", _object_remedy()
+            f"the object has {'the unknown' if unknown else 'no'} {names}", _object_remedy()
         )
     return Tree(
         _numbers(fields, "parents") or [],

@@ -33,6 +33,8 @@ _TOKEN = re.compile(
     re.ASCII,
 )
 _SEPARATORS = (AND, OR, ")")
+DEEPEST = 1_000_000
+"""Most parentheses open at once: a line of nothing else would take more memory than there is."""
 
 
 class _Frame:
@@ -86,6 +88,10 @@ class _Reader:
             elif token == NOT:
                 frame.negations += 1
             elif token[-1] == "(":
+                if len(frames) > DEEPEST:
+                    raise RecordError(
+                        f"more than {DEEPEST:,} parentheses are open", "balance the parentheses"
+                    )
                 frames.append(_Frame(token[:-1].rstrip()))
             else:
                 self.add(frame, self.node(token, []))
