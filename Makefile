@@ -16,12 +16,12 @@ demo: $(READY)
 test: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests
 
-# The long versions of the tests of docs/reliability.md: at most 30 minutes on two cores.
+# The long versions of the tests of docs/reliability.md: about 25 minutes on two cores.
 soak: $(READY)
 	@rm -f $(VENV)/figures
 	TREESYNTAX_SOAK=1 TREESYNTAX_FIGURES=$(abspath $(VENV)/figures) OMP_NUM_THREADS=1 \
-		$(BIN)/python -m pytest -n 2 --dist loadfile --durations=10 tests/reliability
-	@$(BIN)/python tests/reliability/figures.py $(VENV)/figures
+		$(BIN)/python -m pytest -n 2 --dist loadfile --durations=10 tests/reliability; \
+		status=$$?; $(BIN)/python tests/reliability/figures.py $(VENV)/figures; exit $$status
 
 lint: $(READY)
 	$(BIN)/ruff check .
