@@ -17,7 +17,6 @@ from treesyntax.pair_bias import clamped, padding_bias
 from treesyntax.pair_products import (
     CACHED_WEIGHTS,
     by_pair,
-    for_heads,
     products,
     reused_memory,
     sums_by_code,
@@ -39,14 +38,18 @@ class _Tile(NamedTuple):
     rows: slice
 
     def of(self, pairs: Tensor) -> Tensor:
-        """This part of [B or 1, Q or 1, K]."""
+        """This part of [B or 1, Q or 1, K], as [b or 1, 1, r or 1, K]."""
         some = pairs if len(pairs) == 1 else pairs[self.sentences]
-        return some if some.shape[1] == 1 else some[:, self.rows]
+        return (some if some.shape[1] == 1 else some[:, self.rows]).unsqueeze(1)
+
+    def rows_of(self, queries: Tensor) -> Tensor:
+        """This part of [B, H, Q, d]: without a copy, as the rows of one sentence are apart alike."""
+        return queries[self.sentences, :, self.rows]
 
 
 def _tiles(q: Tensor, keys: int) -> Iterator[_Tile]:
-    """Tiles of [H, B, Q, d] queries: whole sentences where several fit, else rows of one."""
-    heads, batch, queries, _ = q.shape
+    """Tiles of [B, H, Q, d] queries: whole sentences where several fit, else rows of one."""
+    batch, heads, queries, _ = q.shape
     most = CACHED_WEIGHTS // (heads * keys) if not q.is_cuda else batch * queries
     sentences = min(max(most // queries, 1), batch)
     rows = -(-queries // -(-queries // max(min(most, queries), 1)))
@@ -66,20 +69,24 @@ def attend_to_pairs(
     biases = [clamped(bias.table, q.dtype) for bias in pairs.biases]
     sides = [side if side is None else side.to(q.dtype) for side in pairs.tables[len(biases) :]]
     scales = [scale.to(q.dtype) for scale in pairs.scales]
-    heads_first = (x.transpose(0, 1).contiguous() for x in (q * q.shape[-1] ** -0.5, k, v))
     kept = None if keep is None else keep.squeeze(1)
-    output = _PairAttention.apply(
-        *heads_first, kept, replace(pairs, scales=scales), dropout, *biases, *sides
+    return _PairAttention.apply(
+        *(x.contiguous() for x in (q, k, v)),
+        kept,
+        replace(pairs, scales=scales),
+        dropout,
+        *biases,
+        *sides,
     )
-    return output.transpose(0, 1)
 
 
 class _PairAttention(torch.autograd.Function):
-    """The formula of :func:`attend_to_pairs` with heads first: q, k, v, output [H, B, n, d].
+    """The formula of :func:`attend_to_pairs`.
 
     With logits S, weights P, their dropped-out form U = P∘M, output O and its gradient G:
-    dV = U'G, dU = G(V + a')', dS = P∘(dU∘M - rowsum(G∘O)), d bias = dS, dQ = (dS∘scale)(K + a),
-    dK = (dS∘scale)'Q. What belongs to a code is summed over its pairs.
+    dV = U'G, dU = G(V + a')', dS = P∘(dU∘M - rowsum(G∘O)), d bias = dS,
+    dQ = (dS∘scale)(K + a) / sqrt(d), dK = (dS∘scale)'Q / sqrt(d). What belongs to a code is summed
+    over its pairs.
     """
 
     @staticmethod
@@ -94,7 +101,7 @@ class _PairAttention(torch.autograd.Function):
         *tables: Tensor | None,
     ) -> Tensor:
         bound = pairs.with_tables(tables)
-        output = torch.empty_like(q, memory_format=torch.contiguous_format)
+        output = torch.empty_like(q)
         shares = [_shares_like(q, vectors.values) for vectors in bound.vectors]
         masks: list[Tensor] = []
         kept: list[Tensor] = []
@@ -107,13 +114,12 @@ class _PairAttention(torch.autograd.Function):
             if dropout:
                 weights, mask = torch.native_dropout(weights, dropout, True)
                 masks.append(mask)
-            found = products(weights, v[:, tile.sentences])
+            found = products(weights, v[tile.sentences], into=tile.rows_of(output))
             for vectors, share in zip(bound.vectors, shares, strict=True):
                 if vectors.values is not None and share is not None:
                     part = sums_by_code(weights, tile.of(vectors.codes), vectors.values.shape[-2])
-                    share[:, tile.sentences, tile.rows] = part
-                    found += part @ for_heads(vectors.values)
-            output[:, tile.sentences, tile.rows] = found
+                    tile.rows_of(share).copy_(part)
+                    found += part @ vectors.values
         ctx.save_for_backward(q, k, v, keep, output, *tables, *shares, *masks, *kept)
         ctx.pairs, ctx.dropout = pairs, dropout
         ctx.counts = (len(tables), len(shares), len(masks))
@@ -132,22 +138,20 @@ class _PairAttention(torch.autograd.Function):
         row_sums = (grad * output).sum(-1, keepdim=True)
         sums = _Gradients(q, k, v, bound)
         for index, tile in enumerate(_tiles(q, k.shape[2])):
-            sentences, rows = tile
             weights = kept[index] if kept else _weights(q, k, keep, bound, tile)
             factor = masks[index].to(weights.dtype).mul_(1 / (1 - ctx.dropout)) if masks else None
             used = weights if factor is None else weights * factor
-            tile_grad = grad[:, sentences, rows]
-            _add(sums.values, tile, products(used.transpose(2, 3), tile_grad))
-            grad_used = products(
-                tile_grad, v[:, sentences].transpose(2, 3), into=reused_memory(weights)
-            )
+            tile_grad = tile.rows_of(grad)
+            _sum_rows(sums.values, tile, used, tile_grad)
+            values = v[tile.sentences].transpose(2, 3)
+            grad_used = products(tile_grad, values, into=reused_memory(weights))
             for vectors in bound.vectors:
                 if vectors.values is not None:
-                    by_code = tile_grad @ for_heads(vectors.values).transpose(-1, -2)
+                    by_code = tile_grad @ vectors.values.transpose(-1, -2)
                     grad_used += by_pair(by_code, tile.of(vectors.codes))
             if factor is not None:
                 grad_used *= factor
-            grad_logits = grad_used.sub_(row_sums[:, sentences, rows]).mul_(weights)
+            grad_logits = grad_used.sub_(tile.rows_of(row_sums)).mul_(weights)
             sums.add_logits(grad_logits, q, k, bound, tile)
         for vectors, share, total in zip(bound.vectors, shares, sums.value_tables, strict=True):
             if total is not None and vectors.values is not None:
@@ -159,10 +163,7 @@ class _Gradients:
     """Gradients of all inputs, filled tile by tile."""
 
     def __init__(self, q: Tensor, k: Tensor, v: Tensor, pairs: Pairs) -> None:
-        contiguous = torch.contiguous_format
-        self.queries, self.keys, self.values = (
-            torch.empty_like(x, memory_format=contiguous) for x in (q, k, v)
-        )
+        self.queries, self.keys, self.values = (torch.empty_like(x) for x in (q, k, v))
         exact = torch.float64 if q.dtype == torch.float64 else torch.float32
         self.biases = [torch.zeros_like(bias.table, dtype=exact) for bias in pairs.biases]
         sides = [(vectors.keys, vectors.values) for vectors in pairs.vectors]
@@ -172,21 +173,20 @@ class _Gradients:
         )
 
     def add_logits(self, grad: Tensor, q: Tensor, k: Tensor, pairs: Pairs, tile: _Tile) -> None:
-        """Take in the gradient [H, b, r, K] of a tile's logits; overwrites it."""
-        sentences, rows = tile
+        """Take in the gradient [b, H, r, K] of a tile's logits; overwrites it."""
         for bias, by_relation in zip(pairs.biases, self.biases, strict=True):
             by_relation += totals_by_code(grad, tile.of(bias.codes), by_relation.shape[1])
         for scale in pairs.scales:
             grad *= tile.of(scale)
-        queries = q[:, sentences, rows]
-        found = products(grad, k[:, sentences])
-        _add(self.keys, tile, products(grad.transpose(2, 3), queries))
+        queries, factor = tile.rows_of(q), q.shape[-1] ** -0.5
+        found = products(grad, k[tile.sentences], into=tile.rows_of(self.queries), factor=factor)
+        _sum_rows(self.keys, tile, grad, queries, factor)
         for vectors, total in zip(pairs.vectors, self.key_tables, strict=True):
             if total is not None and vectors.keys is not None:
                 by_code = sums_by_code(grad, tile.of(vectors.codes), vectors.keys.shape[-2])
-                found += by_code @ for_heads(vectors.keys)
+                by_code *= factor
+                found += by_code @ vectors.keys
                 total += table_gradient(by_code, queries, vectors.keys)
-        self.queries[:, sentences, rows] = found
 
     def in_order(self, dtype: torch.dtype) -> tuple[Tensor | None, ...]:
         """As autograd wants them: one for each argument of the function."""
@@ -197,18 +197,19 @@ class _Gradients:
 
 
 def _weights(q: Tensor, k: Tensor, keep: Tensor | None, pairs: Pairs, tile: _Tile) -> Tensor:
-    """Attention weights [H, b, r, K] of a tile."""
-    queries, keys = q[:, tile.sentences, tile.rows], k[:, tile.sentences]
+    """Attention weights [b, H, r, K] of a tile."""
+    queries, keys = tile.rows_of(q), k[tile.sentences].transpose(2, 3)
+    factor = q.shape[-1] ** -0.5
     total = None
     for bias in pairs.biases:
-        codes = tile.of(bias.codes).expand(*queries.shape[1:3], -1)
-        found = bias.table.index_select(1, codes.flatten().long()).unflatten(1, codes.shape)
+        by_code = bias.table.unsqueeze(1).expand(*queries.shape[:3], -1)
+        found = by_pair(by_code, tile.of(bias.codes))
         total = found if total is None else total.add_(found)
     # Scales come before biases; without them the bias is added in the product, at no cost.
-    logits = products(queries, keys.transpose(2, 3), None if pairs.scales else total)
+    logits = products(queries, keys, added=None if pairs.scales else total, factor=factor)
     for vectors in pairs.vectors:
         if vectors.keys is not None:
-            by_code = queries @ for_heads(vectors.keys).transpose(-1, -2)
+            by_code = (queries @ vectors.keys.transpose(-1, -2)).mul_(factor)
             logits += by_pair(by_code, tile.of(vectors.codes))
     for scale in pairs.scales:
         logits *= tile.of(scale)
@@ -219,12 +220,19 @@ def _weights(q: Tensor, k: Tensor, keep: Tensor | None, pairs: Pairs, tile: _Til
     return torch.softmax(logits, -1, out=logits)
 
 
-def _add(total: Tensor, tile: _Tile, part: Tensor) -> None:
-    """Add what the rows of a tile give to the keys of its sentences."""
-    if tile.rows.start == 0:
-        total[:, tile.sentences] = part
-    else:
-        total[:, tile.sentences] += part
+def _sum_rows(
+    total: Tensor, tile: _Tile, by_pair: Tensor, by_row: Tensor, factor: float = 1.0
+) -> None:
+    """Add the rows [b, H, r, d] of a tile to its keys' [B, H, K, d], weighted [b, H, r, K]."""
+    keys = total[tile.sentences]
+    begun = tile.rows.start > 0
+    products(
+        by_pair.transpose(2, 3),
+        by_row,
+        added=keys if begun else None,
+        into=None if begun else keys,
+        factor=factor,
+    )
 
 
 def _shares_like(q: Tensor, values: Tensor | None) -> Tensor | None:
@@ -247,11 +255,12 @@ def _differentiable(
     grad: Tensor,
 ) -> tuple[Tensor | None, ...]:
     """Gradients that can be differentiated again, from the formula written out."""
-    q, k, v = (x.transpose(0, 1) for x in inputs[:3] if x is not None)
+    q, k, v = (x for x in inputs[:3] if x is not None)
     kept = None if keep is None else keep.unsqueeze(1)
+    q = q * q.shape[-1] ** -0.5
     output = attend_literally(q, k, v, kept, pairs.with_tables(inputs[3:]), factor)
     learned = [x for x in inputs if x is not None and x.requires_grad]
-    found = iter(torch.autograd.grad(output, learned, grad.transpose(0, 1), create_graph=True))
+    found = iter(torch.autograd.grad(output, learned, grad, create_graph=True))
     grads = [next(found) if x is not None and x.requires_grad else None for x in inputs]
     return (*grads[:3], None, None, None, *grads[3:])
 
@@ -262,5 +271,5 @@ def _whole(masks: Sequence[Tensor], q: Tensor, keys: int, dropout: float) -> Ten
         return None
     factor = q.new_empty(*q.shape[:3], keys)
     for tile, mask in zip(_tiles(q, keys), masks, strict=True):
-        factor[:, tile.sentences, tile.rows] = mask.to(q.dtype)
-    return factor.transpose(0, 1) / (1 - dropout)
+        tile.rows_of(factor).copy_(mask)
+    return factor / (1 - dropout)

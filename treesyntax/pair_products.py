@@ -17,17 +17,25 @@ would wait for the one before."""
 
 
 def products(
-    first: Tensor, second: Tensor, added: Tensor | None = None, into: Tensor | None = None
+    first: Tensor,
+    second: Tensor,
+    *,
+    added: Tensor | None = None,
+    into: Tensor | None = None,
+    factor: float = 1.0,
 ) -> Tensor:
-    """Matrix products [H, b, m, n] of [H, b, m, d] and [H, b, d, n].
+    """Matrix products [b, H, m, n] of [b, H, m, d] and [b, H, d, n], times ``factor``.
 
-    They are written into a tensor, or added to one, if there is one.
+    They are written into one tensor, or added to another in its place, where there is one.
     """
     left, right = first.flatten(0, 1), second.flatten(0, 1)
-    if added is not None:
-        return added.flatten(0, 1).baddbmm_(left, right).unflatten(0, first.shape[:2])
-    out = None if into is None else into.flatten(0, 1)
-    return torch.bmm(left, right, out=out).unflatten(0, first.shape[:2])
+    if added is None:
+        found = first.new_empty(*first.shape[:3], second.shape[3]) if into is None else into
+    else:
+        found = added
+    flat = found.view(-1, *found.shape[2:])
+    flat.baddbmm_(left, right, beta=0 if added is None else 1, alpha=factor)
+    return found
 
 
 class _Buffers(threading.local):
@@ -55,12 +63,12 @@ def reused_memory(like: Tensor) -> Tensor:
 
 
 def by_pair(by_code: Tensor, codes: Tensor) -> Tensor:
-    """[H, b, r, R] and codes [b or 1, r, K] to [H, b, r, K]."""
+    """[b, H, r, R] and codes [b or 1, 1, r or 1, K] to [b, H, r, K]."""
     return by_code.gather(3, codes.long().expand(*by_code.shape[:3], -1))
 
 
 def sums_by_code(pairs: Tensor, codes: Tensor, size: int) -> Tensor:
-    """[H, b, r, K] summed by codes to [H, b, r, size]."""
+    """[b, H, r, K] summed by codes [b or 1, 1, r or 1, K] to [b, H, r, size]."""
     exact = pairs.double() if pairs.dtype == torch.float64 else pairs.float()
     lanes = LANES if LANES * size <= pairs.shape[3] else 1
     lane = torch.arange(pairs.shape[3], device=pairs.device) % lanes * size
@@ -70,23 +78,19 @@ def sums_by_code(pairs: Tensor, codes: Tensor, size: int) -> Tensor:
 
 
 def totals_by_code(pairs: Tensor, codes: Tensor, size: int) -> Tensor:
-    """[H, b, r, K] summed by codes to [H, size].
+    """[b, H, r, K] summed by codes [b or 1, 1, r or 1, K] to [H, size].
 
     On a GPU, where the order in which a scatter-add sums varies, it is a product with one-hot codes.
     """
     if not pairs.is_cuda:
-        return sums_by_code(pairs, codes, size).sum((1, 2))
+        return sums_by_code(pairs, codes, size).sum((0, 2))
     classes = torch.eye(size, dtype=pairs.dtype, device=pairs.device)
-    one_hot = classes.index_select(1, codes.expand(pairs.shape[1:]).flatten().long())
-    return pairs.flatten(1) @ one_hot.T
-
-
-def for_heads(table: Tensor) -> Tensor:
-    """[R, d] or [H, R, d] so that it broadcasts to [H, b, R, d]."""
-    return table.unsqueeze(1) if table.dim() == 3 else table
+    codes = codes.expand(len(codes), 1, *pairs.shape[2:])
+    one_hot = classes.index_select(0, codes.flatten().long()).unflatten(0, (len(codes), -1))
+    return (pairs.flatten(2) @ one_hot).sum(0)
 
 
 def table_gradient(by_code: Tensor, other: Tensor, table: Tensor) -> Tensor:
-    """[H, b, r, R] and [H, b, r, d] to the shape of the table."""
-    product = by_code.flatten(1, 2).transpose(1, 2) @ other.flatten(1, 2)
+    """[b, H, r, R] and [b, H, r, d] to the shape of the table, [R, d] or [H, R, d]."""
+    product = (by_code.transpose(2, 3) @ other).sum(0)
     return product if table.dim() == 3 else product.sum(0)
