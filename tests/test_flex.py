@@ -82,3 +82,33 @@ def test_gradients_on_a_gpu_are_those_of_stored_codes():
         patch.setattr("treesyntax.composition.is_long", lambda tree: True)
         computed = gradient()
     assert torch.allclose(stored, computed, atol=1e-3)
+
+
+def test_gradients_through_its_slow_form_are_those_of_stored_codes(monkeypatch):
+    # PyTorch refuses gradients on a CPU, as its compiled kernel has none there; the slow form has.
+    monkeypatch.setattr("torch.nn.attention.flex_attention._validate_device", lambda *inputs: None)
+    torch.manual_seed(0)
+    tree = batch_of(TREES)
+    options = Settings(
+        d_model=32,
+        d_ff=8,
+        heads=2,
+        layers=2,
+        injection="stack_pe(depth=3)+relation_mask",
+        dropout=0,
+    )
+    encoder = Encoder(options, nn.Embedding(8, 32, 1))
+    tokens = torch.tensor([[4, 5, 6, 7, 4, 5, 2], [6, 7, 2, 1, 1, 1, 1]])
+
+    def gradients():
+        encoder.zero_grad()
+        memory = encoder.encode(tokens, tree).memory
+        (memory[0].square().sum() + memory[1, :3].square().sum()).backward()
+        return {name: weight.grad.clone() for name, weight in encoder.named_parameters()}
+
+    stored = gradients()
+    monkeypatch.setattr("treesyntax.composition.is_long", lambda tree: True)
+    computed = gradients()
+    assert stored["injections.relation_mask.strengths"].abs().sum() > 0
+    for name, gradient in stored.items():
+        assert torch.allclose(computed[name], gradient, atol=1e-4, rtol=1e-4), name

@@ -142,6 +142,12 @@ def test_overrides_change_entries(path: Path):
     assert recipe.prepare[0].endswith("--size 4")
 
 
+def test_null_takes_an_entry_away(path: Path):
+    names = [method.name for method in read_recipe(path).methods]
+    fewer = read_recipe(path, [f"methods.{names[-1]}=null"])
+    assert [method.name for method in fewer.methods] == names[:-1]
+
+
 def test_an_override_leaves_other_recipes_alone(path: Path, tmp_path: Path):
     content = recipe_content()
     del content["generate"]

@@ -61,7 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
-        help="change an entry of the recipe, such as train.lr=0.001; may be repeated",
+        help="change an entry of the recipe, such as train.lr=0.001, or take one away, such as "
+        "methods.linearized=null; may be repeated",
     )  # fmt: skip
     parser.add_argument(
         "--jobs",

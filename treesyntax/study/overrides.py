@@ -20,7 +20,8 @@ def apply_override(content: dict[str, Any], override: str) -> None:
     """Set one entry of a recipe in place.
 
     ``root=DIR`` alone means ``vars.root=DIR`` where the recipe has such a variable, and so does
-    ``data=DIR``: the data of a recipe are a mapping, and ``{data}`` is the study's folder.
+    ``data=DIR``: the data of a recipe are a mapping, and ``{data}`` is the study's folder. The value
+    null takes the entry away, as in a recipe that extends another.
 
     Args:
         content: the recipe as nested mappings.
@@ -59,7 +60,10 @@ def _set(content: dict[str, Any], keys: list[str], value: Any, override: str) ->
                 f"--set {override}: {place} has no entry {key!r}; it has {', '.join(section)}"
             )
         if depth + 1 == len(keys):
-            section[key] = value
+            if value is None:
+                section.pop(key, None)
+            else:
+                section[key] = value
         else:
             section = section.setdefault(key, {})
 
