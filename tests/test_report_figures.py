@@ -25,6 +25,7 @@ from treesyntax.study.breakdown import (
     make_bins,
 )
 from treesyntax.study.cost import compute_costs, cost_numbers, draw_costs
+from treesyntax.study.curves import line_of
 from treesyntax.study.plan import Plan, make_plan
 from treesyntax.study.recipe import read_recipe
 
@@ -149,3 +150,9 @@ def test_costs_are_means_of_what_is_known():
     assert labels[2] == "peak memory in training (MiB)"
     only = {"b": found["b"]}
     assert len(draw_costs(only, "bleu", ["b"]).axes) == 2
+
+
+def test_twenty_methods_are_told_apart_by_colour_and_marker():
+    lines = [line_of(number) for number in range(20)]
+    assert len({(line["color"], line["marker"]) for line in lines}) == 20
+    assert len({(line["color"], line["linestyle"]) for line in lines}) == 20

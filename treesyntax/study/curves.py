@@ -21,11 +21,15 @@ MARKERS = "osD^v<>"
 
 
 def line_of(number: int) -> dict[str, str]:
-    """Colour, marker and style of a method's line by its number in the study."""
+    """Colour, marker and style of a method's line by its number in the study.
+
+    Points without lines are told apart by colour and marker, so no two of these pairs are alike.
+    """
+    again = number // len(COLOURS)
     return {
         "color": COLOURS[number % len(COLOURS)],
-        "marker": MARKERS[number % len(MARKERS)],
-        "linestyle": STYLES[number // len(COLOURS) % len(STYLES)],
+        "marker": MARKERS[(number + again) % len(MARKERS)],
+        "linestyle": STYLES[again % len(STYLES)],
     }
 
 
