@@ -117,6 +117,16 @@ def test_words_that_a_splitter_invents_are_a_failure():
     assert "do not fit the line" in result.reason
 
 
+def test_white_space_that_a_splitter_takes_for_a_word_is_none():
+    parser = FakeParser(KINDS["fake-dep"], 0)
+    parser.split = lambda lines: [
+        [Sentence(("\x85",), ((0, 1),)), Sentence(("a", "\x85", "b"), ((1, 2), (2, 3), (3, 4)))]
+    ]
+    (result,) = parse_lines(parser, ["\x85a\x85b"], True, 100)
+    assert result.tree.labels == ["a", "b"]
+    assert result.spans == ((1, 2), (3, 4))
+
+
 def test_a_line_without_words_for_the_parser_is_a_failure():
     class Blind(FakeParser):
         def split(self, lines):

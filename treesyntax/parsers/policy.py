@@ -118,7 +118,7 @@ def _trees(
 def _checked_split(parser: Parser) -> Callable[[Sequence[str]], list[list[Sentence]]]:
     def split(lines: Sequence[str]) -> list[list[Sentence]]:
         found = [
-            [sentence for sentence in sentences if sentence.words]
+            [sentence for sentence in map(_without_white_space, sentences) if sentence.words]
             for sentences in parser.split(lines)
         ]
         for line, sentences in zip(lines, found, strict=True):
@@ -126,6 +126,17 @@ def _checked_split(parser: Parser) -> Callable[[Sequence[str]], list[list[Senten
         return found
 
     return split
+
+
+def _without_white_space(sentence: Sentence) -> Sentence:
+    """The sentence without words of white space alone: parsers take U+0085 and others for words."""
+    if not any(word.isspace() for word in sentence.words):
+        return sentence
+    kept = [number for number, word in enumerate(sentence.words) if not word.isspace()]
+    return Sentence(
+        tuple(sentence.words[number] for number in kept),
+        tuple(sentence.spans[number] for number in kept),
+    )
 
 
 def _check_spans(line: str, spans: list[Span]) -> None:
