@@ -6,12 +6,13 @@ the package was imported before.
 
 from fairseq_plugins import archs, model, scoring, task
 from fairseq_plugins.help import name_our_additions
-from fairseq_plugins.resume import resume_in_every_process
+from fairseq_plugins.resume import resume_in_every_process, resume_on_data_that_fit
 from treesyntax.checkpoint import allow_plain_classes
 
 # fairseq loads with weights_only=True, and its own checkpoints hold an argparse.Namespace.
 allow_plain_classes()
 name_our_additions()
 resume_in_every_process()
+resume_on_data_that_fit()
 
 __all__ = ["archs", "model", "scoring", "task"]

@@ -1,19 +1,30 @@
-"""Let a training by several processes go on from its checkpoint.
+"""Going on from a checkpoint: in every process, and only with data that fit it.
 
 In fairseq 0.12.3 the first process reads the checkpoint and sends it to the others, in classes that
 ``torch.load`` refuses under ``weights_only=True``, its default today. Its own flag
 ``--load-checkpoint-on-all-dp-ranks`` has every process read the file instead, so that nothing more
 needs to be allowed; it becomes the default.
+
+In training fairseq hands the task nothing of a checkpoint, so the data are compared here.
 """
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
 from fairseq import options
+from fairseq.trainer import Trainer
+
+from fairseq_plugins.record import ESSENTIAL, FIELDS
+from treesyntax.checkpoint import peek
+from treesyntax.errors import InputError
 
 _add_checkpoint_args = options.add_checkpoint_args
+_load_checkpoint = Trainer.load_checkpoint
+
+RESETS = ("reset_optimizer", "reset_lr_scheduler", "reset_meters", "reset_dataloader")
 
 
 def _with_default(parser: ArgumentParser) -> Any:
@@ -25,3 +36,27 @@ def _with_default(parser: ArgumentParser) -> Any:
 def resume_in_every_process() -> None:
     """Change the default in fairseq's training parser."""
     options.add_checkpoint_args = _with_default
+
+
+def _checked_load(
+    trainer: Any, filename: str, reset_optimizer: bool = False, *rest: Any, **named: Any
+) -> Any:
+    find_misfit = getattr(trainer.task, "find_misfit", None)
+    if find_misfit is not None and Path(filename).is_file():
+        # Fine-tuning (--finetune-from-model comes as a reset) may change what the trees are like.
+        flags = trainer.cfg.checkpoint
+        anew = reset_optimizer or any(getattr(flags, reset) for reset in RESETS)
+        fields = ESSENTIAL if anew else FIELDS
+        misfit = find_misfit(peek(filename).get("task_state") or {}, fields)
+        if misfit is not None:
+            remedy = "go on with the data of its training, or train anew in another --save-dir"
+            raise InputError(filename, None, misfit.cause, misfit.remedy if anew else remedy)
+    return _load_checkpoint(trainer, filename, reset_optimizer, *rest, **named)
+
+
+def resume_on_data_that_fit() -> None:
+    """Let fairseq's trainer compare the data of a checkpoint to its own before it goes on.
+
+    Then it raises InputError where they do not fit.
+    """
+    Trainer.load_checkpoint = _checked_load

@@ -8,11 +8,10 @@ from typing import Any
 
 from torch import Tensor
 
-from treesyntax.binarize_options import MANIFEST
+from fairseq_plugins.record import side_of
 from treesyntax.child_grammar import any_tree, learn_grammar
 from treesyntax.constraints import Constraints
-from treesyntax.errors import InputError, OptionError
-from treesyntax.files import parse_json
+from treesyntax.errors import OptionError
 from treesyntax.growing_tree import GROWING_VIEWS
 from treesyntax.growth import SlotTable
 
@@ -34,7 +33,7 @@ def find_target_view(folders: Sequence[str], language: str, given: str) -> str:
         OptionError: if folders, or data and user, do not agree.
         InputError: for a damaged record.
     """
-    found = {folder: _recorded_view(Path(folder), language) for folder in folders}
+    found = {folder: str(side_of(Path(folder), language).get("view", "")) for folder in folders}
     view = found[folders[0]]
     for folder, other in found.items():
         if other != view:
@@ -49,19 +48,6 @@ def find_target_view(folders: Sequence[str], language: str, given: str) -> str:
             f"--target-view {given}, but {folders[0]} was binarized with {view}; leave out the flag"
         )
     return given
-
-
-def _recorded_view(folder: Path, language: str) -> str:
-    path = folder / MANIFEST
-    if not path.exists():
-        return ""
-    try:
-        sides = parse_json(path.read_text("utf-8"))["sides"].values()
-        return next((str(side["view"]) for side in sides if side["language"] == language), "")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise InputError(
-            path, None, "is not a record of treesyntax binarize", "run treesyntax binarize again"
-        ) from None
 
 
 def make_constraints(

@@ -5,7 +5,7 @@ in an order that the data folder tells; search can be held to whole trees.
 """
 
 # No postponed annotations here: fairseq makes flags from the types of dataclass fields.
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from torch import Tensor
 
 from fairseq_plugins.dataset import TreePairDataset
 from fairseq_plugins.generator import ConstrainedGenerator
+from fairseq_plugins.record import EVALUATED, FIELDS, ROLES, Misfit, Record, describe, find_misfit
 from fairseq_plugins.target import FROM_DATA, find_target_view, make_constraints
 from treesyntax.constraints import Constraints
 from treesyntax.errors import OptionError
@@ -65,15 +66,21 @@ class TreeTranslationTask(TranslationTask):
     Attributes:
         target_view: the view of the target's tokens, empty where nobody knows.
         predicts_end: whether the end-of-sentence mark is predicted.
+        records: what a checkpoint must remember of either side of the data.
     """
 
     cfg: TreeTranslationConfig
 
     def __init__(self, cfg: TreeTranslationConfig, src_dict: Any, tgt_dict: Any) -> None:
-        """Raises OptionError for data folders or options that contradict each other."""
+        """Raises OptionError for data folders or options that contradict each other, InputError for
+        a damaged record of treesyntax binarize."""
         super().__init__(cfg, src_dict, tgt_dict)
         folders = utils.split_paths(cfg.data)
         self.target_view = find_target_view(folders, cfg.target_lang, str(cfg.target_view))
+        sides = ((cfg.source_lang, src_dict.symbols), (cfg.target_lang, tgt_dict.symbols))
+        self.records = {
+            role: describe(Path(folders[0]), *side) for role, side in zip(ROLES, sides, strict=True)
+        }
         self.predicts_end = not cfg.no_target_eos_loss
         if not self.predicts_end and self.target_view not in GROWING_VIEWS:
             raise OptionError(
@@ -101,24 +108,40 @@ class TreeTranslationTask(TranslationTask):
         return super().setup_task(cfg, **kwargs)
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint must remember of the target."""
-        return {"target_view": self.target_view, "predicts_end": self.predicts_end}
+        """What a checkpoint must remember of its data."""
+        return {
+            "target_view": self.target_view,
+            "predicts_end": self.predicts_end,
+            "data": self.records,
+        }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take up what a checkpoint remembers.
 
         Raises:
-            OptionError: if the model was trained on another view of the target.
+            OptionError: if the model was trained on data that these do not fit.
         """
-        trained = state_dict.get("target_view", "")
-        if trained and self.target_view and trained != self.target_view:
-            raise OptionError(
-                f"the model was trained on targets in the view {trained}, but those of "
-                f"{self.cfg.data} are in {self.target_view}; binarize them with --target-view "
-                f"{trained}"
-            )
-        self.target_view = self.target_view or trained
+        misfit = self.find_misfit(state_dict, EVALUATED)
+        if misfit is not None:
+            raise OptionError("; ".join(misfit))
+        self.target_view = self.target_view or state_dict.get("target_view", "")
         self.predicts_end = state_dict.get("predicts_end", self.predicts_end)
+
+    def find_misfit(
+        self, state_dict: dict[str, Any], fields: Sequence[str] = FIELDS
+    ) -> Misfit | None:
+        """Why a model does not fit these data, or None.
+
+        Args:
+            state_dict: what its checkpoint remembers; older ones remember less, or nothing.
+            fields: what must be the same.
+        """
+        trained: Mapping[str, Record] = state_dict.get("data", {})
+        here: Mapping[str, Record] = self.records
+        if state_dict.get("target_view") and self.target_view:
+            trained = _with_view(trained, state_dict["target_view"])
+            here = _with_view(here, self.target_view)
+        return find_misfit(trained, here, self.cfg.data, fields)
 
     def build_generator(
         self,
@@ -210,3 +233,8 @@ class TreeTranslationTask(TranslationTask):
         source, target = self.cfg.source_lang, self.cfg.target_lang
         folder = Path(utils.split_paths(self.cfg.data)[0])
         return (folder / f"{split}1.{source}-{target}.{source}.bin").exists()
+
+
+def _with_view(records: Mapping[str, Record], view: str) -> dict[str, Record]:
+    """The view of a target may be that of a flag."""
+    return {**records, "target": {**records.get("target", {}), "view": view}}

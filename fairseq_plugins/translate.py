@@ -15,7 +15,7 @@ from omegaconf import OmegaConf
 
 from fairseq_plugins.dataset import TreePairDataset
 from treesyntax.checkpoint import load_checkpoint
-from treesyntax.errors import InputError
+from treesyntax.errors import InputError, OptionError
 from treesyntax.translate_engine import Hypothesis, Search, Sentence
 
 TASK = "tree_translation"
@@ -162,7 +162,10 @@ def _check_sizes(path: Path, weights: dict[str, Any], task: Any) -> None:
 
 
 def _model(path: Path, state: dict[str, Any], cfg: Any, task: Any, search: Search) -> Any:
-    task.load_state_dict(state.get("task_state", {}))
+    try:
+        task.load_state_dict(state.get("task_state", {}))
+    except OptionError as error:
+        raise InputError(path, None, str(error)) from None
     model = task.build_model(cfg.model, from_checkpoint=True)
     try:
         model.load_state_dict(state["model"], strict=True, model_cfg=cfg.model)

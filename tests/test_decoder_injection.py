@@ -14,7 +14,11 @@ from hypothesis import strategies as st
 from strategies import trees
 from torch import nn
 
-from treesyntax.coordinates import left_child_right_sibling, undo_left_child_right_sibling
+from treesyntax.coordinates import (
+    depth,
+    left_child_right_sibling,
+    undo_left_child_right_sibling,
+)
 from treesyntax.decoder import Cache, Decoder
 from treesyntax.encoder import EncoderOutput
 from treesyntax.errors import OptionError
@@ -22,6 +26,7 @@ from treesyntax.growing_tree import GROWING_VIEWS, GrowingTrees
 from treesyntax.injection import METHODS, Site
 from treesyntax.layers import Settings
 from treesyntax.linearize import get_view
+from treesyntax.masks import USER_RELATIONS, register_relation
 from treesyntax.relations import NO_RELATION, RELATIONS, tree_relations
 from treesyntax.tree import Tree
 
@@ -111,6 +116,26 @@ def test_step_by_step_equals_teacher_forcing_also_after_reordering(spec, view):
             cache.reorder(chosen)
             source.memory, source.keep = source.memory[chosen], source.keep[chosen]
             order = order[chosen]
+
+
+@pytest.fixture
+def same_depth():
+    """A user's relation, of all pairs at once."""
+
+    @register_relation("same_depth", causal=True)
+    def same(tree):
+        depths = tree.at_tokens(depth(tree))
+        return (depths.unsqueeze(1) == depths.unsqueeze(2)) & (depths >= 0).unsqueeze(1)
+
+    yield
+    del USER_RELATIONS["same_depth"]
+
+
+@pytest.mark.usefixtures("same_depth")
+@pytest.mark.parametrize("view", GROWING_VIEWS)
+def test_so_does_a_relation_that_a_user_computes_for_all_pairs(view):
+    spec = "relation_mask(relations='parent, level=same_depth')"
+    test_step_by_step_equals_teacher_forcing_also_after_reordering(spec, view)
 
 
 @pytest.mark.parametrize(("spec", "view"), EVERYTHING)

@@ -16,6 +16,7 @@ from treesyntax.injection import Site
 from treesyntax.layers import Settings
 from treesyntax.methods import METHODS
 from treesyntax.pair_bias import PairBias, total_bias
+from treesyntax.relations import QueriedTrees
 from treesyntax.tree import Tree
 
 PADDING = 1
@@ -114,6 +115,27 @@ def test_the_head_layout(spec):
         read = total_bias([PairBias(codes, alone)], None, torch.float32)
         assert (read == 5).nonzero()[:, :2].unique(dim=0).tolist() == [[1, 2]]
         assert read[:, [0, 1, 3]].eq(0).all()
+
+
+@pytest.mark.parametrize("spec", METHODS)
+@pytest.mark.parametrize("rows", [slice(-1, None), slice(2, 5), slice(0, 0), slice(None)])
+@pytest.mark.parametrize("at_once", [1 << 20, 80])
+def test_what_some_rows_add_is_computed_for_these_alone(spec, rows, at_once, monkeypatch):
+    """As step-by-step decoding does it, for the last row; also where rows come in several parts."""
+    monkeypatch.setattr("treesyntax.relations.PAIRS_AT_ONCE", at_once)
+    composition = Composition(spec, Site(d_model=16, heads=4, layers=2)).eval()
+    batch = batch_of(TREES)
+    queried = QueriedTrees.of(batch, rows)
+    (method,) = composition.methods
+    for hook in (method.pair_codes, method.pair_scale):
+        every, some = hook(batch), hook(queried)
+        assert (every is None) == (some is None)
+        if every is not None:
+            assert torch.equal(some, every[:, rows])
+    every, some = (composition.code_pairs(trees, rows=rows) for trees in (batch, queried))
+    for kind in ("coded", "scaled"):
+        for (_, one), (_, other) in zip(getattr(every, kind), getattr(some, kind), strict=True):
+            assert torch.equal(one, other)
 
 
 @pytest.mark.parametrize("spec", SPECS)

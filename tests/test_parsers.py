@@ -123,7 +123,7 @@ def test_white_space_that_a_splitter_takes_for_a_word_is_none():
         [Sentence(("\x85",), ((0, 1),)), Sentence(("a", "\x85", "b"), ((1, 2), (2, 3), (3, 4)))]
     ]
     (result,) = parse_lines(parser, ["\x85a\x85b"], True, 100)
-    assert result.tree.labels == ["a", "b"]
+    assert result.tree.labels == ("a", "b")
     assert result.spans == ((1, 2), (3, 4))
 
 

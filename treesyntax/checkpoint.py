@@ -56,6 +56,19 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
     return state
 
 
+def peek(path: str | Path) -> dict[str, Any]:
+    """A checkpoint whose tensors are left in the file until they are read; empty if it is none.
+
+    Quick however large it is, and without any check: who goes on to read it must do that.
+    """
+    allow_plain_classes()
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    except Exception:  # what a damaged pickle raises has no end
+        return {}
+    return state if isinstance(state, dict) else {}
+
+
 def _check_parts(path: Path) -> None:
     """Refuse an archive with a part that is not as it was written: torch itself does not compare
     checksums, and takes a tensor from the wrong place where a header is damaged."""

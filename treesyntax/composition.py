@@ -19,6 +19,7 @@ from treesyntax.pair_bias import PairBias
 from treesyntax.pair_vectors import PairVectors
 from treesyntax.pairs import Pairs
 from treesyntax.presets import PRESETS
+from treesyntax.relations import QueriedTrees
 
 
 def options_of(name: str) -> dict[str, Any]:
@@ -175,24 +176,28 @@ class Composition(nn.ModuleDict):
                 return f"{name} {reason}"
         return None
 
-    def code_pairs(self, tree: TreeBatch, may_compute: bool = False) -> CodedPairs:
+    def code_pairs(
+        self, tree: TreeBatch, may_compute: bool = False, rows: slice = slice(None)
+    ) -> CodedPairs:
         """The pairwise methods with their codes for this batch, shared by all layers.
 
         Args:
             tree: the batch.
             may_compute: whether long inputs on a GPU may take :mod:`treesyntax.flex`, which knows
                 neither dropout of weights nor masks but padding.
+            rows: the tokens that look at the others, all of them unless told.
         """
         if may_compute and is_long(tree):
             computed = [(method, method.code_of_pair(tree)) for method in self.methods]
             known = [(method, code_of) for method, code_of in computed if code_of is not None]
             if known and all(code_of or not _is_pairwise(method) for method, code_of in computed):
                 return CodedPairs([], [], known)
-        codes = [(method, method.pair_codes(tree)) for method in self.methods]
-        scales = [(method, method.pair_scale(tree)) for method in self.methods]
+        queried = QueriedTrees.of(tree, rows)
+        codes = [(method, method.pair_codes(queried)) for method in self.methods]
+        scales = [(method, method.pair_scale(queried)) for method in self.methods]
         return CodedPairs(
-            [(method, code) for method, code in codes if code is not None],
-            [(method, scale) for method, scale in scales if scale is not None],
+            [(method, queried.asked(code)) for method, code in codes if code is not None],
+            [(method, queried.asked(scale)) for method, scale in scales if scale is not None],
         )
 
 
@@ -206,8 +211,8 @@ class CodedPairs:
     """Pairwise methods and what each computed for the pairs of a batch.
 
     Attributes:
-        coded: methods with codes [B or 1, T, T].
-        scaled: methods with scales [B or 1, T, T].
+        coded: methods with codes [B or 1, rows, T].
+        scaled: methods with scales [B or 1, rows, T].
         computed: methods whose codes the kernel computes; then there are no others.
     """
 

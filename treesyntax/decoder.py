@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from treesyntax.attention import Attention, KeyValues
 from treesyntax.batch import TreeBatch
-from treesyntax.composition import CodedPairs, Composition
+from treesyntax.composition import Composition
 from treesyntax.encoder import EncoderOutput
 from treesyntax.errors import OptionError
 from treesyntax.growing_tree import GROWING_VIEWS, GrowingTrees
@@ -175,15 +175,15 @@ class Decoder(nn.Module):
             [B, T, d_model], or [B, 1, d_model] with a cache.
         """
         tree = self._grown(tokens)
-        pairs = self.injections.code_pairs(tree)
         mask = tokens.ne(self.padding_index)[:, None, None]
         columns = slice(None)
         if cache is not None:
-            columns, pairs = slice(-1, None), _last_row(pairs)
+            columns = slice(-1, None)
             cache.layers = cache.layers or [LayerCache() for _ in self.layers]
         else:
             size = tokens.shape[1]
             mask = mask & torch.ones(size, size, dtype=torch.bool, device=tokens.device).tril()
+        pairs = self.injections.code_pairs(tree, rows=columns)
         x = self._embedded(tokens, tree, columns)
         x = F.dropout(x, self.settings.dropout, self.training)
         for index, layer in enumerate(self.layers):
@@ -229,11 +229,3 @@ def _encodings_alone(spec: str, site: Site) -> Composition:
 
 def _of_columns(tree: TreeBatch, columns: slice) -> TreeBatch:
     return TreeBatch(tree.parent, tree.branch, tree.token_node[:, columns])
-
-
-def _last_row(pairs: CodedPairs) -> CodedPairs:
-    """What the last column adds when it looks back."""
-    return CodedPairs(
-        [(method, codes[:, -1:]) for method, codes in pairs.coded],
-        [(method, scale[:, -1:]) for method, scale in pairs.scaled],
-    )

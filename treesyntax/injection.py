@@ -54,7 +54,11 @@ class Injection(nn.Module):
         return None
 
     def pair_codes(self, tree: TreeBatch) -> Tensor | None:
-        """Integer codes [B, T, T] of (query, key) pairs, computed once a forward pass, or None."""
+        """Integer codes [B, T, T] of (query, key) pairs, computed once a forward pass, or None.
+
+        Step by step a decoder needs the last query alone. Codes put together by
+        :func:`treesyntax.relations.by_rows` are computed for that one; others for all, and cut.
+        """
         return None
 
     def code_of_pair(self, tree: TreeBatch) -> CodeOf | None:

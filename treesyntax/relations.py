@@ -7,6 +7,7 @@ code per pair says everything that nine 0/1 masks say, in a ninth of the memory.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -32,32 +33,37 @@ NO_RELATION = len(RELATIONS)
 """Code of pairs in which a token has no node (end of sentence, padding)."""
 
 
-def tree_relations(tree: TreeBatch) -> Tensor:
+def tree_relations(tree: TreeBatch, rows: slice = slice(None)) -> Tensor:
     """What the node of token i is to the node of token j.
 
     Dominance comes from the tree, left and right from the order of the tokens, so the codes serve
     constituency trees in preorder as well as dependency trees in word order. An ancestor is one
     that is not the parent, a descendant one that is not a child.
 
+    Args:
+        tree: the batch.
+        rows: the tokens i, all T of them unless told.
+
     Returns:
-        uint8 tensor [B, T, T] of codes into :data:`RELATIONS`, or :data:`NO_RELATION`.
+        uint8 tensor [B, rows, T] of codes into :data:`RELATIONS`, or :data:`NO_RELATION`.
     """
     # Codes are put together from 0/1 bytes: selecting with torch.where takes ten times as long.
     node = tree.token_node.int()
     parent = tree.at_tokens(tree.parent, fill=-2).int()
     last = tree.at_tokens(last_descendant(tree)).int()
-    first, second = node.unsqueeze(2), node.unsqueeze(1)
-    above = _byte(first < second) * _byte(second <= last.unsqueeze(2))
+    first, second = node[:, rows].unsqueeze(2), node.unsqueeze(1)
+    first_parent, first_last = (x[:, rows].unsqueeze(2) for x in (parent, last))
+    above = _byte(first < second) * _byte(second <= first_last)
     below = _byte(second < first) * _byte(first <= last.unsqueeze(1))
-    adjacent = _byte(first == parent.unsqueeze(1)) + _byte(parent.unsqueeze(2) == second)
-    same_parent = _byte(parent.unsqueeze(2) == parent.unsqueeze(1))
+    adjacent = _byte(first == parent.unsqueeze(1)) + _byte(first_parent == second)
+    same_parent = _byte(first_parent == parent.unsqueeze(1))
     positions = torch.arange(node.shape[1], device=node.device)
-    left = _byte(positions.unsqueeze(1) < positions)
+    left = _byte(positions[rows].unsqueeze(1) < positions)
 
     aside = (8 - left - 4 * same_parent) * (1 - above - below)
     codes = (aside + 5 * above + 6 * below - 4 * adjacent) * _byte(first != second)
     placed = _byte(node >= 0)
-    covered = placed.unsqueeze(2) * placed.unsqueeze(1)
+    covered = placed[:, rows].unsqueeze(2) * placed.unsqueeze(1)
     return codes * covered + NO_RELATION * (1 - covered)
 
 
@@ -91,22 +97,51 @@ PAIRS_AT_ONCE = 1 << 20
 numbers, several times over: 18 GB for a tree of 16,384 nodes all at once."""
 
 
+@dataclass(frozen=True)
+class QueriedTrees(TreeBatch):
+    """Trees of which only some tokens look at the others, as the last one does step by step.
+
+    Methods need not know: :func:`by_rows` leaves out what is not asked for.
+
+    Attributes:
+        rows: the tokens that look.
+    """
+
+    rows: slice
+
+    @classmethod
+    def of(cls, tree: TreeBatch, rows: slice) -> QueriedTrees:
+        """A batch, of which some rows are asked for."""
+        return cls(tree.parent, tree.branch, tree.token_node, rows)
+
+    def asked(self, pairs: Tensor) -> Tensor:
+        """The rows asked for of [B or 1, T, T], or of what has no others [B or 1, rows, T]."""
+        count = len(range(*self.rows.indices(self.token_node.shape[1])))
+        return pairs if pairs.shape[1] == count else pairs[:, self.rows]
+
+
 def by_rows(tree: TreeBatch, compute: Callable[[slice], Tensor]) -> Tensor:
-    """[B or 1, T, T] put together from some query rows at a time.
+    """Something of all pairs, put together from some query rows at a time.
 
     Args:
         tree: the batch.
         compute: from some rows r to [B or 1, r, T].
+
+    Returns:
+        [B or 1, T, T]; of :class:`QueriedTrees`, the rows asked for alone, in O(rows * T).
     """
     batch, width = tree.token_node.shape
+    rows = tree.rows if isinstance(tree, QueriedTrees) else slice(None)
+    start, stop, _ = rows.indices(width)
     step = max(PAIRS_AT_ONCE // max(batch * width, 1), 1)
-    first = compute(slice(0, step))
-    if step >= width:
+    first = compute(slice(start, min(start + step, stop)))
+    if start + step >= stop:
         return first
-    total = first.new_empty(len(first), width, width)
+    total = first.new_empty(len(first), stop - start, width)
     total[:, :step] = first
-    for start in range(step, width, step):
-        total[:, start : start + step] = compute(slice(start, start + step))
+    for row in range(start + step, stop, step):
+        part = slice(row, min(row + step, stop))
+        total[:, row - start : part.stop - start] = compute(part)
     return total
 
 

@@ -10,7 +10,7 @@ from treesyntax.errors import OptionError
 from treesyntax.flex import CodeOf
 from treesyntax.injection import Injection, Site, register
 from treesyntax.masks import CAUSAL_RELATIONS, Masks
-from treesyntax.relations import relation_of_pair
+from treesyntax.relations import by_rows, relation_of_pair, tree_relations
 
 FORMS = ("exp", "additive")
 
@@ -67,7 +67,9 @@ class RelationMask(Injection):
 
     def pair_codes(self, tree: TreeBatch) -> Tensor:
         """uint8 [B, T, T]: the relation of the query's node to the key's node."""
-        return self.masks.codes(tree)
+        if self.masks.user:
+            return self.masks.codes(tree)
+        return by_rows(tree, lambda rows: tree_relations(tree, rows))
 
     def code_of_pair(self, tree: TreeBatch) -> CodeOf | None:
         """The nine relations can be computed pair by pair, a user's are matrices."""
