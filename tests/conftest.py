@@ -1,8 +1,14 @@
+"""Fixtures for all tests; what costs much is made once for all processes."""
+
 import os
+import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 import torch
+from filelock import FileLock
 from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -12,3 +18,59 @@ torch.set_num_threads(1)
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Makes a folder once, by its name, for all processes that pytest-xdist has at work."""
+    root = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent
+
+    def made(name: str, make: Callable[[Path], object]) -> Path:
+        folder, done = root / name, root / f"{name}.done"
+        with FileLock(root / f"{name}.lock"):
+            if not done.exists():
+                folder.mkdir()
+                make(folder)
+                done.touch()
+        return folder
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def models(once: Callable[..., Path]) -> Path:
+    """A folder with a tiny model of every parser; tests leave it as it is."""
+    from parser_models import make_all
+
+    return once("models", make_all)
+
+
+@pytest.fixture(scope="session")
+def loaded(models: Path) -> Callable:
+    """Parsers, each loaded once."""
+    from parser_fixtures import settings
+
+    from treesyntax.parsers import load_parser
+
+    cache: dict[tuple, object] = {}
+
+    def get(name: str, **changes: object) -> object:
+        key = (name, *sorted(changes.items()))
+        if key not in cache:
+            cache[key] = load_parser(settings(name, models, **changes))
+        return cache[key]
+
+    return get
+
+
+@pytest.fixture
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection would be an error."""
+
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise AssertionError("the network was used")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)

@@ -277,3 +277,14 @@ def make_spacy(folder: Path) -> Path:
         nlp.update(examples, sgd=optimizer)
     nlp.to_disk(folder)
     return folder
+
+
+def make_all(folder: Path) -> None:
+    """One model of every kind."""
+    from treesyntax.parsers.torchaudio_remedy import broken_torchaudio_hidden
+
+    with broken_torchaudio_hidden():
+        make_spacy(folder / "spacy")
+        make_stanza(folder / "stanza")
+        make_benepar_characters(folder / "characters.pt")
+        make_benepar_bert(folder / "bert")

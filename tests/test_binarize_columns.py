@@ -2,68 +2,25 @@
 
 from __future__ import annotations
 
-import gzip
 import random
 from pathlib import Path
 
-import numpy as np
 import pytest
+from binarize_helpers import FORMS, SPACES, check, make_models, outcome
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import head_lists
 
-from treesyntax import binarize_records
-from treesyntax.binarize_columns import encode_usual
-from treesyntax.binarize_encode import Batch, EncodedBatch, Encoding, encode_batch
-from treesyntax.binarize_records import records_of
+from treesyntax.binarize_encode import Batch, Encoding, encode_batch
 from treesyntax.binarize_sentence import encode_each
 from treesyntax.errors import InputError
-from treesyntax.forest import Forest, merged, preorder
-from treesyntax.formats import conllu, get_format
-from treesyntax.formats.base import Record, line_records
-from treesyntax.formats.offsets import conllu_comment, conllu_spans
-from treesyntax.parsers.output import conllu_text
-from treesyntax.segment import Segmenter, train_model
-from treesyntax.transforms.merging import merge_words
+from treesyntax.formats.base import Record
+from treesyntax.formats.offsets import conllu_comment
 from treesyntax.transforms.subwords import POLICIES
-from treesyntax.tree import Tree
-
-EWT = Path(__file__).parents[2] / "shared" / "data" / "treebanks" / "UD_English-EWT"
-FORMS = ["the", "cat", "sleeps", "unbelievably", ".", ",", "(", "½-ton", "ﬁve", "naïve", "猫は",
-         "\u200b", "x\u00a0y", "10 000", "▁", "a▁", "🙂", "e\u0301", "start_char=1", "#", "1"]  # fmt: skip
-SPACES = [" ", " ", " ", "", "  ", "\u00a0", " \u200b "]
 
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory) -> dict[str, Path | None]:
-    folder = tmp_path_factory.mktemp("models")
-    source = random.Random(0)
-    lines = [" ".join(source.choices(FORMS[:12], k=8)) for _ in range(200)]
-    train_model(lines, 40, "unigram", folder / "unigram", "x")
-    train_model(lines, 40, "bpe", folder / "bpe", "x")
-    return {"none": None, "unigram": folder / "unigram", "bpe": folder / "bpe"}
-
-
-def outcome(encode, encoding: Encoding, batch: Batch) -> EncodedBatch | str:
-    try:
-        return encode(encoding, batch)
-    except InputError as error:
-        return str(error)
-
-
-def check(encoding: Encoding, batch: Batch) -> None:
-    found, expected = (outcome(f, encoding, batch) for f in (encode_batch, encode_each))
-    if isinstance(expected, str) or isinstance(found, str):
-        assert found == expected
-        return
-    assert found.symbols == expected.symbols
-    pairs = zip((*found[1:3], *found.trees), (*expected[1:3], *expected.trees), strict=True)
-    for ours, theirs in pairs:
-        assert ours.dtype == theirs.dtype
-        assert ours.tolist() == theirs.tolist()
-
-
-# --- random records ------------------------------------------------------------------------
+    return make_models(tmp_path_factory.mktemp("models"))
 
 
 def random_record(source: random.Random, faults: float) -> str:
@@ -127,15 +84,16 @@ def random_record(source: random.Random, faults: float) -> str:
     st.sampled_from(["none", "unigram", "bpe"]),
     st.sampled_from(sorted(POLICIES)),
     st.sampled_from(["", "token", "line"]),
+    st.sampled_from(["words", "preorder", "breadth_first", "bracketed"]),
 )
 def test_random_records_give_the_same_integers_or_the_same_fault(
-    models, seed, faults, model, policy, units
+    models, seed, faults, model, policy, units, view
 ):
     source = random.Random(seed)
     texts = [random_record(source, faults) for _ in range(24)]
     lines = [1 + sum(text.count("\n") + 2 for text in texts[:i]) for i in range(24)]
     batch = Batch(Path("x.conllu"), list(map(Record, lines, texts)))
-    encoding = Encoding("conllu", "words", policy, "sentencepiece", models[model], units=units)
+    encoding = Encoding("conllu", view, policy, "sentencepiece", models[model], units=units)
     check(encoding, batch)
     given = [conllu_comment(text) or "" for text in texts]
     if source.random() < 0.3:
@@ -210,160 +168,3 @@ def test_a_given_text_that_differs_is_told(models):
     lines = ["a b"] * 12 + ["a  b"] + ["a b"] * 7
     with pytest.raises(InputError, match="x:49: the tree is that of 'a b', but the text is 'a  b'"):
         encode_batch(encoding, batch._replace(text=lines))
-
-
-# --- a treebank ----------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def ewt() -> list[Record]:
-    path = EWT / "test.conllu.gz"
-    if not path.is_file():
-        pytest.skip("the shared treebanks are not here")
-    return list(conllu.records(path))
-
-
-@pytest.fixture(scope="module")
-def ewt_model(ewt, tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("ewt") / "model"
-    train_model([conllu_comment(r.text) or "" for r in ewt], 4000, "unigram", path, "x")
-    return path
-
-
-def as_parsed(record: Record) -> Record:
-    line = conllu_comment(record.text) or ""
-    spans = conllu_spans(record.text, line)
-    return Record(record.line, conllu_text(line, conllu.parse(record.text), spans))
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-def test_a_treebank_gives_the_same_integers(ewt, ewt_model, policy):
-    parsed = list(map(as_parsed, ewt))
-    for records, units in ((parsed, "token"), (ewt, ""), (ewt[:500], "token")):
-        encoding = Encoding("conllu", "words", policy, "sentencepiece", ewt_model, units=units)
-        check(encoding, Batch(Path("x"), records))
-    without = Encoding("conllu", "words", policy, "sentencepiece", units="token")
-    check(without, Batch(Path("x"), parsed))
-
-
-def test_nearly_all_sentences_of_a_treebank_are_usual(ewt, ewt_model):
-    encoding = Encoding("conllu", "words", "copy", "sentencepiece", ewt_model, units="token")
-    found = encode_usual(encoding, Batch(Path("x"), list(map(as_parsed, ewt))))
-    assert found is not None
-    assert found[2].sum() > 0.97 * len(ewt)
-
-
-# --- forests -------------------------------------------------------------------------------
-
-
-def forest_of(sentences: list[list[int]]) -> Forest:
-    sizes = np.array([len(heads) for heads in sentences])
-    total, parents = int(sizes.sum()), []
-    for heads in sentences:
-        first = len(parents)
-        parents += [first + head - 1 if head else total for head in heads]
-    return Forest(sizes, np.array(parents))
-
-
-@settings(deadline=None, max_examples=200)
-@given(st.lists(head_lists(max_words=12), min_size=1, max_size=5), st.integers(0, 2**32))
-def test_forests_are_what_trees_are(sentences, seed):
-    order = preorder(forest_of(sentences))
-    trees = [Tree.from_heads(heads, ["x"] * len(heads)) for heads in sentences]
-    assert order.parents.tolist() == [p for tree in trees for p in tree.parents.tolist()]
-    assert order.branches.tolist() == [b for tree in trees for b in tree.branches.tolist()]
-    assert order.numbers.tolist() == [node for tree in trees for node in tree.word_nodes()]
-    source = random.Random(seed)
-    begins = [[True] + [source.random() < 0.6 for _ in heads[1:]] for heads in sentences]
-    fewer = merged(forest_of(sentences), np.array([b for marks in begins for b in marks]))
-    expected = []
-    for tree, marks in zip(trees, begins, strict=True):
-        firsts = [word for word, begin in enumerate(marks) if begin]
-        groups = list(zip(firsts, [*firsts[1:], len(marks)], strict=True))
-        expected.append(merge_words(tree, groups, ["x"] * len(groups)).heads())
-    assert [part.tolist() for part in fewer] == [p.tolist() for p in forest_of(expected)]
-
-
-def test_long_chains_are_no_problem():
-    heads = [0, *range(1, 9999)]
-    order = preorder(forest_of([heads, [0]]))
-    assert order.parents.tolist() == [*range(-1, 9998), -1]
-    assert not order.branches.any()
-
-
-# --- segmenting ----------------------------------------------------------------------------
-
-
-@settings(deadline=None, max_examples=200)
-@given(st.lists(st.sampled_from([*FORMS, *SPACES]), max_size=8).map("".join))
-def test_parts_segmented_together_have_the_pieces_of_parts(models, text):
-    segmenter = Segmenter(models["unigram"])
-    (alone,) = segmenter.segments([" " + text])
-    (together,) = segmenter.parts([" " + text])
-    assert together in (alone, [])
-    assert segmenter.forms([text]) == segmenter.words([text]) == segmenter.lines([text])
-    if text and text.isascii() and text.split() == [text]:
-        assert together == alone
-
-
-def test_what_is_known_is_forgotten_when_there_is_too_much_of_it(models, monkeypatch):
-    monkeypatch.setattr("treesyntax.segment.CACHED_WORDS", 3)
-    segmenter = Segmenter(models["bpe"])
-    words = ["the", "cat", "sleeps", "."]
-    expected = [segmenter.line(word) for word in words]
-    assert [segmenter.forms([word])[0] for word in words] == expected
-    assert segmenter.forms(words[1:]) == expected[1:]
-    assert segmenter.forms(words) == expected
-
-
-# --- files ---------------------------------------------------------------------------------
-
-
-def read_all(records) -> tuple[list[Record], str]:
-    found: list[Record] = []
-    try:
-        found.extend(records)
-    except InputError as error:
-        return found, str(error)
-    return found, ""
-
-
-PARTS = [b"a", b"b\tc", b"\n", b"\n\n", b"\n\n\n", b" ", b"\t", b"\r\n", b"\r", b"\xef\xbb\xbf",
-         b"\xc3\xa9", b"\xff", b"\xe2\x80\xa8", b"#x\n"]  # fmt: skip
-USUAL = [b"a\n", b"#b c\n", b"\xc3\xa9\td\n", b"\n", b"e"]
-
-
-@settings(deadline=None, max_examples=600)
-@given(
-    st.one_of(
-        st.lists(st.sampled_from(PARTS), max_size=12), st.lists(st.sampled_from(USUAL), max_size=20)
-    ),
-    st.sampled_from(["text", "conllu", "ptb", "mrg"]),
-    st.sampled_from([1, 3, 8, 1 << 20]),
-    st.booleans(),
-)
-def test_blocks_have_the_records_of_lines(tmp_path_factory, parts, format_name, block, packed):
-    path = tmp_path_factory.getbasetemp() / ("x.gz" if packed else "x")
-    content = b"".join(parts)
-    path.write_bytes(gzip.compress(content) if packed else content)
-    slow = line_records if format_name == "text" else get_format(format_name).records
-    expected = read_all(slow(path))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(binarize_records, "BLOCK", block)
-        assert read_all(records_of(path, format_name)) == expected
-
-
-def test_a_line_without_end_and_a_cut_file_are_refused_alike(tmp_path, monkeypatch):
-    path = tmp_path / "x"
-    path.write_bytes(b"a\n" + b"b" * 100)
-    for module in ("treesyntax.binarize_records", "treesyntax.files"):
-        monkeypatch.setattr(f"{module}.LONGEST_LINE", 50)
-    monkeypatch.setattr(binarize_records, "BLOCK", 10)
-    expected = read_all(line_records(path))
-    assert "x:2: the line is longer than" in expected[1]
-    assert read_all(records_of(path, "text")) == expected
-    packed = tmp_path / "y.gz"
-    packed.write_bytes(gzip.compress(b"a\n" * 1000)[:-12])
-    expected = read_all(line_records(packed))
-    assert "y.gz: cannot be read" in expected[1]
-    assert read_all(records_of(packed, "text")) == expected

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import sentencepiece
+from forked_programs import THIS
 from parser_models import make_benepar_characters, text_of, treebank
 
 from treesyntax.composition import parse_spec
@@ -145,7 +146,7 @@ def test_from_raw_text_over_constituency_trees_to_the_table(tmp_path: Path):
     settings = (*TINY, f"data={tmp_path / 'corpus'}", f"parser={parser}", f"methods={kept}",
                 f"model={make_benepar_characters(tmp_path / 'model')}")  # fmt: skip
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "treesyntax.cli", "study", str(FOLDER / f"{name}.yaml")]
+    command = [sys.executable, THIS, "study", str(FOLDER / f"{name}.yaml")]
     words = [word for setting in settings for word in ("--set", setting)]
     done = subprocess.run(
         [*command, "--out", str(out), "--jobs", "1", *words], capture_output=True, text=True,

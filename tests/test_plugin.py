@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+import fairseq_cli.train  # noqa: F401
+import forked_programs
 import pytest
+import quick_options  # noqa: F401
 
 from treesyntax.cli import main
 from treesyntax.methods import METHODS
@@ -25,14 +28,13 @@ LAMBDA = [
 
 
 def fairseq(command: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run fairseq's command line in a process of its own, on one thread."""
-    return subprocess.run(
-        [sys.executable, "-m", f"fairseq_cli.{command}", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
-        check=False,
-    )
+    """Run fairseq's command line in a fork of this process, which has loaded fairseq, on one thread."""
+    words = [sys.executable, "-m", f"fairseq_cli.{command}", *map(str, arguments)]
+    environment = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    with tempfile.TemporaryDirectory() as place:
+        out, log = Path(place, "out"), Path(place, "log")
+        code = forked_programs.start(words, log, out, environment).wait()
+        return subprocess.CompletedProcess(words, code, out.read_text(), log.read_text())
 
 
 @pytest.fixture(scope="module")

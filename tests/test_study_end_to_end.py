@@ -1,6 +1,7 @@
 """Studies with the real programs, from generated data to a report that a browser opens.
 
-The slowest tests of studies (a minute and a half): fairseq is loaded twice a run, torch four times.
+The slowest tests of studies. Two have their steps as forks of one process, see `forked_programs`;
+the third has a process of its own for every command.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +37,8 @@ SECTIONS = {
 
 
 @pytest.fixture(scope="module")
-def studies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    return {name: run_study(name, tmp_path_factory.mktemp(name)) for name in STUDIES}
+def studies(once: Callable[..., Path]) -> dict[str, Path]:
+    return {name: once(f"study-{name}", partial(run_study, name)) / "out" for name in STUDIES}
 
 
 @pytest.fixture(scope="module")

@@ -379,6 +379,23 @@ def test_words_give_the_pieces_of_the_line(model, words):
     assert [piece for word in by_word for piece in word] == segmenter.line(" ".join(words))
 
 
+WHITE_SPACE = "".join(c for c in map(chr, range(0x3001)) if c.isspace())
+
+
+@pytest.mark.parametrize("space", WHITE_SPACE)
+def test_white_space_of_any_kind_separates_as_a_space_does(model, space):
+    segmenter = Segmenter(model)
+    text, plain = f"the{space}tree{space}", "the tree "
+    assert segmenter.line(text) == segmenter.line(plain)
+    assert segmenter.lines([text, "a"]) == segmenter.lines([plain, "a"])
+    assert segmenter.segments(["the", f"{space}tree", space]) == segmenter.segments(
+        ["the", " tree", " "]
+    )
+    assert segmenter.parts([f"{space}tree"]) == segmenter.parts([" tree"])
+    assert segmenter.normalised(text) == segmenter.normalised(plain)
+    assert not any(c.isspace() for piece in segmenter.line(text) for c in piece)
+
+
 def test_training_is_deterministic(model, tmp_path):
     kind = "unigram" if b"unigram" in model.read_bytes() else "bpe"
     paths = [tmp_path / "a.model", tmp_path / "b.model"]

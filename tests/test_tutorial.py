@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import test_method_contract as contract
+from forked_programs import THIS
 from parser_models import make_spacy
 from test_nmt_recipes import check_source_text, write_corpus
 
@@ -46,7 +47,7 @@ def run_in(folder: Path, commands: str) -> str:
     programs = folder / "programs"
     programs.mkdir(exist_ok=True)
     script = programs / "treesyntax"
-    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m treesyntax.cli "$@"\n')
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{THIS}" "$@"\n')
     script.chmod(0o755)
     environment = {
         **os.environ,

@@ -6,6 +6,7 @@ import random
 from argparse import Namespace
 from pathlib import Path
 
+import quick_options  # noqa: F401
 import torch
 from fairseq import options, tasks, utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf

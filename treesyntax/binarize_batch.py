@@ -119,7 +119,7 @@ def arranged(batches: Sequence[EncodedBatch], order: Ints) -> EncodedBatch:
     node_places = runs(before(nodes)[order], nodes[order])
     token_places = runs(before(tokens)[order], tokens[order])
     parents, branches = (array[node_places] for array in arrays[:2])
-    kept, first = _by_appearance(np.concatenate(ids)[token_places], len(symbols))
+    kept, first = by_appearance(np.concatenate(ids)[token_places], len(symbols))
     counts = tokens[order]
     return EncodedBatch(
         [symbols[number] for number in first.tolist()],
@@ -129,11 +129,12 @@ def arranged(batches: Sequence[EncodedBatch], order: Ints) -> EncodedBatch:
     )
 
 
-def _by_appearance(ids: NDArray[np.int32], size: int) -> tuple[NDArray[np.int32], Ints]:
-    """The ids numbered in the order in which they first appear, and the old id of each."""
+def by_appearance(ids: NDArray[np.integer], size: int) -> tuple[NDArray[np.int32], Ints]:
+    """The ids, below ``size``, numbered as they first appear, and the old id of each number."""
     first = np.full(size, len(ids))
     first[ids[::-1]] = np.arange(len(ids))[::-1]  # what is written last stays
-    old = np.argsort(first)[: np.count_nonzero(first < len(ids))]
+    old = np.flatnonzero(first < len(ids))
+    old = old[np.argsort(first[old])]
     new = np.zeros(size, np.int32)
     new[old] = np.arange(len(old))
     return new[ids], old

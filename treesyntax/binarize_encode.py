@@ -13,12 +13,16 @@ from treesyntax.binarize_batch import (
     EncodedBatch,
     Encoding,
     arranged,
+    different,
     numbered,
     segmenter_of,
 )
 from treesyntax.binarize_columns import encode_usual
 from treesyntax.binarize_sentence import encode_each, group_pieces, raw_text
 from treesyntax.formats import get_format, parse_record
+
+MARK = "\0"
+"""What hardly any line has."""
 
 __all__ = [
     "CONLLU", "PLACED_FORMATS", "TEXT", "WORDS_VIEW", "Batch", "EncodedBatch", "Encoding",
@@ -37,8 +41,7 @@ def encode_batch(encoding: Encoding, batch: Batch) -> EncodedBatch:
     if encoding.format_name == TEXT:
         lines = [record.text for record in batch.records]
         segmenter = segmenter_of(encoding)
-        split = segmenter.lines(lines) if segmenter else [line.split() for line in lines]
-        return numbered(split, None)
+        return numbered(segmenter.lines(lines), None) if segmenter else _by_space(lines)
     found = encode_usual(encoding, batch)
     if found is None:
         return encode_each(encoding, batch)
@@ -53,6 +56,18 @@ def encode_batch(encoding: Encoding, batch: Batch) -> EncodedBatch:
     order[numbers[kept]] = np.flatnonzero(kept)
     order[rest] = len(numbers) + np.arange(len(rest))
     return arranged([usual, others], order)
+
+
+def _by_space(lines: list[str]) -> EncodedBatch:
+    """What white space separates in each line; all lines are split together."""
+    text = "".join([f" {MARK} {line}" for line in lines])
+    if text.count(MARK) != len(lines):
+        return numbered([line.split() for line in lines], None)
+    tokens = text.split()
+    symbols, ids = different(tokens, len(tokens))  # the mark is the first
+    marks = np.flatnonzero(ids == 0)
+    counts = np.diff(marks, append=len(ids)).astype(np.int32) - 1
+    return EncodedBatch(symbols[1:], ids[ids > 0] - 1, counts, None)
 
 
 def words_of_batch(encoding: Encoding, batch: Batch) -> list[str]:

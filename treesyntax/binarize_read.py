@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from treesyntax.binarize_encode import TEXT, Batch, Encoding
 from treesyntax.binarize_options import Plan, Side
-from treesyntax.binarize_records import records_of
+from treesyntax.binarize_records import count_of, records_of
 from treesyntax.errors import InputError, TreeSyntaxError
 from treesyntax.worker import begin_worker
 
@@ -63,7 +63,7 @@ def _count(path: Path, format_name: str) -> int:
         raise InputError(
             path, None, "is not a regular file", "inputs are read twice; save it first"
         )
-    return sum(1 for _ in records_of(path, format_name))
+    return count_of(path, format_name)
 
 
 def sha256(path: Path) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,9 +23,23 @@ from treesyntax.formats.conllu import records as conllu_records
 BLOCK = 1 << 20
 TEXT = "text"
 
-Split = Callable[[bytes, int], list[Record]]
+OneByOne = Callable[[Path], Iterator[Record]]
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 NEWLINE, SPACE, TAB = b"\n \t"
+
+
+class _Cut(NamedTuple):
+    """How blocks are cut: what stands behind a record, and the line on which each begins."""
+
+    end: str
+    starts: Callable[[bytes, int], Sequence[int]]
+
+
+class _Block(NamedTuple):
+    """The lines on which the records of some text begin, and the text."""
+
+    starts: Sequence[int]
+    text: str
 
 
 def records_of(path: Path, format_name: str) -> Iterator[Record]:
@@ -34,23 +48,47 @@ def records_of(path: Path, format_name: str) -> Iterator[Record]:
     Raises:
         InputError: as the format does, after the records before the fault.
     """
+    cut, one_by_one = _ways(format_name)
+    if cut is None:
+        yield from one_by_one(path)
+        return
+    for part in _in_blocks(path, cut, one_by_one):
+        if isinstance(part, _Block):
+            texts = part.text.split(cut.end)[: len(part.starts)]
+            texts[-1] = texts[-1].removesuffix("\n")
+            yield from map(Record, part.starts, texts)
+        else:
+            yield from part
+
+
+def count_of(path: Path, format_name: str) -> int:
+    """How many records a file has.
+
+    Raises:
+        InputError: as `records_of`.
+    """
+    cut, one_by_one = _ways(format_name)
+    if cut is None:
+        return sum(1 for _ in one_by_one(path))
+    return sum(
+        len(part.starts) if isinstance(part, _Block) else sum(1 for _ in part)
+        for part in _in_blocks(path, cut, one_by_one)
+    )
+
+
+def _ways(format_name: str) -> tuple[_Cut | None, OneByOne]:
+    """The fast way to split a file of a format, None for none, and the other one."""
     one_by_one = line_records if format_name == TEXT else get_format(format_name).records
-    if one_by_one is line_records:
-        return chain.from_iterable(_in_blocks(path, b"\n", _lines, one_by_one))
-    if one_by_one is conllu_records:
-        return chain.from_iterable(_in_blocks(path, b"\n\n", _paragraphs, one_by_one))
-    return one_by_one(path)
+    return CUTS.get(one_by_one), one_by_one
 
 
-def _in_blocks(
-    path: Path, end: bytes, split: Split, one_by_one: Callable[[Path], Iterator[Record]]
-) -> Iterator[list[Record] | Iterator[Record]]:
+def _in_blocks(path: Path, cut: _Cut, one_by_one: OneByOne) -> Iterator[_Block | Iterator[Record]]:
     line = 1
     try:
-        for block in _blocks(path, end):
+        for block in _blocks(path, cut.end.encode()):
             if b"\r" in block or block.startswith(BYTE_ORDER_MARK):
                 break
-            yield split(block, line)
+            yield _Block(cut.starts(block, line), block.decode())
             line += block.count(b"\n")
         else:
             return
@@ -74,13 +112,12 @@ def _blocks(path: Path, end: bytes) -> Iterator[bytes]:
             yield pending
 
 
-def _lines(block: bytes, line: int) -> list[Record]:
-    lines = block.decode().removesuffix("\n").split("\n")
-    return list(map(Record, range(line, line + len(lines)), lines))
+def _lines(block: bytes, line: int) -> Sequence[int]:
+    return range(line, line + block.count(b"\n") + (not block.endswith(b"\n")))
 
 
-def _paragraphs(block: bytes, line: int) -> list[Record]:
-    """The records between blank lines.
+def _paragraphs(block: bytes, line: int) -> Sequence[int]:
+    """The first lines of the records between blank lines.
 
     Raises:
         ValueError: if the first line, or two in a row, or any that begin with white space are
@@ -96,6 +133,12 @@ def _paragraphs(block: bytes, line: int) -> list[Record]:
         or (np.diff(blank) == 1).any()
     ):
         raise ValueError
-    texts = block.decode().rstrip("\n").split("\n\n")
-    starts = np.append(line, line + blank + 2).tolist()
-    return list(map(Record, starts, texts))
+    # A blank line at the end has no record behind it.
+    inner = blank[newlines[blank] + 2 < len(codes)]
+    return [line, *(line + inner + 2).tolist()]
+
+
+CUTS: dict[OneByOne, _Cut] = {
+    line_records: _Cut("\n", _lines),
+    conllu_records: _Cut("\n\n", _paragraphs),
+}

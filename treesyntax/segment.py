@@ -1,7 +1,9 @@
 """SentencePiece (Kudo & Richardson 2018): training a subword model and segmenting with it.
 
 In a tree every word is segmented on its own, so that no piece crosses two words. SentencePiece
-never joins across white space either, so a line of text gives the same pieces as its words. Where
+never joins across white space either, so a line of text gives the same pieces as its words. (All
+white space becomes a space first: the library's normalisation leaves U+0085 as it is, or more, by
+model, and a piece with white space in it would be two tokens to every reader of text.) Where
 words are parts of a raw line, they are cut out of it with their white space, so that the pieces
 spell the line.
 """
@@ -10,7 +12,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -23,6 +25,7 @@ MODEL_TYPES = ("unigram", "bpe")
 LONGEST_LINE = 1 << 24
 CACHED_WORDS = 1 << 18
 SPACE = "▁"
+OTHER_SPACE = re.compile(r"[^\S ]")
 # Fields of NormalizerSpec in sentencepiece_model.proto, as they stand in a file.
 NO_PREFIX = b"\x18\x00"  # add_dummy_prefix = false
 KEEP_SPACES = b"\x20\x00"  # remove_extra_whitespaces = false
@@ -55,7 +58,7 @@ def train_model(
             f"no subword type is named {model_type!r}; there are {', '.join(MODEL_TYPES)}"
         )
     model = io.BytesIO()
-    guarded = _Guarded(lines)
+    guarded = _Guarded(map(_with_spaces, lines))
     try:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(guarded),
@@ -72,6 +75,14 @@ def train_model(
     guarded.reraise()
     with atomic_file(path) as staged:
         staged.write_bytes(model.getvalue())
+
+
+def _with_spaces(text: str) -> str:
+    return OTHER_SPACE.sub(" ", text)
+
+
+def _all_with_spaces(texts: list[str]) -> list[str]:
+    return list(map(_with_spaces, texts)) if OTHER_SPACE.search("".join(texts)) else texts
 
 
 class _Guarded:
@@ -132,16 +143,14 @@ class Segmenter:
         self.begins_with_space = self._processor.normalize("a").startswith(SPACE)
         self._pieces_of_word = lru_cache(CACHED_WORDS)(self.line)
         self._pieces_of_segment = lru_cache(CACHED_WORDS)(self._segment)
-        self._pieces_of_form: dict[str, list[str]] = {}
-        self._pieces_of_part: dict[str, list[str]] = {}
 
     def line(self, text: str) -> list[str]:
         """The pieces of a line of text."""
-        return self._processor.encode(text, out_type=str)
+        return self._processor.encode(_with_spaces(text), out_type=str)
 
     def lines(self, texts: list[str]) -> list[list[str]]:
         """The pieces of each line of text."""
-        return self._processor.encode(texts, out_type=str, num_threads=1)
+        return self._processor.encode(_all_with_spaces(texts), out_type=str, num_threads=1)
 
     def words(self, words: Sequence[str]) -> list[list[str]]:
         """The pieces of each word; a word that is only ignorable characters has none."""
@@ -157,7 +166,7 @@ class Segmenter:
         space = self.begins_with_space
         if parts and not space:
             parts = [parts[0].lstrip(), *parts[1:]]
-        for part in parts:
+        for part in map(_with_spaces, parts):
             spaced = " " + part if space and part[:1] != " " else part
             own, space = self._pieces_of_segment(spaced)
             pieces.append(own)
@@ -173,18 +182,12 @@ class Segmenter:
         core = " " + core if not words[0] else core
         return self._parts.encoder.encode(core, out_type=str), not words[-1]
 
-    def forms(self, words: Sequence[str]) -> list[list[str]]:
-        """As `words`, for many different words."""
-        return _cached(self._pieces_of_form, words, self.lines)
-
-    def parts(self, parts: Sequence[str]) -> list[list[str]]:
-        """As `segments`, for many different parts of any lines, with the space due before each.
+    def parts(self, parts: list[str]) -> list[list[str]]:
+        """As `segments`, for many parts of any lines, with the space due before each.
 
         Parts that have no pieces, or after which a space is due, come back without pieces.
         """
-        return _cached(self._pieces_of_part, parts, self._plain_parts)
-
-    def _plain_parts(self, parts: list[str]) -> list[list[str]]:
+        parts = _all_with_spaces(parts)
         normal = self._parts.normalizer.normalize(parts)
         pieces = self._parts.encoder.encode(normal, out_type=str, num_threads=1)
         for number, text in enumerate(normal):
@@ -198,25 +201,11 @@ class Segmenter:
 
         White space is one space; the last of the places is the end of the text.
         """
-        return _spaced(self._processor.normalize(text, with_offsets=True))
+        return _spaced(self._processor.normalize(_with_spaces(text), with_offsets=True))
 
     @cached_property
     def _parts(self) -> _Parts:
         return _Parts(self._model)
-
-
-def _cached(
-    known: dict[str, list[str]],
-    texts: Sequence[str],
-    segment: Callable[[list[str]], list[list[str]]],
-) -> list[list[str]]:
-    """The pieces of different texts, of which those not known yet are segmented together."""
-    fresh = [text for text in texts if text not in known]
-    if len(known) + len(fresh) > CACHED_WORDS:
-        known.clear()
-        fresh = list(texts)
-    known.update(zip(fresh, segment(fresh), strict=True))
-    return [known[text] for text in texts]
 
 
 class _Parts:

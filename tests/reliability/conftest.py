@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from fairseq_jobs import Server, binarize
 from study_helpers import write_recipe
+from study_runs import study
 
 
 @pytest.fixture(scope="session")
@@ -17,14 +18,14 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def quick(once: Callable[..., Path]) -> Path:
     """A folder with a recipe and its study over stand-ins for the programs; copy it to change it."""
-    from test_study_run import study
 
-    folder = tmp_path_factory.mktemp("quick")
-    write_recipe(folder, seeds=[1])
-    assert study(folder).returncode == 0
-    return folder
+    def make(folder: Path) -> None:
+        write_recipe(folder, seeds=[1])
+        assert study(folder).returncode == 0
+
+    return once("quick", make)
 
 
 @pytest.fixture(scope="session")

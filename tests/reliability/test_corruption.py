@@ -23,6 +23,7 @@ import pytest
 from figures import amount, count
 from readers import READERS, tokens
 from study_helpers import result
+from study_runs import check_complete, study
 
 from treesyntax.cli import main
 from treesyntax.dictionary import EOS, Dictionary
@@ -160,8 +161,6 @@ def test_lines_that_results_have_lost_are_written_again(
     quick: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     """Cut off or removed by hand: the study takes them from the files of the run."""
-    from test_study_run import check_complete, study
-
     shutil.copytree(quick, tmp_path, dirs_exist_ok=True)
     path = tmp_path / "out" / "results.jsonl"
     whole = read_results(path)
@@ -463,8 +462,6 @@ def test_output_to_a_full_disk_is_an_error(tmp_path: Path):
 
 
 def test_a_study_on_a_full_disk_ends_in_one_line_and_goes_on_later(quick: Path, tmp_path: Path):
-    from test_study_run import check_complete, study
-
     shutil.copytree(quick, tmp_path, dirs_exist_ok=True)
     (tmp_path / "out" / "done" / "sequence-1" / "score.json").unlink()
     shutil.rmtree(tmp_path / "out" / "logs")

@@ -19,7 +19,7 @@ import pytest
 import yaml
 from figures import SOAK, amount, count
 from study_helpers import recipe_content, write_recipe
-from test_study_run import check_complete, study
+from study_runs import check_complete, study
 
 from treesyntax.study.results import read_results
 
@@ -229,13 +229,14 @@ def tiny_recipe() -> dict:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(once: Callable[..., Path]) -> Path:
     """A folder with a tiny recipe and its study with the real programs, done undisturbed."""
-    folder = tmp_path_factory.mktemp("real")
-    recipe = tiny_recipe()
-    (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe, sort_keys=False))
-    finish(study_words(folder), folder / "log")
-    return folder
+
+    def make(folder: Path) -> None:
+        (folder / "recipe.yaml").write_text(yaml.safe_dump(tiny_recipe(), sort_keys=False))
+        finish(study_words(folder), folder / "log")
+
+    return once("real", make)
 
 
 def study_words(folder: Path) -> list[object]:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,38 +36,46 @@ SEED = 7
 every_reader = pytest.mark.parametrize("name", READERS)
 
 
-def fuzz(*arguments: object, seconds: int) -> dict[str, dict]:
-    """What `fuzz.py` finds for every reader, by name."""
-    words = [sys.executable, str(FUZZ), *map(str, arguments), *READERS]
-    done = subprocess.run(
-        words, capture_output=True, text=True, timeout=seconds, cwd=ROOT, check=False
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return {found["reader"]: found for found in map(json.loads, done.stdout.splitlines())}
+def fuzz(*arguments: object, seconds: int) -> Callable[[str], dict]:
+    """What `fuzz.py` finds for a reader: of one process for all of them, or, in the long version, of
+    a process for each, which workers share."""
+
+    @cache
+    def found(*names: str) -> dict[str, dict]:
+        words = [sys.executable, str(FUZZ), *map(str, arguments), *names]
+        done = subprocess.run(
+            words, capture_output=True, text=True, timeout=seconds, cwd=ROOT, check=False
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        return {line["reader"]: line for line in map(json.loads, done.stdout.splitlines())}
+
+    return lambda name: found(*((name,) if SOAK else READERS))[name]
 
 
 @pytest.fixture(scope="module")
-def mutated() -> dict[str, dict]:
+def mutated() -> Callable[[str], dict]:
     return fuzz("mutated", SEED, amount(25, 1500), seconds=amount(400, 1500))
 
 
 @pytest.fixture(scope="module")
-def monsters() -> dict[str, dict]:
+def monsters() -> Callable[[str], dict]:
     return fuzz("monsters", "all" if SOAK else "some", seconds=amount(400, 1500))
 
 
 @every_reader
-def test_changed_files_are_read_or_refused(name: str, mutated: dict[str, dict]):
-    count("hostile: changed files tried", mutated[name]["tried"])
-    assert not mutated[name]["faults"], "\n\n".join(mutated[name]["faults"])
-    assert mutated[name]["tried"] == amount(25, 1500)
+def test_changed_files_are_read_or_refused(name: str, mutated: Callable[[str], dict]):
+    found = mutated(name)
+    count("hostile: changed files tried", found["tried"])
+    assert not found["faults"], "\n\n".join(found["faults"])
+    assert found["tried"] == amount(25, 1500)
 
 
 @every_reader
-def test_deep_long_and_binary_files_are_read_or_refused(name: str, monsters: dict[str, dict]):
-    count("hostile: deep, long and binary files tried", monsters[name]["tried"])
-    assert not monsters[name]["faults"], "\n\n".join(monsters[name]["faults"])
-    assert monsters[name]["tried"] > 12
+def test_deep_long_and_binary_files_are_read_or_refused(name: str, monsters: Callable[[str], dict]):
+    found = monsters(name)
+    count("hostile: deep, long and binary files tried", found["tried"])
+    assert not found["faults"], "\n\n".join(found["faults"])
+    assert found["tried"] > 12
 
 
 def test_the_fuzzer_finds_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

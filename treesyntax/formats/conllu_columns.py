@@ -1,6 +1,6 @@
 """The words of many CoNLL-U records at once, as arrays: some ten times as fast as one by one.
 
-Only what `treesyntax parse` and most treebanks write is read: comments, then words numbered 1, 2,
+Only what `treesyntax parse` and most treebanks write is read: comments and words numbered 1, 2,
 3 … with ten columns each, whose HEADs form a tree. All other records are left to `conllu`, which
 reads them or says what is wrong.
 """
@@ -11,17 +11,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treesyntax.forest import Bools, Forest, Ints, ancestors, any_of_each, before, sum_of_each
-from treesyntax.formats.offsets import conllu_comment
-
-Codes = NDArray[np.uint8]
+from treesyntax.formats.columns import NEWLINE, ZERO, Codes, codes_of, numbers, slices, stands
 
 TABS = 9
-DIGITS = 5  # longer numbers are left to others
-TAB, NEWLINE, ZERO, HYPHEN = map(ord, "\t\n0-")
-COMMENT = "# text = "
+TAB, HYPHEN, HASH, SPACE = map(ord, "\t-# ")
+COMMENT = "# text ="
 START, END = "start_char=", "|end_char="
 # Looking a few characters ahead stays inside.
 PADDING = "\0" * len(START + END)
@@ -32,20 +28,31 @@ class Columns(NamedTuple):
 
     Attributes:
         records: which of the records these are [S].
-        comments: the text in the comment of each, None without one.
         forest: a node for every word.
-        text: what ``forms`` are places in.
-        forms: first character and the one after the last of every FORM [2, W].
+        text: what ``comments`` and ``forms`` are places in.
+        comments: first character and the one after the last of the text in the comments of each
+            record, 0 without one [2, S].
+        forms: the same of every FORM [2, W].
         places: start_char and end_char of every word or its multi-word token, if MISC has nothing
             else; or 0 [2, W].
     """
 
     records: Ints
-    comments: list[str | None]
     forest: Forest
     text: str
+    comments: Ints
     forms: Ints
     places: Ints
+
+    def lines(self) -> list[str | None]:
+        """The text in the comments of each record, None without one."""
+        texts = slices(self.text, *self.comments)
+        found = self.comments[1].tolist()
+        return [text if end else None for text, end in zip(texts, found, strict=True)]
+
+    def words(self) -> list[str]:
+        """The FORMs."""
+        return slices(self.text, *self.forms)
 
 
 class _Rows(NamedTuple):
@@ -78,78 +85,62 @@ class _Rows(NamedTuple):
 
 def read(texts: Sequence[str]) -> Columns:
     """The records of which all words can be read here."""
-    commented = [_comment_and_rows(text) for text in texts]
-    records = np.array([number for number, found in enumerate(commented) if found], np.int64)
-    comments, bodies = zip(*filter(None, commented), strict=True) if len(records) else ((), ())
-    text = "".join([f"{body}\n" for body in bodies]) + PADDING
+    text = "\n".join(texts) + "\n" + PADDING
     codes = codes_of(text)
-    ends = np.cumsum(np.fromiter(map(len, bodies), np.int64, len(bodies)) + 1)
-    newlines = np.flatnonzero(codes == NEWLINE)
-    lines = np.diff(np.searchsorted(newlines, ends), prepend=0)
-    rows, whole = _rows(codes, newlines, lines)
-    lines = lines[whole]
+    ends = np.flatnonzero(codes == NEWLINE)
+    starts = np.append(0, ends[:-1] + 1)
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    lines = np.diff(np.searchsorted(ends, np.cumsum(lengths + 1)), prepend=0)
+    is_row = codes[starts] != HASH
+    comments = _comments(codes, starts, ends, lines, ~is_row)
+    rows, lines, whole = _rows(codes, starts, ends, lines, is_row)
     is_word = ~rows.is_token
     counts = sum_of_each(is_word, lines)
     words = rows.part(is_word)
-    heads, after = _numbers(codes, words.tabs[5] + 1)
+    heads, after = numbers(codes, words.tabs[5] + 1)
     faults = words.faults(codes, counts) | (after != words.tabs[6])
     trees = ~(any_of_each(faults, counts) | _no_trees(heads, counts))
     kept = np.repeat(trees, counts)
     usual = np.flatnonzero(whole)[trees]
     return Columns(
-        records[usual],
-        [comments[number] for number in usual.tolist()],
+        usual,
         _forest(heads[kept], counts[trees]),
         text,
+        comments[:, usual],
         np.stack([words.tabs[0] + 1, words.tabs[1]])[:, kept],
         _places(codes, rows, lines)[:, is_word][:, kept],
     )
 
 
-def codes_of(text: str) -> Codes:
-    """A byte for every character, in which only those of ASCII can be told apart."""
-    return np.frombuffer(text.encode("latin-1", "replace"), np.uint8)
+def _comments(codes: Codes, starts: Ints, ends: Ints, lines: Ints, is_comment: Bools) -> Ints:
+    """The place of the text in the first comment with one of each record, 0 without [2, S]."""
+    named = np.flatnonzero(is_comment)
+    named = named[stands(codes, starts[named], COMMENT)]
+    record, first = np.unique(np.repeat(np.arange(len(lines)), lines)[named], return_index=True)
+    begin = starts[named[first]] + len(COMMENT)
+    places = np.zeros((2, len(lines)), np.int64)
+    places[:, record] = begin + (codes[begin] == SPACE), ends[named[first]]
+    return places
 
 
-def _comment_and_rows(record: str) -> tuple[str | None, str] | None:
-    """The text in the comments of a record, and the rows below; None for an unusual record."""
-    if not record.startswith("#"):
-        return None, record
-    head, _, rows = record.partition("\n1")
-    if head.startswith(COMMENT) and "\n" not in head:
-        return head[len(COMMENT) :], "1" + rows
-    if not all(line.startswith("#") for line in head.split("\n")):
-        return None
-    return conllu_comment(head), "1" + rows
-
-
-def _rows(codes: Codes, ends: Ints, lines: Ints) -> tuple[_Rows, Bools]:
-    """The rows of the records whose lines have ten columns each, and which records these are."""
-    starts = np.append(0, ends[:-1] + 1) if len(ends) else ends
+def _rows(
+    codes: Codes, starts: Ints, ends: Ints, lines: Ints, is_row: Bools
+) -> tuple[_Rows, Ints, Bools]:
+    """The rows of the records whose rows have ten columns each; how many each of them has; which
+    records these are.
+    """
     tabs = np.flatnonzero(codes == TAB)
     first = np.searchsorted(tabs, starts)
-    whole = ~any_of_each(np.diff(first, append=len(tabs)) != TABS, lines)
-    kept = np.repeat(whole, lines)
+    whole = ~any_of_each(is_row & (np.diff(first, append=len(tabs)) != TABS), lines)
+    kept = is_row & np.repeat(whole, lines)
+    starts, ends = starts[kept], ends[kept]
     own = tabs[first[kept] + np.arange(TABS)[:, None]]
-    numbers, after = _numbers(codes, starts[kept])
-    last, after_last = _numbers(codes, after + 1)
-    is_token = (codes[after] == HYPHEN) & (after > starts[kept]) & (after_last == own[0])
+    ids, after = numbers(codes, starts)
+    last, after_last = numbers(codes, after + 1)
+    is_token = (codes[after] == HYPHEN) & (after > starts) & (after_last == own[0])
     is_token &= after_last > after + 1
-    return _Rows(starts[kept], ends[kept], own, numbers, after, is_token, last), whole
-
-
-def _numbers(codes: Codes, starts: Ints) -> tuple[Ints, Ints]:
-    """The number at each place, 0 for none, and the place after its last digit."""
-    values, ends = np.zeros(len(starts), np.int64), starts.copy()
-    digits = np.ones(len(starts), bool)
-    for _ in range(DIGITS):
-        digit = codes[ends] - np.uint8(ZERO)  # bytes below wrap around
-        digits &= digit <= 9
-        if not digits.any():
-            break
-        values = np.where(digits, 10 * values + digit, values)
-        ends += digits
-    return values, ends
+    rows = _Rows(starts, ends, own, ids, after, is_token, last)
+    return rows, sum_of_each(is_row, lines)[whole], whole
 
 
 def _no_trees(heads: Ints, counts: Ints) -> Bools:
@@ -170,20 +161,13 @@ def _forest(heads: Ints, counts: Ints) -> Forest:
 def _places(codes: Codes, rows: _Rows, lines: Ints) -> Ints:
     """The place of every row by its MISC; without one that of the multi-word token around it."""
     starts = rows.tabs[8] + 1
-    first, after_first = _numbers(codes, starts + len(START))
-    last, after_last = _numbers(codes, after_first + len(END))
+    first, after_first = numbers(codes, starts + len(START))
+    last, after_last = numbers(codes, after_first + len(END))
     found = (after_first > starts + len(START)) & (after_last > after_first + len(END))
-    found &= (after_last == rows.ends) & _stands(codes, starts, START)
-    found &= _stands(codes, after_first, END)
+    found &= (after_last == rows.ends) & stands(codes, starts, START)
+    found &= stands(codes, after_first, END)
     places = np.stack([first, last]) * found
     # Row of the last multi-word token that begins before each row, in its sentence or another.
     token = np.maximum.accumulate(np.where(rows.is_token, np.arange(len(starts)), -1))
     inside = (token >= np.repeat(before(lines), lines)) & (rows.numbers <= rows.last[token])
     return np.where(found | ~inside, places, places[:, token])
-
-
-def _stands(codes: Codes, starts: Ints, text: str) -> Bools:
-    """Whether the text stands at each place."""
-    size = len(text)
-    windows = np.ndarray(len(codes) - size, f"S{size}", codes, strides=(1,))
-    return windows[starts] == text.encode()
