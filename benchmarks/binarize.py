@@ -143,7 +143,7 @@ def main() -> None:
     )
     parser.add_argument("--file", type=Path)
     parser.add_argument("--words", type=int, nargs=2, default=(12, 16), metavar=("LEAST", "MOST"))
-    parser.add_argument("--sentences", type=int, default=20_000)
+    parser.add_argument("--sentences", type=int, default=50_000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", default="", metavar="NAME", help="cases that begin so")
     args = parser.parse_args()

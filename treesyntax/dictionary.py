@@ -82,19 +82,21 @@ class Dictionary:
             unknown_of: with more than one unknown symbol, those of all ``counts`` follow the kept
                 symbols, each with the count of what was left out for it.
         """
-        own = {s: n for s, n in counts.items() if can_hold(s) and unknown_of(s) != s}
+        stands_for = {symbol: unknown_of(symbol) for symbol in counts}
+        own = {s: n for s, n in counts.items() if stands_for[s] != s and can_hold(s)}
         kept = sorted(
             (item for item in own.items() if item[1] >= threshold),
             key=lambda item: (-item[1], item[0]),
         )
-        unknown = {unknown_of(symbol): 0 for symbol in counts}
+        unknown = dict.fromkeys(stands_for.values(), 0)
         unknown.pop(SPECIALS[UNK], None)
         if size > 0:
             kept = kept[: max(0, size - len(SPECIALS) - len(unknown))]
-        known = {symbol for symbol, _ in kept}
-        for symbol, count in counts.items():
-            if symbol not in known and unknown_of(symbol) in unknown:
-                unknown[unknown_of(symbol)] += count
+        if unknown:
+            known = {symbol for symbol, _ in kept}
+            for symbol in counts.keys() - known:
+                if stands_for[symbol] in unknown:
+                    unknown[stands_for[symbol]] += counts[symbol]
         kept += sorted(unknown.items(), key=lambda item: (-item[1], item[0]))
         return cls(_padded(kept), unknown_of)
 
