@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +23,9 @@ from treesyntax.formats.conllu import records as conllu_records
 
 BLOCK = 1 << 20
 TEXT = "text"
+
+# Record(line, text) of a pair, without a call of Python for each.
+RECORD: Callable[[tuple[int, str]], Record] = partial(tuple.__new__, Record)
 
 OneByOne = Callable[[Path], Iterator[Record]]
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -56,7 +60,7 @@ def records_of(path: Path, format_name: str) -> Iterator[Record]:
         if isinstance(part, _Block):
             texts = part.text.split(cut.end)[: len(part.starts)]
             texts[-1] = texts[-1].removesuffix("\n")
-            yield from map(Record, part.starts, texts)
+            yield from map(RECORD, zip(part.starts, texts, strict=True))
         else:
             yield from part
 

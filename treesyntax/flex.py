@@ -62,18 +62,24 @@ def flex_attend(
         [B, H, Q, d].
     """
     tables = [(bias.code_of, clamped(bias.table, q.dtype)) for bias in biases]
-    keys = None if keep is None else keep[:, 0, 0]
-    closed = padding_bias(q.dtype)
+    # Always a mask, and never a view: other kinds of it would be compiled apart.
+    keys = (
+        q.new_ones(len(q), k.shape[2], dtype=torch.bool) if keep is None else keep[:, 0, 0].clone()
+    )
+    dtype = q.dtype
 
     def score(logit: Tensor, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         for code_of, table in tables:
             logit = logit + table[h, code_of(b, i, j)]
-        return logit if keys is None else torch.where(keys[b, j], logit, closed)
+        # A number captured from outside becomes a variable once it differs: that does not compile.
+        return torch.where(keys[b, j], logit, padding_bias(dtype))
 
     return _kernel(q.is_cuda)(q, k, v, score_mod=score)
 
 
 @cache
 def _kernel(fused: bool) -> Any:
-    # Without compilation, on a CPU, it is the slow reference, forward only.
-    return torch.compile(flex_attention) if fused else flex_attention
+    # Without compilation, on a CPU, it is the slow reference, forward only. On a GPU it would take
+    # n x n numbers a head; PyTorch falls back to it when it has compiled the function for too many
+    # kinds of input, unless told that this is an error.
+    return torch.compile(flex_attention, fullgraph=True) if fused else flex_attention
