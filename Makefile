@@ -13,14 +13,15 @@ READY = $(VENV)/.ready
 demo: $(READY)
 	$(BIN)/treesyntax study recipes/demo/for2lam.yaml
 
+# Three processes for two cores: many tests wait for others or for a time to pass.
 test: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal tests
 
 # The long versions of the tests of docs/reliability.md: about 25 minutes on two cores.
 soak: $(READY)
 	@rm -f $(VENV)/figures
 	TREESYNTAX_SOAK=1 TREESYNTAX_FIGURES=$(abspath $(VENV)/figures) OMP_NUM_THREADS=1 \
-		$(BIN)/python -m pytest -n 2 --dist worksteal --durations=10 tests/reliability; \
+		$(BIN)/python -m pytest -n 3 --dist worksteal --durations=10 tests/reliability; \
 		status=$$?; $(BIN)/python tests/reliability/figures.py $(VENV)/figures; exit $$status
 
 lint: $(READY)

@@ -73,9 +73,15 @@ def start(
 
 
 def _run(module: str, arguments: Sequence[str]) -> int:
-    # Fresh streams and logging: those of the parent may belong to pytest.
+    # Fresh streams and logging: those of the parent may belong to pytest, or to a test before.
     sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
-    logging.root.handlers.clear()
+    for logger in (logging.root, *logging.root.manager.loggerDict.values()):
+        if isinstance(logger, logging.Logger):
+            logger.handlers.clear()
+            logger.disabled, logger.propagate = False, True
+            logger.setLevel(logging.NOTSET)
+    logging.root.setLevel(logging.WARNING)
+    logging.disable(logging.NOTSET)
     sys.argv = [module, *arguments]
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -135,3 +135,16 @@ def test_a_torchaudio_that_cannot_be_imported_is_hidden(monkeypatch, tmp_path):
 
         assert importlib.util.find_spec("torchaudio") is None
     assert "torchaudio" not in sys.modules
+
+
+def test_it_is_hidden_from_transformers_that_has_found_it_before(monkeypatch, tmp_path):
+    from transformers.utils.import_utils import is_torchaudio_available
+
+    (tmp_path / "torchaudio.py").write_text("raise OSError('libc10_cuda.so: cannot open')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "torchaudio", raising=False)
+    is_torchaudio_available.cache_clear()
+    assert is_torchaudio_available()
+    with broken_torchaudio_hidden():
+        assert not is_torchaudio_available()
+    assert is_torchaudio_available()

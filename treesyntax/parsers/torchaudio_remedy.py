@@ -23,9 +23,18 @@ def broken_torchaudio_hidden() -> Iterator[None]:
         return
     except OSError:
         sys.modules[NAME] = None  # type: ignore[assignment]
+        _look_again()
         try:
             yield
         finally:
             del sys.modules[NAME]
+            _look_again()
         return
     yield
+
+
+def _look_again() -> None:
+    """transformers remembers what it found, and fairseq may have had it look before."""
+    utils = sys.modules.get("transformers.utils.import_utils")
+    if hasattr(found := getattr(utils, "is_torchaudio_available", None), "cache_clear"):
+        found.cache_clear()
