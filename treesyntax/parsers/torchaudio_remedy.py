@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 NAME = "torchaudio"
 
@@ -36,5 +37,6 @@ def broken_torchaudio_hidden() -> Iterator[None]:
 def _look_again() -> None:
     """transformers remembers what it found, and fairseq may have had it look before."""
     utils = sys.modules.get("transformers.utils.import_utils")
-    if hasattr(found := getattr(utils, "is_torchaudio_available", None), "cache_clear"):
+    found: Any = getattr(utils, "is_torchaudio_available", None)
+    if hasattr(found, "cache_clear"):
         found.cache_clear()
