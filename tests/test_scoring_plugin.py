@@ -53,11 +53,17 @@ def test_f1_and_strings():
     assert result(scorer("string_exact"), ["a  b"], ["a b"]).startswith("exact = 100.00 n=1 exact|")
 
 
+def test_top_nodes():
+    rule, other = "( if ( weather rain ) ( lights on ) )", "( if ( weather rain ) ( lights off ) )"
+    assert result(scorer("tree_top1"), [other], [rule]).startswith("top1:sexpr = 100.00 n=1 ")
+    assert result(scorer("tree_top2"), [other], [rule]).startswith("top2:sexpr = 0.00 n=1 ")
+
+
 def test_every_scorer_of_ours_is_tested_here():
     ours = {name for name, kind in SCORER_REGISTRY.items() if "plugins" in kind.__module__}
     assert ours == {
         "string_exact", "tree_exact", "tree_f1", "tree_modulo", "tree_productions", "tree_program",
-        "tree_wellformed",
+        "tree_top1", "tree_top2", "tree_wellformed",
     }  # fmt: skip
 
 
