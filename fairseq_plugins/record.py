@@ -9,11 +9,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from treesyntax.binarize_options import MANIFEST
-from treesyntax.errors import InputError
-from treesyntax.files import parse_json
+from treesyntax.manifest import side_of
 
 ROLES = ("source", "target")
 
@@ -66,24 +64,6 @@ FIELDS = tuple(MISFITS)
 EVALUATED = tuple(field for field in FIELDS if field != "control")
 """What must be the same when a trained model is used: other trees may be shown to it on purpose, to
 see whether it looks at them."""
-
-
-def side_of(folder: Path, language: str) -> dict[str, Any]:
-    """What ``treesyntax binarize`` wrote down about a language; empty where it did not.
-
-    Raises:
-        InputError: for a damaged record.
-    """
-    path = folder / MANIFEST
-    if not path.exists():
-        return {}
-    try:
-        sides = parse_json(path.read_text("utf-8"))["sides"].values()
-        return next((dict(side) for side in sides if side["language"] == language), {})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise InputError(
-            path, None, "is not a record of treesyntax binarize", "run treesyntax binarize again"
-        ) from None
 
 
 def describe(folder: Path, language: str, symbols: Sequence[str]) -> dict[str, str]:

@@ -8,12 +8,12 @@ from typing import Any
 
 from torch import Tensor
 
-from fairseq_plugins.record import side_of
 from treesyntax.child_grammar import any_tree, learn_grammar
 from treesyntax.constraints import Constraints
 from treesyntax.errors import OptionError
 from treesyntax.growing_tree import GROWING_VIEWS
 from treesyntax.growth import SlotTable
+from treesyntax.manifest import side_of
 
 FROM_DATA = "auto"
 

@@ -25,6 +25,7 @@ from treesyntax.constraints import Constraints
 from treesyntax.errors import OptionError
 from treesyntax.growing_tree import GROWING_VIEWS
 from treesyntax.indexed import TokenData
+from treesyntax.manifest import check_tokens
 from treesyntax.store import TreeStore
 
 VIEWS = (FROM_DATA, *GROWING_VIEWS)
@@ -220,7 +221,7 @@ class TreeTranslationTask(TranslationTask):
         for language in (source, target):
             tokens = Path(folder) / f"{split}.{source}-{target}.{language}"
             if tokens.with_name(f"{tokens.name}.idx").exists():
-                TokenData(tokens)  # fairseq itself takes whatever a damaged index says
+                check_tokens(TokenData(tokens))  # fairseq itself takes whatever the files say
         super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
         trees = Path(folder) / f"{split}.{source}-{target}.{source}.tree"
         store = None

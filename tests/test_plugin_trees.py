@@ -280,6 +280,19 @@ def test_the_end_is_left_out_of_the_loss_when_asked(data):
     assert torch.equal(*(batch["net_input"]["prev_output_tokens"] for batch in batches))
 
 
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_tokens_that_were_damaged_are_refused(data, tmp_path, side):
+    folder = shutil.copytree(data / "nary_dfs", tmp_path / "data")
+    task = task_of(folder)
+    language = getattr(task.cfg, f"{side}_lang")
+    path = folder / f"train.{task.cfg.source_lang}-{task.cfg.target_lang}.{language}.bin"
+    content = bytearray(path.read_bytes())
+    content[0] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=rf"\.{language}\.bin: is not the file that"):
+        task.load_dataset("train")
+
+
 @pytest.mark.parametrize("view", ["nary_bfs", "lcrs_dfs"])
 @pytest.mark.parametrize("constrained", [False, True])
 def test_the_scores_of_beam_search_are_those_of_teacher_forcing(view, constrained):

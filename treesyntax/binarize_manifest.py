@@ -10,10 +10,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from treesyntax import __version__
-from treesyntax.binarize_options import MANIFEST, Plan, Side
+from treesyntax.binarize_options import Plan, Side
 from treesyntax.binarize_read import sha256
 from treesyntax.binarize_write import Counts
 from treesyntax.files import atomic_file
+from treesyntax.manifest import MANIFEST
 
 # What has no influence on the files written.
 NOT_RECORDED = ("command", "dest", "overwrite", "run", "workers")

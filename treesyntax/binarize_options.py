@@ -13,13 +13,13 @@ from treesyntax.errors import InputError, OptionError
 from treesyntax.formats import FORMATS
 from treesyntax.formats.offsets import offsets_path
 from treesyntax.linearize import VIEWS
+from treesyntax.manifest import MANIFEST
 from treesyntax.transforms.controls import CONTROLS, GIVEN
 
 SPLITS = ("train", "valid", "test")
 TREE_VIEW = "preorder"
 # Their nodes are words, so their natural tokens are the sentence.
 WORD_FORMATS = (TEXT, "conllu")
-MANIFEST = "binarize.json"
 # fairseq takes languages from file names such as train.en-sv.en.idx.
 LANGUAGE = re.compile(r"[^\s./\\-]+")
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from treesyntax.binarize_encode import EncodedBatch
 from treesyntax.binarize_options import Plan, Side
 from treesyntax.dictionary import EOS, Dictionary
-from treesyntax.indexed import write_tokens
+from treesyntax.indexed import TokenData, write_tokens
 from treesyntax.store import TreeArrays
 from treesyntax.store_write import write_store
 
@@ -81,13 +81,17 @@ class Spool:
 
 @dataclass
 class Counts:
-    """What was written of one side of one split; tokens without ends of sentences."""
+    """What was written of one side of one split; tokens without ends of sentences.
+
+    ``bin_crc32`` is the checksum of its ``.bin`` file.
+    """
 
     sentences: int = 0
     tokens: int = 0
     nodes: int = 0
     unknown: int = 0
     empty: int = 0
+    bin_crc32: int = 0
 
 
 def write_side(
@@ -113,6 +117,7 @@ def write_side(
             yield ids, sizes
 
     fingerprint = write_tokens(prefix, tokens(), len(dictionary), EOS)
+    counts.bin_crc32 = TokenData(prefix).bin_crc32()
     if side.has_trees:
         write_store(f"{prefix}.tree", side.encoding.view, _counted(spool, counts), fingerprint)
     return counts

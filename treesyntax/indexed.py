@@ -171,6 +171,10 @@ class TokenData:
             return np.zeros(0, dtype=self._dtype)
         return np.memmap(self.bin_path, dtype=self._dtype, mode="r")
 
+    def bin_crc32(self) -> int:
+        """CRC-32 of the ``.bin`` file, all of which is read for it."""
+        return zlib.crc32(self._tokens.data)
+
     def __len__(self) -> int:
         """Number of sentences."""
         return len(self.sizes)

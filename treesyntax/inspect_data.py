@@ -16,6 +16,7 @@ from pathlib import Path
 from treesyntax.dictionary import Dictionary
 from treesyntax.errors import InputError, OptionError
 from treesyntax.indexed import TokenData
+from treesyntax.manifest import check_tokens
 from treesyntax.store import StoredTree, TreeStore
 
 SIDES = ("source", "target")
@@ -52,6 +53,7 @@ def run(args: argparse.Namespace) -> int:
     store = TreeStore(store_path) if store_path.exists() else None
     if store is not None:
         store.check_files(data)
+    check_tokens(data)
     for sentence in range(args.index, min(args.index + args.count, len(data))):
         tokens = _tokens(data, sentence, dictionary, dictionary_path)
         print(f"{prefix.name} {sentence}: {len(tokens)} tokens")

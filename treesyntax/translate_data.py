@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 from treesyntax.arity import unknown_symbol
 from treesyntax.binarize_encode import TEXT, Encoding
-from treesyntax.binarize_options import MANIFEST
 from treesyntax.dictionary import Dictionary, one_unknown
 from treesyntax.errors import InputError
-from treesyntax.files import parse_json
 from treesyntax.linearize import get_view
+from treesyntax.manifest import MANIFEST, read_manifest
 from treesyntax.transforms.controls import GIVEN
 
 
@@ -59,18 +58,15 @@ def read_data(folder: str | Path) -> Data:
         InputError: if the folder or the record is not there, or the record is damaged.
     """
     folder = Path(folder)
-    path = folder / MANIFEST
-    if not path.is_file():
+
+    def data(manifest: Any) -> Data:
+        return Data(folder, *(_side(folder, manifest, role) for role in ("source", "target")))
+
+    found = read_manifest(folder, data)
+    if found is None:
         cause = f"has no {MANIFEST}" if folder.is_dir() else "is not a folder"
         raise InputError(folder, None, cause, "give the folder that treesyntax binarize wrote")
-    try:
-        manifest = parse_json(path.read_bytes())
-        source, target = (_side(folder, manifest, role) for role in ("source", "target"))
-        return Data(folder, source, target)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise InputError(
-            path, None, "is not a record of treesyntax binarize", "run treesyntax binarize again"
-        ) from None
+    return found
 
 
 def _side(folder: Path, manifest: dict[str, Any], role: str) -> SideData:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import io
 import json
 import shutil
 import zlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import fake_parser
 import numpy as np
@@ -24,6 +22,7 @@ from treesyntax.dictionary import EOS, Dictionary
 from treesyntax.formats import FORMATS, read_trees
 from treesyntax.generate.folder import is_current, write_folder
 from treesyntax.indexed import TokenData, write_tokens
+from treesyntax.manifest import check_tokens, side_of
 from treesyntax.parsers import PARSERS
 from treesyntax.parsers.output import read_offsets
 from treesyntax.parsers.report import read_cases
@@ -219,20 +218,9 @@ def _binarized(folder: Path) -> None:
     )  # fmt: skip
 
 
-@cache
-def _target_module() -> Any:
-    """The plugin's reading of binarize.json by itself, without fairseq, which takes seconds."""
-    place = Path(__file__).parents[2] / "fairseq_plugins" / "target.py"
-    spec = importlib.util.spec_from_file_location("target_of_fairseq_plugins", place)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def _read_view(folder: Path) -> None:
-    _target_module().find_target_view([str(folder / "data")], "b", "auto")
+def _read_record(folder: Path) -> None:
+    side_of(folder / "data", "b")
+    check_tokens(TokenData(folder / "data/train.a-b.b"))
 
 
 def _recipe(folder: Path) -> None:
@@ -321,7 +309,7 @@ READERS: dict[str, Reader] = {
     "inspect, tokens": Reader("train.a-b.a.bin", _inspected, _inspect),
     "inspect, dictionary": Reader("dict.a.txt", _inspected, _inspect),
     "dictionary": Reader("dict.a.txt", tokens, lambda f: Dictionary.read(f / "dict.a.txt")),
-    "binarize.json": Reader("data/binarize.json", _binarized, _read_view),
+    "binarize.json": Reader("data/binarize.json", _binarized, _read_record),
     "results": Reader("results.jsonl", _results, _read_results),
     "results without checksums": Reader("results.jsonl", _old_results, _read_results),
     "study.json": Reader("study.json", partial(_json, "study.json", IDENTITY), read_identity),

@@ -32,6 +32,7 @@ from treesyntax.files import atomic_file, atomic_folder
 from treesyntax.formats import write_trees
 from treesyntax.generate.folder import write_folder
 from treesyntax.indexed import TokenData, write_tokens
+from treesyntax.manifest import check_tokens
 from treesyntax.store import TreeStore
 from treesyntax.study.results import append_results, read_results
 from treesyntax.tree import Tree
@@ -82,6 +83,18 @@ def test_damaged_stores_and_indices_are_named(tmp_path: Path, suffix: str):
     count("corruption: cuts and flipped bits", found + unnoticed)
     assert found > unnoticed or suffix == ".tree"
     assert found > 100
+
+
+def test_damaged_tokens_are_named(tmp_path: Path):
+    reader = READERS["binarize.json"]
+    reader.prepare(tmp_path)
+    path = tmp_path / "data/train.a-b.a.bin"
+    whole = path.read_bytes()
+    check_tokens(TokenData(path.with_suffix("")))
+    for damaged in damages(whole, 10, 1000):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"train\.a-b\.a\.bin: (is not the file|has \d+ bytes)"):
+            check_tokens(TokenData(path.with_suffix("")))
 
 
 def test_an_index_alone_is_checked_for_sizes_and_offsets(tmp_path: Path):
