@@ -1,8 +1,9 @@
 """Scores of trees for ``fairseq-generate --scoring NAME``: treesyntax's metrics on its lines.
 
-``string_exact`` compares tokens; ``tree_exact``, ``tree_program``, ``tree_modulo``, ``tree_top1``,
-``tree_top2``, ``tree_f1``, ``tree_productions`` and ``tree_wellformed`` read each line as a tree in
-the notation ``--scoring-format``, as the metrics of the same names do. With ``--scoring-view`` a line is the
+``string_exact`` compares tokens; ``tree_exact``, ``tree_program``, ``tree_unordered``,
+``tree_modulo``, ``tree_top1``, ``tree_top2``, ``tree_f1``, ``tree_productions`` and
+``tree_wellformed`` read each line as a tree in the notation ``--scoring-format``, as the metrics of
+the same names do. With ``--scoring-view`` a line is the
 tokens of that view. Scores of unseen items need the sources, which fairseq does not hand to
 scorers: use ``treesyntax score``. (``fairseq-score`` knows no scorer but BLEU.)
 """
@@ -98,6 +99,7 @@ for _name, _kind in {
     "string_exact": "exact",
     "tree_exact": "tree",
     "tree_program": "program",
+    "tree_unordered": "unordered",
     "tree_modulo": "modulo",
     "tree_top1": "top1",
     "tree_top2": "top2",

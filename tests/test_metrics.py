@@ -89,8 +89,8 @@ def test_an_unknown_metric_is_answered_with_all_names() -> None:
     assert message == (
         "no metric is named 'tree:lamda'; there are bleu, chrf, ter, exact, tree:NOTATION, "
         "program:NOTATION, wellformed:NOTATION, top1:NOTATION, top2:NOTATION, f1:NOTATION, productions:NOTATION with NOTATION "
-        f"one of {', '.join(FORMATS)}, modulo:sexpr, modulo:sexpr_bare, modulo:prolog; "
-        "each may end in :unseen"
+        f"one of {', '.join(FORMATS)}, unordered:sexpr, unordered:sexpr_bare, unordered:prolog, "
+        "modulo:sexpr, modulo:sexpr_bare, modulo:prolog; each may end in :unseen"
     )
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from metric_helpers import value
 from strategies import trees
 
-from treesyntax.equivalence import CALCULI, equivalent
+from treesyntax.equivalence import CALCULI, equivalent, with_names
 from treesyntax.errors import OptionError
 from treesyntax.metrics import get_metric
 from treesyntax.tree import Tree
@@ -46,6 +46,21 @@ def test_logical_forms_up_to_order_and_names(left: str, right: str, same: bool) 
     assert value("modulo:sexpr", [left], [right]) == 100 * same
     assert value("modulo:sexpr_bare", [left[1:-1]], [right[1:-1]]) == 100 * same
     assert value("modulo:sexpr", [left], [left]) == 100
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "same"),
+    [
+        ("( and ( p $0 ) ( q c ) )", "( and ( q c ) ( p $0 ) )", True),
+        ("( and a ( or b c ) )", "( and ( or c b ) a )", True),
+        ("( and a b b )", "( and a a b )", False),
+        ("( p a b )", "( p b a )", False),
+        ("( lambda $0 e ( p $0 ) )", "( lambda $1 e ( p $1 ) )", False),
+    ],
+)
+def test_logical_forms_up_to_order(left: str, right: str, same: bool) -> None:
+    assert value("unordered:sexpr", [left], [right]) == 100 * same
+    assert value("unordered:sexpr_bare", [left[1:-1]], [right[1:-1]]) == 100 * same
 
 
 @pytest.mark.parametrize(
@@ -100,6 +115,13 @@ def alike(left: Nested, right: Nested, pairs: tuple[tuple[str, str], ...]) -> bo
     )
 
 
+def in_order(form: Nested) -> Nested:
+    """The form with the conjuncts of every node sorted, as Dong & Lapata 2016 do."""
+    label, below = form
+    children = [in_order(child) for child in below]
+    return label, tuple(sorted(children) if label in ("and", "or") else children)
+
+
 FORM_LABELS = st.sampled_from(["and", "and", "or", "exists", "exists", "p", "$0", "$1", "$2", "c"])
 
 
@@ -118,6 +140,8 @@ def test_order_and_names_by_definition(data: st.DataObject, left: Tree) -> None:
     other = data.draw(st.sampled_from([Tree(left.parents, labels), Tree(parents, labels), *right]))
     calculus = CALCULI["sexpr"]
     assert equivalent(left, other, calculus) == alike(nested(left), nested(other), ())
+    ordered = in_order(nested(left)) == in_order(nested(other))
+    assert equivalent(left, other, with_names(calculus)) == ordered
     assert equivalent(left, left, calculus)
 
 

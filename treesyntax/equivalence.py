@@ -48,8 +48,14 @@ PROLOG = Calculus(
 )
 # By notation: the λ-calculus of ATIS and GeoQuery, the goals of Jobs640 (Dong & Lapata 2016).
 CALCULI = {"sexpr": LAMBDA_CALCULUS, "sexpr_bare": LAMBDA_CALCULUS, "prolog": PROLOG}
+NO_NAME = re.compile(r"(?!)")
 
 NO_VARIABLE = -1
+
+
+def with_names(calculus: Calculus) -> Calculus:
+    """The same, but every name counts: nothing but order is without meaning."""
+    return calculus._replace(variable=NO_NAME, binders=frozenset())
 
 
 class _Form(NamedTuple):

@@ -5,7 +5,8 @@ A metric is named on the command line as ``exact``, ``bleu``, ``chrf``, ``ter`` 
 
 ``tree``         the same tree
 ``program``      the same by the name it has for programs, program accuracy (Chen et al. 2018)
-``modulo``       the same up to the order of conjuncts and the names of bound variables
+``unordered``    the same up to the order of conjuncts, as Dong & Lapata 2016 count
+``modulo``       the same up to that and the names of bound variables
 ``top1, top2``   the same tree down to depth 1 or 2: the channels of trigger-action programs, and
                  their functions
 ``f1``           micro-averaged F1 over nodes with their parents
@@ -37,10 +38,16 @@ from treesyntax.tree_scores import (
     production_parts,
     top_items,
     tree_items,
+    unordered_items,
     wellformed_items,
 )
 
 UNSEEN = ":unseen"
+# For the notations of logical forms alone.
+FORM_KINDS: dict[str, Callable[..., list[bool]]] = {
+    "unordered": unordered_items,
+    "modulo": modulo_items,
+}
 
 
 class Score(NamedTuple):
@@ -145,7 +152,11 @@ def _item_metrics() -> dict[str, ItemMetric]:
             for kind, items in kinds.items()
             for name in FORMATS
         },
-        **{f"modulo:{name}": partial(modulo_items, notation=name) for name in CALCULI},
+        **{
+            f"{kind}:{name}": partial(items, notation=name)
+            for kind, items in FORM_KINDS.items()
+            for name in CALCULI
+        },
     }
 
 
@@ -238,10 +249,10 @@ def _score_unseen(
 def _names() -> str:
     plain = ", ".join(name for name in METRICS if ":" not in name)
     of_any = [name.removesuffix(":jsonl") for name in METRICS if name.endswith(":jsonl")]
+    of_forms = [f"{kind}:{name}" for kind in FORM_KINDS for name in CALCULI]
     return (
         f"there are {plain}, {', '.join(f'{kind}:NOTATION' for kind in of_any)} with NOTATION one "
-        f"of {', '.join(FORMATS)}, {', '.join(f'modulo:{name}' for name in CALCULI)}; "
-        f"each may end in {UNSEEN}"
+        f"of {', '.join(FORMATS)}, {', '.join(of_forms)}; each may end in {UNSEEN}"
     )
 
 

@@ -3,9 +3,9 @@
   treesyntax score --reference test.tgt --hypothesis out.txt --metric exact --metric tree:lambda
 
 Metrics, each in percent: exact, bleu, chrf, ter (errors: lower is better) and, with the name of a
-tree format after a colon, tree (the same tree), program (the same by another name), modulo (up to
-the order of conjuncts and the names of bound variables), f1 (nodes), productions (F1 over
-productions), wellformed.
+tree format after a colon, tree (the same tree), program (the same by another name), unordered (up
+to the order of conjuncts, as Dong & Lapata 2016 count), modulo (up to that and the names of bound
+variables), f1 (nodes), productions (F1 over productions), wellformed.
 
 With :unseen at its end a metric leaves out lines that, source and reference, are in the training
 data as well:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from treesyntax.equivalence import CALCULI, equivalent
+from treesyntax.equivalence import CALCULI, Calculus, equivalent, with_names
 from treesyntax.errors import OptionError, TreeError
 from treesyntax.formats import get_format
 from treesyntax.linearize import get_view
@@ -37,14 +37,36 @@ def modulo_items(hypotheses: Sequence[str], references: Sequence[str], notation:
     Raises:
         OptionError: as for `tree_items`, and for a notation that is not in `CALCULI`.
     """
+    return _equivalent(hypotheses, references, notation, _calculus(notation))
+
+
+def unordered_items(
+    hypotheses: Sequence[str], references: Sequence[str], notation: str
+) -> list[bool]:
+    """Which hypotheses are their reference but for the order of conjuncts.
+
+    So the program of Dong & Lapata 2016 (compute_tree_accuracy) compares forms of the λ-calculus: it
+    sorts what stands below ``and`` and ``or``.
+
+    Raises:
+        OptionError: as for `modulo_items`.
+    """
+    return _equivalent(hypotheses, references, notation, with_names(_calculus(notation)))
+
+
+def _calculus(notation: str) -> Calculus:
     if notation not in CALCULI:
         raise OptionError(
             f"{notation} has no conjuncts and bound variables; {', '.join(CALCULI)} have some"
         )
+    return CALCULI[notation]
+
+
+def _equivalent(
+    hypotheses: Sequence[str], references: Sequence[str], notation: str, calculus: Calculus
+) -> list[bool]:
     pairs = _parsed(hypotheses, references, notation)
-    return [
-        left is not None and equivalent(left, right, CALCULI[notation]) for left, right in pairs
-    ]
+    return [left is not None and equivalent(left, right, calculus) for left, right in pairs]
 
 
 def top_items(

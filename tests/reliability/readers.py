@@ -258,6 +258,7 @@ def _score(folder: Path) -> None:
         "bleu",
         "chrf",
         "tree:sexpr",
+        "unordered:sexpr",
         "modulo:sexpr",
         "f1:sexpr",
         "wellformed:sexpr",

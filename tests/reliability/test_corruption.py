@@ -93,7 +93,9 @@ def test_damaged_tokens_are_named(tmp_path: Path):
     check_tokens(TokenData(path.with_suffix("")))
     for damaged in damages(whole, 10, 1000):
         path.write_bytes(damaged)
-        with pytest.raises(InputError, match=r"train\.a-b\.a\.bin: (is not the file|has \d+ bytes)"):
+        with pytest.raises(
+            InputError, match=r"train\.a-b\.a\.bin: (is not the file|has \d+ bytes)"
+        ):
             check_tokens(TokenData(path.with_suffix("")))
 
 
