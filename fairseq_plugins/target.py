@@ -8,9 +8,11 @@ from typing import Any
 
 from torch import Tensor
 
+from treesyntax.arity import split_symbol
 from treesyntax.child_grammar import any_tree, learn_grammar
 from treesyntax.constraints import Constraints
 from treesyntax.errors import OptionError
+from treesyntax.formats import FORMATS
 from treesyntax.growing_tree import GROWING_VIEWS
 from treesyntax.growth import SlotTable
 from treesyntax.manifest import side_of
@@ -51,7 +53,10 @@ def find_target_view(folders: Sequence[str], language: str, given: str) -> str:
 
 
 def make_constraints(
-    view: str, dictionary: Any, training: Iterable[Sequence[int] | Tensor] | None
+    view: str,
+    dictionary: Any,
+    training: Iterable[Sequence[int] | Tensor] | None,
+    notation: str = "",
 ) -> Constraints:
     """The legal outputs of constrained search.
 
@@ -59,7 +64,8 @@ def make_constraints(
         view: one of :data:`GROWING_VIEWS`.
         dictionary: of the target.
         training: token ids of the training targets, from which a grammar is learned; None allows
-            every tree.
+            every tree that the notation can hold.
+        notation: the format of the target, where it is known.
 
     Raises:
         OptionError: if the dictionary makes no tree.
@@ -68,6 +74,9 @@ def make_constraints(
     order, binary = GROWING_VIEWS[view]
     slots = SlotTable.of(dictionary.symbols)
     if training is None:
-        return Constraints(slots, order, dictionary.eos(), any_tree(slots, binary))
+        wanted = FORMATS[notation].children if notation in FORMATS else {}
+        nodes = map(split_symbol, dictionary.symbols)
+        children = [None if node is None else wanted.get(node[0]) for node in nodes]
+        return Constraints(slots, order, dictionary.eos(), any_tree(slots, binary, children))
     grammar = learn_grammar(training, slots, order, dictionary.eos())
     return Constraints(slots, order, dictionary.eos(), grammar)

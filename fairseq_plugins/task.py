@@ -25,7 +25,7 @@ from treesyntax.constraints import Constraints
 from treesyntax.errors import OptionError
 from treesyntax.growing_tree import GROWING_VIEWS
 from treesyntax.indexed import TokenData
-from treesyntax.manifest import check_tokens
+from treesyntax.manifest import check_tokens, side_of
 from treesyntax.store import TreeStore
 
 VIEWS = (FROM_DATA, *GROWING_VIEWS)
@@ -185,7 +185,9 @@ class TreeTranslationTask(TranslationTask):
                 f"with --target-view {' or '.join(GROWING_VIEWS)}"
             )
         training = self._training_targets() if kind == "grammar" else None
-        return make_constraints(self.target_view, self.target_dictionary, training)
+        folder = Path(utils.split_paths(self.cfg.data)[0])
+        notation = side_of(folder, self.cfg.target_lang).get("format", "")
+        return make_constraints(self.target_view, self.target_dictionary, training, notation)
 
     def _training_targets(self) -> Iterator[Tensor]:
         """Token ids of all training targets."""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from treesyntax.child_grammar import any_tree, learn_grammar
 from treesyntax.constraints import Constraints
 from treesyntax.errors import OptionError, TreeError
+from treesyntax.formats.base import ONE, SEVERAL
 from treesyntax.growth import ORDERS, SlotTable
 
 SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
@@ -85,6 +86,29 @@ def test_exactly_the_prefixes_of_trees_are_legal(order, limit):
 def test_a_binary_root_has_no_sibling(order):
     trees = all_trees(BINARY, order, LIMIT, lambda found: "R" not in BINARY[found[0][2]])
     check_all(make(BINARY, order, binary=True), trees, LIMIT)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_notation_may_want_one_child_or_several(order):
+    children = {"b/L": SEVERAL, "d/LR": ONE}
+
+    def holds(found):
+        first = [(BINARY[parent], BINARY[token]) for parent, slot, token in found[1:] if not slot]
+        wanted = [(children[parent], token) for parent, token in first if parent in children]
+        has_one = "R" not in BINARY[found[0][2]]
+        return has_one and all(("R" in token) == (number == SEVERAL) for number, token in wanted)
+
+    slots = SlotTable.of(BINARY)
+    grammar = any_tree(slots, True, [children.get(symbol) for symbol in BINARY])
+    constraints = Constraints(slots, order, EOS, grammar)
+    check_all(constraints, all_trees(BINARY, order, LIMIT, holds), LIMIT)
+
+
+def test_what_no_symbol_can_do_is_not_wanted():
+    slots = SlotTable.of([*SPECIALS, "a/0", "b/L"])
+    grammar = any_tree(slots, True, [None] * 5 + [SEVERAL])
+    allowed = Constraints(slots, "dfs", EOS, grammar).allowed(torch.tensor([[EOS, 5]]), 4)
+    assert allowed.nonzero()[:, 1].tolist() == [4, 5]
 
 
 @settings(deadline=None, max_examples=40)

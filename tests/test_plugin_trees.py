@@ -21,6 +21,7 @@ from test_plugin import PLUGINS, fairseq
 from treesyntax.checkpoint import load_checkpoint
 from treesyntax.cli import main
 from treesyntax.errors import InputError, OptionError, TreeError
+from treesyntax.formats import get_format
 from treesyntax.tree_scores import from_view
 
 utils.import_user_module(options.argparse.Namespace(user_dir=str(PLUGINS)))
@@ -291,6 +292,32 @@ def test_tokens_that_were_damaged_are_refused(data, tmp_path, side):
     path.write_bytes(content)
     with pytest.raises(InputError, match=rf"\.{language}\.bin: is not the file that"):
         task.load_dataset("train")
+
+
+@pytest.mark.parametrize("view", ["lcrs_dfs", "lcrs_bfs"])
+def test_whole_trees_can_be_written_in_their_notation(view):
+    """A conjunction of one goal, or a negation of two, is a tree but no Prolog."""
+    dictionary = Dictionary()
+    for symbol in (",/L", ",/LR", r"\+/L", r"\+/LR", "p/L", "p/LR", "p/R", "A/0", "A/R"):
+        dictionary.add_symbol(symbol)
+    torch.manual_seed(1)
+    faults = {}
+    for notation in ("", "prolog"):
+        constraints = make_constraints(view, dictionary, None, notation)
+        tokens = torch.full((500, 1), dictionary.eos())
+        for _ in range(13):
+            allowed = constraints.allowed(tokens, 12)
+            allowed[~allowed.any(1), dictionary.eos()] = True
+            tokens = torch.cat([tokens, allowed.double().multinomial(1)], 1)
+        faults[notation] = 0
+        for row in tokens[:, 1:].tolist():
+            line = " ".join(dictionary[token] for token in row[: row.index(dictionary.eos())])
+            try:
+                get_format("prolog").parse(from_view(line, view, "prolog"))
+            except TreeError:
+                faults[notation] += 1
+    assert faults[""] > 0
+    assert faults["prolog"] == 0
 
 
 @pytest.mark.parametrize("view", ["nary_bfs", "lcrs_dfs"])

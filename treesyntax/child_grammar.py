@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from treesyntax.errors import OptionError, TreeError
+from treesyntax.formats.base import ONE, SEVERAL
 from treesyntax.growth import SlotTable, grow
-from treesyntax.transforms.binary import NEXT_SIBLING
+from treesyntax.transforms.binary import FIRST_CHILD, NEXT_SIBLING
 
 ROOT_ROW = 0
 CHUNK = 512
@@ -30,16 +31,30 @@ class Grammar:
     row_of_slot: Tensor
 
 
-def any_tree(slots: SlotTable, binary: bool = False) -> Grammar:
+def any_tree(
+    slots: SlotTable, binary: bool = False, children: Sequence[int | None] | None = None
+) -> Grammar:
     """The grammar of all trees: every node symbol fills every slot.
 
     Args:
         slots: the table of the dictionary.
         binary: whether trees are left-child-right-sibling forms, whose roots have no sibling.
+        children: of each of the V symbols, how many its nodes must have if they have some: `ONE`,
+            `SEVERAL`, or None for any number. It counts where the symbol does not say so itself:
+            the first child of a left-child-right-sibling form then has no sibling, or has one.
     """
     nodes = slots.counts >= 0
-    roots = nodes & ~(slots.branches == NEXT_SIBLING).any(1) if binary else nodes
-    return Grammar(torch.stack([roots, nodes]), torch.where(slots.branches >= 0, 1, -1))
+    row_of_slot = torch.where(slots.branches >= 0, 1, -1)
+    if not binary:
+        return Grammar(torch.stack([nodes, nodes]), row_of_slot)
+    elder = (slots.branches == NEXT_SIBLING).any(1)
+    fills = [nodes & ~elder, nodes]
+    for number, first_children in ((ONE, nodes & ~elder), (SEVERAL, nodes & elder)):
+        wanted = torch.tensor([number == own for own in children or [None] * len(nodes)])
+        if wanted.any() and first_children.any():
+            row_of_slot[wanted.unsqueeze(1) & (slots.branches == FIRST_CHILD)] = len(fills)
+            fills.append(first_children)
+    return Grammar(torch.stack(fills), row_of_slot)
 
 
 def learn_grammar(

@@ -5,7 +5,7 @@ Splitting is separate from parsing, so that records can be parsed in other proce
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +13,8 @@ from typing import NamedTuple
 from treesyntax.errors import InputError, TreeError
 from treesyntax.files import read_lines
 from treesyntax.tree import Tree
+
+ONE, SEVERAL = 1, 2
 
 
 class Record(NamedTuple):
@@ -47,6 +49,8 @@ class Format(NamedTuple):
         write: the text of a tree, without a final line end, so that ``parse(write(tree))`` is
             the same tree; raises TreeError for a tree that the notation cannot hold.
         end: what follows each record in a file.
+        children: for labels whose nodes have children, but not any number of them: :data:`ONE` or
+            :data:`SEVERAL`.
     """
 
     name: str
@@ -55,6 +59,7 @@ class Format(NamedTuple):
     parse: Callable[[str], Tree]
     write: Callable[[Tree], str]
     end: str = "\n"
+    children: Mapping[str, int] = {}
 
 
 def line_records(path: Path) -> Iterator[Record]:

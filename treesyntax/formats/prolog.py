@@ -11,7 +11,15 @@ from __future__ import annotations
 
 import re
 
-from treesyntax.formats.base import Format, RecordError, check_one_line, exact, line_records
+from treesyntax.formats.base import (
+    ONE,
+    SEVERAL,
+    Format,
+    RecordError,
+    check_one_line,
+    exact,
+    line_records,
+)
 from treesyntax.tree import Tree
 
 GROUP = "()"
@@ -230,4 +238,11 @@ def write(tree: Tree) -> str:
     return exact("prolog", parse, tree, " ".join(_tokens(tree)))
 
 
-PROLOG = Format("prolog", ".pl", line_records, parse, write)
+PROLOG = Format(
+    "prolog",
+    ".pl",
+    line_records,
+    parse,
+    write,
+    children={AND: SEVERAL, OR: SEVERAL, NOT: ONE, GROUP: ONE},
+)
