@@ -186,7 +186,7 @@ class TreeTranslationTask(TranslationTask):
             )
         training = self._training_targets() if kind == "grammar" else None
         folder = Path(utils.split_paths(self.cfg.data)[0])
-        notation = side_of(folder, self.cfg.target_lang).get("format", "")
+        notation = str(side_of(folder, self.cfg.target_lang).get("format", ""))
         return make_constraints(self.target_view, self.target_dictionary, training, notation)
 
     def _training_targets(self) -> Iterator[Tensor]:
