@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from binarize_helpers import FORMS, SPACES, make_models
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treesyntax.binarize_lexicon import Lexicon
+from treesyntax.formats.columns import Strings
 from treesyntax.segment import Segmenter
 
 
@@ -37,7 +39,7 @@ def test_what_is_known_is_forgotten_when_there_is_too_much_of_it(models, monkeyp
         assert lexicon.is_full == (words[-1] == "cat" and len(words) == 3)
         if lexicon.is_full:
             lexicon.forget()
-        tokens = lexicon.words(words)
+        tokens = lexicon.words(Strings(words, np.arange(len(words))))
         expected = [Segmenter(models["bpe"]).line(word) for word in words]
         assert tokens.widths.tolist() == [len(pieces) for pieces in expected]
         assert [lexicon.symbols[n] for n in tokens.ids] == [p for own in expected for p in own]

@@ -10,6 +10,7 @@ from treesyntax.binarize_places import cut, places_of
 from treesyntax.binarize_views import CHAIN, PIECES_ARE_NODES, PLACED, Grown
 from treesyntax.forest import Bools, Ints, any_of_each, before, from_depths, runs, sum_of_each
 from treesyntax.formats import ptb_columns
+from treesyntax.formats.columns import Strings
 
 
 def grown(encoding: Encoding, batch: Batch, lexicon: Lexicon) -> tuple[Grown, Ints, Bools]:
@@ -52,11 +53,11 @@ def grown(encoding: Encoding, batch: Batch, lexicon: Lexicon) -> tuple[Grown, In
 
 def _parts(
     encoding: Encoding, batch: Batch, columns: ptb_columns.Columns, counts: Ints
-) -> tuple[list[str], Bools]:
+) -> tuple[Strings, Bools]:
     """What to segment for each word, and which words cannot stand where they should."""
     if not encoding.units or batch.text is None or batch.offsets is None:
         words = columns.words()
-        return words, np.zeros(len(words), bool)
+        return words, np.zeros(len(words.which), bool)
     usual = columns.records.tolist()
     places = places_of([batch.offsets[number].text for number in usual], counts)
     return cut([batch.text[number] for number in usual], counts, places, encoding.model is not None)

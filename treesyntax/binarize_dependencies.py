@@ -33,7 +33,7 @@ def grown(encoding: Encoding, batch: Batch, lexicon: Lexicon) -> tuple[Grown, In
         )
     else:
         parts = columns.words()
-        faults = np.zeros(len(parts), bool)
+        faults = np.zeros(len(parts.which), bool)
     tokens = lexicon.words(parts)
     kept = ~any_of_each(faults | tokens.faults, forest.sizes)
     starts, widths, ranks = before(tokens.widths), tokens.widths, None

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treesyntax.forest import Bools, Ints, any_of_each, before, runs
+from treesyntax.formats.columns import Strings
 from treesyntax.segment import Segmenter
 from treesyntax.transforms.subwords import NO_PIECES
 
@@ -58,10 +59,10 @@ class _Table:
         self._starts = np.zeros(0, np.int64)
         self._tokens = Tokens(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, bool))
 
-    def tokens(self, strings: list[str], symbols: _Numbers) -> Tokens:
+    def tokens(self, strings: Strings, symbols: _Numbers) -> Tokens:
         """The symbols of each string; ``symbols`` gets those that are new."""
         known = len(self.numbers)
-        which = self.numbers.of(strings)
+        which = self.numbers.of(strings.different)[strings.which]
         if fresh := self.numbers.strings[known:]:
             more = _tokens(self._split(fresh), symbols)
             pairs = zip(self._tokens, more, strict=True)
@@ -113,11 +114,11 @@ class Lexicon:
         """All symbols by number."""
         return self._symbols.strings
 
-    def words(self, words: list[str]) -> Tokens:
+    def words(self, words: Strings) -> Tokens:
         """The pieces of words."""
         return self._words.tokens(words, self._symbols)
 
-    def brackets(self, brackets: list[str]) -> Tokens:
+    def brackets(self, brackets: Strings) -> Tokens:
         """The labels of brackets, such as ``(NP``."""
         return self._brackets.tokens(brackets, self._symbols)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from treesyntax.forest import Bools, Ints, before
-from treesyntax.formats.columns import NEWLINE, codes_of, numbers, slices
+from treesyntax.formats.columns import NEWLINE, Strings, codes_of, numbers, strings
 
 COLON, SPACE = map(ord, ": ")
 
@@ -42,7 +42,7 @@ def places_of(lines: Sequence[str], counts: Ints) -> Ints:
     return places
 
 
-def cut(lines: Sequence[str], counts: Ints, places: Ints, spaced: bool) -> tuple[list[str], Bools]:
+def cut(lines: Sequence[str], counts: Ints, places: Ints, spaced: bool) -> tuple[Strings, Bools]:
     """The text of each word with what stands before it, as `alignment.segments` cuts a line.
 
     Args:
@@ -71,4 +71,4 @@ def cut(lines: Sequence[str], counts: Ints, places: Ints, spaced: bool) -> tuple
     if spaced:
         begins[firsts[codes[base[firsts]] != SPACE]] = -1  # the space that every line has got
     begins, ends = (np.where(faults, 0, base + edge) for edge in (begins, ends))
-    return slices(text, begins, ends), faults
+    return strings(text, begins, ends), faults

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,7 +12,22 @@ from treesyntax.forest import Bools, Ints, runs
 Codes = NDArray[np.uint8]
 
 DIGITS = 5  # longer numbers are left to others
+SHORT = 7  # characters that are told apart as one number, of which the last byte is their count
+LOW_BYTES = np.array([(1 << 8 * size) - 1 for size in range(SHORT + 1)], np.uint64)
+ONES, HIGH_BITS, UNKNOWN = (np.uint64(byte * 0x0101010101010101) for byte in (1, 0x80, ord("?")))
 NEWLINE, ZERO = map(ord, "\n0")
+
+
+class Strings(NamedTuple):
+    """Strings of which many are the same.
+
+    Attributes:
+        different: each of them, at least once.
+        which: the index in ``different`` of each [N].
+    """
+
+    different: list[str]
+    which: Ints
 
 
 def codes_of(text: str) -> Codes:
@@ -47,3 +64,27 @@ def slices(text: str, starts: Ints, ends: Ints) -> list[str]:
     chosen = codes[runs(starts, sizes)]
     chosen[np.cumsum(sizes) - 1] = NEWLINE
     return chosen.tobytes().decode(name, "surrogatepass").split("\n")[:-1]
+
+
+def strings(text: str, starts: Ints, ends: Ints) -> Strings:
+    """What `slices` gives, of which short ones in ASCII are compared as numbers."""
+    codes = np.frombuffer(text.encode("latin-1", "replace") + bytes(8), np.uint8)
+    sizes = ends - starts
+    keys = np.ndarray(len(text), "<u8", codes, strides=(1,))[starts]
+    keys &= LOW_BYTES[np.minimum(sizes, SHORT)]
+    short = sizes <= SHORT
+    if not text.isascii():
+        # A byte is zero where its lowest bit borrows from its highest.
+        others = keys ^ UNKNOWN
+        short &= ((keys | ((others - ONES) & ~others)) & HIGH_BITS) == 0
+    keys |= sizes.astype(np.uint64) << np.uint64(8 * SHORT)
+    order = np.flatnonzero(short)
+    order = order[np.argsort(keys[order])]
+    begins = np.ones(len(order), bool)
+    begins[1:] = keys[order[1:]] != keys[order[:-1]]
+    long = np.flatnonzero(~short)
+    which = np.empty(len(starts), np.int64)
+    which[order] = np.cumsum(begins) - 1
+    which[long] = begins.sum() + np.arange(len(long))
+    chosen = np.concatenate([order[begins], long])
+    return Strings(slices(text, starts[chosen], ends[chosen]), which)

@@ -13,7 +13,17 @@ from typing import NamedTuple
 import numpy as np
 
 from treesyntax.forest import Bools, Forest, Ints, ancestors, any_of_each, before, sum_of_each
-from treesyntax.formats.columns import NEWLINE, ZERO, Codes, codes_of, numbers, slices, stands
+from treesyntax.formats.columns import (
+    NEWLINE,
+    ZERO,
+    Codes,
+    Strings,
+    codes_of,
+    numbers,
+    slices,
+    stands,
+    strings,
+)
 
 TABS = 9
 TAB, HYPHEN, HASH, SPACE = map(ord, "\t-# ")
@@ -50,9 +60,9 @@ class Columns(NamedTuple):
         found = self.comments[1].tolist()
         return [text if end else None for text, end in zip(texts, found, strict=True)]
 
-    def words(self) -> list[str]:
+    def words(self) -> Strings:
         """The FORMs."""
-        return slices(self.text, *self.forms)
+        return strings(self.text, *self.forms)
 
 
 class _Rows(NamedTuple):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from treesyntax.forest import Bools, Ints, any_of_each, before, sum_of_each
 from treesyntax.formats import ptb
-from treesyntax.formats.columns import Codes, codes_of, slices
+from treesyntax.formats.columns import Codes, Strings, codes_of, strings
 
 OPEN, CLOSE, SPACE, OTHER = range(1, 5)
 # The kind of each character; only white space of ASCII separates.
@@ -43,16 +43,14 @@ class Columns(NamedTuple):
     text: str
     spelt: Ints
 
-    def words(self) -> list[str]:
+    def words(self) -> Strings:
         """The words without escapes."""
-        words = slices(self.text, *self.spelt[:, self.is_word])
-        if not any(escape in self.text for escape in ptb._UNESCAPES):
-            return words
-        return [ptb._unescaped(word) if "B-" in word else word for word in words]
+        words, which = strings(self.text, *self.spelt[:, self.is_word])
+        return Strings([ptb._unescaped(word) if "B-" in word else word for word in words], which)
 
-    def brackets(self) -> list[str]:
+    def brackets(self) -> Strings:
         """The brackets with their labels, ``(NP``."""
-        return slices(self.text, *self.spelt[:, ~self.is_word])
+        return strings(self.text, *self.spelt[:, ~self.is_word])
 
 
 class _Tokens(NamedTuple):
