@@ -220,16 +220,21 @@ class TreeTranslationTask(TranslationTask):
         paths = utils.split_paths(self.cfg.data)
         folder = paths[(epoch - 1) % len(paths)] if split == self.cfg.train_subset else paths[0]
         source, target = self.cfg.source_lang, self.cfg.target_lang
-        for language in (source, target):
-            tokens = Path(folder) / f"{split}.{source}-{target}.{language}"
-            if tokens.with_name(f"{tokens.name}.idx").exists():
-                check_tokens(TokenData(tokens))  # fairseq itself takes whatever the files say
+        prefixes = [Path(folder) / f"{split}.{source}-{target}.{side}" for side in (source, target)]
+        # fairseq itself takes whatever damaged files say.
+        tokens = [
+            TokenData(prefix)
+            for prefix in prefixes
+            if prefix.with_name(f"{prefix.name}.idx").exists()
+        ]
         super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
-        trees = Path(folder) / f"{split}.{source}-{target}.{source}.tree"
+        trees = prefixes[0].with_name(f"{prefixes[0].name}.tree")
         store = None
         if trees.exists():
             store = TreeStore(trees)
-            store.check_files(TokenData(trees.with_suffix("")))
+            store.check_files(TokenData(prefixes[0]))
+        for side in tokens:
+            check_tokens(side)
         self.datasets[split] = TreePairDataset(self.datasets[split], store, self.predicts_end)
 
     def _shard_exists(self, split: str) -> bool:
