@@ -74,3 +74,11 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    """Small files to call ``treesyntax binarize`` with."""
+    from binarize_helpers import make_files  # it loads fairseq, which most tests do without
+
+    return make_files(tmp_path)

@@ -6,7 +6,6 @@ import gzip
 import json
 import multiprocessing
 import re
-from pathlib import Path
 
 import pytest
 from binarize_helpers import (
@@ -16,7 +15,6 @@ from binarize_helpers import (
     binarize,
     check_store,
     folder_bytes,
-    make_files,
     read,
     sizes_of,
     write,
@@ -27,11 +25,6 @@ from treesyntax import binarize_read
 from treesyntax.formats import read_trees
 from treesyntax.linearize import get_view
 from treesyntax.store import TreeStore
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> dict[str, Path]:
-    return make_files(tmp_path)
 
 
 @pytest.mark.parametrize("view", ["words", "preorder", "bracketed"])

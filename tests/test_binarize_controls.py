@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from binarize_helpers import (
     binarize,
     folder_bytes,
-    make_files,
     read,
     refused,
     write,
@@ -19,11 +17,6 @@ from treesyntax import binarize_read
 from treesyntax.formats import read_trees
 from treesyntax.store import TreeStore
 from treesyntax.transforms.controls import CONTROLS, control_tree
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> dict[str, Path]:
-    return make_files(tmp_path)
 
 
 @pytest.mark.parametrize("control", CONTROLS)

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
 from binarize_helpers import (
     binarize,
-    make_files,
     write,
 )
 
 from treesyntax.cli import main
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> dict[str, Path]:
-    return make_files(tmp_path)
 
 
 def test_inspect_draws_tokens_and_trees(files, capsys):

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from binarize_helpers import (
     CONLLU,
     TREES,
     binarize,
-    make_files,
     read,
     write,
 )
@@ -20,12 +17,6 @@ from treesyntax.formats import read_trees
 from treesyntax.segment import Segmenter, train_model
 from treesyntax.store import TreeStore
 from treesyntax.transforms.subwords import POLICIES
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> dict[str, Path]:
-    return make_files(tmp_path)
-
 
 SENTENCES = {
     "ptb": TREES,

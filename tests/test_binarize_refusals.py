@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import re
-from pathlib import Path
 
 import pytest
 from binarize_helpers import (
@@ -15,17 +14,11 @@ from binarize_helpers import (
     TREES,
     binarize,
     folder_bytes,
-    make_files,
     refused,
     write,
 )
 
 from treesyntax.cli import main
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> dict[str, Path]:
-    return make_files(tmp_path)
 
 
 def test_misaligned_files_are_refused_with_both_counts(files, capsys):

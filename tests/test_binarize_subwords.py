@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from binarize_helpers import (
     SHARED,
@@ -11,7 +9,6 @@ from binarize_helpers import (
     binarize,
     check_store,
     folder_bytes,
-    make_files,
     read,
     write,
 )
@@ -21,11 +18,6 @@ from treesyntax.linearize import get_view
 from treesyntax.segment import Segmenter, train_model
 from treesyntax.store import TreeStore
 from treesyntax.transforms.subwords import attach, linearise
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> dict[str, Path]:
-    return make_files(tmp_path)
 
 
 @pytest.mark.parametrize("policy", ["siblings", "copy"])
