@@ -232,7 +232,7 @@ class TreeTranslationTask(TranslationTask):
         store = None
         if trees.exists():
             store = TreeStore(trees)
-            store.check_files(TokenData(prefixes[0]))
+            store.check_files(tokens[0])
         for side in tokens:
             check_tokens(side)
         self.datasets[split] = TreePairDataset(self.datasets[split], store, self.predicts_end)
