@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from treesyntax.binarize_columns import encode_usual
 from treesyntax.binarize_encode import Batch, Encoding, encode_batch
+from treesyntax.binarize_records import Records
 from treesyntax.binarize_sentence import encode_each
 from treesyntax.formats import ptb, ptb_columns
 from treesyntax.formats.base import Record
@@ -82,12 +83,12 @@ def random_batch(source: random.Random, faults: float, placed: bool) -> Batch:
     trees = [random_line(source, faults) for _ in range(24)]
     records = [Record(number, text) for number, (text, _) in enumerate(trees, start=1)]
     if not placed:
-        return Batch(Path("x.ptb"), records)
+        return Batch(Path("x.ptb"), Records.of(records))
     lines = [with_text(source, words, faults) for _, words in trees]
     offsets = [Record(number, line) for number, (_, line) in enumerate(lines, start=1)]
     return Batch(
-        Path("x.ptb"), records, text=[line for line, _ in lines],
-        offsets_path=Path("x.ptb.offsets"), offsets=offsets,
+        Path("x.ptb"), Records.of(records), text=[line for line, _ in lines],
+        offsets_path=Path("x.ptb.offsets"), offsets=Records.of(offsets),
     )  # fmt: skip
 
 
@@ -130,13 +131,16 @@ ALONE = ["", " ", "x", "(", ")", "(X)", "(X a", "(X a))", "(X a) (Y b)", "x (X a
 def test_an_unusual_line_among_others(line, view):
     texts = ["(S (A a) (B b))"] * 9 + [line] + ["(S c (A a))"] * 9
     records = [Record(number, text) for number, text in enumerate(texts, start=1)]
-    check(Encoding("ptb", view, "copy", "sentencepiece"), Batch(Path("x"), records))
+    check(Encoding("ptb", view, "copy", "sentencepiece"), Batch(Path("x"), Records.of(records)))
 
 
 def test_a_fault_is_told_with_its_line():
     records = [Record(number, "(S (A a) (B b))") for number in range(1, 31)]
     records[19] = Record(20, "(S (A a) (B b)")
-    encoding, batch = Encoding("ptb", "words", "copy", "sentencepiece"), Batch(Path("x"), records)
+    encoding, batch = (
+        Encoding("ptb", "words", "copy", "sentencepiece"),
+        Batch(Path("x"), Records.of(records)),
+    )
     told = outcome(encode_batch, encoding, batch)
     assert told == outcome(encode_each, encoding, batch)
     assert told.startswith("x:20: 1 bracket is still open at the end; ")
@@ -148,4 +152,4 @@ def test_long_chains_are_no_problem(models):
     assert ptb_columns.read([deep]).depths.tolist() == list(range(10_001))
     for view in ("words", "bracketed"):
         encoding = Encoding("ptb", view, "chain", "sentencepiece", models["bpe"])
-        check(encoding, Batch(Path("x"), records))
+        check(encoding, Batch(Path("x"), Records.of(records)))

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treesyntax.binarize_encode import Batch, Encoding, encode_batch
+from treesyntax.binarize_records import Records
 from treesyntax.binarize_sentence import encode_each
 from treesyntax.errors import InputError
-from treesyntax.formats.base import Record
 from treesyntax.formats.offsets import conllu_comment
 from treesyntax.transforms.subwords import POLICIES
 
@@ -92,7 +92,7 @@ def test_random_records_give_the_same_integers_or_the_same_fault(
     source = random.Random(seed)
     texts = [random_record(source, faults) for _ in range(24)]
     lines = [1 + sum(text.count("\n") + 2 for text in texts[:i]) for i in range(24)]
-    batch = Batch(Path("x.conllu"), list(map(Record, lines, texts)))
+    batch = Batch(Path("x.conllu"), Records(lines, texts))
     encoding = Encoding("conllu", view, policy, "sentencepiece", models[model], units=units)
     check(encoding, batch)
     given = [conllu_comment(text) or "" for text in texts]
@@ -150,7 +150,7 @@ def test_a_fault_is_told_with_its_line(models, cause):
     texts = [random_record(source, 0) for _ in range(40)]
     texts[29] = "\n".join(FAULTS[cause](["# text = a b"]))
     starts = [1 + sum(text.count("\n") + 2 for text in texts[:i]) for i in range(40)]
-    batch = Batch(Path("x.conllu"), list(map(Record, starts, texts)))
+    batch = Batch(Path("x.conllu"), Records(starts, texts))
     encoding = Encoding("conllu", "words", "copy", "sentencepiece", models["bpe"], units="token")
     expected = outcome(encode_each, encoding, batch)
     assert isinstance(expected, str)
@@ -163,7 +163,7 @@ def test_a_fault_is_told_with_its_line(models, cause):
 
 def test_a_given_text_that_differs_is_told(models):
     texts = ["# text = a b\n" + word(1, "a", 0) + "\n" + word(2, "b", 1)] * 20
-    batch = Batch(Path("x"), [Record(1 + 4 * i, text) for i, text in enumerate(texts)])
+    batch = Batch(Path("x"), Records([1 + 4 * i for i in range(20)], texts))
     encoding = Encoding("conllu", "words", "copy", "sentencepiece", models["bpe"], units="token")
     lines = ["a b"] * 12 + ["a  b"] + ["a b"] * 7
     with pytest.raises(InputError, match="x:49: the tree is that of 'a b', but the text is 'a  b'"):

@@ -15,6 +15,7 @@ from binarize_helpers import (
 )
 
 from treesyntax.binarize_encode import Batch, Encoding, encode_batch, words_of_batch
+from treesyntax.binarize_records import Records
 from treesyntax.formats import conllu
 from treesyntax.formats.base import Record
 from treesyntax.segment import Segmenter, train_model
@@ -42,7 +43,7 @@ def corpus(request, tmp_path_factory) -> tuple[list[Record], list[str], Path]:
     name, kind = request.param
     make, vocab = CORPORA[name]
     records = make()
-    batch = Batch(Path("x"), records)
+    batch = Batch(Path("x"), Records.of(records))
     lines = words_of_batch(conllu_encoding(None), batch)
     model = tmp_path_factory.mktemp("model") / "x.model"
     train_model([line for line in lines if line], vocab, kind, model, "x")
@@ -81,14 +82,14 @@ def by_node(encoded) -> Iterator[tuple[dict[int, list[str]], set[int]]]:
         nodes, tokens = nodes + size, tokens + len(sentence)
 
 
-def pieces_elsewhere(lines: list[str], model: Path, style: str) -> list[Record]:
+def pieces_elsewhere(lines: list[str], model: Path, style: str) -> Records:
     """The lines as spm_encode or as subword-nmt would segment them (no piece longer than 3)."""
     if style == "sentencepiece":
         segmenter = Segmenter(model)
         cut = [" ".join(segmenter.line(line)) for line in lines]
     else:
         cut = [" ".join(map(_at_cut, line.split())) for line in lines]
-    return [Record(number, line) for number, line in enumerate(cut, start=1)]
+    return Records(list(range(1, len(cut) + 1)), cut)
 
 
 def _at_cut(word: str) -> str:
@@ -98,7 +99,7 @@ def _at_cut(word: str) -> str:
 @pytest.mark.parametrize("units", ["token", "line", "sentencepiece", "subword-nmt"])
 def test_every_piece_of_every_sentence_is_attached_and_spells_the_line(corpus, units):
     records, lines, model = corpus
-    batch = Batch(Path("x"), records)
+    batch = Batch(Path("x"), Records.of(records))
     given = units in ("sentencepiece", "subword-nmt")
     options = {"units": "token", "style": units} if given else {"units": units}
     if given:
@@ -125,13 +126,13 @@ def test_every_piece_of_every_sentence_is_attached_and_spells_the_line(corpus, u
     if units in ("line", "sentencepiece"):
         assert seen == [segmenter.line(line) for line in lines]
     if units == "subword-nmt":
-        assert [" ".join(tokens) for tokens in seen] == [piece.text for piece in batch.pieces]
+        assert [" ".join(tokens) for tokens in seen] == batch.pieces.texts
 
 
 @pytest.mark.parametrize("units", ["token", "line"])
 def test_the_baseline_and_the_tree_models_see_the_same_pieces(corpus, units):
     records, _, model = corpus
-    batch = Batch(Path("x"), records)
+    batch = Batch(Path("x"), Records.of(records))
     plain = encode_batch(conllu_encoding(model, units=units), batch)
     baseline = sentences_of(plain)
     for policy in ("copy", "siblings") if len(records) < 100 else ("copy",):
@@ -154,7 +155,7 @@ def test_the_baseline_and_the_tree_models_see_the_same_pieces(corpus, units):
 def test_constituency_trees_over_merged_words():
     records = [Record(1, "(S (NP (NP (N dog)) (POS s)) (NP (N cat)) (VP (V is) (. .)))")]
     batch = Batch(
-        Path("t"), records, Path("p"), [Record(1, "▁ dog's ▁c at ▁is.")], ["dog's cat is."],
+        Path("t"), Records.of(records), Path("p"), Records([1], ["▁ dog's ▁c at ▁is."]), ["dog's cat is."],
         [[(0, 3), (3, 5), (6, 9), (10, 12), (12, 13)]],
     )  # fmt: skip
     batch = batch._replace(spans=[[(0, 3), (3, 5), (6, 9), (10, 12), (12, 13)]])

@@ -24,6 +24,23 @@ def read_all(records) -> tuple[list[Record], str]:
     return found, ""
 
 
+def check(path, format_name, size, expected) -> None:
+    """Batches of ``size`` of the same records, and the same fault, before which some may miss."""
+    records, fault = expected
+    batches: list[list[Record]] = []
+    told = ""
+    try:
+        for some in records_of(path, format_name, size):
+            batches.append(list(map(Record, *some)))
+    except InputError as error:
+        told = str(error)
+    assert told == fault
+    assert all(len(batch) == size for batch in batches[:-1])
+    assert all(0 < len(batch) <= size for batch in batches)
+    found = [record for batch in batches for record in batch]
+    assert found == (records[: len(found)] if fault else records)
+
+
 PARTS = [b"a", b"b\tc", b"\n", b"\n\n", b"\n\n\n", b" ", b"\t", b"\r\n", b"\r", b"\xef\xbb\xbf",
          b"\xc3\xa9", b"\xff", b"\xe2\x80\xa8", b"#x\n"]  # fmt: skip
 USUAL = [b"a\n", b"#b c\n", b"\xc3\xa9\td\n", b"\n", b"e"]
@@ -37,8 +54,11 @@ USUAL = [b"a\n", b"#b c\n", b"\xc3\xa9\td\n", b"\n", b"e"]
     st.sampled_from(["text", "conllu", "ptb", "mrg"]),
     st.sampled_from([1, 3, 8, 1 << 20]),
     st.booleans(),
+    st.sampled_from([1, 2, 3, 100]),
 )
-def test_blocks_have_the_records_of_lines(tmp_path_factory, parts, format_name, block, packed):
+def test_blocks_have_the_records_of_lines(
+    tmp_path_factory, parts, format_name, block, packed, size
+):
     path = tmp_path_factory.getbasetemp() / ("x.gz" if packed else "x")
     content = b"".join(parts)
     path.write_bytes(gzip.compress(content) if packed else content)
@@ -46,7 +66,8 @@ def test_blocks_have_the_records_of_lines(tmp_path_factory, parts, format_name, 
     expected = read_all(slow(path))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(binarize_records, "BLOCK", block)
-        assert read_all(records_of(path, format_name)) == expected
+        patch.setattr(binarize_records, "AT_ONCE", 2)
+        check(path, format_name, size, expected)
         if not expected[1]:
             assert count_of(path, format_name) == len(expected[0])
 
@@ -59,9 +80,9 @@ def test_a_line_without_end_and_a_cut_file_are_refused_alike(tmp_path, monkeypat
     monkeypatch.setattr(binarize_records, "BLOCK", 10)
     expected = read_all(line_records(path))
     assert "x:2: the line is longer than" in expected[1]
-    assert read_all(records_of(path, "text")) == expected
+    check(path, "text", 1, expected)
     packed = tmp_path / "y.gz"
     packed.write_bytes(gzip.compress(b"a\n" * 1000)[:-12])
     expected = read_all(line_records(packed))
     assert "y.gz: cannot be read" in expected[1]
-    assert read_all(records_of(packed, "text")) == expected
+    check(packed, "text", 7, expected)

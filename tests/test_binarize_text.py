@@ -15,9 +15,9 @@ from binarize_helpers import (
 )
 
 from treesyntax.binarize_encode import Batch, Encoding, encode_batch
+from treesyntax.binarize_records import Records
 from treesyntax.cli import main
 from treesyntax.errors import InputError
-from treesyntax.formats.base import Record
 from treesyntax.store import TreeStore
 
 PTB = ["(S (NP (D the) (N cat)) (. .))", "", "(S (V barks))"]
@@ -102,7 +102,9 @@ def test_comments_and_files_of_text_give_the_same_data(files, units):
 
 
 def test_in_memory_text_and_spans_are_taken_as_given():
-    batch = Batch(Path("x"), [Record(1, "(S (N a) (N b))")], text=["a-b"], spans=[[(0, 1), (1, 3)]])
+    batch = Batch(
+        Path("x"), Records([1], ["(S (N a) (N b))"]), text=["a-b"], spans=[[(0, 1), (1, 3)]]
+    )
     encoded = encode_batch(Encoding("ptb", "words", "copy", "sentencepiece", units="token"), batch)
     assert sentences_of(encoded) == [["a", "-b"]]
     short = batch._replace(spans=[[(0, 1)]])

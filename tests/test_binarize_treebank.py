@@ -9,6 +9,7 @@ from binarize_helpers import SHARED, check
 
 from treesyntax.binarize_columns import encode_usual
 from treesyntax.binarize_encode import Batch, Encoding
+from treesyntax.binarize_records import Records
 from treesyntax.formats import conllu
 from treesyntax.formats.base import Record
 from treesyntax.formats.offsets import conllu_comment, conllu_spans
@@ -42,17 +43,17 @@ def as_parsed(record: Record) -> Record:
 def test_a_treebank_gives_the_same_integers(ewt, ewt_model, policy):
     parsed = list(map(as_parsed, ewt))
     encoding = Encoding("conllu", "words", policy, "sentencepiece", ewt_model, units="token")
-    check(encoding, Batch(Path("x"), parsed))
+    check(encoding, Batch(Path("x"), Records.of(parsed)))
     # The rest is costly: all policies together have every sentence.
     part = slice(list(POLICIES).index(policy), None, len(POLICIES))
-    check(encoding, Batch(Path("x"), ewt[part]))
-    check(encoding._replace(units=""), Batch(Path("x"), ewt[part]))
-    check(encoding._replace(model=None), Batch(Path("x"), parsed[part]))
-    check(encoding._replace(view="bracketed"), Batch(Path("x"), parsed[part]))
+    check(encoding, Batch(Path("x"), Records.of(ewt[part])))
+    check(encoding._replace(units=""), Batch(Path("x"), Records.of(ewt[part])))
+    check(encoding._replace(model=None), Batch(Path("x"), Records.of(parsed[part])))
+    check(encoding._replace(view="bracketed"), Batch(Path("x"), Records.of(parsed[part])))
 
 
 def test_nearly_all_sentences_of_a_treebank_are_usual(ewt, ewt_model):
     encoding = Encoding("conllu", "words", "copy", "sentencepiece", ewt_model, units="token")
-    found = encode_usual(encoding, Batch(Path("x"), list(map(as_parsed, ewt))))
+    found = encode_usual(encoding, Batch(Path("x"), Records.of(map(as_parsed, ewt))))
     assert found is not None
     assert found[2].sum() > 0.97 * len(ewt)

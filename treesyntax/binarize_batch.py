@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesyntax.alignment import Span
+from treesyntax.binarize_records import Records
 from treesyntax.forest import Ints, before, runs
-from treesyntax.formats import Record
 from treesyntax.segment import Segmenter
 from treesyntax.store import TreeArrays
 from treesyntax.transforms.controls import GIVEN
@@ -69,21 +69,24 @@ class Batch(NamedTuple):
     """
 
     path: Path
-    records: list[Record]
+    records: Records
     pieces_path: Path | None = None
-    pieces: list[Record] | None = None
+    pieces: Records | None = None
     text: list[str] | None = None
     spans: Sequence[Sequence[Span]] | None = None
     offsets_path: Path | None = None
-    offsets: list[Record] | None = None
+    offsets: Records | None = None
 
     def part(self, numbers: Sequence[int]) -> Batch:
         """The records of these numbers, with what belongs to them."""
         chosen: dict[str, Any] = {
             name: [values[number] for number in numbers]
-            for name in ("records", "pieces", "text", "spans", "offsets")
+            for name in ("text", "spans")
             if (values := getattr(self, name)) is not None
         }
+        for name in ("records", "pieces", "offsets"):
+            if (records := getattr(self, name)) is not None:
+                chosen[name] = records.part(numbers)
         return self._replace(**chosen)
 
 

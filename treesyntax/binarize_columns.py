@@ -43,7 +43,7 @@ def encode_usual(encoding: Encoding, batch: Batch) -> tuple[EncodedBatch, Ints, 
 
 def _can(encoding: Encoding, batch: Batch, segmenter: Segmenter | None) -> bool:
     return (
-        len(batch.records) >= FEWEST
+        len(batch.records.texts) >= FEWEST
         and encoding.format_name in READERS
         and encoding.view in SHOWN
         and encoding.policy in POLICIES

@@ -15,7 +15,7 @@ from treesyntax.formats.columns import Strings
 
 def grown(encoding: Encoding, batch: Batch, lexicon: Lexicon) -> tuple[Grown, Ints, Bools]:
     """The sentences, the number of each in the batch, and which of them were usual to the end."""
-    columns = ptb_columns.read([record.text for record in batch.records])
+    columns = ptb_columns.read(batch.records.texts)
     sizes, is_word, depths = columns.sizes, columns.is_word, columns.depths
     counts = sum_of_each(is_word, sizes)
     faults = np.zeros(len(is_word), bool)
@@ -59,5 +59,5 @@ def _parts(
         words = columns.words()
         return words, np.zeros(len(words.which), bool)
     usual = columns.records.tolist()
-    places = places_of([batch.offsets[number].text for number in usual], counts)
+    places = places_of([batch.offsets.texts[number] for number in usual], counts)
     return cut([batch.text[number] for number in usual], counts, places, encoding.model is not None)

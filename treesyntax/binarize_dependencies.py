@@ -22,7 +22,7 @@ from treesyntax.formats import conllu_columns
 
 def grown(encoding: Encoding, batch: Batch, lexicon: Lexicon) -> tuple[Grown, Ints, Bools]:
     """The sentences, the number of each in the batch, and which of them were usual to the end."""
-    columns = conllu_columns.read([record.text for record in batch.records])
+    columns = conllu_columns.read(batch.records.texts)
     forest = columns.forest
     if encoding.units:
         begins = ~_repeated(columns.places, forest.sizes)

@@ -19,7 +19,7 @@ from treesyntax.binarize_batch import (
 )
 from treesyntax.binarize_columns import encode_usual
 from treesyntax.binarize_sentence import encode_each, group_pieces, raw_text
-from treesyntax.formats import get_format, parse_record
+from treesyntax.formats import Record, get_format, parse_record
 
 MARK = "\0"
 """What hardly any line has."""
@@ -39,20 +39,21 @@ def encode_batch(encoding: Encoding, batch: Batch) -> EncodedBatch:
         InputError: with file and line, if a record is malformed or pieces do not fit.
     """
     if encoding.format_name == TEXT:
-        lines = [record.text for record in batch.records]
+        lines = batch.records.texts
         segmenter = segmenter_of(encoding)
         return numbered(segmenter.lines(lines), None) if segmenter else _by_space(lines)
     found = encode_usual(encoding, batch)
     if found is None:
         return encode_each(encoding, batch)
     usual, numbers, kept = found
-    if len(numbers) == len(batch.records) and kept.all():
+    size = len(batch.records.texts)
+    if len(numbers) == size and kept.all():
         return usual
-    is_usual = np.zeros(len(batch.records), bool)
+    is_usual = np.zeros(size, bool)
     is_usual[numbers[kept]] = True
     rest = np.flatnonzero(~is_usual)
     others = encode_each(encoding, batch.part(rest.tolist()))
-    order = np.empty(len(batch.records), np.int64)
+    order = np.empty(size, np.int64)
     order[numbers[kept]] = np.flatnonzero(kept)
     order[rest] = len(numbers) + np.arange(len(rest))
     return arranged([usual, others], order)
@@ -77,9 +78,11 @@ def words_of_batch(encoding: Encoding, batch: Batch) -> list[str]:
         InputError: with file and line, if a record is malformed.
     """
     if encoding.format_name == TEXT:
-        return [record.text for record in batch.records]
+        return batch.records.texts
     if encoding.units:
-        return [raw_text(batch, number) for number in range(len(batch.records))]
+        return [raw_text(batch, number) for number in range(len(batch.records.texts))]
     tree_format = get_format(encoding.format_name)
-    trees = (parse_record(tree_format, batch.path, record) for record in batch.records)
+    trees = (
+        parse_record(tree_format, batch.path, record) for record in map(Record, *batch.records)
+    )
     return [" ".join(tree.labels[node] for node in tree.word_nodes()) for tree in trees]

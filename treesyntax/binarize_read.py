@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from itertools import islice
+from itertools import repeat
 from pathlib import Path
 from typing import TypeVar
 
@@ -75,18 +75,18 @@ def sha256(path: Path) -> str:
 def batches(side: Side, split: str) -> Iterator[Batch]:
     """The records of a file, some 2,000 at a time, with what belongs to them."""
     path = side.files[split]
-    records = records_of(path, side.encoding.format_name)
-    lines_of = [records_of(paths[split], TEXT) if split in paths else None for paths in side.beside]
-    while chunk := list(islice(records, BATCH_SENTENCES)):
-        pieces, text, offsets = [
-            list(islice(lines, BATCH_SENTENCES)) if lines else None for lines in lines_of
-        ]
+    all_records = records_of(path, side.encoding.format_name, BATCH_SENTENCES)
+    beside = [
+        records_of(paths[split], TEXT, BATCH_SENTENCES) if split in paths else repeat(None)
+        for paths in side.beside
+    ]
+    for records, pieces, text, offsets in zip(all_records, *beside, strict=False):
         yield Batch(
             path,
-            chunk,
+            records,
             pieces_path=side.pieces.get(split),
             pieces=pieces,
-            text=None if text is None else [line.text for line in text],
+            text=text and text.texts,
             offsets_path=side.offsets.get(split),
             offsets=offsets,
         )

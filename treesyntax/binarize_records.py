@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,14 +22,38 @@ from treesyntax.formats.base import line_records
 from treesyntax.formats.conllu import records as conllu_records
 
 BLOCK = 1 << 20
+AT_ONCE = 2000  # records that are read one by one
 TEXT = "text"
-
-# Record(line, text) of a pair, without a call of Python for each.
-RECORD: Callable[[tuple[int, str]], Record] = partial(tuple.__new__, Record)
 
 OneByOne = Callable[[Path], Iterator[Record]]
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 NEWLINE, SPACE, TAB = b"\n \t"
+
+
+class Records(NamedTuple):
+    """Many records, without an object for each.
+
+    Attributes:
+        lines: the line of the file on which each begins, from 1 on.
+        texts: the raw text of each.
+    """
+
+    lines: list[int]
+    texts: list[str]
+
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> Records:
+        """These records."""
+        pairs = list(records)
+        return cls([record.line for record in pairs], [record.text for record in pairs])
+
+    def part(self, numbers: Iterable[int]) -> Records:
+        """Those of these numbers, counted from 0."""
+        return Records.of(map(self.record, numbers))
+
+    def record(self, number: int) -> Record:
+        """One of them, counted from 0."""
+        return Record(self.lines[number], self.texts[number])
 
 
 class _Cut(NamedTuple):
@@ -45,24 +69,29 @@ class _Block(NamedTuple):
     starts: Sequence[int]
     text: str
 
+    def records(self, end: str) -> Records:
+        texts = self.text.split(end)[: len(self.starts)]
+        texts[-1] = texts[-1].removesuffix("\n")
+        return Records(list(self.starts), texts)
 
-def records_of(path: Path, format_name: str) -> Iterator[Record]:
-    """The records of a file that can be opened twice, as its format splits it.
+
+def records_of(path: Path, format_name: str, size: int) -> Iterator[Records]:
+    """The records of a file that can be opened twice, as its format splits it, so many at a time.
 
     Raises:
-        InputError: as the format does, after the records before the fault.
+        InputError: as the format does.
     """
-    cut, one_by_one = _ways(format_name)
-    if cut is None:
-        yield from one_by_one(path)
-        return
-    for part in _in_blocks(path, cut, one_by_one):
-        if isinstance(part, _Block):
-            texts = part.text.split(cut.end)[: len(part.starts)]
-            texts[-1] = texts[-1].removesuffix("\n")
-            yield from map(RECORD, zip(part.starts, texts, strict=True))
-        else:
-            yield from part
+    lines: list[int] = []
+    texts: list[str] = []
+    for more in _parts(path, format_name):
+        lines += more.lines
+        texts += more.texts
+        whole = len(lines) - len(lines) % size
+        for first in range(0, whole, size):
+            yield Records(lines[first : first + size], texts[first : first + size])
+        del lines[:whole], texts[:whole]
+    if lines:
+        yield Records(lines, texts)
 
 
 def count_of(path: Path, format_name: str) -> int:
@@ -84,6 +113,23 @@ def _ways(format_name: str) -> tuple[_Cut | None, OneByOne]:
     """The fast way to split a file of a format, None for none, and the other one."""
     one_by_one = line_records if format_name == TEXT else get_format(format_name).records
     return CUTS.get(one_by_one), one_by_one
+
+
+def _parts(path: Path, format_name: str) -> Iterator[Records]:
+    cut, one_by_one = _ways(format_name)
+    if cut is None:
+        yield from _together(one_by_one(path))
+        return
+    for part in _in_blocks(path, cut, one_by_one):
+        if isinstance(part, _Block):
+            yield part.records(cut.end)
+        else:
+            yield from _together(part)
+
+
+def _together(records: Iterator[Record]) -> Iterator[Records]:
+    while (some := Records.of(islice(records, AT_ONCE))).lines:
+        yield some
 
 
 def _in_blocks(path: Path, cut: _Cut, one_by_one: OneByOne) -> Iterator[_Block | Iterator[Record]]:

@@ -25,7 +25,7 @@ from treesyntax.binarize_offsets import (
     over_tokens,
 )
 from treesyntax.errors import InputError, TreeError
-from treesyntax.formats import RecordError, get_format, parse_record
+from treesyntax.formats import Record, RecordError, get_format, parse_record
 from treesyntax.formats.offsets import conllu_comment, conllu_spans, line_spans
 from treesyntax.linearize import get_view
 from treesyntax.spelling import CONTINUES, WORD_START
@@ -43,7 +43,7 @@ def encode_each(encoding: Encoding, batch: Batch) -> EncodedBatch:
     """
     view = get_view(encoding.view)
     sentences, token_nodes, trees = [], [], []
-    for number, record in enumerate(batch.records):
+    for number, record in enumerate(map(Record, *batch.records)):
         tree = parse_record(get_format(encoding.format_name), batch.path, record)
         try:
             segmented = _segment(tree, encoding, batch, number)
@@ -103,14 +103,14 @@ def _segment(tree: Tree, encoding: Encoding, batch: Batch, number: int) -> Segme
         split = [word.split() for word in words]
         plain = all(len(pieces) == 1 for pieces in split)
         return Segmented(tree, nodes, split) if plain else attach(tree, split, encoding.policy)
-    line = batch.pieces[number]
+    line = batch.pieces.record(number)
     pieces = group_pieces(line.text.split(), encoding.pieces_style)
     if len(pieces) != len(words):
         raise InputError(
             batch.pieces_path,
             line.line,
             f"the pieces make {len(pieces)} words, but the tree at "
-            f"{batch.path}:{batch.records[number].line} has {len(words)}",
+            f"{batch.path}:{batch.records.lines[number]} has {len(words)}",
             "segment the very words of the trees and choose the right --pieces-style",
         )
     return attach(tree, pieces, encoding.policy)
@@ -123,7 +123,7 @@ def _by_offsets(
     spans = _spans(batch, number, text)
     check_places(tree, text, spans)
     if batch.pieces is not None and batch.pieces_path is not None:
-        line = batch.pieces[number]
+        line = batch.pieces.record(number)
         try:
             return over_pieces(tree, text, spans, line.text.split(), encoding.pieces_style)
         except TreeError as error:
@@ -140,7 +140,7 @@ def raw_text(batch: Batch, number: int) -> str:
     Raises:
         InputError: with file and line, if there is none, or they differ.
     """
-    record = batch.records[number]
+    record = batch.records.record(number)
     comment = conllu_comment(record.text)
     if batch.text is None:
         if comment is None:
@@ -159,13 +159,13 @@ def raw_text(batch: Batch, number: int) -> str:
 
 
 def _spans(batch: Batch, number: int, text: str) -> Sequence[Span]:
-    path, record = batch.path, batch.records[number]
+    path, record = batch.path, batch.records.record(number)
     if batch.spans is not None:
         return batch.spans[number]
     try:
         if batch.offsets is None or batch.offsets_path is None:
             return conllu_spans(record.text, text)
-        path, record = batch.offsets_path, batch.offsets[number]
+        path, record = batch.offsets_path, batch.offsets.record(number)
         return line_spans(record.text)
     except RecordError as error:
         raise InputError(path, record.line + error.offset, error.cause, error.remedy) from None

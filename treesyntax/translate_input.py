@@ -11,6 +11,7 @@ from threading import Thread
 import numpy as np
 
 from treesyntax.binarize_encode import TEXT, Batch, Encoding, encode_batch
+from treesyntax.binarize_records import Records
 from treesyntax.dictionary import EOS, Dictionary
 from treesyntax.errors import InputError, TreeError
 from treesyntax.formats import Record, get_format
@@ -83,7 +84,7 @@ class ReadBatches:
 
     def __call__(self, records: Sequence[Record]) -> Iterator[Batch]:
         """One batch a record."""
-        return (Batch(self.path, [record]) for record in records)
+        return (Batch(self.path, Records.of([record])) for record in records)
 
 
 class ParsedBatches:
@@ -115,7 +116,7 @@ class ParsedBatches:
         self.cases = total([self.cases, cases_of(records[0].line, parsed)])
         for record, result in zip(records, parsed, strict=True):
             tree = self._tree_record(record, result)
-            yield Batch(self.path, [tree], text=[record.text], spans=[result.spans])
+            yield Batch(self.path, Records.of([tree]), text=[record.text], spans=[result.spans])
 
     def _tree_record(self, record: Record, parsed: Parsed) -> Record:
         try:
@@ -159,7 +160,7 @@ class Encoder:
         if len(ids) > self.longest:
             raise InputError(
                 batch.path,
-                batch.records[0].line,
+                batch.records.lines[0],
                 f"has {len(ids)} tokens with the end of the sentence, but the model takes at most "
                 f"{self.longest}",
                 "split or shorten it",
