@@ -38,7 +38,7 @@ def encode_usual(encoding: Encoding, batch: Batch) -> tuple[EncodedBatch, Ints, 
     if lexicon.is_full:
         lexicon.forget()
     grown, numbers, kept = READERS[encoding.format_name](encoding, batch, lexicon)
-    return encoded(encoding.view, grown, lexicon.symbols), numbers, kept
+    return encoded(encoding.view, grown, lexicon), numbers, kept
 
 
 def _can(encoding: Encoding, batch: Batch, segmenter: Segmenter | None) -> bool:

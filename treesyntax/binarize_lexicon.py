@@ -14,6 +14,7 @@ import numpy as np
 
 from treesyntax.forest import Bools, Ints, any_of_each, before, runs
 from treesyntax.formats.columns import Strings
+from treesyntax.linearize import CLOSE, OPEN, leaf_token
 from treesyntax.segment import Segmenter
 from treesyntax.transforms.subwords import NO_PIECES
 
@@ -102,6 +103,7 @@ class Lexicon:
     def forget(self) -> None:
         """Be as new."""
         self._symbols = _Numbers()
+        self._bracketed = [CLOSE]
         self._words, self._brackets = _Table(self._split), _Table(_labels)
 
     @property
@@ -113,6 +115,12 @@ class Lexicon:
     def symbols(self) -> list[str]:
         """All symbols by number."""
         return self._symbols.strings
+
+    def bracketed(self) -> list[str]:
+        """What closes a bracket, then each symbol as that of a leaf and as it opens a bracket."""
+        for symbol in self.symbols[len(self._bracketed) // 2 :]:
+            self._bracketed += leaf_token(symbol), OPEN + symbol
+        return self._bracketed
 
     def words(self, words: Strings) -> Tokens:
         """The pieces of words."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from treesyntax.binarize_batch import WORDS_VIEW, EncodedBatch, by_appearance
+from treesyntax.binarize_lexicon import Lexicon
 from treesyntax.forest import Bools, Ints, Preorder, before, by_depth, runs, sum_of_each
-from treesyntax.linearize import CLOSE, ESCAPE, OPEN, _confusable
 from treesyntax.store import TreeArrays
 from treesyntax.transforms.subwords import NO_NODE
 
@@ -51,22 +51,23 @@ class Line(NamedTuple):
     counts: Ints
 
 
-def encoded(view: str, grown: Grown, symbols: Sequence[str]) -> EncodedBatch:
-    """The tokens of a view; ``symbols`` are those that ``grown.ids`` are numbers of."""
+def encoded(view: str, grown: Grown, lexicon: Lexicon) -> EncodedBatch:
+    """The tokens of a view; ``grown.ids`` are numbers of symbols of the lexicon."""
     line = SHOWN[view](grown)
-    if view == BRACKETED:
-        ids, old = by_appearance(line.ids, 2 * len(symbols) + 1)
-        names = [_bracketed_name(number, symbols) for number in old.tolist()]
-    else:
-        ids, old = by_appearance(line.ids, len(symbols))
-        names = [symbols[number] for number in old.tolist()]
+    names = lexicon.bracketed() if view == BRACKETED else lexicon.symbols
+    ids, old = by_appearance(line.ids, len(names))
     sizes, counts, parents, branches, nodes = (
         array.astype(np.int32)
         for array in (
             grown.sizes, line.counts, grown.order.parents, grown.order.branches, line.nodes
         )
     )  # fmt: skip
-    return EncodedBatch(names, ids, counts, TreeArrays(sizes, counts, parents, branches, nodes))
+    return EncodedBatch(
+        [names[number] for number in old.tolist()],
+        ids,
+        counts,
+        TreeArrays(sizes, counts, parents, branches, nodes),
+    )
 
 
 def _numbers(grown: Grown) -> Ints:
@@ -100,7 +101,7 @@ def _breadth_first(grown: Grown) -> Line:
 
 
 def _bracketed(grown: Grown) -> Line:
-    """Symbol n is 2n + 1, but 2n + 2 where it opens a bracket; what closes one is 0."""
+    """The ids are those of `Lexicon.bracketed`."""
     plain = _preorder(grown)
     steps = np.diff(grown.order.depths, append=0)
     ends = np.maximum(-steps, 0)  # brackets that close behind each node
@@ -124,13 +125,6 @@ def _closed(depths: Ints, interior: Bools, ends: Ints) -> Ints:
     # At each depth brackets open and close by turns.
     closed[by_depth(at)] = opened[by_depth(depths[opened])]
     return closed
-
-
-def _bracketed_name(number: int, symbols: Sequence[str]) -> str:
-    if not number:
-        return CLOSE
-    symbol = symbols[(number - 1) // 2]
-    return OPEN + symbol if number % 2 == 0 else ESCAPE * _confusable(symbol) + symbol
 
 
 SHOWN: dict[str, Callable[[Grown], Line]] = {

@@ -111,7 +111,7 @@ def bracketed(tree: Tree) -> list[str]:
             continue
         last = node
         label = tree.labels[node]
-        tokens.append(OPEN + label if arities[node] else ESCAPE * _confusable(label) + label)
+        tokens.append(OPEN + label if arities[node] else leaf_token(label))
     return _checked(tree, tokens, bracketed_nodes)
 
 
@@ -148,8 +148,9 @@ def from_bracketed(tokens: Sequence[str]) -> Tree:
     return Tree(parents, labels)
 
 
-def _confusable(leaf: str) -> bool:
-    return leaf.startswith((OPEN, ESCAPE)) or leaf == CLOSE
+def leaf_token(label: str) -> str:
+    """The token of a leaf in `bracketed`."""
+    return ESCAPE + label if label.startswith((OPEN, ESCAPE)) or label == CLOSE else label
 
 
 def _unescaped(position: int, token: str) -> str:
