@@ -152,14 +152,16 @@ def main() -> None:
     sentences = list(islice(corpus, args.sentences))
     words = sum(len(sentence.tree) for sentence in sentences) / len(sentences)
     print(f"{len(sentences)} sentences of {words:.1f} words\n{'':24}{'text':>10}{'forms':>10}")
+    count = len(sentences)
     names = (f"{f}/{view}/{p}" for f in VIEWS for view in VIEWS[f] for p in POLICIES)
     cases = [name for name in names if name.startswith(args.only)]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_corpus(folder, sentences, source)
+        del sentences  # else the garbage collector looks at all of them again and again
         for case in cases:
             rates = [
-                [rate(folder, case, with_text, len(sentences)) for _ in range(args.repeats)]
+                [rate(folder, case, with_text, count) for _ in range(args.repeats)]
                 for with_text in (True, False)
             ]
             print(

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treesyntax.formats.columns import SHORT, slices, strings
+from treesyntax.formats.columns import BYTES, WORDS, slices, strings
 
 ALPHABET = ["a", "b", "?", "(", "\0", "\x7f", "\x80", "é", "ÿ", "ÿ?", "ж", "語", "😀", "\ud800"]
 
@@ -21,6 +21,6 @@ def test_strings_are_the_slices(data: st.DataObject, alphabet: list[str]) -> Non
     assert slices(text, starts, ends) == expected
     different, which = strings(text, starts, ends)
     assert [different[number] for number in which] == expected
-    short = [string for string in different if string.isascii() and len(string) <= SHORT]
+    short = [string for string in different if string.isascii() and len(string) <= WORDS * BYTES]
     if text.isascii():
         assert len(set(short)) == len(short)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from treesyntax.binarize_batch import (
@@ -13,6 +15,7 @@ from treesyntax.binarize_batch import (
     EncodedBatch,
     Encoding,
     arranged,
+    by_appearance,
     different,
     numbered,
     segmenter_of,
@@ -20,9 +23,10 @@ from treesyntax.binarize_batch import (
 from treesyntax.binarize_columns import encode_usual
 from treesyntax.binarize_sentence import encode_each, group_pieces, raw_text
 from treesyntax.formats import Record, get_format, parse_record
+from treesyntax.formats.columns import codes_of, strings
 
-MARK = "\0"
-"""What hardly any line has."""
+IS_SPACE = np.array([chr(code).isspace() for code in range(256)])
+WIDE_SPACE = re.compile(r"[^\S\0-\xff]")  # what `codes_of` does not tell apart
 
 __all__ = [
     "CONLLU", "PLACED_FORMATS", "TEXT", "WORDS_VIEW", "Batch", "EncodedBatch", "Encoding",
@@ -61,14 +65,18 @@ def encode_batch(encoding: Encoding, batch: Batch) -> EncodedBatch:
 
 def _by_space(lines: list[str]) -> EncodedBatch:
     """What white space separates in each line; all lines are split together."""
-    text = "".join([f" {MARK} {line}" for line in lines])
-    if text.count(MARK) != len(lines):
+    text = "\n".join(lines) + "\n"
+    if text.count("\n") != len(lines) or (not text.isascii() and WIDE_SPACE.search(text)):
         return numbered([line.split() for line in lines], None)
-    tokens = text.split()
-    symbols, ids = different(tokens, len(tokens))  # the mark is the first
-    marks = np.flatnonzero(ids == 0)
-    counts = np.diff(marks, append=len(ids)).astype(np.int32) - 1
-    return EncodedBatch(symbols[1:], ids[ids > 0] - 1, counts, None)
+    inside = np.append(False, ~IS_SPACE[codes_of(text)])
+    starts = np.flatnonzero(inside[1:] & ~inside[:-1])
+    ends = np.flatnonzero(inside[:-1] & ~inside[1:])
+    words, which = strings(text, starts, ends)
+    symbols, numbers = different(words, len(words))
+    ids, old = by_appearance(numbers[which], len(symbols))
+    line_ends = np.cumsum(np.fromiter(map(len, lines), np.int64, len(lines)) + 1)
+    counts = np.diff(np.searchsorted(starts, line_ends), prepend=0).astype(np.int32)
+    return EncodedBatch([symbols[number] for number in old.tolist()], ids, counts, None)
 
 
 def words_of_batch(encoding: Encoding, batch: Batch) -> list[str]:

@@ -53,30 +53,28 @@ class Spool:
 
     def __init__(self, folder: Path) -> None:
         self._file = TemporaryFile(dir=folder)  # noqa: SIM115, kept open for all batches
-        self._batches = 0
+        self._sizes: list[list[int]] = []
 
     def append(self, ids: NDArray[np.int32], batch: EncodedBatch) -> None:
         """Keep a batch with its provisional ids."""
-        np.save(self._file, ids)
-        for array in batch.trees or (batch.token_counts,):
-            np.save(self._file, array)
-        self._batches += 1
+        arrays = (ids, *(batch.trees or (batch.token_counts,)))
+        for array in arrays:
+            self._file.write(array.astype(np.int32, copy=False).data)
+        self._sizes.append([len(array) for array in arrays])
 
     def tokens(self, with_trees: bool) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
         """Provisional ids [T] and tokens a sentence [S] of each batch."""
-        for ids, arrays in self._read(with_trees):
+        for ids, *arrays in self._read():
             yield ids, arrays[1 if with_trees else 0]
 
     def trees(self) -> Iterator[TreeArrays]:
         """The trees of each batch."""
-        return (TreeArrays(*arrays) for _, arrays in self._read(True))
+        return (TreeArrays(*arrays) for _, *arrays in self._read())
 
-    def _read(self, with_trees: bool) -> Iterator[tuple[NDArray, list[NDArray]]]:
-        arrays = len(TreeArrays._fields) if with_trees else 1
+    def _read(self) -> Iterator[list[NDArray[np.int32]]]:
         self._file.seek(0)
-        for _ in range(self._batches):
-            ids = np.load(self._file)
-            yield ids, [np.load(self._file) for _ in range(arrays)]
+        for sizes in self._sizes:
+            yield [np.frombuffer(self._file.read(4 * size), np.int32) for size in sizes]
 
 
 @dataclass

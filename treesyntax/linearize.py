@@ -156,7 +156,7 @@ def leaf_token(label: str) -> str:
 def _unescaped(position: int, token: str) -> str:
     if not token.startswith(ESCAPE):
         return token
-    if not _confusable(token[1:]):
+    if leaf_token(token[1:]) != token:
         raise _fault(position, token, "has a backslash that it does not need")
     return token[1:]
 

@@ -44,7 +44,8 @@ def write_store(
     """
     path = Path(path)
     with atomic_file(path) as staged, staged.open("wb") as stream:
-        spools = {name: _Spool(path.parent) for name in (*OFFSETS, *NODE_ARRAYS)}
+        spools = {name: _Spool(path.parent, "<i8") for name in OFFSETS}
+        spools |= {name: _Spool(path.parent, "<i4") for name in NODE_ARRAYS}
         for name in OFFSETS:
             spools[name].append(np.zeros(1, dtype=np.int64))
         sentences = _spool_batches(spools, batches)
@@ -52,7 +53,7 @@ def write_store(
         stream.seek(ARRAYS_START)
         for name, spool in spools.items():
             stream.seek(-stream.tell() % ALIGNMENT, 1)
-            arrays[name] = spool.write(stream, wide=name in OFFSETS)
+            arrays[name] = spool.write(stream)
         # The file must reach its full length even if the last arrays are empty.
         stream.truncate(max(stream.tell(), ARRAYS_START))
         header = json.dumps(
@@ -78,22 +79,23 @@ def _spool_batches(spools: dict[str, _Spool], batches: Iterable[TreeArrays]) -> 
 class _Spool:
     """An array of unknown length in an unnamed temporary file."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, dtype: str) -> None:
         self._file = TemporaryFile(dir=folder)  # noqa: SIM115, kept open for all batches
+        self._dtype = np.dtype(dtype)
         self._largest = 0
 
     def append(self, values: IntArray) -> None:
-        self._file.write(np.asarray(values, dtype="<i8").tobytes())
+        self._file.write(np.ascontiguousarray(values, self._dtype).data)
         self._largest = max(self._largest, int(values.max(initial=0)))
 
-    def write(self, stream: IO[bytes], wide: bool) -> dict[str, int | str]:
-        """Copy to the store, in the narrowest type; return its entry in the table of arrays."""
-        small = self._largest <= np.iinfo(np.int16).max
-        dtype = np.dtype("<i8" if wide else "<i2" if small else "<i4")
+    def write(self, stream: IO[bytes]) -> dict[str, int | str]:
+        """Copy to the store, in 16 bits where numbers fit; its entry in the table of arrays."""
+        narrow = self._dtype.itemsize == 4 and self._largest <= np.iinfo(np.int16).max
+        dtype = np.dtype("<i2") if narrow else self._dtype
         offset, crc32 = stream.tell(), 0
         self._file.seek(0)
         while chunk := self._file.read(CHUNK_BYTES):
-            data = np.frombuffer(chunk, "<i8").astype(dtype).tobytes()
+            data = np.frombuffer(chunk, self._dtype).astype(dtype).tobytes()
             crc32 = zlib.crc32(data, crc32)
             stream.write(data)
         self._file.close()

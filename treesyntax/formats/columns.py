@@ -12,8 +12,9 @@ from treesyntax.forest import Bools, Ints, runs
 Codes = NDArray[np.uint8]
 
 DIGITS = 5  # longer numbers are left to others
-SHORT = 7  # characters that are told apart as one number, of which the last byte is their count
-LOW_BYTES = np.array([(1 << 8 * size) - 1 for size in range(SHORT + 1)], np.uint64)
+WORDS, BYTES = 2, 8  # short strings are compared as so many numbers of so many characters
+LOW_BYTES = np.array([(1 << 8 * size) - 1 for size in range(BYTES + 1)], np.uint64)
+SPREAD = np.uint64(0x9E3779B97F4A7C15)  # odd, with its bits all over
 ONES, HIGH_BITS, UNKNOWN = (np.uint64(byte * 0x0101010101010101) for byte in (1, 0x80, ord("?")))
 NEWLINE, ZERO = map(ord, "\n0")
 
@@ -67,21 +68,29 @@ def slices(text: str, starts: Ints, ends: Ints) -> list[str]:
 
 
 def strings(text: str, starts: Ints, ends: Ints) -> Strings:
-    """What `slices` gives, of which short ones in ASCII are compared as numbers."""
-    codes = np.frombuffer(text.encode("latin-1", "replace") + bytes(8), np.uint8)
+    """What `slices` gives, of which short ones are compared as numbers."""
+    codes = np.frombuffer(text.encode("latin-1", "replace") + bytes(WORDS * BYTES), np.uint8)
+    windows = np.ndarray(len(codes) - BYTES + 1, "<u8", codes, strides=(1,))
     sizes = ends - starts
-    keys = np.ndarray(len(text), "<u8", codes, strides=(1,))[starts]
-    keys &= LOW_BYTES[np.minimum(sizes, SHORT)]
-    short = sizes <= SHORT
-    if not text.isascii():
-        # A byte is zero where its lowest bit borrows from its highest.
-        others = keys ^ UNKNOWN
-        short &= ((keys | ((others - ONES) & ~others)) & HIGH_BITS) == 0
-    keys |= sizes.astype(np.uint64) << np.uint64(8 * SHORT)
+    short = sizes <= WORDS * BYTES
+    # The same strings have the same key; others hardly ever, and then stay apart all the same.
+    keys, parts = sizes.astype(np.uint64), []
+    for first in range(0, WORDS * BYTES, BYTES):
+        part = windows[np.where(short, starts + first, 0)]
+        part &= LOW_BYTES[np.clip(sizes - first, 0, BYTES)]
+        if not text.isascii():
+            # A byte is zero where its lowest bit borrows from its highest.
+            others = part ^ UNKNOWN
+            short &= ((others - ONES) & ~others & HIGH_BITS) == 0
+        keys = (keys ^ part) * SPREAD
+        parts.append(part)
     order = np.flatnonzero(short)
     order = order[np.argsort(keys[order])]
     begins = np.ones(len(order), bool)
-    begins[1:] = keys[order[1:]] != keys[order[:-1]]
+    begins[1:] = False
+    for values in (sizes, *parts):
+        values = values[order]
+        begins[1:] |= values[1:] != values[:-1]
     long = np.flatnonzero(~short)
     which = np.empty(len(starts), np.int64)
     which[order] = np.cumsum(begins) - 1
