@@ -39,7 +39,8 @@ def compute_facts(best: Mapping[str, Any], last: Mapping[str, Any]) -> dict[str,
         last: the last checkpoint of the same training.
 
     Returns:
-        ``parameters``; ``valid_loss`` and ``best_update`` of the best checkpoint; ``updates`` and
+        ``parameters``; ``valid_loss`` and ``best_update`` of the checkpoint that is tested, or of
+        the last of those that were averaged; ``updates`` and
         ``train_seconds`` (wall clock, over all resumes) of the whole training; ``injection``, the
         methods in the encoder.
     """

@@ -91,13 +91,20 @@ def choose_levels(degree: int) -> int:
     return levels
 
 
-def find_analyses(checkpoints: Path, data: Path, others: Sequence[Path]) -> Iterator[Analysis]:
+def find_analyses(
+    checkpoints: Path, best: Path, data: Path, others: Sequence[Path]
+) -> Iterator[Analysis]:
     """The analyses that fit a run's methods.
+
+    Args:
+        checkpoints: folder of all that training left.
+        best: the one that is tested.
+        data: the run's data.
+        others: other data of the same study.
 
     Raises:
         TreeSyntaxError: for a checkpoint that cannot be read.
     """
-    best = checkpoints / BEST
     state = load_checkpoint(best)
     yield Analysis(attention_mass.NAME, "encoder", _attention(best, data, others))
     for side in SIDES:
@@ -164,6 +171,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("checkpoints", type=Path, help=f"folder with {BEST} and others of its run")
+    parser.add_argument(
+        "--tested", type=Path, metavar="FILE",
+        help=f"the checkpoint to draw, if it is not {BEST}",
+    )  # fmt: skip
     parser.add_argument("data", type=Path, metavar="DATA", help="folder of treesyntax binarize")
     parser.add_argument(
         "--trees", type=Path, nargs="*", default=[], metavar="DATA",
@@ -175,7 +186,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     def work() -> None:
         if not (args.checkpoints / BEST).is_file():
             raise InputError(args.checkpoints, None, f"has no {BEST}", "train it first")
-        write_analyses(find_analyses(args.checkpoints, args.data, args.trees), args.out)
+        best = args.tested or args.checkpoints / BEST
+        write_analyses(find_analyses(args.checkpoints, best, args.data, args.trees), args.out)
 
     return run_analysis(NAME, work)
 

@@ -311,6 +311,36 @@ def test_checkpoints_may_be_kept(path: Path):
     assert train[train.index("--keep-interval-updates") + 1] == "9"
 
 
+def test_the_last_checkpoints_may_be_averaged(path: Path):
+    overrides = ["average=4", "train.save-interval-updates=1"]
+    commands = steps_by_name(make_plan(read_recipe(path, overrides)))
+    train, mean, generate, facts, analyses = (
+        commands[f"stack_pe-2/{kind}"]
+        for kind in ("train", "average", "generate", "facts", "analyses")
+    )
+    assert train[train.index("--keep-interval-updates") + 1] == "4"
+    assert mean == (
+        "treesyntax", "average", "{out}/runs/stack_pe-2/checkpoints", "--last", "4",
+        "--out", "{out}/runs/stack_pe-2/checkpoint_average.pt",
+    )  # fmt: skip
+    assert generate[generate.index("--path") + 1] == mean[-1]
+    assert facts[3] == analyses[analyses.index("--tested") + 1] == mean[-1]
+    kept = [*overrides, "train.keep-interval-updates=9"]
+    train = steps_by_name(make_plan(read_recipe(path, kept)))["stack_pe-2/train"]
+    assert train[train.index("--keep-interval-updates") + 1] == "9"
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [("-1", "average is -1"), ("true", "average is True"), ("best", "average is 'best'"),
+     ("9", "average is 9, but 12 updates with a save in 3 have fewer; lower")],
+)  # fmt: skip
+def test_what_cannot_be_averaged_is_told_before_training(path: Path, value: str, told: str):
+    overrides = [f"average={value}", "train.save-interval-updates=3", "train.max-update=12"]
+    with pytest.raises(OptionError, match=told):
+        make_plan(read_recipe(path, overrides))
+
+
 def test_commands_of_a_run(path: Path):
     overrides = ["train.log-interval=7", "methods.stack_pe.train.lr=0.5"]
     commands = steps_by_name(make_plan(read_recipe(path, overrides)))

@@ -115,6 +115,7 @@ def translation(folder: Path) -> dict:
         },
         score=["bleu", "chrf"],
         train={**SETTINGS, "save-interval-updates": 4, "keep-interval-updates": 9},
+        average=2,
     )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "parse": Command("treesyntax.parsers.command", "raw text to tree files"),
     "binarize": Command("treesyntax.binarize", "text and tree files to fairseq data with trees"),
+    "average": Command("treesyntax.average", "average the last checkpoints of a training"),
     "inspect": Command("treesyntax.inspect_data", "show sentences and trees of binarized data"),
     "generate": Command("treesyntax.generate.command", "make synthetic data sets"),
     "translate": Command("treesyntax.translate", "translate text or trees with a trained model"),

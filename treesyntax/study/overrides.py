@@ -12,7 +12,7 @@ OPEN = ("train", "generate", "binarize", "vars")
 """Sections in which an override may add an entry; elsewhere it must name an existing one."""
 FLAT = {"axes": 2, "differences": 1}
 """Sections whose keys hold dots, with the depth from which on; they may be added as a whole."""
-MAY_BE_ADDED = (*FLAT, "baseline")
+MAY_BE_ADDED = (*FLAT, "average", "baseline")
 DATA, ROOT = "data", "root"
 
 

@@ -23,7 +23,7 @@ DEFAULTS: dict[str, Any] = {
     "vars": {},
 }
 REQUIRED = ("name", "title", "data", "train", "score", "seeds", "methods")
-OPTIONAL = ("axes", "baseline", "differences")
+OPTIONAL = ("average", "axes", "baseline", "differences")
 """Keys that a resolved recipe has only if the recipe has them: they are part of its hash."""
 ORDER = (
     "name", "title", "question", "vars", "prepare", "data", "binarize", "train", "generate",
@@ -72,6 +72,8 @@ class Recipe:
         content: the whole recipe as plain values, defaults filled in and variables replaced; all
             that a study does follows from it.
         methods: the rows, axes expanded.
+        average: how many checkpoints, the last that were saved, are averaged to be tested; 0 for
+            the best one alone.
         baseline: what rows are compared with: a method of the recipe or one row.
         differences: by ``SECTION.FLAG`` why methods differ in it.
     """
@@ -87,6 +89,7 @@ class Recipe:
     binarize: Flags
     train: Flags
     generate: Flags
+    average: int
     score: tuple[str, ...]
     seeds: tuple[int, ...]
     methods: tuple[Method, ...]
@@ -165,6 +168,7 @@ def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
         source=methods[0].source,
         target=methods[0].target,
         **{section: check.flags(content[section], section, section) for section in SECTIONS},
+        average=check.count(content.get("average", 0), "average"),
         score=tuple(check.distinct(content["score"], "score", str)),
         seeds=tuple(check.distinct(content["seeds"], "seeds", int)),
         methods=methods,

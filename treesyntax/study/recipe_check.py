@@ -65,6 +65,12 @@ class Check:
             raise self.error(place, f"is {value!r}; it must be text")
         return value
 
+    def count(self, value: Any, place: str) -> int:
+        """A whole number from 0 on."""
+        if type(value) is not int or value < 0:
+            raise self.error(place, f"is {value!r}; it must be a whole number, 0 or more")
+        return value
+
     def folder_name(self, value: Any, place: str) -> str:
         """Text that may name a folder."""
         if not isinstance(value, str) or not re.fullmatch(r"\w[\w-]*", value):

@@ -32,9 +32,9 @@ class Result:
         parameters: trained numbers in the model; shared ones count once.
         tokens_per_second: target tokens a second while training, median over log intervals.
         train_seconds: wall-clock time of training with validation, over all resumes.
-        valid_loss: of the checkpoint that was tested.
+        valid_loss: of the checkpoint that was tested, or the last one of those averaged.
         updates: updates trained.
-        best_update: update of the checkpoint that was tested.
+        best_update: update of the same.
         versions: of Python and the packages.
         commit: git commit of treesyntax, "" outside a repository; "+" marks local changes.
         data_sha256: over the six data files.

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from treesyntax.binarize_encode import TEXT
+from treesyntax.errors import OptionError
 from treesyntax.linearize import get_view
 from treesyntax.metrics import UNSEEN
 from treesyntax.study.recipe import DATA, Flags, Method, Recipe
@@ -77,7 +78,7 @@ class Run:
         return f"runs/{self.name}"
 
     def step(self, kind: str) -> str:
-        """Name of one of the run's steps: train, generate, hypotheses, score, facts, analyses."""
+        """Name of one of the run's steps: train, average, generate, hypotheses, score, facts, …"""
         return f"{self.name}/{kind}"
 
 
@@ -124,31 +125,40 @@ def run_steps(
     """
     data = f"{OUT}/{binarized.outputs[0]}"
     common = ["--user-dir", PLUGINS, "--task", "tree_translation", *languages(recipe)]
-    best = f"{run.folder}/checkpoints/checkpoint_best.pt"
-    last = f"{run.folder}/checkpoints/checkpoint_last.pt"
+    checkpoints = f"{run.folder}/checkpoints"
+    best, last = (f"{checkpoints}/checkpoint_{which}.pt" for which in ("best", "last"))
+    mean = f"{run.folder}/checkpoint_average.pt"
+    tested = mean if recipe.average else best
     generated = f"{run.folder}/generated/generate-test.txt"
     hypotheses = f"{run.folder}/hypotheses.txt"
-    train, generate, collect, score, facts = map(
-        run.step, ("train", "generate", "hypotheses", "score", "facts")
+    train, average, generate, collect, score, facts = map(
+        run.step, ("train", "average", "generate", "hypotheses", "score", "facts")
     )
     metrics = [word for metric in recipe.score for word in ("--metric", metric)]
     reference = inside(run.method.target.test)
     read = _reading(recipe, run.method)
     unseen = _training_files(recipe, run.method)
     flags = {**TRAIN_DEFAULTS, **recipe.flags(run.method, "train")}
-    kept = flags.pop("keep-interval-updates", 1)
+    _check_saves(recipe, flags)
+    kept = max(flags.pop("keep-interval-updates", 1), recipe.average)
+    averaging = _step(
+        average, ["treesyntax", "average", f"{OUT}/{checkpoints}", "--last", recipe.average,
+        "--out", f"{OUT}/{mean}"],
+        train, mean,
+    )  # fmt: skip
     return [
         _step(
             train, ["fairseq-train", data, *common, "--arch", run.method.arch, *flag_words(flags),
-            "--seed", run.seed, "--save-dir", f"{OUT}/{run.folder}/checkpoints",
+            "--seed", run.seed, "--save-dir", f"{OUT}/{checkpoints}",
             "--no-epoch-checkpoints", "--keep-interval-updates", kept, "--log-format", "json"],
             binarized.name, best,
         ),
+        *([averaging] if recipe.average else []),
         _step(
-            generate, ["fairseq-generate", data, *common, "--path", f"{OUT}/{best}",
+            generate, ["fairseq-generate", data, *common, "--path", f"{OUT}/{tested}",
             "--gen-subset", "test", "--results-path", f"{OUT}/{run.folder}/generated",
             *flag_words(recipe.flags(run.method, "generate"))],
-            train, generated,
+            average if recipe.average else train, generated,
         ),
         _step(
             collect, ["python", "-m", "treesyntax.study.hypotheses", f"{OUT}/{generated}",
@@ -161,17 +171,29 @@ def run_steps(
             collect, stdout=f"{run.folder}/scores.json",
         ),
         _step(
-            facts, ["python", "-m", "analysis.checkpoint_facts", f"{OUT}/{best}",
+            facts, ["python", "-m", "analysis.checkpoint_facts", f"{OUT}/{tested}",
             "--last", f"{OUT}/{last}"],
             score, stdout=f"{run.folder}/facts.json",
         ),
-        _analyses(run, data, facts, with_trees),
+        _analyses(run, data, tested, facts, with_trees),
     ]  # fmt: skip
 
 
-def _analyses(run: Run, data: str, need: str, with_trees: Sequence[Step]) -> Step:
+def _check_saves(recipe: Recipe, flags: Flags) -> None:
+    updates, interval = flags.get("max-update"), flags["save-interval-updates"]
+    limited = type(updates) is int and type(interval) is int
+    if limited and recipe.average * interval > updates:
+        raise OptionError(
+            f"{recipe.path}: average is {recipe.average}, but {updates} updates with a save in "
+            f"{interval} have fewer; lower train.save-interval-updates"
+        )
+
+
+def _analyses(run: Run, data: str, tested: str, need: str, with_trees: Sequence[Step]) -> Step:
     folder = f"{run.folder}/analyses"
     words = ["python", "-m", "analysis.of_run", f"{OUT}/{run.folder}/checkpoints", data]
+    if "average" in tested:
+        words += ["--tested", f"{OUT}/{tested}"]
     if with_trees:
         words += ["--trees", *(f"{OUT}/{step.outputs[0]}" for step in with_trees)]
     step = _step(run.step("analyses"), [*words, "--out", f"{OUT}/{folder}"], need, folder)
