@@ -104,7 +104,7 @@ def test_the_tuned_recipes_differ_in_their_data_and_budget_alone():
         train = {flag: value for flag, value in recipe.train.items() if flag not in own}
         rows = [(row.name, row.arch, row.train, row.binarize) for row in recipe.methods]
         scores = [score.partition(":")[0] for score in recipe.score]
-        return [train, rows, scores, recipe.generate, recipe.seeds]
+        return [train, rows, scores, recipe.generate, recipe.seeds, recipe.average]
 
     assert settings("atis") == settings("geo") == settings("jobs")
 
