@@ -1,0 +1,8 @@
+"""``python -m treesyntax`` is ``treesyntax``."""
+
+import sys
+
+from treesyntax.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
