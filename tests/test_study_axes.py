@@ -298,6 +298,13 @@ def test_explanations_stand_in_the_report(tmp_path: Path):
     )
 
 
+def test_averaged_checkpoints_are_noted(tmp_path: Path):
+    recipe = recipe_with(tmp_path, "average=2", "train.save-interval-updates=2")
+    assert make_table(make_plan(recipe), [], {}).notes == (
+        "Tested is the mean of the last 2 checkpoints of each run (Vaswani et al. 2017, section 6.1)",
+    )
+
+
 def test_noticeably_different_sizes_are_noted(tmp_path: Path):
     results = [
         replace(result("sequence"), parameters=1000),

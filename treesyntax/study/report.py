@@ -101,7 +101,7 @@ def _context(study: Study) -> dict[str, Any]:
             "run",
             *recipe.score,
             "valid loss",
-            "best update",
+            "last update averaged" if recipe.average else "best update",
             "updates",
             "training",
             "peak memory",

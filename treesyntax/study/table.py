@@ -20,6 +20,7 @@ from treesyntax.study.steps import Run
 from treesyntax.study.table_notes import (
     EQUAL,
     SIGNIFICANT,
+    average_note,
     parameter_note,
     row_notes,
     significance_notes,
@@ -146,6 +147,7 @@ def make_table(
         *(f"{marks[name]} {text}" for name, text in texts.items()),
         *significance_notes(recipe, comparisons),
         *parameter_note(recipe, parameters),
+        *average_note(recipe),
     ]
     lines = [f"{name} failed: {why.message} (see {why.log})" for name, why in failed.items()]
     return StudyTable(recipe.title, recipe.score, tuple(rows), tuple(notes), tuple(lines))

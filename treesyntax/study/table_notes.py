@@ -61,6 +61,16 @@ def parameter_note(recipe: Recipe, parameters: Mapping[str, int]) -> list[str]:
     ]
 
 
+def average_note(recipe: Recipe) -> list[str]:
+    """A note if what is tested is no single checkpoint."""
+    if not recipe.average:
+        return []
+    return [
+        f"Tested is the mean of the last {recipe.average} checkpoints of each run (Vaswani et al. "
+        "2017, section 6.1)"
+    ]
+
+
 def significance_notes(recipe: Recipe, comparisons: Sequence[Comparison]) -> list[str]:
     """What the marks of significance mean, what they do not, and what bears none."""
     if not comparisons:
