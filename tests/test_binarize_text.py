@@ -14,6 +14,7 @@ from binarize_helpers import (
     write,
 )
 
+from treesyntax import binarize, binarize_read
 from treesyntax.binarize_encode import Batch, Encoding, encode_batch
 from treesyntax.binarize_records import Records
 from treesyntax.cli import main
@@ -164,3 +165,19 @@ def test_pieces_that_do_not_spell_the_text_are_refused_with_file_and_line(files,
 )
 def test_options_that_do_not_fit_are_refused(files, capsys, options, message):
     assert message in refused(files, capsys, *options)
+
+
+@pytest.mark.parametrize("name", ["ptb", "text", "target"])
+@pytest.mark.parametrize("more", [True, False])
+def test_a_file_that_changes_while_it_is_read_is_told(files, capsys, monkeypatch, name, more):
+    path = files[name]
+
+    def survey_then_change(plan):
+        found = binarize_read.survey(plan)
+        lines = path.read_text().splitlines()
+        path.write_text("".join(f"{line}\n" for line in (lines + lines if more else lines[:-1])))
+        return found
+
+    monkeypatch.setattr(binarize, "survey", survey_then_change)
+    told = refused(files, capsys, "--source-text", files["text"])
+    assert "has changed while it was read; run the command again" in told

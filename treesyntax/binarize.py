@@ -46,7 +46,7 @@ from treesyntax.binarize_manifest import summarise, write_manifest
 from treesyntax.binarize_models import prepare_models
 from treesyntax.binarize_offsets import SUBWORD_UNITS
 from treesyntax.binarize_options import Plan, Side, make_plan
-from treesyntax.binarize_read import BatchMap, batches, survey, worker_pool
+from treesyntax.binarize_read import BatchMap, batches, changed, survey, worker_pool
 from treesyntax.binarize_write import Counts, Spool, Symbols, write_side
 from treesyntax.dictionary import Dictionary, one_unknown
 from treesyntax.errors import OptionError
@@ -158,7 +158,7 @@ def run(args: argparse.Namespace) -> int:
         with worker_pool(plan.workers) as batch_map:
             plan = prepare_models(plan, batch_map, folder)
             with _progress(2 * sum(sentences.values())) as advance:
-                spools, symbols = _encode(plan, batch_map, folder, advance)
+                spools, symbols = _encode(plan, sentences, batch_map, folder, advance)
         dictionaries = _make_dictionaries(plan, symbols, folder)
         written: Written = {}
         for (role, split), spool in spools.items():
@@ -173,7 +173,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _encode(
-    plan: Plan, batch_map: BatchMap, folder: Path, advance: Callable[[int], None]
+    plan: Plan,
+    sentences: dict[str, int],
+    batch_map: BatchMap,
+    folder: Path,
+    advance: Callable[[int], None],
 ) -> tuple[dict[tuple[str, str], Spool], dict[str, Symbols]]:
     shared = Symbols()
     symbols = {side.role: shared if plan.joined_dictionary else Symbols() for side in plan.sides}
@@ -181,9 +185,13 @@ def _encode(
     for split in plan.source.files:
         for side in plan.sides:
             spool = spools[side.role, split] = Spool(folder)
+            missing = sentences[split]
             for batch in batch_map(encode_batch, side.encoding, batches(side, split)):
                 spool.append(symbols[side.role].add(batch, counted=split == "train"), batch)
                 advance(len(batch.token_counts))
+                missing -= len(batch.token_counts)
+            if missing:
+                raise changed(side.files[split])
     return spools, symbols
 
 

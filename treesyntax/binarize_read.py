@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from itertools import repeat
 from pathlib import Path
 from typing import TypeVar
 
 from treesyntax.binarize_encode import TEXT, Batch, Encoding
 from treesyntax.binarize_options import Plan, Side
-from treesyntax.binarize_records import count_of, records_of
+from treesyntax.binarize_records import Records, count_of, records_of
 from treesyntax.errors import InputError, TreeSyntaxError
 from treesyntax.worker import begin_worker
 
@@ -73,14 +72,21 @@ def sha256(path: Path) -> str:
 
 
 def batches(side: Side, split: str) -> Iterator[Batch]:
-    """The records of a file, some 2,000 at a time, with what belongs to them."""
+    """The records of a file, some 2,000 at a time, with what belongs to them.
+
+    Raises:
+        InputError: if a file cannot be read, or has other records than when they were counted.
+    """
     path = side.files[split]
-    all_records = records_of(path, side.encoding.format_name, BATCH_SENTENCES)
     beside = [
-        records_of(paths[split], TEXT, BATCH_SENTENCES) if split in paths else repeat(None)
+        (paths[split], records_of(paths[split], TEXT, BATCH_SENTENCES)) if split in paths else None
         for paths in side.beside
     ]
-    for records, pieces, text, offsets in zip(all_records, *beside, strict=False):
+    for records in records_of(path, side.encoding.format_name, BATCH_SENTENCES):
+        pieces, text, offsets = [
+            _as_many(next(file[1], None), len(records.texts), file[0]) if file else None
+            for file in beside
+        ]
         yield Batch(
             path,
             records,
@@ -90,6 +96,17 @@ def batches(side: Side, split: str) -> Iterator[Batch]:
             offsets_path=side.offsets.get(split),
             offsets=offsets,
         )
+
+
+def _as_many(records: Records | None, count: int, path: Path) -> Records:
+    if records is None or len(records.texts) != count:
+        raise changed(path)
+    return records
+
+
+def changed(path: Path) -> InputError:
+    """The fault that a file is not what it was when it was counted."""
+    return InputError(path, None, "has changed while it was read", "run the command again")
 
 
 @contextmanager

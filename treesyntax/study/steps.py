@@ -140,7 +140,9 @@ def run_steps(
     unseen = _training_files(recipe, run.method)
     flags = {**TRAIN_DEFAULTS, **recipe.flags(run.method, "train")}
     _check_saves(recipe, flags)
-    kept = max(flags.pop("keep-interval-updates", 1), recipe.average)
+    kept = str(flags.pop("keep-interval-updates", 1))
+    if kept.isdecimal():  # -1 keeps all
+        kept = str(max(int(kept), recipe.average))
     averaging = _step(
         average, ["treesyntax", "average", f"{OUT}/{checkpoints}", "--last", recipe.average,
         "--out", f"{OUT}/{mean}"],
@@ -175,7 +177,7 @@ def run_steps(
             "--last", f"{OUT}/{last}"],
             score, stdout=f"{run.folder}/facts.json",
         ),
-        _analyses(run, data, tested, facts, with_trees),
+        _analyses(run, data, mean if recipe.average else "", facts, with_trees),
     ]  # fmt: skip
 
 
@@ -189,11 +191,11 @@ def _check_saves(recipe: Recipe, flags: Flags) -> None:
         )
 
 
-def _analyses(run: Run, data: str, tested: str, need: str, with_trees: Sequence[Step]) -> Step:
+def _analyses(run: Run, data: str, mean: str, need: str, with_trees: Sequence[Step]) -> Step:
     folder = f"{run.folder}/analyses"
     words = ["python", "-m", "analysis.of_run", f"{OUT}/{run.folder}/checkpoints", data]
-    if "average" in tested:
-        words += ["--tested", f"{OUT}/{tested}"]
+    if mean:
+        words += ["--tested", f"{OUT}/{mean}"]
     if with_trees:
         words += ["--trees", *(f"{OUT}/{step.outputs[0]}" for step in with_trees)]
     step = _step(run.step("analyses"), [*words, "--out", f"{OUT}/{folder}"], need, folder)
