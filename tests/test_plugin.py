@@ -70,6 +70,33 @@ def checkpoint(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save / "checkpoint_last.pt"
 
 
+def test_saves_are_kept_at_ends_of_epochs_too(data: Path, tmp_path: Path):
+    def saves(*extra: str) -> list[str]:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        # 24 pairs: an epoch has 3 updates.
+        done = train(
+            data / "bin", folder, "--batch-size", "8", "--max-update", "12",
+            "--save-interval-updates", *extra,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert not list(folder.glob("*.tmp"))
+        assert {"checkpoint_best.pt", "checkpoint_last.pt"} < {p.name for p in folder.iterdir()}
+        return sorted(
+            (path.name for path in folder.glob("checkpoint_*_*.pt")),
+            key=lambda name: int(name.removesuffix(".pt").split("_")[2]),
+        )
+
+    inside, at_end = ["checkpoint_1_2.pt", "checkpoint_2_4.pt"], "checkpoint_2_6.pt"
+    later = ["checkpoint_3_8.pt", "checkpoint_4_10.pt", "checkpoint_4_12.pt"]
+    assert saves("2", "--keep-interval-updates", "9") == [*inside, at_end, *later]
+    assert saves("3", "--keep-interval-updates", "3") == [
+        "checkpoint_2_6.pt", "checkpoint_3_9.pt", "checkpoint_4_12.pt",
+    ]  # fmt: skip
+    # What fairseq itself does stays where not more than one is to be kept, or all are.
+    assert saves("2", "--keep-interval-updates", "1") == ["checkpoint_4_10.pt"]
+    assert saves("2") == [*inside, *later[:2]]
+
+
 def test_train_help_lists_the_task_and_every_architecture():
     done = fairseq("train", "--user-dir", PLUGINS, "--help")
     assert done.returncode == 0, done.stderr

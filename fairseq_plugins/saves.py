@@ -1,0 +1,55 @@
+"""A file for every save that is to be kept, also for one at the end of an epoch.
+
+fairseq names a save by its update only inside an epoch. Where an epoch has 10 updates, none of
+--save-interval-updates 50 leaves anything but checkpoint_best.pt and checkpoint_last.pt, whatever
+--keep-interval-updates says, and there is nothing to average.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+from fairseq import checkpoint_utils
+from fairseq.dataclass.configs import CheckpointConfig
+
+
+def keep_saves_at_ends_of_epochs() -> None:
+    """Let fairseq keep them, too, if --keep-interval-updates asks for more than one."""
+    fairseq_saves = checkpoint_utils.save_checkpoint
+
+    # fairseq notes the best score on the function of this name, whichever it is.
+    @wraps(fairseq_saves)
+    def save_checkpoint(
+        cfg: CheckpointConfig, trainer: Any, epoch_itr: Any, val_loss: float | None
+    ) -> Any:
+        saved = fairseq_saves(cfg, trainer, epoch_itr, val_loss)
+        updates = trainer.get_num_updates()
+        if (
+            epoch_itr.end_of_epoch()
+            and cfg.keep_interval_updates > 1
+            and cfg.save_interval_updates > 0
+            and updates % cfg.save_interval_updates == 0
+            and not (cfg.no_save or cfg.no_last_checkpoints or cfg.write_checkpoints_asynchronously)
+            and trainer.should_save_checkpoint_on_current_rank
+        ):
+            _keep(cfg, f"{epoch_itr.epoch}_{updates}", trainer.checkpoint_suffix)
+        return saved
+
+    checkpoint_utils.save_checkpoint = save_checkpoint
+
+
+def _keep(cfg: CheckpointConfig, moment: str, suffix: str) -> None:
+    folder = Path(cfg.save_dir)
+    staged = folder / f"checkpoint_{moment}{suffix}.tmp"
+    shutil.copy2(folder / f"checkpoint_last{suffix}.pt", staged)
+    os.replace(staged, staged.with_suffix(".pt"))
+    pattern = rf"checkpoint_\d+_(\d+){suffix}\.pt"
+    # Newest first, as fairseq sorts them.
+    for old in checkpoint_utils.checkpoint_paths(cfg.save_dir, pattern)[
+        cfg.keep_interval_updates :
+    ]:
+        Path(old).unlink()
