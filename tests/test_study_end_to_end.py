@@ -65,6 +65,14 @@ def test_results_have_what_there_is_to_know(studies: dict[str, Path]):
     assert len(list(csv.DictReader(table.splitlines()))) == len(results)
 
 
+def test_the_mean_of_the_last_saves_is_tested(studies: dict[str, Path]):
+    folder = studies["translation"]
+    told = "checkpoint_average.pt: the mean of checkpoint_2_8.pt, checkpoint_3_12.pt"
+    assert told in (folder / "logs/relation_mask-1/average.log").read_text()
+    tested = f"--path {folder}/runs/relation_mask-1/checkpoint_average.pt"
+    assert tested in (folder / "logs/relation_mask-1/generate.log").read_text()
+
+
 def test_attention_is_measured_on_the_plain_model_too(studies: dict[str, Path]):
     for study, methods in (("programs", ("sequence", "paths")), ("translation", ("sequence",))):
         for method in methods:
