@@ -340,7 +340,7 @@ def test_plain_progress_prints_a_line_an_event(tmp_path: Path):
         "FAILED sequence-1/train: [red] (see logs/x)",
         "done   sequence-1/train (1:05)",
     ]
-    assert lines[3].startswith("0 of 6 runs done")
+    assert lines[3].startswith("0 of 6 runs done, 1 failed, 0:00 elapsed")
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(None, "?"), (5, "0:05"), (3725.4, "1:02:05")])

@@ -29,10 +29,14 @@ class Estimate:
         plan: the study's plan.
         folder: its folder, where the logs are.
         done: names of the steps that were done before.
+
+    Attributes:
+        failed: names of the steps that failed for good.
     """
 
     def __init__(self, plan: Plan, folder: Path, done: set[str]) -> None:
         self.plan, self.folder, self.ended = plan, folder, set(done)
+        self.failed: set[str] = set()
         self.begun = time.monotonic()
         self.before = self.work_done([])
 
@@ -105,8 +109,9 @@ def state_of(step: Step, estimate: Estimate) -> str:
 
 def summary(running: Sequence[Step], estimate: Estimate) -> str:
     """The whole study in one line."""
+    failed = f"{len(estimate.failed)} failed, " if estimate.failed else ""
     return (
-        f"{estimate.runs_done} of {len(estimate.plan.runs)} runs done, "
+        f"{estimate.runs_done} of {len(estimate.plan.runs)} runs done, {failed}"
         f"{clock(estimate.elapsed)} elapsed, {clock(estimate.left(running))} left"
     )
 
@@ -134,6 +139,7 @@ class PlainProgress:
 
     def failed(self, step: Step, failure: Failure) -> None:
         """Say so, with the reason."""
+        self.estimate.failed.add(step.name)
         self.say(f"FAILED {step.name}: {failure.message} (see {failure.log})")
 
     def tick(self, running: list[Step]) -> None:
