@@ -31,6 +31,7 @@ def keep_saves_at_ends_of_epochs() -> None:
         if (
             epoch_itr.end_of_epoch()
             and cfg.keep_interval_updates > 1
+            and cfg.keep_interval_updates_pattern == -1  # else fairseq keeps some for good
             and cfg.save_interval_updates > 0
             and updates % cfg.save_interval_updates == 0
             and not (cfg.no_save or cfg.no_last_checkpoints or cfg.write_checkpoints_asynchronously)
