@@ -106,6 +106,7 @@ def attention_weights(encoder: Encoder, tokens: Tensor, tree: TreeBatch) -> list
         q = module.q_proj(query).unflatten(2, (heads, -1)).transpose(1, 2)
         found.append(weights_of(q, memory.keys, keep, pairs))
 
+    # A ModuleList is not generic: mypy knows its layers as modules only.
     hooks = [
         layer.self_attn.register_forward_pre_hook(record)  # type: ignore[union-attr]
         for layer in encoder.layers

@@ -100,6 +100,7 @@ def build_method(state: Mapping[str, Any], path: Path, side: str, name: str) -> 
         raise InputError(
             path, None, f"has no {name} in its {side}", f"give one of --{side}-injection {name}"
         )
+    # A ModuleDict is not generic: mypy knows its values as modules only.
     return methods[name]  # type: ignore[return-value]
 
 

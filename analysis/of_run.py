@@ -108,7 +108,8 @@ def find_analyses(
     state = load_checkpoint(best)
     yield Analysis(attention_mass.NAME, "encoder", _attention(best, data, others))
     for side in SIDES:
-        methods: Mapping[str, Any] = build_methods(state, best, side)  # type: ignore[assignment]
+        composition = build_methods(state, best, side)
+        methods: dict[str, Any] = dict(composition.items())
         of_side = {"checkpoint": best, "side": side}
         if "relation_mask" in methods:
             yield _plain(mask_strengths, of_side)
@@ -119,7 +120,7 @@ def find_analyses(
             levels = choose_levels(methods["stack_pe"].degree)
             tree = {"p": [0.3, 0.6, 0.9], "levels": levels, "data": None}
             yield _plain(encoding_similarity, {**of_side, **tree})
-        if relative_tables.compute_tables(methods):  # type: ignore[arg-type]
+        if relative_tables.compute_tables(composition):
             yield _plain(relative_tables, of_side)
 
 

@@ -36,6 +36,8 @@ def flag(default: Any, text: str) -> Any:
 class TreeTransformerConfig(FairseqDataclass):
     """Flat on purpose: an architecture's presets stay in force until a flag overrides them."""
 
+    # fairseq's ChoiceEnum makes a type when it is called, which mypy cannot follow.
+
     encoder_injection: str = flag("none", "methods, such as 'stack_pe(depth=16)+relation_mask'")
     encoder_positions: ChoiceEnum(POSITIONS) = flag(  # type: ignore[valid-type]
         "auto", "absolute positions of the source: auto leaves them out where a method says so"

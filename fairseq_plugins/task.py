@@ -36,6 +36,8 @@ CONSTRAINTS = ("auto", "none", "tree", "grammar")
 class TreeTranslationConfig(TranslationConfig):
     """fairseq's options for translation, and ours; the trees are found beside the data."""
 
+    # fairseq's ChoiceEnum makes a type when it is called, which mypy cannot follow.
+
     target_view: ChoiceEnum(VIEWS) = field(  # type: ignore[valid-type]
         default=FROM_DATA,
         metadata={

@@ -92,7 +92,7 @@ def _run(module: str, arguments: Sequence[str]) -> int:
 
 def _parse_options() -> None:
     """Once here, so that no fork need do it."""
-    import quick_options  # noqa: F401
+    import quick_options  # noqa: F401  (it makes fairseq parse options quickly)
     from fairseq import options
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 

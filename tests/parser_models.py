@@ -192,6 +192,7 @@ def _random_weights(config: dict[str, object], folder: Path | None) -> dict[str,
     from treesyntax.parsers.benepar_remedies import TolerantChartParser, special_tokens_method
 
     torch.manual_seed(1)
+    # benepar has no types, and gives paths and settings others in each of its functions.
     hparams = HParams(**config["hparams"])  # type: ignore[arg-type]
     path = str(folder) if folder else None
     with special_tokens_method():

@@ -152,7 +152,8 @@ def serve() -> None:
     # What fairseq says while it is loaded must not be taken for an answer.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    import fairseq_cli.train  # noqa: F401  (all this is loaded before the first fork)
+    # All this is loaded before the first fork, so that no fork need load it.
+    import fairseq_cli.train  # noqa: F401
     import torch._dynamo  # noqa: F401
 
     import treesyntax.decoder  # noqa: F401
