@@ -27,6 +27,7 @@ SIZES = {
     "iwslt": Size(512, 1024, 6, 4),  # fairseq's transformer_iwslt_de_en
     "small": Size(256, 1024, 4, 8),  # Shiv & Quirk 2019, semantic parsing; their sequences
     "program": Size(256, 512, 4, 8),  # Shiv & Quirk 2019, trees of programs
+    "compact": Size(128, 512, 2, 4),  # a quarter of an hour on one CPU core
     "mini": Size(64, 256, 2, 4),  # minutes on one CPU core
     "tiny": Size(32, 64, 2, 2),  # tests
 }

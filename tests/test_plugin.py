@@ -102,7 +102,7 @@ def test_train_help_lists_the_task_and_every_architecture():
     assert done.returncode == 0, done.stderr
     assert "tree_translation" in done.stdout
     for method in METHODS:
-        for suffix in ("", "_iwslt", "_small", "_mini", "_tiny"):
+        for suffix in ("", "_iwslt", "_small", "_program", "_compact", "_mini", "_tiny"):
             assert f"tree_{method}{suffix}" in done.stdout
 
 
