@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from fairseq.search import BeamSearch
 from fairseq.sequence_generator import SequenceGenerator
+from torch import Tensor
 
 from fairseq_plugins.search import ConstrainedBeamSearch
 from treesyntax.constraints import Constraints
@@ -14,6 +16,11 @@ from treesyntax.errors import OptionError
 
 class ConstrainedGenerator(SequenceGenerator):
     """Generates whole trees within the length limit, and nothing else.
+
+    fairseq ends a sentence as soon as as many hypotheses have ended as the beam is wide, however
+    bad they are, and keeps the first ones. Small trees end early, so that would often be trees that
+    the model finds much less likely than others in the beam. Here the best ones are kept, and
+    a sentence ends when its best one can no longer be beaten from the beam.
 
     The length limit is fairseq's: ``max_len_a`` * source length + ``max_len_b`` tokens, the
     end-of-sentence mark not counted.
@@ -61,3 +68,70 @@ class ConstrainedGenerator(SequenceGenerator):
         self.search.max_length = min(wanted, self.max_len - 1)
         self.search.constraints.check_limit(self.search.max_length)
         return super()._generate(sample, prefix_tokens, **options)
+
+    def is_finished(self, *_: Any) -> bool:
+        """Leave the decision to :meth:`finalize_hypos`, which knows the scores."""
+        return False
+
+    def finalize_hypos(
+        self,
+        step: int,
+        bbsz_idx: Tensor,
+        eos_scores: Tensor,
+        tokens: Tensor,
+        scores: Tensor,
+        finalized: list[list[dict[str, Tensor]]],
+        finished: list[bool],
+        beam_size: int,
+        attn: Tensor | None,
+        src_lengths: Tensor,
+        max_len: int,
+    ) -> list[int]:
+        """Keep the best trees of each sentence, and find the sentences that are finished.
+
+        Args:
+            step: number of tokens of the trees that end now.
+            bbsz_idx: their places in the beams of the sentences that are left.
+            eos_scores: their sums of log-probabilities.
+            tokens: all hypotheses.
+            scores: their sums of log-probabilities after each token.
+            finalized: the complete hypotheses of each sentence so far; changed in place.
+            finished: whether each sentence is finished; changed in place.
+            beam_size: width of the beam.
+            attn: attention of all hypotheses, or None.
+            src_lengths: lengths of the sources.
+            max_len: the limit.
+
+        Returns:
+            The newly finished sentences, as indices among those that were left.
+        """
+        new: list[list[dict[str, Tensor]]] = [[] for _ in finalized]
+        super().finalize_hypos(
+            step, bbsz_idx, eos_scores, tokens, scores, new, finished, beam_size, attn,
+            src_lengths, max_len,
+        )  # fmt: skip
+        left = [sentence for sentence, done in enumerate(finished) if not done]
+        ended = []
+        for index, (sentence, best_open) in enumerate(
+            zip(left, self.search.best_open.tolist(), strict=True)
+        ):
+            kept = finalized[sentence] + new[sentence]
+            kept.sort(key=lambda hypothesis: float(hypothesis["score"]), reverse=True)
+            finalized[sentence] = kept = kept[:beam_size]
+            full = len(kept) == beam_size and float(kept[0]["score"]) >= self._at_best(
+                best_open, step, max_len
+            )
+            if full or best_open == -math.inf or step == max_len:
+                finished[sentence] = True
+                ended.append(index)
+        return ended
+
+    def _at_best(self, total: float, step: int, max_len: int) -> float:
+        """The highest score that a hypothesis with this sum after ``step`` + 1 tokens can reach.
+
+        No log-probability is above 0, so the sum cannot rise; only its division by the length,
+        end-of-sentence mark included, is open.
+        """
+        if not self.normalize_scores:
+            return total
+        return total / (max_len + 1 if self.len_penalty > 0 else step + 2) ** self.len_penalty

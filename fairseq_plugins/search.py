@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import torch
 from fairseq.search import BeamSearch
 from torch import Tensor
 
@@ -22,12 +23,15 @@ class ConstrainedBeamSearch(BeamSearch):
     Attributes:
         max_length: most tokens of a tree in this batch, the end-of-sentence mark not counted;
             :class:`ConstrainedGenerator` sets it.
+        best_open: [sentences], after a step the sum of log-probabilities of each sentence's best
+            tree that is not complete, -inf where there is none.
     """
 
     def __init__(self, dictionary: Any, constraints: Constraints) -> None:
         super().__init__(dictionary)
         self.constraints = constraints
         self.max_length = 0
+        self.best_open = torch.empty(0)
         # Where fewer trees than the beam is wide are possible, fairseq waits for more of them up
         # to the limit; this lets it stop there with what it has.
         self.stop_on_max_len = True
@@ -59,6 +63,9 @@ class ConstrainedBeamSearch(BeamSearch):
         allowed = self.constraints.to(lprobs.device).allowed(prev_output_tokens, self.max_length)
         lprobs[..., self.eos] = 0
         lprobs.masked_fill_(~allowed.view_as(lprobs), -math.inf)
-        return super().step(
+        found = super().step(
             step, lprobs, scores, prev_output_tokens, original_batch_idxs, candidate_multiple
         )
+        sums, symbols, _ = found
+        self.best_open = sums.masked_fill(symbols == self.eos, -math.inf).amax(1)
+        return found

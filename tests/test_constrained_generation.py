@@ -198,6 +198,51 @@ def test_a_wide_beam_finds_every_tree_with_the_models_own_scores(order):
         assert set(found) == {"a/0", "f/1 a/0", "f/1 f/1 a/0", "g/2 a/0 a/0"}
 
 
+@torch.no_grad()
+def best_of_whole_search(model, source, constraints, dictionary, limit, beam, score):
+    """The best tree of a beam search that goes on to the limit whatever it has found."""
+    encoded, eos = model.encoder(source), dictionary.eos()
+    beams, complete = [(0.0, [eos])], []
+    for _ in range(limit + 1):
+        found = []
+        for total, prefix in beams:
+            tokens = torch.tensor([prefix])
+            logits, _ = model.decoder(tokens, encoded)
+            lprobs = logits[0, -1].log_softmax(-1)
+            lprobs[eos] = 0  # the end follows from the tree
+            for token in constraints.allowed(tokens, limit)[0].nonzero().flatten().tolist():
+                found.append((total + float(lprobs[token]), [*prefix, token]))
+        found.sort(key=lambda hypothesis: -hypothesis[0])
+        complete += [own for own in found[:beam] if own[1][-1] == eos]
+        beams = [own for own in found if own[1][-1] != eos][:beam]
+    return max(complete, key=lambda own: score(own[0], len(own[1]) - 1))[1][1:]
+
+
+@pytest.mark.parametrize("beam", [1, 2, 4])
+@pytest.mark.parametrize(
+    ("options", "score"),
+    [
+        ({}, lambda total, length: total / length),
+        ({"len_penalty": 0.5}, lambda total, length: total / length**0.5),
+        ({"len_penalty": -0.5}, lambda total, length: total * length**0.5),
+        ({"normalize_scores": False}, lambda total, length: total),
+    ],
+)
+def test_a_sentence_ends_when_its_best_tree_cannot_be_beaten(beam, options, score):
+    """fairseq alone ends as soon as `beam` trees are complete, however bad."""
+    dictionary, limit = dictionary_of(NARY), 12
+    model = random_model(dictionary, seed=3)
+    constraints = constraints_of(dictionary, "dfs")
+    sample = sources(40, dictionary)
+    generator = generator_of(model, dictionary, constraints, limit, beam, **options)
+    for row, generated in enumerate(generator.generate([model], sample)):
+        source = sample["net_input"]["src_tokens"][row : row + 1]
+        wanted = best_of_whole_search(model, source, constraints, dictionary, limit, beam, score)
+        assert generated[0]["tokens"].tolist() == wanted
+        scores = [float(hypothesis["score"]) for hypothesis in generated]
+        assert scores == sorted(scores, reverse=True)
+
+
 def build(options, model, dictionary, constraints):
     """As a task does it, through fairseq's build_generator."""
     task = SimpleNamespace(target_dictionary=dictionary)
