@@ -1,10 +1,11 @@
 """Beam search with and without tree constraints: milliseconds per token, and the ratio.
 
 A token is one row of the beam at one step. All searches run to the length limit: plain search by
-fairseq's shortest length, the others because the model wants no leaves.
+fairseq's shortest length, the others because the model wants no leaves. Forms are n-ary trees, and
+left-child-right-sibling ones, whose grammar looks up which child of its parent each node is.
 
     python benchmarks/constrained_search.py              # one CPU thread, batch 64, beam 5
-    python benchmarks/constrained_search.py --limits 20 100 --order bfs
+    python benchmarks/constrained_search.py --limits 20 100 --order bfs --form siblings
 """
 
 from __future__ import annotations
@@ -22,29 +23,37 @@ from timing import synchronized_time
 
 from fairseq_plugins.generator import ConstrainedGenerator
 from fairseq_plugins.model import TreeTransformer, TreeTransformerConfig
-from treesyntax.child_grammar import Grammar, any_tree, learn_grammar
+from treesyntax.arity import SIBLING_SLOTS
+from treesyntax.child_grammar import Grammar, any_tree
 from treesyntax.constraints import Constraints
 from treesyntax.growth import ORDERS, SlotTable
+from treesyntax.learned_grammar import learn_grammar, learn_sibling_grammar
 
 SOURCE_LENGTH = 20
 
 
-def tree_dictionary(symbols: int) -> Dictionary:
-    """A dictionary of symbols with no to three slots."""
+SUFFIXES = {"nary": ["0", "1", "2", "3"], "siblings": list(SIBLING_SLOTS)}
+
+
+def tree_dictionary(symbols: int, form: str) -> Dictionary:
+    """A dictionary of symbols with no to three slots, or two."""
     dictionary = Dictionary()
     for symbol in range(symbols):
-        dictionary.add_symbol(f"s{symbol}/{symbol % 4}")
+        # Four symbols of each label.
+        dictionary.add_symbol(f"s{symbol // 4}/{SUFFIXES[form][symbol % 4]}")
     return dictionary
 
 
-def random_grammar(dictionary: Dictionary, slots: SlotTable, order: str) -> Grammar:
+def random_grammar(dictionary: Dictionary, slots: SlotTable, order: str, form: str) -> Grammar:
     """Learned from random trees of at most 60 tokens."""
-    constraints = Constraints(slots, order, dictionary.eos(), any_tree(slots))
+    constraints = Constraints(slots, order, dictionary.eos(), any_tree(slots, form == "siblings"))
     rows = torch.full((2000, 1), dictionary.eos())
     for _ in range(60):
         legal = constraints.allowed(rows, 60).float()
         rows = torch.cat([rows, torch.multinomial(legal, 1)], 1)
     trees = (row[1:][row[1:] != dictionary.eos()] for row in rows)
+    if form == "siblings":
+        return learn_sibling_grammar(trees, dictionary.symbols, slots, order, dictionary.eos())
     return learn_grammar(trees, slots, order, dictionary.eos())
 
 
@@ -79,14 +88,14 @@ class Unending:
 
 
 def generators(
-    model: TreeTransformer, dictionary: Dictionary, order: str, limit: int, beam: int
+    model: TreeTransformer, dictionary: Dictionary, order: str, form: str, limit: int, beam: int
 ) -> dict[str, SequenceGenerator]:
     """Plain, constrained, and constrained by a grammar."""
     common: dict[str, Any] = {"beam_size": beam, "max_len_b": limit}
     slots = SlotTable.of(dictionary.symbols)
     grammars = {
-        "constrained": any_tree(slots),
-        "with a grammar": random_grammar(dictionary, slots, order),
+        "constrained": any_tree(slots, form == "siblings"),
+        "with a grammar": random_grammar(dictionary, slots, order, form),
     }
     found = {"plain": SequenceGenerator([model], dictionary, min_len=limit, **common)}
     for name, grammar in grammars.items():
@@ -104,6 +113,7 @@ def main() -> None:
     )
     parser.add_argument("--limits", type=int, nargs="+", default=[20, 50, 100])
     parser.add_argument("--order", choices=ORDERS, default="dfs")
+    parser.add_argument("--form", choices=SUFFIXES, default="nary")
     parser.add_argument("--symbols", type=int, default=500)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--beam", type=int, default=5)
@@ -112,14 +122,14 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
-    dictionary = tree_dictionary(args.symbols)
+    dictionary = tree_dictionary(args.symbols, args.form)
     model = build_model(dictionary)
     decoder = Unending(model, SlotTable.of(dictionary.symbols).counts == 0)
     source = torch.randint(4, len(dictionary), (args.batch, SOURCE_LENGTH))
     lengths = torch.full((args.batch,), SOURCE_LENGTH)
     sample = {"net_input": {"src_tokens": source, "src_lengths": lengths}}
     for limit in args.limits:
-        candidates = generators(model, dictionary, args.order, limit, args.beam)
+        candidates = generators(model, dictionary, args.order, args.form, limit, args.beam)
         times: dict[str, list[float]] = {name: [] for name in candidates}
         for repeat in range(args.repeats + 1):
             for name, generator in candidates.items():
@@ -132,7 +142,10 @@ def main() -> None:
             # Ratios within a repeat: neighbours in time have the same machine.
             ratio = statistics.median(map(operator.truediv, values, times["plain"]))
             shown.append(f"{name} {statistics.median(values):.4f} ({ratio:.2f})")
-        print(f"{args.order}, limit {limit:<4} ms per token: " + " | ".join(shown), flush=True)
+        print(
+            f"{args.form}, {args.order}, limit {limit:<4} ms per token: " + " | ".join(shown),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

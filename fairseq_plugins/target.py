@@ -8,14 +8,15 @@ from typing import Any
 
 from torch import Tensor
 
-from treesyntax.arity import split_symbol
-from treesyntax.child_grammar import any_tree, learn_grammar
+from treesyntax.child_grammar import any_tree
 from treesyntax.constraints import Constraints
 from treesyntax.errors import OptionError
 from treesyntax.formats import FORMATS
 from treesyntax.growing_tree import GROWING_VIEWS
 from treesyntax.growth import SlotTable
+from treesyntax.learned_grammar import learn_grammar, learn_sibling_grammar
 from treesyntax.manifest import side_of
+from treesyntax.notation_grammar import notation_grammar
 
 FROM_DATA = "auto"
 
@@ -72,11 +73,15 @@ def make_constraints(
         TreeError: if a training target is no tree.
     """
     order, binary = GROWING_VIEWS[view]
-    slots = SlotTable.of(dictionary.symbols)
+    symbols, eos = dictionary.symbols, dictionary.eos()
+    slots = SlotTable.of(symbols)
     if training is None:
-        wanted = FORMATS[notation].children if notation in FORMATS else {}
-        nodes = map(split_symbol, dictionary.symbols)
-        children = [None if node is None else wanted.get(node[0]) for node in nodes]
-        return Constraints(slots, order, dictionary.eos(), any_tree(slots, binary, children))
-    grammar = learn_grammar(training, slots, order, dictionary.eos())
-    return Constraints(slots, order, dictionary.eos(), grammar)
+        known = FORMATS.get(notation)
+        grammar = (
+            notation_grammar(symbols, slots, known, binary) if known else any_tree(slots, binary)
+        )
+    elif binary:
+        grammar = learn_sibling_grammar(training, symbols, slots, order, eos)
+    else:
+        grammar = learn_grammar(training, slots, order, eos)
+    return Constraints(slots, order, eos, grammar)

@@ -27,6 +27,7 @@ from treesyntax.growing_tree import GROWING_VIEWS
 from treesyntax.indexed import TokenData
 from treesyntax.manifest import check_tokens, side_of
 from treesyntax.store import TreeStore
+from treesyntax.transforms.controls import GIVEN
 
 VIEWS = (FROM_DATA, *GROWING_VIEWS)
 CONSTRAINTS = ("auto", "none", "tree", "grammar")
@@ -188,7 +189,9 @@ class TreeTranslationTask(TranslationTask):
             )
         training = self._training_targets() if kind == "grammar" else None
         folder = Path(utils.split_paths(self.cfg.data)[0])
-        notation = str(side_of(folder, self.cfg.target_lang).get("format", ""))
+        side = side_of(folder, self.cfg.target_lang)
+        # Control trees are none that a notation knows.
+        notation = str(side.get("format", "")) if side.get("control") == GIVEN else ""
         return make_constraints(self.target_view, self.target_dictionary, training, notation)
 
     def _training_targets(self) -> Iterator[Tensor]:

@@ -15,10 +15,14 @@ from fairseq.tasks.fairseq_task import FairseqTask
 from torch import nn
 
 from fairseq_plugins.generator import ConstrainedGenerator
-from treesyntax.child_grammar import any_tree, learn_grammar
+from treesyntax.arity import from_nary, from_siblings, nary_tokens, sibling_tokens
+from treesyntax.child_grammar import any_tree
 from treesyntax.constraints import Constraints
-from treesyntax.errors import OptionError
+from treesyntax.errors import OptionError, TreeError
+from treesyntax.formats.for2lam import FOR, LAMBDA
 from treesyntax.growth import ORDERS, SlotTable
+from treesyntax.learned_grammar import learn_grammar, learn_sibling_grammar
+from treesyntax.notation_grammar import notation_grammar
 
 NARY = [*(f"a{i}/0" for i in range(3)), *(f"f{i}/1" for i in range(4)), "g/2", "h/3", "word"]
 BINARY = [f"{label}/{slots}" for label in "abc" for slots in ("0", "L", "R", "LR")]
@@ -121,6 +125,18 @@ def generator_of(model, dictionary, constraints, limit, beam=BEAM, **options):
     )
 
 
+def seen_in(tokens, order, binary):
+    """What a learned grammar must have seen: triples, in siblings' forms those of the trees."""
+    if not binary:
+        return grown(tokens, order)
+    tree = from_siblings(tokens, order == "bfs")
+    return {
+        (tree.labels[node], min(number, 1), tree.labels[child], number == len(children) - 1)
+        for node, children in enumerate(tree.children())
+        for number, child in enumerate(children)
+    }
+
+
 SETTINGS = [
     (order, binary, limit, learned)
     for order in ORDERS
@@ -140,23 +156,79 @@ def test_ten_thousand_random_decodings_are_whole_trees(order, binary, limit, lea
             if binary
             else ["h/3 f0/1 a0/0 f1/1 a1/0 a2/0", "f1/1 f1/1 a0/0"]
         )
-        known = set().union(*(grown(line.split(), "dfs") for line in training))
+        known = set().union(*(seen_in(line.split(), "dfs", binary) for line in training))
         ids = [[dictionary.index(symbol) for symbol in line.split()] for line in training]
-        slots = SlotTable.of(dictionary.symbols)
+        slots, eos = SlotTable.of(dictionary.symbols), dictionary.eos()
         # What may hang where does not depend on the order of the tokens.
-        grammar = learn_grammar(ids, slots, "dfs", dictionary.eos())
+        grammar = (
+            learn_sibling_grammar(ids, dictionary.symbols, slots, "dfs", eos)
+            if binary
+            else learn_grammar(ids, slots, "dfs", eos)
+        )
     model = random_model(dictionary, seed=limit)
     constraints = constraints_of(dictionary, order, binary, grammar)
     generator = generator_of(model, dictionary, constraints, limit)
     generated = generator.generate([model], sources(DECODINGS // len(SETTINGS), dictionary))
     lengths = set()
     for symbols in hypotheses(generated, dictionary):
-        triples = grown(symbols, order)
+        assert grown(symbols, order)
         assert len(symbols) <= limit
-        assert known is None or triples <= known
+        assert known is None or seen_in(symbols, order, binary) <= known
         assert not (binary and 1 in slots_of(symbols[0])), "the root has a sibling"
         lengths.add(len(symbols))
     assert max(lengths) == limit, "the limit was never put to the test"
+
+
+PROGRAMS = {
+    LAMBDA: [
+        "let a8 = let a1 = 3 + a2 in unit in if a1 < 2 then unit else a9 ( a1 - 1 )",
+        "letrec a9 a3 = if a3 == a1 then let a1 = a3 in unit else unit in a9 a1",
+        "if 1 + a2 > a3 - 2 then let a2 = 1 in unit else unit",
+    ],
+    FOR: [
+        "for a1 = 0 ; a1 < 9 ; a1 + 1 do a0 = a1 ; a2 = 2 endfor",
+        "if a1 == 2 - a0 then a3 = 1 else if 3 > a2 then a0 = a0 else a1 = 4 endif endif",
+    ],
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("view", ["nary", "lcrs"])
+@pytest.mark.parametrize("notation", PROGRAMS, ids=lambda notation: notation.name)
+def test_random_decodings_are_programs(order, view, notation):
+    """A model that knows nothing writes programs: labels, and the children that they have."""
+    write = sibling_tokens if view == "lcrs" else nary_tokens
+    dictionary = dictionary_of(
+        dict.fromkeys(
+            symbol for line in PROGRAMS[notation] for symbol in write(notation.parse(line))
+        )
+    )
+    symbols, slots = dictionary.symbols, SlotTable.of(dictionary.symbols)
+    grammar = notation_grammar(symbols, slots, notation, binary=view == "lcrs")
+    constraints = constraints_of(dictionary, order, grammar=grammar)
+    model = random_model(dictionary)
+    generator = generator_of(model, dictionary, constraints, limit=25)
+    generated = generator.generate([model], sources(200, dictionary))
+    read, programs = from_siblings if view == "lcrs" else from_nary, set()
+    for tokens in hypotheses(generated, dictionary):
+        tree = read(tokens, order == "bfs")
+        if mixes_rules(tree):
+            with pytest.raises(TreeError):
+                notation.write(tree)
+        else:
+            programs.add(notation.write(tree))
+    assert len(programs) > 50
+
+
+def mixes_rules(tree):
+    """Whether a ``<LET>`` has the name of one of its rules and the value of the other."""
+    expressions = {"<VAR>", "<CONST>", "<PLUS>", "<MINUS>"}
+    for node, children in enumerate(tree.children()):
+        if tree.labels[node] == "<LET>":
+            name, value = (tree.labels[child] for child in children[:2])
+            if (name == "<VAR>") != (value in expressions):
+                return True
+    return False
 
 
 def test_without_constraints_most_outputs_are_no_trees():

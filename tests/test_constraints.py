@@ -10,11 +10,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treesyntax.child_grammar import any_tree, learn_grammar
+from treesyntax.arity import from_nary, from_siblings
+from treesyntax.child_grammar import any_tree
 from treesyntax.constraints import Constraints
 from treesyntax.errors import OptionError, TreeError
-from treesyntax.formats.base import ONE, SEVERAL
+from treesyntax.formats import FORMATS
+from treesyntax.formats.base import Children, any_label
 from treesyntax.growth import ORDERS, SlotTable
+from treesyntax.learned_grammar import learn_grammar, learn_sibling_grammar
+from treesyntax.notation_grammar import notation_grammar
 
 SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
 EOS = 2
@@ -88,32 +92,92 @@ def test_a_binary_root_has_no_sibling(order):
     check_all(make(BINARY, order, binary=True), trees, LIMIT)
 
 
+def family_of(tree):
+    """(label, labels of the children) of every node."""
+    return [
+        (tree.labels[node], [tree.labels[child] for child in children])
+        for node, children in enumerate(tree.children())
+    ]
+
+
+def one_of(labels):
+    return lambda label: label in labels
+
+
+WISHES = {
+    "several": {"b": Children((any_label, any_label), more=True)},
+    "several or none": {"b": Children((any_label, any_label), more=True, optional=True)},
+    "one": {"b": Children((any_label,)), "d": Children((any_label,), optional=True)},
+    "two of their own": {"b": Children((one_of("bd"), one_of("a")))},
+    "leaves": {"a": Children(), "b": Children((one_of("ab"), one_of("bd")), more=True)},
+}
+
+
+def keeps_to(wishes, roots, tree):
+    """Whether a tree is what a notation wants, from the definition."""
+    for label, children in family_of(tree):
+        if wanted := wishes.get(label):
+            least = len(wanted.places)
+            if not children and wanted.optional:
+                continue
+            if len(children) < least or (len(children) > least and not wanted.more):
+                return False
+            places = [*wanted.places, *wanted.places[-1:] * len(children)]
+            if not all(place(child) for place, child in zip(places, children, strict=False)):
+                return False
+    return tree.labels[0] in roots
+
+
 @pytest.mark.parametrize("order", ORDERS)
-def test_a_notation_may_want_one_child_or_several(order):
-    children = {"b/L": SEVERAL, "d/LR": ONE}
+@pytest.mark.parametrize("form", ["nary", "siblings"])
+@pytest.mark.parametrize("wishes", WISHES)
+def test_a_notation_has_exactly_the_trees_it_wants(order, form, wishes):
+    suffixes = ["0", "L", "R", "LR"] if form == "siblings" else ["0", "1", "2", "3"]
+    read = from_siblings if form == "siblings" else from_nary
+    symbols = [*SPECIALS, *(f"{label}/{suffix}" for label in "abd" for suffix in suffixes)]
+    notation = FORMATS["sexpr"]._replace(root=one_of("bd"), children=WISHES[wishes].get)
+    slots = SlotTable.of(symbols)
+    grammar = notation_grammar(symbols, slots, notation, binary=form == "siblings")
+    whole = all_trees(symbols, order, 4, lambda found: found[0][2] not in siblings(symbols))
+    trees = [
+        row
+        for row in whole
+        if keeps_to(WISHES[wishes], "bd", read([symbols[t] for t in row], order == "bfs"))
+    ]
+    assert 0 < len(trees) < len(whole)
+    check_all(Constraints(slots, order, EOS, grammar), trees, 4)
 
-    def holds(found):
-        first = [(BINARY[parent], BINARY[token]) for parent, slot, token in found[1:] if not slot]
-        wanted = [(children[parent], token) for parent, token in first if parent in children]
-        has_one = "R" not in BINARY[found[0][2]]
-        return has_one and all(("R" in token) == (number == SEVERAL) for number, token in wanted)
 
-    slots = SlotTable.of(BINARY)
-    grammar = any_tree(slots, True, [children.get(symbol) for symbol in BINARY])
-    constraints = Constraints(slots, order, EOS, grammar)
-    check_all(constraints, all_trees(BINARY, order, LIMIT, holds), LIMIT)
+def siblings(symbols):
+    return {token for token, symbol in enumerate(symbols) if "R" in symbol.rpartition("/")[2]}
 
 
 def test_what_no_symbol_can_do_is_not_wanted():
-    slots = SlotTable.of([*SPECIALS, "a/0", "b/L"])
-    grammar = any_tree(slots, True, [None] * 5 + [SEVERAL])
-    allowed = Constraints(slots, "dfs", EOS, grammar).allowed(torch.tensor([[EOS, 5]]), 4)
-    assert allowed.nonzero()[:, 1].tolist() == [4, 5]
+    """b may be no parent, as there are no two children for it."""
+    symbols = [*SPECIALS, "a/0", "b/L", "c/0"]
+    wishes = {"b": Children((any_label, any_label), more=True)}
+    slots = SlotTable.of(symbols)
+    notation = FORMATS["sexpr"]._replace(children=wishes.get)
+    grammar = notation_grammar(symbols, slots, notation, binary=True)
+    allowed = Constraints(slots, "dfs", EOS, grammar).allowed(torch.tensor([[EOS]]), 4)
+    assert allowed.nonzero()[:, 1].tolist() == [4, 6]
+
+
+def test_unknown_symbols_may_be_anything():
+    symbols = [*SPECIALS, "a/0", "b/2", "<unk>/0", "<unk>/3"]
+    notation = FORMATS["sexpr"]._replace(children={"b": Children((one_of("b"),) * 2)}.get)
+    slots = SlotTable.of(symbols)
+    constraints = Constraints(slots, "dfs", EOS, notation_grammar(symbols, slots, notation))
+    allowed = constraints.allowed(torch.tensor([[EOS, 5, 7]]), 20)
+    assert allowed.nonzero()[:, 1].tolist() == [4, 5, 6, 7]
+    allowed = constraints.allowed(torch.tensor([[EOS, 7, 5]]), 20)
+    assert allowed.nonzero()[:, 1].tolist() == [5, 6, 7]
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.data(), st.sampled_from(ORDERS), st.sampled_from([NARY, BINARY]))
-def test_a_learned_grammar_allows_exactly_what_was_seen(data, order, symbols):
+@given(st.data(), st.sampled_from(ORDERS))
+def test_a_learned_grammar_allows_exactly_what_was_seen(data, order):
+    symbols = NARY
     known = all_trees(symbols, order, 4)
     training = data.draw(st.lists(st.sampled_from(known), min_size=1, max_size=5))
     seen = {triple for row in training for triple in triples(row, symbols, order)}
@@ -126,6 +190,79 @@ def test_a_learned_grammar_allows_exactly_what_was_seen(data, order, symbols):
     assert constraints.least == least
     for limit in (least, LIMIT):
         check_all(constraints, [row for row in trees if len(row) <= limit], limit)
+
+
+FAMILIES = [*SPECIALS, "a/0", "a/R", "a/L", "a/LR", "b/0", "b/LR"]
+
+
+def sibling_places(row, order, counts):
+    """(label of the parent, which child, symbol) of every node of a tree, as rows tell them apart.
+
+    The number of a child counts where ``counts`` has one number for the label.
+    """
+    tree = from_siblings([FAMILIES[token] for token in row], order == "bfs")
+    # In preorder of the tree itself the tokens of the row are in another order if breadth first.
+    symbols = sibling_symbols(tree)
+    found = {(None, 0, symbols[0])}
+    for node, children in enumerate(tree.children()):
+        label = tree.labels[node]
+        for number, child in enumerate(children):
+            kept = number if len(counts.get(label, ())) == 1 else min(number, 1)
+            found.add((label, kept, symbols[child]))
+    return found
+
+
+def sibling_symbols(tree):
+    younger = [False] * len(tree)
+    for children in tree.children():
+        for child in children[:-1]:
+            younger[child] = True
+    return [
+        f"{label}/{'L' * bool(children)}{'R' * has}" if children or has else f"{label}/0"
+        for label, children, has in zip(tree.labels, tree.children(), younger, strict=True)
+    ]
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data(), st.sampled_from(ORDERS))
+def test_a_grammar_learned_from_siblings_is_that_of_the_trees(data, order):
+    """The children of a label, whatever siblings the form makes of them."""
+    known = all_trees(FAMILIES, order, 4, lambda found: found[0][2] not in siblings(FAMILIES))
+    training = data.draw(st.lists(st.sampled_from(known), min_size=1, max_size=6))
+    counts = {}
+    for row in training:
+        for label, children in family_of(
+            from_siblings([FAMILIES[token] for token in row], order == "bfs")
+        ):
+            if children:
+                counts.setdefault(label, set()).add(len(children))
+    seen = set().union(*(sibling_places(row, order, counts) for row in training))
+    slots = SlotTable.of(FAMILIES)
+    grammar = learn_sibling_grammar([[*row, EOS] for row in training], FAMILIES, slots, order, EOS)
+    assert len(grammar.fills) == len({place[:2] for place in seen})
+    trees = [
+        row
+        for row in all_trees(
+            FAMILIES, order, LIMIT, lambda found: found[0][2] not in siblings(FAMILIES)
+        )
+        if sibling_places(row, order, counts) <= seen
+    ]
+    constraints = Constraints(slots, order, EOS, grammar)
+    least = min(map(len, trees))
+    assert constraints.least == least
+    for limit in (least, LIMIT):
+        check_all(constraints, [row for row in trees if len(row) <= limit], limit)
+
+
+def test_many_children_are_not_kept_apart():
+    """A label with always 70 children: the 64th and all later ones are alike, and any number."""
+    symbols = [*SPECIALS, "f/L", "x/R", "x/0"]
+    slots = SlotTable.of(symbols)
+    grammar = learn_sibling_grammar([[4, *[5] * 69, 6]], symbols, slots, "dfs", EOS)
+    assert len(grammar.fills) == 3
+    constraints = Constraints(slots, "dfs", EOS, grammar)
+    allowed = constraints.allowed(torch.tensor([[EOS, 4, 5]]), 20)
+    assert allowed.nonzero()[:, 1].tolist() == [5, 6]
 
 
 def test_a_slot_may_need_more_than_one_token():

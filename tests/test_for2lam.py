@@ -203,6 +203,20 @@ def test_programs_survive_writing_and_parsing(tree: Tree) -> None:
     assert LAMBDA.parse(LAMBDA.write(translation)) == translation
 
 
+@settings(deadline=None, max_examples=60)
+@given(programs)
+def test_programs_have_the_children_that_their_notation_names(tree: Tree) -> None:
+    for notation, program in ((FOR, tree), (LAMBDA, translate(tree))):
+        assert notation.root(program.labels[0])
+        for label, children in zip(program.labels, program.children(), strict=True):
+            wanted = notation.children(label)
+            assert wanted is not None
+            assert len(children) == len(wanted.places)
+            assert not wanted.more
+            for place, child in zip(wanted.places, children, strict=True):
+                assert place(program.labels[child])
+
+
 def slow_translation(program: Any) -> Any:
     """The five rules as they are written down, recursively, over nested lists."""
     match program:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from treesyntax.child_grammar import ROOT_ROW, Grammar
+from treesyntax.child_grammar import ROOT_ROW, Grammar, has_sibling
 from treesyntax.errors import OptionError
-from treesyntax.growth import SlotTable, check_order, filled_slots
+from treesyntax.growth import SlotTable, check_order, families, filled_slots
 
 NEVER = 1 << 30
 """Tokens that would be needed where no finite tree exists; sums of a few do not overflow."""
@@ -35,6 +35,10 @@ class Constraints(nn.Module):
         row_of_slot: LongTensor [V, S], with the last row for slots that a symbol does not have.
         rest_needs: int32 [V, S + 1], the fewest tokens that fill the slots i, i + 1, … of a
             symbol.
+        row_of_sibling: LongTensor [R + 1, C], the row of the slot of the next sibling of child
+            number c, by the row of the first child, and the same for later ones in the last
+            column; None where ``row_of_slot`` has it.
+        has_sibling: bool [V], the symbols of which it has it.
         least: tokens of the smallest tree.
 
     Raises:
@@ -45,6 +49,8 @@ class Constraints(nn.Module):
     needs: Tensor
     row_of_slot: Tensor
     rest_needs: Tensor
+    row_of_sibling: Tensor | None
+    has_sibling: Tensor
 
     def __init__(self, slots: SlotTable, order: str, eos: int, grammar: Grammar) -> None:
         super().__init__()
@@ -56,7 +62,11 @@ class Constraints(nn.Module):
         # The start symbol is the mark of the end, too; its one slot is filled by the root.
         row_of_slot[eos] = end_row
         row_of_slot[eos, 0] = ROOT_ROW
-        costs, needs = _least_tokens(fills, row_of_slot, slots.counts >= 0)
+        next_row = torch.full((end_row + 1,), end_row)
+        if grammar.next_row is not None:
+            next_row[:-1] = torch.where(grammar.next_row < 0, end_row, grammar.next_row)
+        younger = has_sibling(slots) & (grammar.next_row is not None)
+        costs, needs = _least_tokens(fills, row_of_slot, next_row, slots.counts >= 0, younger)
         rest = needs[row_of_slot].flip(1).cumsum(1).flip(1).clamp(max=NEVER)
         self.least = int(needs[ROOT_ROW])
         if self.least >= NEVER:
@@ -69,6 +79,8 @@ class Constraints(nn.Module):
             "needs": needs.int(),
             "row_of_slot": row_of_slot,
             "rest_needs": nn.functional.pad(rest, (0, 1)).int(),
+            "row_of_sibling": None if grammar.next_row is None else _row_of_sibling(next_row),
+            "has_sibling": younger,
         }.items():
             self.register_buffer(name, table, persistent=False)
 
@@ -99,15 +111,31 @@ class Constraints(nn.Module):
         """
         self.check_limit(max_length)
         counts, filled = filled_slots(prefix, self.slots, self.order)
+        is_open = filled < counts
         symbols = torch.cat([torch.full_like(prefix[:, :1], self.eos), prefix[:, 1:]], 1)
-        parent = _next_parent(filled < counts, self.order)
-        row = self.row_of_slot[symbols.gather(1, parent), filled.gather(1, parent)].squeeze(1)
-        complete = (filled == counts).all(1)
-        row = row.masked_fill(complete, len(self.needs) - 1)
-        owed = (self.rest_needs[symbols, filled] * (filled < counts)).sum(1)
+        parent = _next_parent(is_open, self.order)
+        row = self.row_of_slot[symbols.gather(1, parent), filled.gather(1, parent)]
+        owed = self.rest_needs[symbols, filled]
+        if self.row_of_sibling is not None:
+            # The slot of the next sibling is the last one.
+            sibling_row = self._sibling_rows(prefix, symbols)
+            owed = owed + self.needs[sibling_row]
+            is_sibling = self.has_sibling[symbols] & (filled + 1 == counts)
+            row = torch.where(is_sibling, sibling_row, row).gather(1, parent)
+        row = torch.where(is_open.any(1), row.squeeze(1), len(self.needs) - 1)
         # What is left for the subtree of the next token when the other slots get the least.
-        budget = max_length - (prefix.shape[1] - 1) - (owed - self.needs[row])
+        owed = (owed * is_open).sum(1) - self.needs[row]
+        budget = max_length - (prefix.shape[1] - 1) - owed
         return self.costs[row] <= budget.unsqueeze(1)
+
+    def _sibling_rows(self, prefix: Tensor, symbols: Tensor) -> Tensor:
+        """The rows [N, t] of the slots of next siblings; the last row where there is no slot."""
+        assert self.row_of_sibling is not None
+        parent, number = families(prefix, self.slots, self.order)
+        first = self.row_of_slot[symbols.gather(1, parent.clamp(min=0)), 0]
+        number = number.clamp(max=self.row_of_sibling.shape[1] - 1)
+        row = self.row_of_sibling[first, number]
+        return row.masked_fill(~self.has_sibling[symbols], len(self.needs) - 1)
 
 
 def _next_parent(is_open: Tensor, order: str) -> Tensor:
@@ -117,16 +145,26 @@ def _next_parent(is_open: Tensor, order: str) -> Tensor:
     return is_open.shape[1] - 1 - is_open.flip(1).byte().argmax(1, keepdim=True)
 
 
-def _least_tokens(fills: Tensor, row_of_slot: Tensor, nodes: Tensor) -> tuple[Tensor, Tensor]:
+def _row_of_sibling(next_row: Tensor) -> Tensor:
+    """The rows [R, C] after each row, its next one first, until nothing changes any more."""
+    rows = [next_row]
+    while not torch.equal(after := next_row[rows[-1]], rows[-1]):
+        rows.append(after)
+    return torch.stack(rows, 1)
+
+
+def _least_tokens(
+    fills: Tensor, row_of_slot: Tensor, next_row: Tensor, nodes: Tensor, younger: Tensor
+) -> tuple[Tensor, Tensor]:
     """Fewest tokens of the symbols in each row [R, V], and of a slot of each row [R].
 
     By fixed point (as Knuth 1977 does for any grammar): round k knows the smallest trees among
     those of at most k levels, and no smallest tree repeats a row on a path.
     """
-    costs = torch.where(nodes, NEVER, 0)
+    costs = torch.where(fills & nodes, NEVER, 0)
     while True:
         needs = torch.where(fills, costs, NEVER).amin(1)
-        sums = needs[row_of_slot].sum(1) + 1
+        sums = needs[row_of_slot].sum(1) + 1 + needs[next_row].unsqueeze(1) * younger
         lower = torch.where(nodes, sums, 0).clamp(max=NEVER)
         if torch.equal(lower, costs):
             return torch.where(fills, costs, NEVER), needs

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from treesyntax.arity import slot_table
 from treesyntax.errors import OptionError
+from treesyntax.transforms.binary import NEXT_SIBLING
 
 ORDERS = ("dfs", "bfs")
 
@@ -171,6 +172,28 @@ def next_slot(tokens: Tensor, slots: SlotTable, order: str) -> tuple[Tensor, Ten
     growth = grow(tokens, slots, order)
     branch = branches_at(tokens, slots, growth.next_parent, growth.next_slot)
     return growth.next_parent, branch
+
+
+def families(tokens: Tensor, slots: SlotTable, order: str) -> tuple[Tensor, Tensor]:
+    """Where the nodes of left-child-right-sibling forms are in the trees themselves.
+
+    Pointers to elder siblings double their reach each round: O(T log T), however many there are.
+
+    Returns:
+        LongTensors [B, T]: the column of the parent, -1 for the root and for no node; and which of
+        its children the node is, counted from 0.
+
+    Raises:
+        OptionError: for an unknown order.
+    """
+    growth = grow(tokens, slots, order)
+    younger = branches_at(tokens, slots, growth.parent, growth.slot) == NEXT_SIBLING
+    columns = torch.arange(tokens.shape[1], device=tokens.device)
+    elder, number = torch.where(younger, growth.parent, columns), younger.long()
+    for _ in range(tokens.shape[1].bit_length()):
+        number = number + number.gather(1, elder)
+        elder = elder.gather(1, elder)
+    return growth.parent.gather(1, elder), number
 
 
 def filled_slots(tokens: Tensor, slots: SlotTable, order: str) -> tuple[Tensor, Tensor]:

@@ -5,7 +5,7 @@ Splitting is separate from parsing, so that records can be parsed in other proce
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +14,36 @@ from treesyntax.errors import InputError, TreeError
 from treesyntax.files import read_lines
 from treesyntax.tree import Tree
 
-ONE, SEVERAL = 1, 2
+Labels = Callable[[str], bool]
+"""Which labels are meant."""
+
+
+def any_label(_: str) -> bool:
+    """All labels."""
+    return True
+
+
+class Children(NamedTuple):
+    """The children that nodes of a label have.
+
+    Attributes:
+        places: for each child in turn, the labels that it may have.
+        more: whether others like the last may follow.
+        optional: whether a node may also have none at all.
+    """
+
+    places: tuple[Labels, ...] = ()
+    more: bool = False
+    optional: bool = False
+
+    def may_be(self, number: int) -> bool:
+        """Whether a node may have so many children."""
+        least = len(self.places)
+        return number == least or (self.more and number > least) or (self.optional and not number)
+
+
+def _any_children(_: str) -> Children | None:
+    return None
 
 
 class Record(NamedTuple):
@@ -49,8 +78,9 @@ class Format(NamedTuple):
         write: the text of a tree, without a final line end, so that ``parse(write(tree))`` is
             the same tree; raises TreeError for a tree that the notation cannot hold.
         end: what follows each record in a file.
-        children: for labels whose nodes have children, but not any number of them: :data:`ONE` or
-            :data:`SEVERAL`.
+        root: the labels that a root may have.
+        children: what children the nodes of a label have; None where they may be any. Trees that
+            keep to it can be written, as far as labels and numbers of children tell.
     """
 
     name: str
@@ -59,7 +89,8 @@ class Format(NamedTuple):
     parse: Callable[[str], Tree]
     write: Callable[[Tree], str]
     end: str = "\n"
-    children: Mapping[str, int] = {}
+    root: Labels = any_label
+    children: Callable[[str], Children | None] = _any_children
 
 
 def line_records(path: Path) -> Iterator[Record]:

@@ -73,6 +73,8 @@ def _format(grammar: Grammar) -> Format:
         records=line_records,
         parse=partial(parse_program, grammar),
         write=partial(print_program, grammar),
+        root=grammar.root,
+        children=grammar.children,
     )
 
 

@@ -15,6 +15,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from treesyntax.formats.base import Children, Labels
 from treesyntax.tree import Tree
 
 
@@ -119,6 +120,45 @@ class Grammar:
             kinds += [kind for kind in self.categories[category].heads if kind not in kinds]
             category = self.categories[category].base
         return kinds
+
+    def root(self, label: str) -> bool:
+        """Whether a whole program may have this label on top."""
+        return self.kind(label) in self._tops(self.start)
+
+    def children(self, label: str) -> Children:
+        """The children of nodes of this label: none for the tokens that are leaves.
+
+        A child may have the labels that any rule of its parent's label gives it. So trees may keep
+        to this though they mix two rules, as ``let a8 = 1 in unit`` does.
+        """
+        rules = [rule for category in self.categories.values() for rule in category.rules]
+        places = zip(*(rule.slots for rule in rules if rule.label == label), strict=True)
+        return Children(tuple(self._place(items) for items in places))
+
+    def _place(self, items: Sequence[Item]) -> Labels:
+        kinds = {
+            kind
+            for item in items
+            for kind in (self._tops(item.text) if item.role == "child" else {item.text})
+        }
+        return lambda label: self.kind(label) in kinds
+
+    def _tops(self, category: str) -> set[str]:
+        """The labels, and kinds of leaves, on top of the trees of a category."""
+        tops: set[str] = set()
+        agenda, seen = [category], {category}
+        while agenda:
+            for rule in self.categories[agenda.pop()].rules:
+                if rule.label:
+                    tops.add(rule.label)
+                    continue
+                for item in rule.slots:  # the one that stands for the whole
+                    if item.role == "leaf":
+                        tops.add(item.text)
+                    elif item.text not in seen:
+                        seen.add(item.text)
+                        agenda.append(item.text)
+        return tops
 
     def rules(self, category: str, label: str) -> list[Rule]:
         """The rules that make a node of this label in this category without parentheses."""

@@ -12,10 +12,10 @@ from __future__ import annotations
 import re
 
 from treesyntax.formats.base import (
-    ONE,
-    SEVERAL,
+    Children,
     Format,
     RecordError,
+    any_label,
     check_one_line,
     exact,
     line_records,
@@ -238,11 +238,14 @@ def write(tree: Tree) -> str:
     return exact("prolog", parse, tree, " ".join(_tokens(tree)))
 
 
+_ONE = Children((any_label,), optional=True)
+_SEVERAL = Children((any_label, any_label), more=True, optional=True)
+_CHILDREN = {AND: _SEVERAL, OR: _SEVERAL, NOT: _ONE, GROUP: _ONE}
 PROLOG = Format(
     "prolog",
     ".pl",
     line_records,
     parse,
     write,
-    children={AND: SEVERAL, OR: SEVERAL, NOT: ONE, GROUP: ONE},
+    children=_CHILDREN.get,
 )
