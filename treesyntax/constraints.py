@@ -161,11 +161,15 @@ def _least_tokens(
     By fixed point (as Knuth 1977 does for any grammar): round k knows the smallest trees among
     those of at most k levels, and no smallest tree repeats a row on a path.
     """
-    costs = torch.where(fills & nodes, NEVER, 0)
+    alone, followed = fills & ~younger, fills & younger
+    # With their children, next siblings not counted.
+    tops, needs = torch.where(nodes, NEVER, 0), torch.full((len(fills),), NEVER)
     while True:
-        needs = torch.where(fills, costs, NEVER).amin(1)
-        sums = needs[row_of_slot].sum(1) + 1 + needs[next_row].unsqueeze(1) * younger
-        lower = torch.where(nodes, sums, 0).clamp(max=NEVER)
-        if torch.equal(lower, costs):
-            return torch.where(fills, costs, NEVER), needs
-        costs = lower
+        least = torch.where(alone, tops, NEVER).amin(1)
+        least_followed = torch.where(followed, tops, NEVER).amin(1) + needs[next_row]
+        lower_needs = torch.minimum(least, least_followed)
+        lower = torch.where(nodes, lower_needs[row_of_slot].sum(1) + 1, 0).clamp(max=NEVER)
+        if torch.equal(lower, tops) and torch.equal(lower_needs, needs):
+            costs = tops + younger * needs[next_row].unsqueeze(1)
+            return torch.where(fills, costs.clamp(max=NEVER), NEVER), needs
+        tops, needs = lower, lower_needs
