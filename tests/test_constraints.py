@@ -275,6 +275,13 @@ def test_a_slot_may_need_more_than_one_token():
     assert constraints.allowed(prefix, 5).nonzero()[:, 1].tolist() == [5, 8]
 
 
+@pytest.mark.parametrize("order", ORDERS)
+def test_trees_of_one_branch(order):
+    """No symbol has a second slot, so that a table of slots has one column."""
+    symbols = [*SPECIALS, "a/0", "f/1"]
+    check_all(make(symbols, order), all_trees(symbols, order, LIMIT), LIMIT)
+
+
 def test_sequences_of_training_trees_may_be_tensors_of_any_number():
     slots = SlotTable.of(NARY)
     trees = [torch.tensor([5, 4, EOS]), torch.tensor([4]), [6, 4, 4, 4]] * 400

@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from treesyntax.child_grammar import ROOT_ROW, Grammar, has_sibling
+from treesyntax.child_grammar import NO_ROW, ROOT_ROW, Grammar, has_sibling
 from treesyntax.errors import OptionError
 from treesyntax.growth import SlotTable, check_order, families, filled_slots
 
@@ -32,7 +32,7 @@ class Constraints(nn.Module):
             symbols of a row of the grammar, or NEVER. The last row holds the end-of-sentence
             mark alone, at no cost.
         needs: int32 [R + 1], the fewest tokens that fill a slot of a row.
-        row_of_slot: LongTensor [V, S], with the last row for slots that a symbol does not have.
+        row_of_slot: LongTensor [V, S + 1], with the last row for slots that a symbol does not have.
         rest_needs: int32 [V, S + 1], the fewest tokens that fill the slots i, i + 1, … of a
             symbol.
         row_of_sibling: LongTensor [R + 1, C], the row of the slot of the next sibling of child
@@ -58,7 +58,8 @@ class Constraints(nn.Module):
         self.slots, self.order, self.eos = slots, order, eos
         end_row, end = len(grammar.fills), torch.arange(len(slots.counts)) == eos
         fills = torch.cat([grammar.fills, end.unsqueeze(0)])
-        row_of_slot = torch.where(grammar.row_of_slot < 0, end_row, grammar.row_of_slot)
+        row_of_slot = nn.functional.pad(grammar.row_of_slot, (0, 1), value=NO_ROW)
+        row_of_slot = torch.where(row_of_slot < 0, end_row, row_of_slot)
         # The start symbol is the mark of the end, too; its one slot is filled by the root.
         row_of_slot[eos] = end_row
         row_of_slot[eos, 0] = ROOT_ROW
@@ -78,7 +79,7 @@ class Constraints(nn.Module):
             "costs": costs.int(),
             "needs": needs.int(),
             "row_of_slot": row_of_slot,
-            "rest_needs": nn.functional.pad(rest, (0, 1)).int(),
+            "rest_needs": rest.int(),
             "row_of_sibling": None if grammar.next_row is None else _row_of_sibling(next_row),
             "has_sibling": younger,
         }.items():
@@ -118,23 +119,21 @@ class Constraints(nn.Module):
         owed = self.rest_needs[symbols, filled]
         if self.row_of_sibling is not None:
             # The slot of the next sibling is the last one.
-            sibling_row = self._sibling_rows(prefix, symbols)
+            sibling_row = self._sibling_rows(prefix, symbols, self.row_of_sibling)
             owed = owed + self.needs[sibling_row]
             is_sibling = self.has_sibling[symbols] & (filled + 1 == counts)
             row = torch.where(is_sibling, sibling_row, row).gather(1, parent)
-        row = torch.where(is_open.any(1), row.squeeze(1), len(self.needs) - 1)
+        row = row.squeeze(1)
         # What is left for the subtree of the next token when the other slots get the least.
         owed = (owed * is_open).sum(1) - self.needs[row]
         budget = max_length - (prefix.shape[1] - 1) - owed
         return self.costs[row] <= budget.unsqueeze(1)
 
-    def _sibling_rows(self, prefix: Tensor, symbols: Tensor) -> Tensor:
+    def _sibling_rows(self, prefix: Tensor, symbols: Tensor, row_of_sibling: Tensor) -> Tensor:
         """The rows [N, t] of the slots of next siblings; the last row where there is no slot."""
-        assert self.row_of_sibling is not None
         parent, number = families(prefix, self.slots, self.order)
         first = self.row_of_slot[symbols.gather(1, parent.clamp(min=0)), 0]
-        number = number.clamp(max=self.row_of_sibling.shape[1] - 1)
-        row = self.row_of_sibling[first, number]
+        row = row_of_sibling[first, number.clamp(max=row_of_sibling.shape[1] - 1)]
         return row.masked_fill(~self.has_sibling[symbols], len(self.needs) - 1)
 
 
