@@ -20,10 +20,10 @@ from timing import medians, peak_memory, print_memory, print_ratios
 from torch import Tensor
 from trees import random_trees
 
-from treesyntax.attention import attend
-from treesyntax.batch import TreeBatch
-from treesyntax.composition import CodedPairs, Composition
-from treesyntax.injection import Site
+from treesyntax.model.composition import CodedPairs, Composition
+from treesyntax.nn.attention import attend
+from treesyntax.nn.batch import TreeBatch
+from treesyntax.nn.injection import Site
 
 HEADS, WIDTH = 8, 64
 MOST_STORED = 4096  # longest inputs for which a tensor of n x n is made

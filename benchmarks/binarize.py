@@ -25,11 +25,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from treesyntax.cli import main as treesyntax
-from treesyntax.formats import conllu
-from treesyntax.formats.offsets import OFFSETS, conllu_comment, conllu_spans
+from treesyntax.data.sentencepiece import train_model
 from treesyntax.parsers.output import conllu_text, offsets_text, ptb_text
-from treesyntax.segment import train_model
-from treesyntax.tree import Tree
+from treesyntax.trees.formats import conllu
+from treesyntax.trees.formats.offsets import OFFSETS, conllu_comment, conllu_spans
+from treesyntax.trees.tree import Tree
 
 VIEWS = {"conllu": ("words", "bracketed"), "ptb": ("words", "preorder", "bracketed")}
 POLICIES = ("copy", "first", "siblings", "chain")

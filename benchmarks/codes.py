@@ -14,10 +14,10 @@ import torch
 from timing import medians
 from trees import random_trees
 
-from treesyntax.batch import collate
-from treesyntax.composition import Composition
-from treesyntax.injection import Site
 from treesyntax.methods import METHODS
+from treesyntax.model.composition import Composition
+from treesyntax.nn.batch import collate
+from treesyntax.nn.injection import Site
 
 
 class Stored(NamedTuple):

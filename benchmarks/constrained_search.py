@@ -23,11 +23,11 @@ from timing import synchronized_time
 
 from fairseq_plugins.generator import ConstrainedGenerator
 from fairseq_plugins.model import TreeTransformer, TreeTransformerConfig
-from treesyntax.arity import SIBLING_SLOTS
-from treesyntax.child_grammar import Grammar, any_tree
-from treesyntax.constraints import Constraints
-from treesyntax.growth import ORDERS, SlotTable
-from treesyntax.learned_grammar import learn_grammar, learn_sibling_grammar
+from treesyntax.decoding.constraints import Constraints
+from treesyntax.decoding.grammar import Grammar, any_tree
+from treesyntax.decoding.learned_grammar import learn_grammar, learn_sibling_grammar
+from treesyntax.nn.growth import ORDERS, SlotTable
+from treesyntax.trees.symbols import SIBLING_SLOTS
 
 SOURCE_LENGTH = 20
 

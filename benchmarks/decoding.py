@@ -18,14 +18,14 @@ from timing import medians, print_ratios
 from torch import Tensor, nn
 from trees import random_trees
 
-from treesyntax.decoder import Cache, Decoder
-from treesyntax.dictionary import EOS, PAD, SPECIALS
-from treesyntax.encoder import EncoderOutput
-from treesyntax.growing_tree import GROWING_VIEWS, GrowingTrees
-from treesyntax.injection import METHODS
-from treesyntax.layers import Settings
-from treesyntax.linearize import get_view
-from treesyntax.tree import Tree
+from treesyntax.data.dictionary import EOS, PAD, SPECIALS
+from treesyntax.model.decoder import Cache, Decoder
+from treesyntax.model.encoder import EncoderOutput
+from treesyntax.model.layers import Settings
+from treesyntax.nn.growing_tree import GROWING_VIEWS, GrowingTrees
+from treesyntax.nn.injection import METHODS
+from treesyntax.trees.tree import Tree
+from treesyntax.trees.views import get_view
 
 SMALL = Settings(d_model=256, d_ff=1024, heads=8, layers=4)  # Shiv & Quirk 2019, semantic parsing
 SOURCE_LENGTH = 20

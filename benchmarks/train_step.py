@@ -21,13 +21,13 @@ from timing import medians, print_ratios
 from torch import Tensor, nn
 from trees import random_trees
 
-from treesyntax.batch import TreeBatch
-from treesyntax.composition import Composition
-from treesyntax.decoder import Decoder
-from treesyntax.encoder import Encoder, EncoderOutput
-from treesyntax.injection import Site
-from treesyntax.layers import Settings
 from treesyntax.methods import METHODS
+from treesyntax.model.composition import Composition
+from treesyntax.model.decoder import Decoder
+from treesyntax.model.encoder import Encoder, EncoderOutput
+from treesyntax.model.layers import Settings
+from treesyntax.nn.batch import TreeBatch
+from treesyntax.nn.injection import Site
 
 IWSLT = Settings(d_model=512, d_ff=1024, heads=4, layers=6, dropout=0.1)
 SITE = Site(IWSLT.d_model, IWSLT.heads, IWSLT.layers)

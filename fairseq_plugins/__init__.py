@@ -8,7 +8,7 @@ from fairseq_plugins import archs, model, scoring, task
 from fairseq_plugins.help import name_our_additions
 from fairseq_plugins.resume import resume_in_every_process, resume_on_data_that_fit
 from fairseq_plugins.saves import keep_saves_at_ends_of_epochs
-from treesyntax.checkpoint import allow_plain_classes
+from treesyntax.model.checkpoint import allow_plain_classes
 
 # fairseq loads with weights_only=True, and its own checkpoints hold an argparse.Namespace.
 allow_plain_classes()

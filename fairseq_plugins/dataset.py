@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from fairseq.data import BaseWrapperDataset, LanguagePairDataset
 
-from treesyntax.batch import collate
-from treesyntax.store import TreeStore
+from treesyntax.data.tree_store import TreeStore
+from treesyntax.nn.batch import collate
 
 
 class TreePairDataset(BaseWrapperDataset):

@@ -10,7 +10,7 @@ from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor
 
 from fairseq_plugins.search import ConstrainedBeamSearch
-from treesyntax.constraints import Constraints
+from treesyntax.decoding.constraints import Constraints
 from treesyntax.errors import OptionError
 
 

@@ -13,14 +13,14 @@ from fairseq.models import (
 )
 from torch import Tensor, nn
 
-from treesyntax.batch import TreeBatch
-from treesyntax.composition import parse_spec
-from treesyntax.decoder import Cache, Decoder
-from treesyntax.encoder import Encoder, EncoderOutput
 from treesyntax.errors import OptionError
-from treesyntax.growing_tree import GROWING_VIEWS, GrowingTrees
-from treesyntax.layers import ACTIVATIONS, POSITIONS, Settings
 from treesyntax.methods import METHODS
+from treesyntax.model.composition import parse_spec
+from treesyntax.model.decoder import Cache, Decoder
+from treesyntax.model.encoder import Encoder, EncoderOutput
+from treesyntax.model.layers import ACTIVATIONS, POSITIONS, Settings
+from treesyntax.nn.batch import TreeBatch
+from treesyntax.nn.growing_tree import GROWING_VIEWS, GrowingTrees
 
 MODEL = "tree_transformer"
 

@@ -17,9 +17,9 @@ from typing import Any
 from fairseq import options
 from fairseq.trainer import Trainer
 
-from fairseq_plugins.record import ESSENTIAL, FIELDS
-from treesyntax.checkpoint import peek
+from fairseq_plugins.data_record import ESSENTIAL, FIELDS
 from treesyntax.errors import InputError
+from treesyntax.model.checkpoint import peek
 
 _add_checkpoint_args = options.add_checkpoint_args
 _load_checkpoint = Trainer.load_checkpoint

@@ -9,7 +9,7 @@ import torch
 from fairseq.search import BeamSearch
 from torch import Tensor
 
-from treesyntax.constraints import Constraints
+from treesyntax.decoding.constraints import Constraints
 from treesyntax.errors import OptionError
 
 

@@ -8,15 +8,15 @@ from typing import Any
 
 from torch import Tensor
 
-from treesyntax.child_grammar import any_tree
-from treesyntax.constraints import Constraints
+from treesyntax.data.manifest import side_of
+from treesyntax.decoding.constraints import Constraints
+from treesyntax.decoding.grammar import any_tree
+from treesyntax.decoding.learned_grammar import learn_grammar, learn_sibling_grammar
+from treesyntax.decoding.notation_grammar import notation_grammar
 from treesyntax.errors import OptionError
-from treesyntax.formats import FORMATS
-from treesyntax.growing_tree import GROWING_VIEWS
-from treesyntax.growth import SlotTable
-from treesyntax.learned_grammar import learn_grammar, learn_sibling_grammar
-from treesyntax.manifest import side_of
-from treesyntax.notation_grammar import notation_grammar
+from treesyntax.nn.growing_tree import GROWING_VIEWS
+from treesyntax.nn.growth import SlotTable
+from treesyntax.trees.formats import FORMATS
 
 FROM_DATA = "auto"
 

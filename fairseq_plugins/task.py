@@ -17,17 +17,25 @@ from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from torch import Tensor
 
+from fairseq_plugins.data_record import (
+    EVALUATED,
+    FIELDS,
+    ROLES,
+    Misfit,
+    Record,
+    describe,
+    find_misfit,
+)
 from fairseq_plugins.dataset import TreePairDataset
 from fairseq_plugins.generator import ConstrainedGenerator
-from fairseq_plugins.record import EVALUATED, FIELDS, ROLES, Misfit, Record, describe, find_misfit
 from fairseq_plugins.target import FROM_DATA, find_target_view, make_constraints
-from treesyntax.constraints import Constraints
+from treesyntax.data.manifest import check_tokens, side_of
+from treesyntax.data.token_files import TokenData
+from treesyntax.data.tree_store import TreeStore
+from treesyntax.decoding.constraints import Constraints
 from treesyntax.errors import OptionError
-from treesyntax.growing_tree import GROWING_VIEWS
-from treesyntax.indexed import TokenData
-from treesyntax.manifest import check_tokens, side_of
-from treesyntax.store import TreeStore
-from treesyntax.transforms.controls import GIVEN
+from treesyntax.nn.growing_tree import GROWING_VIEWS
+from treesyntax.trees.controls import GIVEN
 
 VIEWS = (FROM_DATA, *GROWING_VIEWS)
 CONSTRAINTS = ("auto", "none", "tree", "grammar")

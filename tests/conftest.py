@@ -2,7 +2,6 @@
 
 import os
 import socket
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import torch
 from filelock import FileLock
 from hypothesis import settings
 
-sys.path.insert(0, str(Path(__file__).parent))
 torch.set_num_threads(1)
 
 # Continuous integration tries the same examples every time; everybody else tries new ones.
@@ -42,7 +40,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 @pytest.fixture(scope="session")
 def models(once: Callable[..., Path]) -> Path:
     """A folder with a tiny model of every parser; tests leave it as it is."""
-    from parser_models import make_all
+    from support.parser_models import make_all
 
     return once("models", make_all)
 
@@ -50,7 +48,7 @@ def models(once: Callable[..., Path]) -> Path:
 @pytest.fixture(scope="session")
 def loaded(models: Path) -> Callable:
     """Parsers, each loaded once."""
-    from parser_fixtures import settings
+    from support.parser_fixtures import settings
 
     from treesyntax.parsers import load_parser
 
@@ -79,6 +77,6 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, Path]:
     """Small files to call ``treesyntax binarize`` with."""
-    from binarize_helpers import make_files  # it loads fairseq, which most tests do without
+    from support.binarize_helpers import make_files  # it loads fairseq, which most tests do without
 
     return make_files(tmp_path)

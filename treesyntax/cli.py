@@ -21,17 +21,21 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "parse": Command("treesyntax.parsers.command", "raw text to tree files"),
-    "binarize": Command("treesyntax.binarize", "text and tree files to fairseq data with trees"),
-    "average": Command("treesyntax.average", "average the last checkpoints of a training"),
-    "inspect": Command("treesyntax.inspect_data", "show sentences and trees of binarized data"),
-    "generate": Command("treesyntax.generate.command", "make synthetic data sets"),
-    "translate": Command("treesyntax.translate", "translate text or trees with a trained model"),
-    "score": Command("treesyntax.score", "score a file of outputs against references"),
-    "methods": Command("treesyntax.list_methods", "list the injection methods"),
-    "study": Command("treesyntax.study.command", "train and compare methods side by side"),
-    "report": Command("treesyntax.study.report_command", "write the report of a study again"),
-    "plugins": Command("treesyntax.plugins", "print the folder for fairseq's --user-dir"),
+    "parse": Command("treesyntax.commands.parse", "raw text to tree files"),
+    "binarize": Command(
+        "treesyntax.commands.binarize", "text and tree files to fairseq data with trees"
+    ),
+    "average": Command("treesyntax.commands.average", "average the last checkpoints of a training"),
+    "inspect": Command("treesyntax.commands.inspect", "show sentences and trees of binarized data"),
+    "generate": Command("treesyntax.commands.generate", "make synthetic data sets"),
+    "translate": Command(
+        "treesyntax.commands.translate", "translate text or trees with a trained model"
+    ),
+    "score": Command("treesyntax.commands.score", "score a file of outputs against references"),
+    "methods": Command("treesyntax.commands.methods", "list the injection methods"),
+    "study": Command("treesyntax.commands.study", "train and compare methods side by side"),
+    "report": Command("treesyntax.commands.report", "write the report of a study again"),
+    "plugins": Command("treesyntax.commands.plugins", "print the folder for fairseq's --user-dir"),
 }
 
 

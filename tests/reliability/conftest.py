@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from fairseq_jobs import Server, binarize
-from study_helpers import write_recipe
-from study_runs import study
+from reliability.fairseq_jobs import Server, binarize
+from support.study_helpers import write_recipe
+from support.study_runs import study
 
 
 @pytest.fixture(scope="session")

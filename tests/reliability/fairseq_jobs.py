@@ -34,8 +34,8 @@ def environment() -> dict[str, str]:
 
 def causal_methods() -> list[str]:
     """Names of the methods that a decoder can have."""
-    from treesyntax.injection import Site
     from treesyntax.methods import METHODS
+    from treesyntax.nn.injection import Site
 
     site = Site(d_model=32, heads=2, layers=1)
     return [name for name, method in METHODS.items() if method(site).leaks_future() is None]
@@ -156,7 +156,7 @@ def serve() -> None:
     import fairseq_cli.train  # noqa: F401
     import torch._dynamo  # noqa: F401
 
-    import treesyntax.decoder  # noqa: F401
+    import treesyntax.model.decoder  # noqa: F401
 
     _read_options()
     gc.freeze()
@@ -238,7 +238,7 @@ def losses(job: Job) -> list[float]:
 
 def parameters(save: Path, name: str = "checkpoint_last.pt") -> dict[str, Any]:
     """Everything learned in a checkpoint, by name."""
-    from treesyntax.checkpoint import load_checkpoint
+    from treesyntax.model.checkpoint import load_checkpoint
 
     return load_checkpoint(save / name)["model"]
 

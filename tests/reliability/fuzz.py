@@ -22,7 +22,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
 
-from readers import READERS, Reader  # noqa: E402
+from reliability.readers import READERS, Reader  # noqa: E402
 
 from treesyntax.errors import InputError, TreeSyntaxError  # noqa: E402
 

@@ -14,13 +14,13 @@ import time
 import torch
 from torch import nn
 
-from treesyntax.batch import TreeBatch
-from treesyntax.decoder import Decoder
-from treesyntax.encoder import Encoder, EncoderOutput
-from treesyntax.growing_tree import GrowingTrees
-from treesyntax.layers import Settings
-from treesyntax.linearize import get_view
-from treesyntax.tree import Tree
+from treesyntax.model.decoder import Decoder
+from treesyntax.model.encoder import Encoder, EncoderOutput
+from treesyntax.model.layers import Settings
+from treesyntax.nn.batch import TreeBatch
+from treesyntax.nn.growing_tree import GrowingTrees
+from treesyntax.trees.tree import Tree
+from treesyntax.trees.views import get_view
 
 PADDING = 1
 

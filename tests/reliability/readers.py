@@ -12,32 +12,32 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-import fake_parser
 import numpy as np
+import support.fake_parser as fake_parser
 import yaml
-from study_helpers import recipe_content, result
+from support.study_helpers import recipe_content, result
 
 from treesyntax.cli import main
-from treesyntax.dictionary import EOS, Dictionary
-from treesyntax.formats import FORMATS, read_trees
-from treesyntax.generate.folder import is_current, write_folder
-from treesyntax.indexed import TokenData, write_tokens
-from treesyntax.manifest import check_tokens, side_of
+from treesyntax.data.dictionary import EOS, Dictionary
+from treesyntax.data.generate.folder import is_current, write_folder
+from treesyntax.data.manifest import check_tokens, side_of
+from treesyntax.data.token_files import TokenData, write_tokens
+from treesyntax.data.tree_store import TreeArrays, TreeStore
+from treesyntax.data.tree_store_write import write_store
 from treesyntax.parsers import PARSERS
 from treesyntax.parsers.output import read_offsets
 from treesyntax.parsers.report import read_cases
 from treesyntax.parsers.shards import read_json
-from treesyntax.store import TreeArrays, TreeStore
-from treesyntax.store_write import write_store
-from treesyntax.study.comparisons import read_comparisons
-from treesyntax.study.failures import read_failures
-from treesyntax.study.hypotheses import read_hypotheses
-from treesyntax.study.identity import read_identity
-from treesyntax.study.logs import read_log
-from treesyntax.study.plan import make_plan
-from treesyntax.study.recipe import read_recipe
-from treesyntax.study.results import append_results, read_results
-from treesyntax.tree import Tree
+from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.results.comparisons import read_comparisons
+from treesyntax.study.results.results import append_results, read_results
+from treesyntax.study.run.failures import read_failures
+from treesyntax.study.run.hypotheses import read_hypotheses
+from treesyntax.study.run.identity import read_identity
+from treesyntax.study.run.logs import read_log
+from treesyntax.study.run.plan import make_plan
+from treesyntax.trees.formats import FORMATS, read_trees
+from treesyntax.trees.tree import Tree
 
 PARSERS.update(fake_parser.KINDS)
 
@@ -144,7 +144,7 @@ def _read_store_alone(folder: Path) -> None:
 
 def _forge_checksums(path: Path) -> None:
     """As a forger would: make the checksums fit what is there."""
-    from treesyntax.store import PREAMBLE
+    from treesyntax.data.tree_store import PREAMBLE
 
     raw = bytearray(path.read_bytes())
     with contextlib.suppress(Exception):
@@ -177,7 +177,7 @@ def _old_results(folder: Path) -> None:
 
 
 def _read_results(folder: Path) -> None:
-    from treesyntax.study.table_files import results_csv
+    from treesyntax.study.report.table_files import results_csv
 
     found = read_results(folder / "results.jsonl")
     assert len({item.key for item in found}) == len(found)

@@ -11,18 +11,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from figures import amount, count
-from readers import READERS, tokens
-from study_helpers import result
-from study_runs import check_complete, study
+from reliability.figures import amount, count
+from reliability.readers import READERS, tokens
+from support.study_helpers import result
+from support.study_runs import check_complete, study
 
 from treesyntax.cli import main
-from treesyntax.dictionary import EOS
+from treesyntax.data.dictionary import EOS
+from treesyntax.data.manifest import check_tokens
+from treesyntax.data.token_files import TokenData, write_tokens
+from treesyntax.data.tree_store import TreeStore
 from treesyntax.errors import InputError
-from treesyntax.indexed import TokenData, write_tokens
-from treesyntax.manifest import check_tokens
-from treesyntax.store import TreeStore
-from treesyntax.study.results import append_results, read_results
+from treesyntax.study.results.results import append_results, read_results
 
 PREFIX = "train.a-b.a"
 SEED = 11
@@ -97,8 +97,8 @@ def test_an_index_alone_is_checked_for_sizes_and_offsets(tmp_path: Path):
 
 def test_a_store_of_numbers_that_make_no_trees_is_refused(tmp_path: Path):
     """Its checksums are right: whoever wrote it had no trees."""
-    from treesyntax.store import TreeArrays
-    from treesyntax.store_write import write_store
+    from treesyntax.data.tree_store import TreeArrays
+    from treesyntax.data.tree_store_write import write_store
 
     ids, sizes = np.array([4, 5]), np.array([2])
     fingerprint = write_tokens(tmp_path / "x", [(ids, sizes)], 8, EOS)
@@ -184,7 +184,7 @@ def test_lines_that_results_have_lost_are_written_again(
 
 def test_damaged_checkpoints_are_named(tmp_path: Path):
     torch = pytest.importorskip("torch")
-    from treesyntax.checkpoint import load_checkpoint
+    from treesyntax.model.checkpoint import load_checkpoint
 
     path = tmp_path / "checkpoint_best.pt"
     state = {"model": {"a": torch.arange(40.0), "b": torch.ones(3, 3)}, "cfg": {"x": "y" * 20}}

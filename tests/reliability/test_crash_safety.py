@@ -14,14 +14,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-import fake_parser
 import pytest
+import support.fake_parser as fake_parser
 import yaml
-from figures import SOAK, amount, count
-from study_helpers import recipe_content, write_recipe
-from study_runs import check_complete, study
+from reliability.figures import SOAK, amount, count
+from support.study_helpers import recipe_content, write_recipe
+from support.study_runs import check_complete, study
 
-from treesyntax.study.results import read_results
+from treesyntax.study.results.results import read_results
 
 ROOT = Path(__file__).parents[2]
 PARSER = str(Path(fake_parser.__file__))

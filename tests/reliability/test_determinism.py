@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from fairseq_jobs import (
+from reliability.fairseq_jobs import (
     SOAK,
     Job,
     Server,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from fairseq_jobs import SOAK, Job, Server, binarize, flags_of, losses, parameters
+from reliability.fairseq_jobs import SOAK, Job, Server, binarize, flags_of, losses, parameters
 
 from treesyntax.cli import main
 from treesyntax.methods import METHODS

@@ -16,19 +16,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from figures import amount, count
-from readers import READERS, tokens
-from study_helpers import result
-from study_runs import check_complete, study
+from reliability.figures import amount, count
+from reliability.readers import READERS, tokens
+from support.study_helpers import result
+from support.study_runs import check_complete, study
 
 from treesyntax.cli import main
-from treesyntax.dictionary import Dictionary
+from treesyntax.data.dictionary import Dictionary
+from treesyntax.data.generate.folder import write_folder
 from treesyntax.errors import InputError, TreeSyntaxError
 from treesyntax.files import atomic_file, atomic_folder
-from treesyntax.formats import write_trees
-from treesyntax.generate.folder import write_folder
-from treesyntax.study.results import append_results
-from treesyntax.tree import Tree
+from treesyntax.study.results.results import append_results
+from treesyntax.trees.formats import write_trees
+from treesyntax.trees.tree import Tree
 
 PREFIX = "train.a-b.a"
 
@@ -240,7 +240,7 @@ def test_a_command_tells_of_any_fault_of_the_system_in_one_line(capsys, monkeypa
         def fail(_: object) -> int:
             raise error
 
-        monkeypatch.setattr("treesyntax.list_methods.run", fail)
+        monkeypatch.setattr("treesyntax.commands.methods.run", fail)
         assert main(["methods"]) == 2
         return capsys.readouterr().err
 

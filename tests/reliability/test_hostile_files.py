@@ -12,23 +12,23 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from figures import SOAK, amount, count
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from readers import READERS, tokens
-from study_helpers import recipe_content, result
+from reliability.figures import SOAK, amount, count
+from reliability.readers import READERS, tokens
+from support.study_helpers import recipe_content, result
 
-from treesyntax.dictionary import Dictionary
+from treesyntax.data.dictionary import Dictionary
+from treesyntax.data.generate.folder import is_current
+from treesyntax.data.tree_store import PREAMBLE, TreeStore
 from treesyntax.errors import InputError, OptionError, TreeSyntaxError
 from treesyntax.files import LONGEST_LINE, parse_json, read_lines
-from treesyntax.formats import read_trees
-from treesyntax.generate.folder import is_current
 from treesyntax.parsers.output import OFFSETS
-from treesyntax.store import PREAMBLE, TreeStore
-from treesyntax.study.hypotheses import read_hypotheses
-from treesyntax.study.logs import read_log
-from treesyntax.study.recipe import read_recipe
-from treesyntax.study.results import append_results, read_results
+from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.results.results import append_results, read_results
+from treesyntax.study.run.hypotheses import read_hypotheses
+from treesyntax.study.run.logs import read_log
+from treesyntax.trees.formats import read_trees
 
 FUZZ = Path(__file__).with_name("fuzz.py")
 ROOT = Path(__file__).parents[2]
@@ -80,7 +80,7 @@ def test_deep_long_and_binary_files_are_read_or_refused(name: str, monsters: Cal
 
 def test_the_fuzzer_finds_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A crash, a hang and an endless message are told apart from errors of ours."""
-    import fuzz as fuzzer
+    import reliability.fuzz as fuzzer
 
     def read(folder: Path) -> None:
         text = (folder / "file").read_bytes()
@@ -196,7 +196,7 @@ def test_a_tree_whose_brackets_stay_open_does_not_fill_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     path = tmp_path / "open.mrg"
-    monkeypatch.setattr("treesyntax.formats.ptb.LONGEST_LINE", 600)
+    monkeypatch.setattr("treesyntax.trees.formats.ptb.LONGEST_LINE", 600)
     path.write_bytes(b"(S x)\n\n(S\n" + b"(NP x)\n" * 98 + b")\n")
     assert [len(tree) for tree in read_trees(path, "mrg")] == [2, 1 + 98 * 2]
     path.write_bytes(b"(S x)\n\n(S\n" + b"(NP x)\n" * 101 + b")\n")
@@ -223,7 +223,7 @@ def test_parentheses_of_a_goal_do_not_fill_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     path = tmp_path / "goal"
-    monkeypatch.setattr("treesyntax.formats.prolog.DEEPEST", 50)
+    monkeypatch.setattr("treesyntax.trees.formats.prolog.DEEPEST", 50)
     path.write_text("f(" * 50 + "x" + ")" * 50 + "\n")
     assert [len(tree) for tree in read_trees(path, "prolog")] == [51]
     path.write_text("x\n" + "(" * 51)
@@ -346,7 +346,7 @@ def test_a_damaged_manifest_is_refused(tmp_path: Path, files: object):
 
 def test_a_spoilt_shard_is_parsed_again(tmp_path: Path):
     """Its cases are read where a run is taken up."""
-    import fake_parser
+    import support.fake_parser as fake_parser
 
     from treesyntax.cli import main
     from treesyntax.parsers import PARSERS

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 import torch
-from fairseq_jobs import SOAK, Server, causal_methods, flags_of, losses
-from helpers import batch_of
+from reliability.fairseq_jobs import SOAK, Server, causal_methods, flags_of, losses
+from support.helpers import batch_of
 from torch import nn
 
-from treesyntax.decoder import Decoder
-from treesyntax.encoder import Encoder
-from treesyntax.growing_tree import GrowingTrees
-from treesyntax.injection import Injection
-from treesyntax.layers import Settings
-from treesyntax.linearize import get_view
 from treesyntax.methods import METHODS
-from treesyntax.tree import Tree
+from treesyntax.model.decoder import Decoder
+from treesyntax.model.encoder import Encoder
+from treesyntax.model.layers import Settings
+from treesyntax.nn.growing_tree import GrowingTrees
+from treesyntax.nn.injection import Injection
+from treesyntax.trees.tree import Tree
+from treesyntax.trees.views import get_view
 
 PADDING, END, LONGEST = 1, 2, 64
 SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]

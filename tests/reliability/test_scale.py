@@ -15,17 +15,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fairseq_jobs import SOAK, causal_methods, environment
+from reliability.fairseq_jobs import SOAK, causal_methods, environment
 from sacrebleu.metrics import BLEU
-from study_helpers import result, write_recipe
+from support.study_helpers import result, write_recipe
 
+from treesyntax.data.tree_store import TreeStore
 from treesyntax.methods import METHODS
-from treesyntax.store import TreeStore
-from treesyntax.study.identity import claim_folder, identify
-from treesyntax.study.plan import make_plan
-from treesyntax.study.recipe import read_recipe
-from treesyntax.study.results import append_results
-from treesyntax.study.statistics import MeanBleu, mean_score
+from treesyntax.metrics.statistics import MeanBleu, mean_score
+from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.results.results import append_results
+from treesyntax.study.run.identity import claim_folder, identify
+from treesyntax.study.run.plan import make_plan
 
 GIB = 1 << 30
 SENTENCES = 1_000_000 if SOAK else 20_000

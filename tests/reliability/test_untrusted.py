@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from figures import SOAK, count
-from readers import READERS
+from reliability.figures import SOAK, count
+from reliability.readers import READERS
 
 from treesyntax.errors import OptionError, TreeSyntaxError
 from treesyntax.parsers import Settings, load_parser
@@ -120,7 +120,7 @@ def test_no_reader_executes_it(name: str, payload: str, tmp_path: Path, trace: P
 
 @every_payload
 def test_a_checkpoint_executes_nothing(payload: str, tmp_path: Path, trace: Path):
-    from treesyntax.checkpoint import load_checkpoint
+    from treesyntax.model.checkpoint import load_checkpoint
 
     path = tmp_path / "checkpoint_best.pt"
     path.write_bytes(PAYLOADS[payload](trace))
@@ -131,7 +131,7 @@ def test_a_checkpoint_executes_nothing(payload: str, tmp_path: Path, trace: Path
 
 
 def test_a_checkpoint_names_what_it_holds(tmp_path: Path, trace: Path):
-    from treesyntax.checkpoint import load_checkpoint
+    from treesyntax.model.checkpoint import load_checkpoint
 
     path = tmp_path / "checkpoint_best.pt"
     path.write_bytes(torch_archive(trace))
@@ -146,7 +146,7 @@ def test_the_commands_that_take_checkpoints_execute_nothing(
     path = tmp_path / "checkpoint_best.pt"
     path.write_bytes(torch_archive(trace))
     out = [] if module == "checkpoint_facts" else ["--out", str(tmp_path / "out")]
-    assert importlib.import_module(f"analysis.{module}").main([str(path), *out]) == 2
+    assert importlib.import_module(f"treesyntax.analysis.{module}").main([str(path), *out]) == 2
     said = capsys.readouterr().err
     assert "not a plain checkpoint" in said
     assert said.count("\n") == 1
@@ -173,7 +173,7 @@ def test_nothing_is_unpickled_without_protection():
     """The only loaders of pickles in the package: torch.load with weights_only, numpy without."""
     import re
 
-    for folder in ("treesyntax", "fairseq_plugins", "analysis"):
+    for folder in ("treesyntax", "fairseq_plugins"):
         for path in (ROOT / folder).rglob("*.py"):
             text = path.read_text(encoding="utf-8")
             for call in re.findall(r"torch\.load\([^)]*\)", text):
@@ -230,7 +230,7 @@ def refused(settings: Settings, trace: Path) -> None:
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Real models, of which one file after the other is replaced."""
     needs("stanza", "benepar", "spacy")
-    import parser_models
+    import support.parser_models as parser_models
 
     from treesyntax.parsers.torchaudio_remedy import broken_torchaudio_hidden
 
@@ -262,7 +262,7 @@ def test_no_file_of_a_model_executes_anything(parser: str, models: Path, trace: 
 
 @every_payload
 def test_a_subword_model_executes_nothing(payload: str, tmp_path: Path, trace: Path):
-    from treesyntax.segment import Segmenter
+    from treesyntax.data.sentencepiece import Segmenter
 
     path = tmp_path / "subwords.model"
     path.write_bytes(PAYLOADS[payload](trace))

@@ -3,7 +3,7 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
-from treesyntax.injection import METHODS
+from treesyntax.nn.injection import METHODS
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from treesyntax.batch import TreeBatch
-from treesyntax.coordinates import depth
 from treesyntax.errors import OptionError
-from treesyntax.injection import Injection, Site, register
+from treesyntax.nn.batch import TreeBatch
+from treesyntax.nn.coordinates import depth
+from treesyntax.nn.injection import Injection, Site, register
 
 
 @register("depth_sibling")

@@ -7,10 +7,10 @@ import math
 import torch
 from torch import Tensor
 
-from treesyntax.batch import TreeBatch
 from treesyntax.errors import OptionError
-from treesyntax.injection import Injection, Site, register
-from treesyntax.relations import by_rows
+from treesyntax.nn.batch import TreeBatch
+from treesyntax.nn.injection import Injection, Site, register
+from treesyntax.nn.relations import by_rows
 
 
 @register("parent_scaled")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from treesyntax.batch import TreeBatch
 from treesyntax.errors import OptionError
-from treesyntax.flex import CodeOf
-from treesyntax.injection import Injection, Site, register
-from treesyntax.masks import CAUSAL_RELATIONS, Masks
-from treesyntax.relations import by_rows, relation_of_pair, tree_relations
+from treesyntax.nn.batch import TreeBatch
+from treesyntax.nn.flex_kernel import CodeOf
+from treesyntax.nn.injection import Injection, Site, register
+from treesyntax.nn.masks import CAUSAL_RELATIONS, Masks
+from treesyntax.nn.relations import by_rows, relation_of_pair, tree_relations
 
 FORMS = ("exp", "additive")
 
@@ -28,7 +28,7 @@ class RelationMask(Injection):
     Args:
         site: where the method is built in.
         relations: ``all`` nine, or masks such as ``'parent, child, near=left_sibling|self'``,
-            over the nine and those of :func:`treesyntax.masks.register_relation`.
+            over the nine and those of :func:`treesyntax.nn.masks.register_relation`.
         form: ``exp`` is the paper's; ``additive`` adds ``sum_m s_m M_m`` itself to the logits.
         initial: the strengths' start value.
         learned: False freezes the strengths.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from treesyntax.batch import TreeBatch
-from treesyntax.coordinates import depth
-from treesyntax.distance import DistanceVectors
-from treesyntax.injection import Site, register
-from treesyntax.relations import by_rows
+from treesyntax.nn.batch import TreeBatch
+from treesyntax.nn.coordinates import depth
+from treesyntax.nn.distance import DistanceVectors
+from treesyntax.nn.injection import Site, register
+from treesyntax.nn.relations import by_rows
 
 
 @register("relative_depth")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treesyntax.injection import Injection, register
+from treesyntax.nn.injection import Injection, register
 
 
 @register("sequence")

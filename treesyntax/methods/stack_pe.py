@@ -6,10 +6,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from treesyntax.batch import TreeBatch
-from treesyntax.coordinates import BINARY_FORMS, branch_path
 from treesyntax.errors import OptionError
-from treesyntax.injection import Injection, Site, register
+from treesyntax.nn.batch import TreeBatch
+from treesyntax.nn.coordinates import BINARY_FORMS, branch_path
+from treesyntax.nn.injection import Injection, Site, register
 
 PROJECTIONS = ("bias", "plain", "none")
 NORMS = ("d_model", "none")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from treesyntax.batch import TreeBatch
 from treesyntax.errors import OptionError
-from treesyntax.injection import Injection, Site, register
-from treesyntax.relations import by_rows, path_lengths
+from treesyntax.nn.batch import TreeBatch
+from treesyntax.nn.injection import Injection, Site, register
+from treesyntax.nn.relations import by_rows, path_lengths
 
 
 @register("tree_distance")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from treesyntax.batch import TreeBatch
-from treesyntax.coordinates import depth
 from treesyntax.errors import OptionError
-from treesyntax.injection import Injection, Site, register
-from treesyntax.relations import by_rows, path_lengths
+from treesyntax.nn.batch import TreeBatch
+from treesyntax.nn.coordinates import depth
+from treesyntax.nn.injection import Injection, Site, register
+from treesyntax.nn.relations import by_rows, path_lengths
 
 MOST_STEPS = 180  # beyond, there are more codes than a 16-bit integer holds
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from treesyntax.errors import OptionError
-from treesyntax.tree import Tree
+from treesyntax.trees.tree import Tree
 
 Span = tuple[int, int]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from treesyntax.errors import OptionError
 from treesyntax.parsers.base import Sentence, Settings, model_path, no_model, white_space_words
 from treesyntax.parsers.spacy_parser import rule_splitter
-from treesyntax.tree import Tree
+from treesyntax.trees.tree import Tree
 
 if TYPE_CHECKING:
     from treesyntax.parsers import Kind

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from treesyntax.cluster import Cluster, Job
 from treesyntax.errors import TreeSyntaxError
 from treesyntax.files import atomic_file
+from treesyntax.jobs import Cluster, Job
 from treesyntax.parsers.base import Settings
 from treesyntax.parsers.identity import Task
 from treesyntax.parsers.shards import Parts, shards_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from treesyntax.tree import NO_WORD, ROOT_PARENT, Tree
+from treesyntax.trees.tree import NO_WORD, ROOT_PARENT, Tree
 
 TOP = "TOP"
 ROOTS = ("", "ROOT", "TOP", "VROOT")

@@ -15,10 +15,10 @@ import re
 from collections.abc import Sequence
 from itertools import groupby
 
-from treesyntax.formats import conllu, ptb
-from treesyntax.formats.offsets import OFFSETS, read_offsets
 from treesyntax.parsers.base import Span
-from treesyntax.tree import Tree
+from treesyntax.trees.formats import conllu, ptb
+from treesyntax.trees.formats.offsets import OFFSETS, read_offsets
+from treesyntax.trees.tree import Tree
 
 __all__ = ["OFFSETS", "conllu_text", "offsets_text", "ptb_text", "read_offsets"]
 

@@ -22,7 +22,7 @@ from treesyntax.parsers.joining import (
     join_constituents,
     join_dependencies,
 )
-from treesyntax.tree import Tree
+from treesyntax.trees.tree import Tree
 
 EMPTY = "empty"
 JOINED = "several_sentences"

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 from treesyntax.errors import InputError, OptionError, TreeSyntaxError
 from treesyntax.files import atomic_file, parse_json, read_lines
-from treesyntax.formats import get_format
 from treesyntax.parsers.base import Parser
 from treesyntax.parsers.identity import Task, differences
 from treesyntax.parsers.output import OFFSETS, conllu_text, offsets_text, ptb_text
 from treesyntax.parsers.policy import FAILED, JOINED, Parsed, parse_lines
 from treesyntax.parsers.report import Cases, cases_of, read_cases
+from treesyntax.trees.formats import get_format
 
 TREES, CASES = ".trees", ".json"
 IDENTITY = "identity.json"

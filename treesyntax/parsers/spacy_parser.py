@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from treesyntax.errors import OptionError
 from treesyntax.parsers.base import Sentence, Settings, model_path, no_model, white_space_words
-from treesyntax.tree import Tree
+from treesyntax.trees.tree import Tree
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -16,7 +16,7 @@ from treesyntax.parsers.base import (
     no_model,
     white_space_words,
 )
-from treesyntax.tree import NO_WORD, Tree
+from treesyntax.trees.tree import NO_WORD, Tree
 
 if TYPE_CHECKING:
     from stanza import Pipeline

@@ -13,11 +13,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from treesyntax.errors import TreeSyntaxError
+from treesyntax.jobs import begin_worker
 from treesyntax.parsers import load_parser
 from treesyntax.parsers.base import Parser, Settings
 from treesyntax.parsers.identity import Task
 from treesyntax.parsers.shards import Shard, parse_shard
-from treesyntax.worker import begin_worker
 
 if TYPE_CHECKING:
     from multiprocessing.queues import SimpleQueue

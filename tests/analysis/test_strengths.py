@@ -1,0 +1,265 @@
+"""Tables of relative distances, strengths of several studies, strengths over a training."""
+
+from __future__ import annotations
+
+import json
+import math
+from argparse import Namespace
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from treesyntax.analysis import relative_tables, strength_study, strength_trajectories
+from treesyntax.analysis.relative_tables import compute_tables, draw_table
+from treesyntax.analysis.strength_study import draw_tasks, read_tasks
+from treesyntax.analysis.strength_trajectories import draw_trajectories, read_moment
+from treesyntax.model.composition import Composition
+from treesyntax.nn.injection import Site
+from treesyntax.nn.relations import RELATIONS
+from treesyntax.study.results.results import Result
+
+LAYERS, HEADS, WIDTH = 2, 2, 8
+
+
+def methods(spec: str) -> Composition:
+    torch.manual_seed(7)
+    built = Composition(spec, Site(WIDTH, HEADS, LAYERS))
+    for parameter in built.parameters():
+        nn.init.normal_(parameter)
+    return built
+
+
+def write_checkpoint(path: Path, built: Composition, spec: str, update: int | None = 5) -> Path:
+    flags = {
+        "encoder_embed_dim": WIDTH, "encoder_ffn_embed_dim": 8, "encoder_layers": LAYERS,
+        "encoder_attention_heads": HEADS, "encoder_normalize_before": False,
+        "encoder_learned_pos": False, "encoder_injection": spec,
+    }  # fmt: skip
+    model = {f"encoder.injections.{name}": part for name, part in built.state_dict().items()}
+    state = {"model": model, "cfg": {"model": Namespace(**flags)}}
+    if update is not None:
+        state["optimizer_history"] = [{"num_updates": 0}, {"num_updates": update}]
+    torch.save(state, path)
+    return path
+
+
+def one_line(capsys: pytest.CaptureFixture, command, out: Path) -> str:
+    error = capsys.readouterr().err
+    assert error.startswith(f"{command.NAME}: ")
+    assert error.count("\n") == 1
+    assert not out.exists()
+    return error
+
+
+SPEC = "relative_depth(clip=3, values=False)+relative_position(clip=2, per_head=True)+relation_mask"
+
+
+def test_norms_and_cosines_vector_by_vector():
+    built = methods(SPEC)
+    found = compute_tables(built)
+    assert list(found) == [
+        "relative_depth_keys", "relative_position_keys", "relative_position_values",
+    ]  # fmt: skip
+    assert found["relative_depth_keys"].norms.shape == (LAYERS, 1, 7)
+    assert found["relative_depth_keys"].distances == ["≤ −3", "−2", "−1", "0", "+1", "+2", "≥ +3"]
+    table = found["relative_position_values"]
+    vectors = built["relative_position"].value_table.tolist()
+    assert table.norms.shape == (LAYERS, HEADS, 5)
+    for layer, head, i, j in np.ndindex(LAYERS, HEADS, 5, 5):
+        first, second = vectors[layer][head][i], vectors[layer][head][j]
+        assert table.norms[layer, head, i] == pytest.approx(math.hypot(*first))
+        product = sum(a * b for a, b in zip(first, second, strict=True))
+        expected = product / math.hypot(*first) / math.hypot(*second)
+        assert table.cosines[layer, head, i, j] == pytest.approx(expected)
+
+
+def test_a_vector_of_zeros_has_no_cosine():
+    built = methods("relative_depth(clip=1)")
+    with torch.no_grad():
+        built["relative_depth"].key_table[0, 1] = 0
+    table = compute_tables(built)["relative_depth_keys"]
+    assert table.distances == ["≤ −1", "0", "≥ +1"]
+    assert table.norms[0, 0, 1] == 0
+    assert np.isnan(table.cosines[0, 0, 1]).all()
+    assert np.isfinite(table.cosines[1]).all()
+    figure = draw_table(table, "depth keys")
+    lines = figure.axes[0].get_lines()
+    assert [
+        np.allclose(line.get_ydata(), table.norms[layer, 0]) for layer, line in enumerate(lines)
+    ]
+    assert len(lines) == LAYERS
+    assert figure.axes[0].get_ylabel() == "length of the vector"
+
+
+def test_the_tables_command(tmp_path: Path, capsys: pytest.CaptureFixture):
+    path, out = write_checkpoint(tmp_path / "c.pt", methods(SPEC), SPEC), tmp_path / "out"
+    assert relative_tables.main([str(path), "--out", str(out)]) == 0
+    names = {"relative_depth_keys", "relative_position_keys", "relative_position_values"}
+    assert {file.name for file in out.iterdir()} == {
+        "relative_tables.json", *(f"{name}.svg" for name in names),
+    }  # fmt: skip
+    numbers = json.loads((out / "relative_tables.json").read_text())
+    assert set(numbers["tables"]) == names
+    assert np.shape(numbers["tables"]["relative_depth_keys"]["cosines"]) == (LAYERS, 1, 7, 7)
+    assert "≥ +3" in (out / "relative_depth_keys.svg").read_text()
+    other = tmp_path / "other"
+    path = write_checkpoint(tmp_path / "c.pt", methods("relation_mask"), "relation_mask")
+    assert relative_tables.main([str(path), "--out", str(other)]) == 2
+    assert "has no vectors of relative distances in its encoder; give one of" in one_line(
+        capsys, relative_tables, other
+    )
+
+
+def result(method: str, seed: int, value: float, metric: str = "bleu") -> Result:
+    return Result(
+        recipe="demo", hash="", method=method, arch="", injection="", seed=seed, metric=metric,
+        value=value, signature="", n=1, parameters=1, tokens_per_second=None, train_seconds=1,
+        valid_loss=1, updates=1, best_update=1, versions={}, commit="", device="", date="",
+        data_sha256="", commands=[],
+    )  # fmt: skip
+
+
+def write_study(folder: Path, strengths: dict[str, list], recipe: str = "demo") -> Path:
+    results = [
+        result("sequence", 1, 20), result("sequence", 2, 22), result("relation_mask", 1, 24),
+        result("relation_mask", 2, 25), result("relation_mask", 1, 99, "chrf"),
+    ]  # fmt: skip
+    folder.mkdir()
+    lines = [json.dumps({**asdict(item), "recipe": recipe}) for item in results]
+    (folder / "results.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    for run, values in strengths.items():
+        place = folder / "runs" / run / "analyses" / "encoder"
+        place.mkdir(parents=True)
+        (place / "mask_strengths.json").write_text(json.dumps({"strengths": values}))
+    return folder
+
+
+RUNS = {"relation_mask-1": [[[-1.0, 0.0, 3.0]]], "relation_mask-2": [[[-2.0, 0.5, 2.0]]]}
+
+
+def test_strengths_beside_gains_by_hand(tmp_path: Path):
+    (task,) = read_tasks(write_study(tmp_path / "s", RUNS), "sequence", "bleu")
+    assert (task.task, task.method, task.seeds) == ("demo", "relation_mask", (1, 2))
+    assert (task.minimum, task.maximum, task.spread) == (-1.5, 2.5, 4.0)
+    assert (task.score, task.baseline, task.gain) == (24.5, 21.0, 3.5)
+
+
+def test_the_study_command(tmp_path: Path):
+    first = write_study(tmp_path / "a", RUNS, "en-vi")
+    second = write_study(tmp_path / "b", {"relation_mask-1": [[[-4.0, 4.0]]]}, "en-de")
+    out = tmp_path / "out"
+    words = [
+        str(first),
+        str(second),
+        "--metric",
+        "bleu",
+        "--baseline",
+        "sequence",
+        "--out",
+        str(out),
+    ]
+    assert strength_study.main(words) == 0
+    numbers = json.loads((out / "strength_study.json").read_text())
+    assert [task["task"] for task in numbers["tasks"]] == ["en-vi", "en-de"]
+    assert [task["range"] for task in numbers["tasks"]] == [4.0, 8.0]
+    assert [task["gain"] for task in numbers["tasks"]] == [3.5, 3.5]
+    drawing = (out / "strength_study.svg").read_text()
+    assert "bleu above sequence" in drawing
+    assert "strength s" in drawing
+
+
+def test_the_widest_range_is_on_top(tmp_path: Path):
+    tasks = read_tasks(write_study(tmp_path / "a", RUNS, "narrow"), "sequence", "bleu")
+    wide = {"relation_mask-1": [[[-9.0, 9.0]]]}
+    tasks = [*read_tasks(write_study(tmp_path / "b", wide, "wide"), "sequence", "bleu"), *tasks]
+    left = draw_tasks(tasks, "bleu").axes[0]
+    assert [label.get_text() for label in left.get_yticklabels()] == ["narrow", "wide"]
+    lows, highs = left.get_lines()[:2]
+    assert list(lows.get_xdata()) == [-1.5, -9]
+    assert list(highs.get_xdata()) == [2.5, 9]
+
+
+@pytest.mark.parametrize(
+    ("strengths", "options", "message"),
+    [
+        (None, [], "results.jsonl: holds no results; give the folder of a study"),
+        ({}, [], "has no runs/*/analyses/*/mask_strengths.json; give a study with a method"),
+        (
+            RUNS,
+            ["--metric", "ter"],
+            "has no ter of sequence; it has relation_mask, sequence in bleu",
+        ),
+        (RUNS, ["--baseline", "x"], "has no bleu of x; it has"),
+        ({"other-1": [1.0]}, [], "has no bleu of other; it has"),
+        (
+            {"relation_mask-1": []},
+            [],
+            "holds no strengths; run treesyntax.analysis.mask_strengths again",
+        ),
+        ({"relation_mask-1": "x"}, [], "holds no strengths"),
+    ],
+)
+def test_a_study_that_does_not_serve_is_one_clear_line(
+    tmp_path, capsys, strengths, options, message
+):
+    folder, out = tmp_path / "s", tmp_path / "out"
+    if strengths is not None:
+        write_study(folder, strengths)
+    words = [str(folder), "--metric", "bleu", "--baseline", "sequence", *options, "--out", str(out)]
+    assert strength_study.main(words) == 2
+    assert message in one_line(capsys, strength_study, out)
+
+
+def test_trajectories_are_sorted_and_have_one_moment_an_update(tmp_path: Path):
+    paths, kept = [], {}
+    for name, update, strength in (
+        ("c", 30, 3.0),
+        ("a", 10, 1.0),
+        ("best", 30, 9.0),
+        ("b", 20, 2.0),
+    ):
+        built = methods("relation_mask")
+        nn.init.constant_(built["relation_mask"].strengths, strength)
+        paths.append(write_checkpoint(tmp_path / f"{name}.pt", built, "relation_mask", update))
+        kept.setdefault(update, strength)
+    out = tmp_path / "out"
+    assert strength_trajectories.main([*map(str, paths), "--out", str(out)]) == 0
+    numbers = json.loads((out / "strength_trajectories.json").read_text())
+    assert numbers["updates"] == [10, 20, 30]
+    assert numbers["masks"] == list(RELATIONS)
+    assert np.shape(numbers["strengths"]) == (3, LAYERS, HEADS, 9)
+    assert [np.unique(moment).tolist() for moment in numbers["strengths"]] == [[1.0], [2.0], [3.0]]
+    drawing = (out / "strength_trajectories.svg").read_text()
+    for text in ("layer 2", "update", "right other", "strength s"):
+        assert text in drawing
+
+
+def test_a_line_is_the_mean_over_heads(tmp_path: Path):
+    spec = "relation_mask(relations='parent, near=left_sibling|self')"
+    built = methods(spec)
+    moment = read_moment(write_checkpoint(tmp_path / "c.pt", built, spec, 4))
+    assert moment.masks == ("parent", "near")
+    figure = draw_trajectories([moment])
+    lines = {line.get_label(): line for line in figure.axes[0].get_lines()}
+    expected = built["relation_mask"].strengths[0, :, 1].mean().item()
+    assert lines["near"].get_ydata()[0] == pytest.approx(expected)
+    assert list(lines["near"].get_xdata()) == [4]
+
+
+def test_checkpoints_of_two_trainings_are_one_clear_line(tmp_path, capsys):
+    out, paths = tmp_path / "out", []
+    for number, spec in enumerate(("relation_mask", "relation_mask(per_head=False)")):
+        paths.append(write_checkpoint(tmp_path / f"{number}.pt", methods(spec), spec))
+    assert strength_trajectories.main([*map(str, paths), "--out", str(out)]) == 2
+    error = one_line(capsys, strength_trajectories, out)
+    assert "1.pt: has other masks or sizes than" in error
+    path = write_checkpoint(tmp_path / "c.pt", methods("relation_mask"), "relation_mask", None)
+    assert strength_trajectories.main([str(path), "--out", str(out)]) == 2
+    assert "does not say its number of updates" in one_line(capsys, strength_trajectories, out)
+    path = write_checkpoint(tmp_path / "c.pt", methods("up_down"), "up_down")
+    assert strength_trajectories.main([str(path), "--out", str(out)]) == 2
+    assert "has no relation_mask in its encoder" in one_line(capsys, strength_trajectories, out)

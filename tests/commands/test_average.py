@@ -1,0 +1,97 @@
+"""The mean of checkpoints, against a loop over numbers."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from treesyntax.cli import main
+from treesyntax.commands.average import average, find_saves
+from treesyntax.model.checkpoint import load_checkpoint
+from treesyntax.study.run.facts import count_parameters
+
+
+def state_of(number: int, **others: torch.Tensor) -> dict[str, Any]:
+    generator = torch.Generator().manual_seed(number)
+    tied = torch.randn(3, 2, generator=generator)
+    model = {
+        "embed.weight": tied, "out.weight": tied, "fc.weight": tied[1:],
+        "half": torch.randn(4, generator=generator).half(), "step": torch.tensor([number]), **others,
+    }  # fmt: skip
+    return {
+        "model": model, "cfg": Namespace(arch="x"), "extra_state": {"val_loss": number},
+        "optimizer_history": [{"num_updates": number}], "last_optimizer_state": {"state": tied},
+    }  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for number in (9, 10, 200):
+        torch.save(state_of(number), tmp_path / f"checkpoint_1_{number}.pt")
+    torch.save(state_of(1), tmp_path / "checkpoint3.pt")
+    torch.save(state_of(2), tmp_path / "checkpoint_best.pt")
+    return tmp_path
+
+
+def test_it_is_the_mean_of_the_last(folder: Path, capsys):
+    out = folder / "new" / "mean.pt"
+    out.parent.mkdir()
+    assert main(["average", str(folder), "--last", "2", "--out", str(out)]) == 0
+    assert capsys.readouterr().out == (
+        f"{out}: the mean of checkpoint_1_10.pt, checkpoint_1_200.pt\n"
+    )
+    found, last = load_checkpoint(out), state_of(200)
+    models = [state_of(10)["model"], last["model"]]
+    for name, tensor in found["model"].items():
+        assert tensor.dtype == models[1][name].dtype
+        for place, value in enumerate(tensor.flatten().tolist()):
+            values = [float(model[name].flatten()[place]) for model in models]
+            wanted = values[1] if name == "step" else sum(values) / 2
+            assert value == pytest.approx(wanted, rel=1e-3 if name == "half" else 1e-6)
+    # Tied weights are one tensor still; what is a part of another is not.
+    assert count_parameters(found["model"]) == 6 + 4 + 4 + 1
+    assert found["extra_state"] == last["extra_state"]
+    assert found["optimizer_history"] == last["optimizer_history"]
+    assert "last_optimizer_state" not in found
+
+
+def test_one_checkpoint_is_its_own_mean_and_all_are_taken_if_there_are_fewer(folder: Path):
+    (only,) = find_saves(folder)[-1:]
+    model, expected = average([only])["model"], state_of(200)["model"]
+    assert all(torch.equal(model[name], expected[name]) for name in expected)
+    assert [path.name for path in find_saves(folder)] == [
+        "checkpoint_1_9.pt", "checkpoint_1_10.pt", "checkpoint_1_200.pt",
+    ]  # fmt: skip
+    assert main(["average", str(folder), "--last", "99", "--out", str(folder / "mean.pt")]) == 0
+
+
+def test_epochs_serve_where_there_are_no_updates(folder: Path):
+    for path in folder.glob("checkpoint_1_*.pt"):
+        path.unlink()
+    torch.save(state_of(1), folder / "checkpoint12.pt")
+    assert [path.name for path in find_saves(folder)] == ["checkpoint3.pt", "checkpoint12.pt"]
+
+
+@pytest.mark.parametrize("fault", ["none", "damaged", "other", "number"])
+def test_faults_are_one_line_and_nothing_is_written(folder: Path, capsys, fault: str):
+    out, last = folder / "out" / "mean.pt", "8"
+    out.parent.mkdir()
+    if fault == "none":
+        folder, told = out.parent, "has no checkpoint_EPOCH_UPDATE.pt and no checkpointEPOCH.pt"
+    elif fault == "damaged":
+        (folder / "checkpoint_1_9.pt").write_bytes(b"x")
+        told = "checkpoint_1_9.pt: "
+    elif fault == "other":
+        torch.save(state_of(9, more=torch.ones(1)), folder / "checkpoint_1_9.pt")
+        told = "checkpoint_1_9.pt: is of another model than checkpoint_1_200.pt"
+    else:
+        last, told = "0", "--last 0: give 1 or more"
+    assert main(["average", str(folder), "--last", last, "--out", str(out)]) == 2
+    error = capsys.readouterr().err
+    assert told in error
+    assert error.count("\n") == 1
+    assert not list(out.parent.iterdir())

@@ -1,0 +1,381 @@
+"""``treesyntax parse``: files, resuming, workers, errors; parsers without models do the parsing."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import support.fake_parser as fake_parser
+
+from treesyntax.cli import main
+from treesyntax.parsers import PARSERS
+from treesyntax.parsers.output import read_offsets
+from treesyntax.parsers.workers import _loaded
+from treesyntax.trees.formats import read_trees
+
+DRIVER = Path(fake_parser.__file__)
+LINES = ["a b c", "", "one two. three four.", "x " * 30, "a BAD b", "z", "the end ."] * 7
+
+
+@pytest.fixture(autouse=True)
+def fakes(monkeypatch):
+    for name, kind in fake_parser.KINDS.items():
+        monkeypatch.setitem(PARSERS, name, kind)
+    _loaded.cache_clear()
+
+
+@pytest.fixture
+def text(tmp_path) -> Path:
+    file = tmp_path / "in.txt"
+    file.write_text("".join(line + "\n" for line in LINES))
+    return file
+
+
+def arguments(text: Path, output: Path, *options: object) -> list[str]:
+    given = ["parse", text, output, "--parser", "fake-dep", "--model", "m", "--max-words", "20"]
+    return [str(item) for item in (*given, "--workers", "1", "--shard-lines", "5", *options)]
+
+
+def parse(text: Path, output: Path, *options: object) -> dict[str, bytes]:
+    assert main(arguments(text, output, *options)) == 0
+    return outputs(output)
+
+
+def outputs(output: Path) -> dict[str, bytes]:
+    """Everything beside the output file whose name begins like it."""
+    return {file.name: file.read_bytes() for file in output.parent.glob(f"{output.name}*")}
+
+
+def refused(capsys, *given: str) -> str:
+    capsys.readouterr()
+    assert main(list(given)) == 2
+    message = capsys.readouterr().err
+    assert message.startswith("treesyntax parse: ")
+    assert message.count("\n") == 1
+    return message
+
+
+# ------------------------------------------------------------------------------------- files
+
+
+@pytest.mark.parametrize(("name", "notation"), [("fake-dep", "conllu"), ("fake-con", "ptb")])
+def test_files_are_aligned_with_the_text(name, notation, text, tmp_path, capsys):
+    files = parse(text, tmp_path / "out", "--parser", name)
+    beside = {"out.offsets"} if notation == "ptb" else set()
+    assert set(files) == {"out", "out.report.json"} | beside
+    trees = list(read_trees(tmp_path / "out", notation))
+    spans = list(read_offsets(tmp_path / "out", notation))
+    assert [len(tree.word_nodes()) for tree in trees] == [len(line.split()) for line in LINES]
+    for line, places in zip(LINES, spans, strict=True):
+        assert [line[a:b] for a, b in places] == line.split()
+    report = json.loads(files["out.report.json"])
+    counts = {case: entry["count"] for case, entry in report["cases"].items()}
+    assert counts == {"empty": 7, "several_sentences": 7, "too_long": 7, "parser_failed": 7}
+    assert report["cases"]["parser_failed"]["first_lines"] == list(range(5, 50, 7))
+    assert report["reasons"] == {"ValueError: bad word in two lines": 7}
+    assert (report["lines"], report["identity"]["lines"]) == (49, 49)
+    shown = capsys.readouterr().err
+    assert "49 lines in" in shown
+    assert "7 empty, 7 several sentences, 7 too long, 7 parser failed" in shown
+
+
+def test_packed_text_and_no_text(text, tmp_path):
+    packed = tmp_path / "in.gz"
+    packed.write_bytes(gzip.compress(text.read_bytes()))
+    assert parse(packed, tmp_path / "a")["a"] == parse(text, tmp_path / "b")["b"]
+    (tmp_path / "none.txt").write_text("")
+    assert parse(tmp_path / "none.txt", tmp_path / "none")["none"] == b""
+
+
+@pytest.mark.parametrize("shard_lines", [1, 7, 1000])
+def test_trees_of_separate_sentences_do_not_depend_on_shards(shard_lines, text, tmp_path):
+    wanted = parse(text, tmp_path / "out")["out"]
+    assert parse(text, tmp_path / "x", "--shard-lines", shard_lines)["x"] == wanted
+
+
+def test_workers_do_not_change_a_byte(text, tmp_path):
+    wanted = parse(text, tmp_path / "one" / "out")
+    for workers in (2, 3):
+        output = tmp_path / str(workers) / "out"
+        run_driver(text, output, "--workers", workers).wait()
+        assert outputs(output) == wanted
+
+
+# ------------------------------------------------------------------------------------ strict
+
+
+@pytest.mark.parametrize(
+    ("value", "line", "message"),
+    [
+        (
+            [],
+            4,
+            "has more words than --max-words; split it or raise the limit, or leave too_long out",
+        ),
+        (["parser_failed"], 5, "cannot be parsed; correct it, or leave parser_failed out"),
+        (["empty,parser_failed"], 2, "is empty; remove it on both sides"),
+        (["several_sentences"], 3, "has several sentences; split it on both sides"),
+    ],
+)
+def test_strict_names_the_first_line(value, line, message, text, tmp_path, capsys):
+    given = arguments(text, tmp_path / "out", "--strict", *value)
+    assert f"in.txt:{line}: {message}" in refused(capsys, *given)
+    assert not (tmp_path / "out").exists()
+    # Nothing is lost: without it the run goes on, and then the finished file is refused as well.
+    assert main(arguments(text, tmp_path / "out")) == 0
+    assert f"in.txt:{line}: " in refused(capsys, *given)
+
+
+def test_strict_accepts_clean_text(tmp_path):
+    text = tmp_path / "in.txt"
+    text.write_text("a b\nc\n")
+    parse(text, tmp_path / "out", "--strict", "empty,several_sentences,too_long,parser_failed")
+
+
+# ------------------------------------------------------------------------------------ resume
+
+
+def test_finished_shards_are_not_parsed_again(text, tmp_path, monkeypatch):
+    wanted = parse(text, tmp_path / "whole" / "out")
+    calls = []
+    original = fake_parser.FakeParser.split
+
+    def split(self, lines):
+        calls.append(len(lines))
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return original(self, lines)
+
+    monkeypatch.setattr(fake_parser.FakeParser, "split", split)
+    given = arguments(text, tmp_path / "out")
+    assert main(given) == 130
+    assert len(list((tmp_path / "out.parts").glob("*.trees"))) == 3
+    (tmp_path / "out.parts" / ".000003.trees.1.part").write_text("half")
+    assert main(given) == 0
+    assert len(calls) == 4 + 7
+    assert outputs(tmp_path / "out") == wanted
+    assert main(given) == 0
+    assert len(calls) == 4 + 7
+
+
+def test_a_complete_output_is_not_made_again(text, tmp_path, capsys):
+    parse(text, tmp_path / "out")
+    time_of = (tmp_path / "out").stat().st_mtime_ns
+    capsys.readouterr()
+    parse(text, tmp_path / "out")
+    assert "is complete already: 7 empty" in capsys.readouterr().err
+    assert (tmp_path / "out").stat().st_mtime_ns == time_of
+
+
+def test_shards_of_another_parse_are_not_mixed_in(text, tmp_path, capsys, monkeypatch):
+    def interrupt(self, lines):
+        if "z" in lines:
+            raise KeyboardInterrupt
+        return original(self, lines)
+
+    original = fake_parser.FakeParser.split
+    monkeypatch.setattr(fake_parser.FakeParser, "split", interrupt)
+    assert main(arguments(text, tmp_path / "out")) == 130
+    monkeypatch.undo()
+    for name, kind in fake_parser.KINDS.items():
+        monkeypatch.setitem(PARSERS, name, kind)
+    other = arguments(text, tmp_path / "out", "--max-words", 25, "--model", "n")
+    message = refused(capsys, *other)
+    assert "out.parts has shards of another parse (different: model, max words)" in message
+    assert "choose another OUTPUT or add --overwrite" in message
+    text.write_text("other\n" + text.read_text())
+    assert "(different: input, lines)" in refused(capsys, *arguments(text, tmp_path / "out"))
+    files = parse(text, tmp_path / "out", "--overwrite")
+    assert files["out"].startswith(b"# text = other\n")
+
+
+def test_an_output_of_another_parse_is_replaced_only_on_request(text, tmp_path, capsys):
+    first = parse(text, tmp_path / "out")
+    other = arguments(text, tmp_path / "out", "--max-words", 50)
+    message = refused(capsys, *other)
+    assert "is there already, made from other text, model or options" in message
+    assert outputs(tmp_path / "out") == first
+    assert parse(text, tmp_path / "out", "--max-words", 50, "--overwrite") != first
+
+
+def test_a_model_at_a_path_is_known_by_its_content(text, tmp_path, capsys):
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "weights").write_bytes(b"1")
+    parse(text, tmp_path / "out", "--model", model)
+    model.rename(tmp_path / "moved")
+    parse(text, tmp_path / "out", "--model", tmp_path / "moved")
+    (tmp_path / "moved" / "weights").write_bytes(b"2")
+    assert "is there already" in refused(
+        capsys, *arguments(text, tmp_path / "out", "--model", tmp_path / "moved")
+    )
+
+
+def test_a_model_is_downloaded_once_and_only_on_request(text, tmp_path, monkeypatch):
+    asked = []
+    original = fake_parser.load
+
+    def load(settings, kind):
+        asked.append(settings.download)
+        return original(settings, kind)
+
+    monkeypatch.setattr(fake_parser, "load", load)
+    parse(text, tmp_path / "a")
+    assert asked == [False]
+    _loaded.cache_clear()
+    parse(text, tmp_path / "b", "--download")
+    assert asked == [False, True, False]
+
+
+def test_spoilt_records_of_a_run_are_not_trusted(text, tmp_path, capsys):
+    parse(text, tmp_path / "out")
+    (tmp_path / "out.report.json").write_text("{")
+    assert "is there already" in refused(capsys, *arguments(text, tmp_path / "out"))
+    parts = tmp_path / "new.parts"
+    parts.mkdir()
+    (parts / "identity.json").write_text("[]")
+    (parts / "000000.trees").write_text("")
+    message = refused(capsys, *arguments(text, tmp_path / "new"))
+    assert "(different: input, lines, parser" in message
+
+
+def test_one_process_an_output(text, tmp_path, capsys):
+    slow = run_driver(text, tmp_path / "out", "--lang", "300")
+    wait_for(tmp_path / "out.parts" / "identity.json")
+    try:
+        given = arguments(text, tmp_path / "out", "--lang", "300")
+        assert "out.parts is in use by another process; wait for it" in refused(capsys, *given)
+    finally:
+        slow.kill()
+        slow.wait()
+
+
+# ---------------------------------------------------------------------------- kill -9, crashes
+
+
+def run_driver(text: Path, output: Path, *options: object) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": str(DRIVER.parents[1])}
+    command = [sys.executable, str(DRIVER), *arguments(text, output, *options)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def wait_for(file: Path) -> None:
+    deadline = time.monotonic() + 60
+    while not file.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def is_alive(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def children_of(process: int) -> list[int]:
+    listed = Path(f"/proc/{process}/task/{process}/children").read_text()
+    return [int(child) for child in listed.split()]
+
+
+@pytest.mark.parametrize(("name", "workers"), [("fake-dep", 1), ("fake-con", 2)])
+def test_killed_runs_are_taken_up_again(name, workers, tmp_path):
+    """``KILLS=10`` for as many kills as the acceptance test wants."""
+    kills = int(os.environ.get("KILLS", "2"))
+    text = tmp_path / "in.txt"
+    text.write_text("".join(f"{line} {i}\n" for i, line in enumerate(LINES * (2 + kills))))
+    options = ("--parser", name, "--lang", "5", "--workers", workers)
+    output = tmp_path / "out"
+    draw = random.Random(workers)
+    done: dict[Path, int] = {}
+    for _ in range(kills):
+        process = run_driver(text, output, *options)
+        wait_for_shards(tmp_path / "out.parts", len(done) + draw.randint(0, 4), process)
+        time.sleep(draw.uniform(0, 0.05))
+        started = children_of(process.pid)
+        process.kill()
+        process.wait()
+        wait_until_gone(started)
+        found = {file: file.stat().st_mtime_ns for file in output.parent.glob("out.parts/*.trees")}
+        assert done.items() <= found.items(), "a finished shard was parsed again"
+        done = found
+    assert 0 < len(done) < -(-len(LINES) * (2 + kills) // 5)
+    parse(text, output, *options, "--workers", 1)
+    parse(text, tmp_path / "whole" / "out", *options, "--workers", 1)
+    assert outputs(output) == outputs(tmp_path / "whole" / "out")
+
+
+def wait_for_shards(folder: Path, count: int, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 60
+    while len(list(folder.glob("*.trees"))) < count or not (folder / "identity.json").exists():
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.005)
+
+
+def wait_until_gone(processes: list[int]) -> None:
+    deadline = time.monotonic() + 20
+    while any(map(is_alive, processes)):
+        assert time.monotonic() < deadline, "workers outlive the run"
+        time.sleep(0.02)
+
+
+def test_a_worker_that_dies_is_reported(tmp_path):
+    text = tmp_path / "in.txt"
+    text.write_text("a\nb\nDIE\n")
+    process = run_driver(text, tmp_path / "out", "--workers", 2, "--shard-lines", 1)
+    _, message = process.communicate()
+    assert process.returncode == 2
+    assert "treesyntax parse: a worker process died, perhaps for want of memory" in message
+    assert "Traceback" not in message
+
+
+def test_a_message_of_a_worker_reaches_the_user(tmp_path):
+    text = tmp_path / "in.txt"
+    text.write_text("BAD\n" * 30)
+    process = run_driver(text, tmp_path / "out", "--workers", 2, "--shard-lines", 15)
+    _, message = process.communicate()
+    assert process.returncode == 2
+    assert "fake-dep failed on all 15 lines that it was given from line 1 on" in message
+    assert "(ValueError: bad word in two lines); check the model m" in message
+
+
+# ------------------------------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--parser", "xyz"), "no parser is named 'xyz'; there are stanza-dep"),
+        (("--parser", "fake-absent"), "needs no_such_package_at_all, which is not installed"),
+        (("--model", "a/b/c"), "there is no model at a/b/c; check the path"),
+        (("--max-words", 0), "--max-words must be at least 1"),
+        (("--shard-lines", 0), "--shard-lines must be at least 1"),
+        (("--workers", -1), "--workers must be at least 0"),
+        (("--gpus", -1), "--gpus must be at least 0"),
+        (("--strict", "all"), "--strict has no case 'all'; there are empty"),
+    ],
+)
+def test_mistakes_in_options(options, message, text, tmp_path, capsys):
+    assert message in refused(capsys, *arguments(text, tmp_path / "out", *options))
+    assert not (tmp_path / "out").exists()
+
+
+def test_mistakes_in_files(text, tmp_path, capsys):
+    absent = arguments(tmp_path / "none.txt", tmp_path / "out")
+    assert "none.txt: is not there; give a text file" in refused(capsys, *absent)
+    assert "is not a regular file" in refused(capsys, *arguments(tmp_path, tmp_path / "out"))
+    text.write_bytes(b"good\n\xff\xfe\n")
+    assert "in.txt:2: byte 1 is not UTF-8" in refused(capsys, *arguments(text, tmp_path / "out"))
+    text.write_text("a\n")
+    (tmp_path / "file").write_text("")
+    under = arguments(text, tmp_path / "file" / "out")
+    assert "cannot be written" in refused(capsys, *under)

@@ -1,0 +1,100 @@
+"""The command ``treesyntax score``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.metric_helpers import HYPOTHESES, REFERENCES
+
+from treesyntax import __version__
+from treesyntax.cli import main
+
+
+def score(tmp_path: Path, hypotheses: str, references: str, *more: str) -> int:
+    (tmp_path / "hyp").write_text(hypotheses, encoding="utf-8")
+    (tmp_path / "ref").write_text(references, encoding="utf-8")
+    paths = ["--reference", str(tmp_path / "ref"), "--hypothesis", str(tmp_path / "hyp")]
+    return main(["score", *paths, *more])
+
+
+def test_the_command_prints_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    metrics = ["--metric", "exact", "--metric", "tree:lambda"]
+    assert score(tmp_path, "\n".join(HYPOTHESES), "\n".join(REFERENCES), *metrics) == 0
+    assert capsys.readouterr().out == (
+        f"exact         25.00  n=4  exact|tok:space|v:{__version__}\n"
+        f"tree:lambda   50.00  n=4  tree:lambda|v:{__version__}\n"
+    )
+
+
+def test_the_command_prints_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert score(tmp_path, "a\nb\n", "a\nc\n", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == [
+        {"metric": "exact", "value": 50.0, "signature": f"exact|tok:space|v:{__version__}", "n": 2}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("hypotheses", "references", "more", "message"),
+    [
+        ("a\n", "a\nb\n", [], "{0}/hyp: has 1 lines, but {0}/ref has 2; score the output of the very same set"),
+        ("", "", [], "{0}/ref: is empty; there is nothing to score"),
+        ("a\n", "a\n", ["--metric", "tree:lambda"],
+         "reference 1 is not lambda: token 1 is 'a', expected let, letrec, if, a9 or unit"),
+    ],
+)  # fmt: skip
+def test_the_command_refuses(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    hypotheses: str,
+    references: str,
+    more: list[str],
+    message: str,
+) -> None:
+    assert score(tmp_path, hypotheses, references, *more) == 2
+    assert capsys.readouterr().err == f"treesyntax score: {message.format(tmp_path)}\n"
+
+
+def unseen_files(tmp_path: Path, train_target: str = "a\nb\n") -> list[str]:
+    texts = {"source": "x\ny\n", "train-source": "x\nz\n", "train-target": train_target}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    return [part for name in texts for part in (f"--{name}", str(tmp_path / name))]
+
+
+def test_the_command_scores_unseen_lines_beside_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    metrics = ["--metric", "exact", "--metric", "exact:unseen", "--json"]
+    assert score(tmp_path, "a\nb\n", "a\nc\n", *metrics, *unseen_files(tmp_path)) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(s["metric"], s["value"], s["n"]) for s in found] == [
+        ("exact", 50.0, 2), ("exact:unseen", 0.0, 1),
+    ]  # fmt: skip
+    assert found[1]["signature"] == f"exact|tok:space|v:{__version__}|lines:unseen"
+
+
+def test_the_command_refuses_unseen_without_the_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    metric = ["--metric", "exact:unseen"]
+    assert score(tmp_path, "a\nb\n", "a\nc\n", *metric) == 2
+    assert capsys.readouterr().err == "treesyntax score: metrics with :unseen need --source\n"
+    assert score(tmp_path, "a\n", "a\n", *metric, *unseen_files(tmp_path)) == 2
+    assert f"{tmp_path}/source: has 2 lines, but {tmp_path}/ref has 1; give the files of the" in (
+        capsys.readouterr().err
+    )
+    assert score(tmp_path, "a\nb\n", "a\nc\n", *metric, *unseen_files(tmp_path, "a\n")) == 2
+    assert "train-source: has 2 lines, but" in capsys.readouterr().err
+    assert score(tmp_path, "a\n", "a\n", "--metric", "exakt:unseen") == 2
+    assert "no metric is named 'exakt'" in capsys.readouterr().err
+
+
+def test_the_command_refuses_unknown_metrics_and_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert score(tmp_path, "a\n", "a\n", "--metric", "accuracy") == 2
+    assert "no metric is named 'accuracy'; there are bleu," in capsys.readouterr().err
+    assert main(["score", "--reference", str(tmp_path / "x"), "--hypothesis", "y"]) == 2
+    assert "x: cannot be read (No such file or directory)" in capsys.readouterr().err

@@ -1,0 +1,153 @@
+"""``treesyntax translate`` gives what fairseq-generate gives, for every method and kind of tree."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+from support.translate_helpers import (
+    PAIRS,
+    binarize,
+    generate,
+    lines_of,
+    save_model,
+    study,
+    translate,
+    write_texts,
+)
+
+from treesyntax.methods import METHODS
+from treesyntax.nn.growing_tree import GROWING_VIEWS
+
+GROWN = "stack_pe+relation_mask"
+SUBWORDS = ("--subword-vocab", "40", "--subword-policy", "copy")
+VIEWS = {"linearized": "bracketed"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("translate")
+    write_texts(folder)
+    for view in ("words", "bracketed"):
+        binarize(folder, view, "conllu", "target", "--source-format", "conllu",
+                 "--source-view", view, *SUBWORDS)  # fmt: skip
+    for view in (*GROWING_VIEWS, "bracketed"):
+        binarize(folder, f"to_{view}", "txt", "sexpr", "--target-format", "sexpr",
+                 "--target-view", view)  # fmt: skip
+    binarize(folder, "trees", "sexpr", "sexpr", "--source-format", "sexpr", "--target-format",
+             "sexpr", "--target-view", "lcrs_bfs")  # fmt: skip
+    return folder
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_translates_as_in_fairseq_generate(folder, method, tmp_path):
+    data = folder / VIEWS.get(method, "words")
+    model = save_model(data, tmp_path / "model.pt", "--arch", f"tree_{method}_tiny")
+    expected = study(data, model, tmp_path, "", "--post-process", "sentencepiece")
+    found = translate(data, model, tmp_path / "out", "--parsed", "--input", folder / "all.conllu")
+    assert [re.sub(" ?⁇ ?", "<unk>", line) for line in found] == expected
+    assert len(set(found)) > 2
+
+
+@pytest.mark.parametrize("constraints", ["auto", "grammar"])
+@pytest.mark.parametrize("view", GROWING_VIEWS)
+def test_trees_that_a_decoder_grows_are_written_in_their_notation(
+    folder, view, constraints, tmp_path
+):
+    data = folder / f"to_{view}"
+    flags = ("--arch", "tree_sequence_tiny", "--decoder-injection", GROWN)
+    model = save_model(data, tmp_path / "model.pt", *flags, "--no-target-eos-loss")
+    flags = ("--tree-constraints", constraints, "--lenpen", "4")  # else leaves alone are best
+    expected = study(data, model, tmp_path, view, *flags)
+    found = translate(data, model, tmp_path / "out", "--input", folder / "all.txt", *flags)
+    assert found == expected
+    assert "(" not in found
+    assert max(map(len, found)) > 1
+
+
+@pytest.mark.parametrize("view", ["bracketed", "nary_dfs"])
+def test_without_constraints_what_is_no_tree_stays_malformed(folder, view, tmp_path):
+    data = folder / f"to_{view}"
+    model = save_model(data, tmp_path / "model.pt", "--arch", "tree_sequence_tiny")
+    flags = ("--tree-constraints", "none")
+    expected = study(data, model, tmp_path, view, *flags)
+    found = translate(data, model, tmp_path / "out", "--input", folder / "all.txt", *flags)
+    assert found == expected
+    assert "(" in found
+
+
+def test_trees_on_both_sides_and_several_models(folder, tmp_path):
+    data = folder / "trees"
+    flags = ("--decoder-injection", GROWN, "--no-target-eos-loss")
+    models = ":".join(
+        str(save_model(data, tmp_path / f"{m}.pt", "--arch", f"tree_{m}_tiny", *flags, seed=seed))
+        for seed, m in enumerate(("stack_pe", "relation_mask"), start=1)
+    )
+    expected = study(data, models, tmp_path, "lcrs_bfs")
+    flags = ("--input", folder / "all.sexpr")
+    assert translate(data, models, tmp_path / "out", *flags) == expected
+    first = translate(data, models.split(":")[0], tmp_path / "out", *flags)
+    assert first != expected
+
+
+def test_fairseqs_own_transformer_translates_too(folder, tmp_path):
+    data = binarize(folder, "text", "txt", "target")
+    sizes = ("--encoder-layers", "1", "--decoder-layers", "1")
+    model = save_model(data, tmp_path / "m.pt", "--arch", "transformer_iwslt_de_en", *sizes)
+    found = translate(data, model, tmp_path / "out", "--input", folder / "all.txt")
+    assert found == [text for _, text in generate(data, model, tmp_path)]
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> Path:
+    return save_model(folder / "words", folder / "model.pt", "--arch", "tree_relation_mask_tiny")
+
+
+def test_the_best_come_with_their_scores(folder, model, tmp_path):
+    flags = ("--parsed", "--input", folder / "all.conllu")
+    rows = translate(folder / "words", model, tmp_path / "out", *flags, "--nbest", "2", "--tokens")
+    expected = generate(folder / "words", model, tmp_path, "--nbest", "2")
+    numbers, scores, tokens = zip(*(row.split("\t") for row in rows), strict=True)
+    assert list(map(int, numbers)) == [1 + i // 2 for i in range(2 * PAIRS)]
+    assert list(tokens) == [text for _, text in expected]
+    assert [float(s) for s in scores] == pytest.approx([s for s, _ in expected], abs=1e-3)
+
+
+def test_any_order_and_empty_sentences_stay_aligned(folder, model, tmp_path):
+    data, flags = folder / "words", ("--parsed", "--batch-size", "2")
+    records = (folder / "all.conllu").read_text().split("\n\n")[:-1]
+    one_by_one = []
+    for number, record in enumerate(records):
+        path = tmp_path / f"{number}.conllu"
+        path.write_text(record + "\n\n")
+        one_by_one += translate(data, model, tmp_path / "out", *flags, "--input", path)
+
+    draw = random.Random(2)
+    order = [draw.choice([*range(len(records)), None]) for _ in range(50)] + [None]
+    mixed = tmp_path / "mixed.conllu"
+    mixed.write_text("".join(("# text =" if i is None else records[i]) + "\n\n" for i in order))
+    expected = ["" if i is None else one_by_one[i] for i in order]
+    assert {"", *one_by_one} == {*expected}
+    for buffer in (7, 1000):
+        chunked = (*flags, "--input", mixed, "--buffer", str(buffer))
+        assert translate(data, model, tmp_path / "out", *chunked) == expected
+    scored = translate(data, model, tmp_path / "out", *chunked, "--nbest", "1")
+    assert scored[-1] == f"{len(order)}\t0.0000\t"
+
+
+@pytest.mark.parametrize("precision", ["fp16", "bf16"])
+def test_half_precision(folder, model, precision, tmp_path):
+    flags = ("--parsed", "--input", folder / "all.conllu", f"--{precision}", "--max-tokens", "1")
+    found = translate(folder / "words", model, tmp_path / "out", *flags)
+    plain = translate(folder / "words", model, tmp_path / "out", *flags[:3])
+    assert sum(a == b for a, b in zip(found, plain, strict=True)) >= PAIRS / 2
+
+
+def test_no_input_gives_no_output(folder, model, tmp_path, capsys):
+    (tmp_path / "empty").write_text("")
+    flags = ("--parsed", "--input", tmp_path / "empty")
+    assert translate(folder / "words", model, tmp_path / "out", *flags) == []
+    assert capsys.readouterr().err.startswith("0 sentences in ")
+    assert lines_of(tmp_path / "out") == []

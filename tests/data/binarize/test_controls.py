@@ -1,0 +1,61 @@
+"""Control trees in ``treesyntax binarize``."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.binarize_helpers import binarize, folder_bytes, read, refused, write
+
+from treesyntax.data.binarize import read as binarize_read
+from treesyntax.data.tree_store import TreeStore
+from treesyntax.trees.controls import CONTROLS, control_tree
+from treesyntax.trees.formats import read_trees
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+def test_control_trees_take_the_place_of_trees(files, monkeypatch, control):
+    monkeypatch.setattr(binarize_read, "BATCH_SENTENCES", 3)
+    options = ("--source-view", "words", "--source-control", control, "--control-seed", 7)
+    options += ("--subword-vocab", 23, "--subword-policy", "copy")
+    dest = binarize(files, *options)
+    trees = [control_tree(tree, control, 7) for tree in read_trees(files["ptb"], "ptb")]
+    store = TreeStore(dest / "train.en-sv.en.tree")
+    for i, tree in enumerate(trees):
+        assert store[i].parents.tolist() == tree.parents.tolist()
+        assert set(store[i].token_nodes.tolist()) == set(tree.word_nodes())
+    one = folder_bytes(dest)
+    assert folder_bytes(binarize(files, *options, "--overwrite", "--workers", 2)) == one
+    manifest = json.loads(one["binarize.json"])
+    assert manifest["sides"]["source"]["control"] == control
+    assert manifest["sides"]["target"]["control"] is None
+    assert manifest["options"]["control_seed"] == 7
+    given = folder_bytes(binarize(files, *options, "--overwrite", "--source-control", "given"))
+    for name in ("train.en-sv.en.bin", "train.en-sv.en.idx", "dict.en.txt", "subwords.en.model"):
+        assert given[name] == one[name]
+
+
+def test_the_seed_and_the_side_of_random_control_trees_count(files):
+    programs = write(files["bad"], ["( f ( g x ) y z )", "( f ( g ( h x ) ) y )"] * 10)
+    options = ("--train", files["ptb"], programs, "--target-format", "sexpr", "--overwrite")
+    parents = []
+    for seed in (1, 2):
+        dest = binarize(files, *options, "--target-control", "random", "--control-seed", seed)
+        source, target = (TreeStore(dest / f"train.en-sv.{side}.tree") for side in ("en", "sv"))
+        parents.append([target[i].parents.tolist() for i in range(20)])
+        assert read(dest, "train", "sv")[1] == ["f", "g", "h", "x", "y"]
+        assert source[0].parents.tolist() == [-1, 0, 1, 2, 1, 4, 0, 6, 7]
+        assert parents[-1][:2] == parents[-1][2:4]
+    assert parents[0] != parents[1]
+
+
+def test_control_trees_that_make_no_sense_are_refused(files, capsys):
+    programs = write(files["bad"], ["z", "( f ( g x ) y )"] * 10)
+    message = refused(
+        files, capsys, "--train", files["ptb"], programs, "--target-format", "sexpr",
+        "--target-view", "words", "--target-control", "flat",
+    )  # fmt: skip
+    assert (
+        f"{programs}:1: the tree has no words, and its leaves would not be those of the" in message
+    )
+    assert "choose another view than words" in message

@@ -1,0 +1,175 @@
+"""What ``treesyntax binarize`` refuses, in one line and with nothing left behind."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import re
+
+import pytest
+from support.binarize_helpers import (
+    CONLLU,
+    CONTEXTS,
+    TEXT,
+    TREES,
+    binarize,
+    folder_bytes,
+    refused,
+    write,
+)
+
+from treesyntax.cli import main
+
+
+def test_misaligned_files_are_refused_with_both_counts(files, capsys):
+    short = write(files["bad"], TEXT)
+    message = refused(files, capsys, "--train", files["ptb"], short)
+    assert f"{short}: has 5 sentences, but {files['ptb']} has 20" in message
+    message = refused(files, capsys, "--source-pieces", short)
+    assert f"{short}: has 5 sentences, but {files['ptb']} has 20; aligned files have" in message
+
+
+@pytest.mark.parametrize(
+    ("format_name", "text", "line"),
+    [
+        ("ptb", "(S (N a))\n(S (N a)\n", 2),
+        ("ptb", "(S (N a))\n(S (N a)))\n", 2),
+        ("conllu", CONLLU.replace("\t3\tnsubj", "\t9\tnsubj"), 2),
+        ("conllu", CONLLU.replace("\t0\troot", "\t2\troot", 1), 1),
+        ("conllu", CONLLU.replace("\t3\tnsubj", "\t0\tnsubj"), 3),
+        ("jsonl", '["a", "b"]\n["a", "b c"]\n', 2),
+    ],
+)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_malformed_trees_are_refused_with_their_line(
+    files, capsys, format_name, text, line, workers
+):
+    files["bad"].write_text(text)
+    write(files["text"], ["a", "b"])
+    message = refused(
+        files, capsys, "--train", files["bad"], files["text"], "--source-format", format_name,
+        "--workers", workers,
+    )  # fmt: skip
+    assert f"{files['bad']}:{line}: " in message
+    assert "; " in message
+
+
+def test_pieces_of_other_words_are_refused_with_their_line(files, capsys):
+    pieces = write(files["bad"], ["▁the ▁cat ▁sle eps", "▁dogs ▁bark ▁at", "", "▁(", "▁a"] * 4)
+    message = refused(files, capsys, "--source-pieces", pieces)
+    assert f"{pieces}:2: the pieces make 3 words, but the tree at {files['ptb']}:2 has 4" in message
+    assert "--pieces-style" in message
+
+
+def test_unreadable_files_are_refused(files, capsys, tmp_path):
+    missing = tmp_path / "in" / "missing"
+    assert f"{missing}: cannot be read" in refused(files, capsys, "--train", missing, files["text"])
+    files["bad"].write_bytes(b"a\n\xff\n")
+    assert f"{files['bad']}:2: byte 1 is not UTF-8" in refused(
+        files, capsys, "--train", files["ptb"], files["bad"]
+    )
+    assert "missing: cannot be read" in refused(files, capsys, "--source-subword-model", missing)
+    message = refused(files, capsys, "--source-subword-model", files["text"])
+    assert "train.sv: is not a SentencePiece model" in message
+    assert "missing: cannot be read" in refused(files, capsys, "--source-dict", missing)
+    message = refused(files, capsys, "--source-dict", files["text"])
+    assert "train.sv:1: 'katten sover' is not a symbol and its count" in message
+    message = refused(files, capsys, "--train", tmp_path / "in", files["text"])
+    assert "in: is not a regular file; inputs are read twice" in message
+    write(files["bad"], [])
+    message = refused(files, capsys, "--test", files["bad"], files["bad"])
+    assert "bad: has no sentences; leave the split out" in message
+
+
+def test_impossible_subword_vocabularies_are_refused_with_the_limit(files, capsys):
+    message = refused(files, capsys, "--subword-vocab", 9000)
+    assert re.search(r"train\.ptb: the text has too few .* of 9000; the largest .* is \d+", message)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--source-format", "xml"], "--source-format: no format is named 'xml'; there are text, "),
+        (["--source-view", "x"], "--source-view: no view is named 'x'; there are words, preorder,"),
+        (["--target-view", "preorder"], "--target-view preorder needs trees, but --target-format"),
+        (
+            ["--source-control", "x"],
+            "--source-control: no control tree is named 'x'; there are given",
+        ),
+        (["--target-control", "flat"], "--target-control flat needs trees, but --target-format is"),
+        (["--target-pieces", "f"], "--target-pieces belong to trees, but --target-format is text"),
+        (["--source-pieces", "f", "g"], "--source-pieces has 2 files for 1 splits (train)"),
+        (
+            ["--source-pieces", "f", "--source-subword-model", "g"],
+            "--source-pieces and --source-subword-model exclude each other",
+        ),
+        (["--target-lang", "en"], "both sides are named 'en'; give --target-lang another name"),
+        (["--target-lang", "s-v"], "--target-lang 's-v': a name without white space, dots,"),
+        (["--joined-subwords"], "--joined-subwords trains one model for both sides: give --subw"),
+        (["--subword-vocab", "-1"], "--subword-vocab must be a positive number"),
+        (
+            ["--subword-vocab", "9", "--joined-subwords", "--source-subword-model", "g"],
+            "--joined-subwords: one side has pieces or a subword model already",
+        ),
+        (
+            ["--subword-vocab", "9", "--source-subword-model", "g", "--target-subword-model", "g"],
+            "--subword-vocab: both sides have pieces or a subword model already",
+        ),
+        (["--source-threshold", "-1"], "--source-threshold must not be negative"),
+        (["--target-vocab-size", "-1"], "--target-vocab-size must not be negative"),
+        (["--workers", "0"], "--workers 0: at least 1 is needed"),
+        (
+            ["--joined-dictionary", "--source-dict", "f", "--target-dict", "g"],
+            "--joined-dictionary takes --source-dict or --target-dict, not both",
+        ),
+        (
+            ["--joined-dictionary", "--source-threshold", "3"],
+            "--joined-dictionary needs the same --source-threshold and --target-threshold",
+        ),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(files, capsys, options, message):
+    assert message in refused(files, capsys, *options)
+
+
+def test_nothing_is_overwritten_by_accident(files, capsys):
+    dest = binarize(files)
+    capsys.readouterr()
+    assert f"{dest}: is there already and not empty" in refused(files, capsys)
+    binarize(files, "--overwrite")
+    capsys.readouterr()
+    inside = write(dest / "mine.ptb", TREES * 4)
+    message = refused(files, capsys, "--overwrite", "--train", inside, files["text"])
+    assert f"{inside}: lies in the folder to be overwritten" in message
+    (dest / "binarize.json").unlink()
+    assert f"{dest}: has no binarize.json, so --overwrite could" in refused(
+        files, capsys, "--overwrite"
+    )
+    files["dest"] = files["text"]
+    assert "train.sv: is a file; name a folder" in refused(files, capsys)
+
+
+def test_a_failed_overwrite_keeps_the_old_data(files, capsys):
+    before = folder_bytes(binarize(files))
+    capsys.readouterr()
+    write(files["ptb"], [*TREES * 3, *TREES[:4], "(S"])
+    assert "train.ptb:20: " in refused(files, capsys, "--overwrite")
+    assert folder_bytes(files["dest"]) == before
+
+
+def _die(encoding, batch):
+    os._exit(9)
+
+
+def test_a_dead_worker_is_reported(files, capsys, monkeypatch):
+    monkeypatch.setattr(multiprocessing, "get_context", lambda: CONTEXTS["fork"])
+    monkeypatch.setattr("treesyntax.commands.binarize.encode_batch", _die)
+    message = refused(files, capsys, "--workers", 2)
+    assert "a worker process died, perhaps for want of memory; try fewer --workers" in message
+
+
+def test_the_help_shows_an_example(capsys):
+    for name in ("binarize", "inspect"):
+        with pytest.raises(SystemExit):
+            main([name, "--help"])
+        assert f"treesyntax {name} data-bin/en-sv" in capsys.readouterr().out

@@ -1,0 +1,106 @@
+"""SentencePiece: training, and the pieces of words and lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from treesyntax.data.sentencepiece import Segmenter, train_model
+from treesyntax.errors import InputError, OptionError
+
+TEXT = [
+    "the cat sleeps on the mat",
+    "a naïve cat sat , and sat again .",
+    "dogs bark at cats and cats sleep",
+    "the dogs slept ; the cat barked",
+] * 5
+
+
+@pytest.fixture(scope="module", params=["unigram", "bpe"])
+def model(request, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "x.model"
+    train_model(TEXT, 33, request.param, path, "text.en")
+    return path
+
+
+ODD = ["\u200b", "¨", "…", "a▁b", "▁", "你好", "<s>", "</s>", "\u00ad", "ﷺ", "x\u0301", "\x07"]
+words_of_any_kind = st.one_of(
+    st.sampled_from(ODD), st.text(st.sampled_from("abcdehst.,ï▁ﬁ½"), min_size=1, max_size=6)
+)
+
+
+@settings(deadline=None, max_examples=100)
+@given(words=st.lists(words_of_any_kind, max_size=8))
+def test_words_give_the_pieces_of_the_line(model, words):
+    segmenter = Segmenter(model)
+    by_word = segmenter.words(words)
+    assert len(by_word) == len(words)
+    assert [piece for word in by_word for piece in word] == segmenter.line(" ".join(words))
+
+
+WHITE_SPACE = "".join(c for c in map(chr, range(0x3001)) if c.isspace())
+
+
+@pytest.mark.parametrize("space", WHITE_SPACE)
+def test_white_space_of_any_kind_separates_as_a_space_does(model, space):
+    segmenter = Segmenter(model)
+    text, plain = f"the{space}tree{space}", "the tree "
+    assert segmenter.line(text) == segmenter.line(plain)
+    assert segmenter.lines([text, "a"]) == segmenter.lines([plain, "a"])
+    assert segmenter.segments(["the", f"{space}tree", space]) == segmenter.segments(
+        ["the", " tree", " "]
+    )
+    assert segmenter.parts([f"{space}tree"]) == segmenter.parts([" tree"])
+    assert segmenter.normalised(text) == segmenter.normalised(plain)
+    assert not any(c.isspace() for piece in segmenter.line(text) for c in piece)
+
+
+def test_training_is_deterministic(model, tmp_path):
+    kind = "unigram" if b"unigram" in model.read_bytes() else "bpe"
+    paths = [tmp_path / "a.model", tmp_path / "b.model"]
+    for path in paths:
+        train_model(iter(TEXT), 33, kind, path, "text.en")
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_impossible_vocabularies_are_refused_with_the_limit(tmp_path, kind):
+    path = tmp_path / "x.model"
+    with pytest.raises(
+        InputError, match=r"text\.en: the text has too few .* of 5000; the largest possible one"
+    ) as error:
+        train_model(TEXT, 5000, kind, path, "text.en")
+    largest = int(str(error.value).rsplit(" ", 1)[1])
+    with pytest.raises(InputError, match=r"text\.en: the characters alone do not fit .* of 5; the"):
+        train_model(TEXT, 5, kind, path, "text.en")
+    with pytest.raises(InputError, match=r"text\.en: has no words to train a subword model on"):
+        train_model([], 30, kind, path, "text.en")
+    assert not list(tmp_path.iterdir())
+    train_model(TEXT, largest, kind, path, "text.en")
+
+
+def test_errors_of_the_lines_come_through(tmp_path):
+    def broken():
+        yield "a b c"
+        raise InputError("trees.txt", 9, "broken")
+
+    with pytest.raises(InputError, match=r"trees\.txt:9: broken"):
+        train_model(broken(), 10, "bpe", tmp_path / "x.model", "trees.txt")
+    with pytest.raises(
+        OptionError, match="no subword type is named 'word'; there are unigram, bpe"
+    ):
+        train_model(TEXT, 10, "word", tmp_path / "x.model", "trees.txt")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_bad_model_is_refused(tmp_path):
+    path = tmp_path / "x.model"
+    with pytest.raises(InputError, match=r"x\.model: cannot be read \(No such file"):
+        Segmenter(path)
+    for content in (b"", b"no model"):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=r"x\.model: is not a SentencePiece model"):
+            Segmenter(path)

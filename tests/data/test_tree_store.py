@@ -1,0 +1,309 @@
+"""Token files, dictionaries and tree stores: what is written is what fairseq and we read back."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fairseq.data import Dictionary as FairseqDictionary
+from fairseq.data.indexed_dataset import MMapIndexedDataset, make_builder
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.strategies import rich_trees
+
+from treesyntax.data.dictionary import EOS, UNK, Dictionary
+from treesyntax.data.token_files import TokenData, append_to_each, write_tokens
+from treesyntax.data.tree_store import PREAMBLE, TreeArrays, TreeStore
+from treesyntax.data.tree_store_write import write_store
+from treesyntax.errors import InputError
+from treesyntax.trees.tree import Tree
+
+
+def ints(values) -> np.ndarray:
+    return np.array(values, dtype=np.int64)
+
+
+def arrays(trees: list[Tree], token_nodes: list[list[int]]) -> TreeArrays:
+    return TreeArrays(
+        ints([len(tree) for tree in trees]),
+        ints([len(nodes) for nodes in token_nodes]),
+        ints([p for tree in trees for p in tree.parents.tolist()]),
+        ints([b for tree in trees for b in tree.branches.tolist()]),
+        ints([n for nodes in token_nodes for n in nodes]),
+    )
+
+
+def write_both(prefix: Path, trees: list[Tree], token_nodes: list[list[int]], batch: int = 3):
+    """Token files whose tokens are all symbol 5, and the store beside them."""
+    sizes = [len(nodes) for nodes in token_nodes]
+    fingerprint = write_tokens(prefix, [(ints([5] * sum(sizes)), ints(sizes))], 10, EOS)
+    starts = range(0, len(trees), batch)
+    batches = (arrays(trees[i : i + batch], token_nodes[i : i + batch]) for i in starts)
+    write_store(f"{prefix}.tree", "words", batches, fingerprint)
+    return TreeStore(f"{prefix}.tree")
+
+
+# --- token files ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("vocab_size", "dtype"), [(65499, np.uint16), (65500, np.int32), (200000, np.int32)]
+)
+def test_fairseq_reads_the_tokens_in_the_narrowest_type(tmp_path, vocab_size, dtype):
+    largest = vocab_size - 1
+    batches = [(ints([4, 5, largest]), ints([2, 0, 1])), (ints([7]), ints([1]))]
+    fingerprint = write_tokens(tmp_path / "x", batches, vocab_size, EOS)
+    data = MMapIndexedDataset(str(tmp_path / "x"))
+    assert data._index.dtype == dtype
+    assert [data[i].tolist() for i in range(len(data))] == [[4, 5, 2], [2], [largest, 2], [7, 2]]
+    assert data.sizes.tolist() == [3, 1, 2, 2]
+    assert fingerprint[:2] == (4, 8)
+
+
+@settings(deadline=None, max_examples=25)
+@given(sentences=st.lists(st.lists(st.integers(4, 900), max_size=8), min_size=1, max_size=12))
+def test_files_are_byte_for_byte_those_of_fairseq(tmp_path_factory, sentences):
+    import torch
+
+    folder = tmp_path_factory.mktemp("tokens")
+    builder = make_builder(str(folder / "theirs.bin"), "mmap", vocab_size=1000)
+    for sentence in sentences:
+        builder.add_item(torch.IntTensor([*sentence, EOS]))
+    builder.finalize(str(folder / "theirs.idx"))
+    flat = [token for sentence in sentences for token in sentence]
+    sizes = [len(sentence) for sentence in sentences]
+    write_tokens(folder / "ours", [(ints(flat), ints(sizes))], 1000, EOS)
+    for suffix in ("bin", "idx"):
+        ours, theirs = folder / f"ours.{suffix}", folder / f"theirs.{suffix}"
+        assert ours.read_bytes() == theirs.read_bytes()
+    data = TokenData(folder / "ours")
+    assert [data[i].tolist() for i in range(len(data))] == [[*s, EOS] for s in sentences]
+
+
+def test_append_to_each_handles_empty_runs():
+    assert append_to_each(ints([]), ints([0, 0]), 2).tolist() == [2, 2]
+    assert append_to_each(ints([]), ints([]), 2).tolist() == []
+    assert append_to_each(ints([8, 9]), ints([0, 2, 0]), 2).tolist() == [2, 8, 9, 2, 2]
+
+
+def test_token_data_names_the_damaged_file(tmp_path):
+    prefix = tmp_path / "x"
+    with pytest.raises(InputError, match=r"x\.idx: cannot be read \(No such file"):
+        TokenData(prefix)
+    write_tokens(prefix, [(ints([4, 5]), ints([2]))], 10, EOS)
+    index, tokens = (tmp_path / "x.idx").read_bytes(), (tmp_path / "x.bin").read_bytes()
+    (tmp_path / "x.bin").write_bytes(tokens[:-1])
+    with pytest.raises(InputError, match=r"x\.bin: has 5 bytes, but x\.idx describes 6; binarize"):
+        TokenData(prefix)
+    (tmp_path / "x.bin").unlink()
+    with pytest.raises(InputError, match=r"x\.bin: cannot be read"):
+        TokenData(prefix)
+    (tmp_path / "x.idx").write_bytes(index[:-1])
+    with pytest.raises(InputError, match=r"x\.idx: is damaged: \d+ bytes"):
+        TokenData(prefix)
+    (tmp_path / "x.idx").write_bytes(b"TNTIDX\x00\x00" + index[8:])
+    with pytest.raises(InputError, match=r"x\.idx: is not a memory-mapped fairseq index"):
+        TokenData(prefix)
+
+
+# --- dictionaries --------------------------------------------------------------------------
+
+tokens_of_text = st.sampled_from(
+    ["a", "b", "c", "é", "猫", "madeupword0000", "madeupword0002", "1", "#fairseq:overwrite", "#"]
+)
+
+
+def fairseq_dictionary(counts, threshold, size) -> FairseqDictionary:
+    dictionary = FairseqDictionary()
+    for symbol, count in counts.items():
+        dictionary.add_symbol(symbol, count)
+    dictionary.finalize(threshold=threshold, nwords=size, padding_factor=8)
+    return dictionary
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    tokens=st.lists(tokens_of_text, max_size=40),
+    threshold=st.integers(0, 4),
+    size=st.sampled_from([0, 5, 7, 9, 100]),
+)
+def test_dictionary_is_that_of_fairseq_preprocess(tmp_path_factory, tokens, threshold, size):
+    path = tmp_path_factory.mktemp("dict") / "dict.en.txt"
+    counts = Counter(tokens)
+    ours = Dictionary.build(counts, threshold, size)
+    ours.write(path)
+    theirs = fairseq_dictionary(dict(sorted(counts.items())), threshold, size)
+    assert ours.symbols == theirs.symbols
+    loaded = FairseqDictionary.load(str(path))
+    assert loaded.symbols == ours.symbols
+    assert [loaded.index(token) for token in tokens] == [ours.index(token) for token in tokens]
+    again = Dictionary.read(path)
+    assert (again.symbols, again.counts) == (ours.symbols, ours.counts)
+
+
+NASTY = ["<s>", "</s>", "<pad>", "<unk>", "a\nb", "a\rb", "\n", "", "\ud800"]
+ODD_BUT_HELD = ["a b", " ", "a ", " a", "a\u00a0", "a\u2028b", "a\x0b", "\ufeffx", "5", "a 5"]
+
+
+def test_symbols_the_file_cannot_hold_are_unknown_and_never_special(tmp_path):
+    path = tmp_path / "dict.en.txt"
+    dictionary = Dictionary.build(dict.fromkeys((*NASTY, *ODD_BUT_HELD), 9))
+    dictionary.write(path)
+    loaded = FairseqDictionary.load(str(path))
+    assert loaded.symbols == dictionary.symbols
+    assert len(loaded) % 8 == 0
+    assert {dictionary.index(symbol) for symbol in NASTY} == {UNK}
+    held = [dictionary.index(symbol) for symbol in ODD_BUT_HELD]
+    assert held == [loaded.index(symbol) for symbol in ODD_BUT_HELD]
+    assert min(held) > UNK
+    assert Dictionary.read(path).symbols == dictionary.symbols
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("the 3\nof", r":2: 'of' is not a symbol and its count; one of each"),
+        ("the three\n", r":1: 'the three' is not a symbol and its count"),
+        ("the 3\nthe 3\n", r":2: the symbol 'the' is there already; remove one of the lines"),
+        ("<pad> 3\n", r":1: the symbol '<pad>' is there already; remove the line; <s> <pad>"),
+        ("a 1 #fairseq:overwrite\n", r":1: .* is not a symbol and its count"),
+    ],
+)
+def test_a_bad_dictionary_is_refused_with_its_line(tmp_path, text, message):
+    path = tmp_path / "dict.en.txt"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"dict\.en\.txt" + message):
+        Dictionary.read(path)
+
+
+# --- tree stores ---------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=40)
+@given(data=st.data(), trees=st.lists(rich_trees(), max_size=8), batch=st.integers(1, 8))
+def test_store_gives_back_the_trees(tmp_path_factory, data, trees, batch):
+    token_nodes = [
+        data.draw(st.lists(st.integers(-1, len(tree) - 1), max_size=10)) for tree in trees
+    ]
+    path = tmp_path_factory.mktemp("store") / "x"
+    store = write_both(path, trees, token_nodes, batch)
+    assert len(store) == len(trees)
+    assert store.view == "words"
+    assert store.node_counts.tolist() == [len(tree) for tree in trees]
+    assert store.token_counts.tolist() == [len(nodes) for nodes in token_nodes]
+    for i, (tree, nodes) in enumerate(zip(trees, token_nodes, strict=True)):
+        stored = store[i]
+        assert all(array.dtype == np.int64 for array in stored)
+        assert stored.parents.tolist() == tree.parents.tolist()
+        assert stored.branches.tolist() == tree.branches.tolist()
+        assert stored.token_nodes.tolist() == nodes
+
+
+@pytest.mark.parametrize("size", [100, 32769, 40000])
+def test_roots_stay_negative_in_narrow_and_wide_types(tmp_path, size):
+    chain = Tree(range(-1, size - 1), ["x"] * size)
+    one = Tree([-1], ["x"])
+    store = write_both(tmp_path / "x", [one, chain, one], [[-1], [0, size - 1, -1], []])
+    assert store[1].parents.tolist() == list(range(-1, size - 1))
+    assert store[1].token_nodes.tolist() == [0, size - 1, -1]
+    assert [store[i].parents.tolist() for i in (0, 2)] == [[-1], [-1]]
+    types = {
+        name: entry["dtype"] for name, entry in header_of(tmp_path / "x.tree")["arrays"].items()
+    }
+    assert types["parents"] == ("<i2" if size - 2 <= 32767 else "<i4")
+    assert types["token_nodes"] == ("<i2" if size - 1 <= 32767 else "<i4")
+    assert types["branches"] == "<i2"
+
+
+def test_store_is_picklable_and_indexed_like_a_sequence(tmp_path):
+    store = write_both(tmp_path / "x", [Tree([-1, 0], ["a", "b"]), Tree([], [])], [[0, 1], []])
+    again = pickle.loads(pickle.dumps(store))
+    assert len(pickle.dumps(store)) < 1000
+    assert again[0].parents.tolist() == [-1, 0]
+    assert again[-1].parents.tolist() == []
+    for outside in (2, -3):
+        with pytest.raises(IndexError, match=f"sentence {outside} of 2"):
+            store[outside]
+
+
+def test_arrays_are_aligned(tmp_path):
+    write_both(tmp_path / "x", [Tree([-1, 0, 0], ["a", "b", "c"])] * 5, [[0, 1]] * 5)
+    header = header_of(tmp_path / "x.tree")
+    assert all(entry["offset"] % 64 == 0 for entry in header["arrays"].values())
+    assert header["sentences"] == 5
+
+
+def header_of(path: Path) -> dict:
+    raw = path.read_bytes()
+    length = PREAMBLE.unpack_from(raw)[2]
+    return json.loads(raw[PREAMBLE.size : PREAMBLE.size + length])
+
+
+def flip(path: Path, position: int) -> None:
+    raw = bytearray(path.read_bytes())
+    raw[position] ^= 1
+    path.write_bytes(raw)
+
+
+def test_damage_is_found_wherever_it_is(tmp_path):
+    tree = Tree([-1, 0, 0], ["a", "b", "c"])
+    path = tmp_path / "x.tree"
+    write_both(tmp_path / "x", [tree] * 4, [[0, 1, 2]] * 4)
+    good = path.read_bytes()
+    for name, entry in header_of(path)["arrays"].items():
+        flip(path, entry["offset"] + 3)
+        with pytest.raises(InputError, match=rf"x\.tree: the checksum of {name} differs.*again"):
+            TreeStore(path)
+        path.write_bytes(good)
+    flip(path, PREAMBLE.size + 5)
+    with pytest.raises(InputError, match=r"x\.tree: the checksum of the header differs"):
+        TreeStore(path)
+    path.write_bytes(good[:-1])
+    with pytest.raises(InputError, match=r"x\.tree: is cut short or padded: \d+ bytes, \d+ exp"):
+        TreeStore(path)
+    path.write_bytes(good[:10])
+    with pytest.raises(InputError, match=r"x\.tree: is not a tree store"):
+        TreeStore(path)
+    path.write_bytes(b"PK" + good[2:])
+    with pytest.raises(InputError, match=r"x\.tree: is not a tree store; treesyntax binarize"):
+        TreeStore(path)
+    flip(tmp_path / "x.idx", 30)
+    path.write_bytes(good[:8] + b"\x02" + good[9:])
+    with pytest.raises(InputError, match="is a tree store of version 2, not 1; run treesyntax"):
+        TreeStore(path)
+    with pytest.raises(InputError, match=r"y\.tree: cannot be read \(No such file"):
+        TreeStore(tmp_path / "y.tree")
+
+
+def test_trees_of_other_data_are_refused(tmp_path):
+    tree = Tree([-1, 0], ["a", "b"])
+    store = write_both(tmp_path / "x", [tree, tree], [[0, 1], [1]])
+    store.check_tokens(ints([3, 2]))
+    store.check_files(TokenData(tmp_path / "x"))
+    with pytest.raises(
+        InputError,
+        match=r"x\.tree: the trees do not belong to this data \(sentence 1 has 1 tokens here, "
+        r"4 there\); run treesyntax binarize again",
+    ):
+        store.check_tokens(ints([3, 5]))
+    with pytest.raises(InputError, match=r"do not belong to this data \(2 trees, 3 sentences\)"):
+        store.check_tokens(ints([3, 2, 1]))
+    # The same lengths in another integer type: not the file written together with the trees.
+    write_tokens(tmp_path / "y", [(ints([5, 5, 5]), ints([2, 1]))], 70000, EOS)
+    with pytest.raises(InputError, match=r"y\.idx is not the file written with them"):
+        store.check_files(TokenData(tmp_path / "y"))
+
+
+def test_a_failed_store_leaves_nothing(tmp_path):
+    def broken():
+        yield arrays([Tree([-1], ["a"])], [[0]])
+        raise InputError("trees.txt", 7, "broken")
+
+    fingerprint = write_tokens(tmp_path / "x", [(ints([5]), ints([1]))], 10, EOS)
+    with pytest.raises(InputError, match=r"trees\.txt:7: broken"):
+        write_store(tmp_path / "x.tree", "words", broken(), fingerprint)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.bin", "x.idx"]

@@ -1,0 +1,62 @@
+"""The wheel carries the plugins, and they work from where it is installed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    options = ["--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, "wheel", *options, "-w", str(folder), str(ROOT)], check=True)
+    (wheel,) = folder.glob("treesyntax-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        tops = {name.split("/")[0] for name in archive.namelist()}
+    assert {top for top in tops if not top.endswith("dist-info")} == {
+        "treesyntax", "fairseq_plugins",
+    }  # fmt: skip
+    target = folder / "site"
+    subprocess.run([*pip, "install", *options, "--target", str(target), str(wheel)], check=True)
+    return target
+
+
+def run(site: Path, *command: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    done = subprocess.run(
+        [sys.executable, "-P", *command],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=site,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_the_plugin_folder_of_an_installed_wheel_serves_fairseq(installed: Path):
+    folder = run(installed, "-m", "treesyntax", "plugins").strip()
+    assert Path(folder) == installed / "fairseq_plugins"
+    shown = run(installed, "-m", "fairseq_cli.train", "--user-dir", folder, "--help")
+    assert "tree_translation" in shown
+
+
+def test_the_recipes_template_files_are_packed(installed: Path):
+    packed = {file.suffix for file in (installed / "treesyntax").rglob("*") if file.is_file()}
+    assert ".py" in packed
+    sources = {
+        file.relative_to(ROOT / "treesyntax")
+        for file in (ROOT / "treesyntax").rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    }
+    missing = {source for source in sources if not (installed / "treesyntax" / source).exists()}
+    assert not missing

@@ -1,0 +1,117 @@
+"""The tutorial's commands and code work as printed."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import methods.test_contract as contract
+import pytest
+from recipes.test_nmt import check_source_text, write_corpus
+from support.forked_programs import THIS
+from support.parser_models import make_spacy
+
+from treesyntax.nn.injection import METHODS
+from treesyntax.study.recipe.fairness import check_fairness
+from treesyntax.study.recipe.recipe import read_recipe
+
+ROOT = Path(__file__).parents[2]
+TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+# The corpus of the test has 60 pairs.
+SMALLER = {"vocab: 4000": "vocab: 65"}
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", TUTORIAL, re.S)
+
+
+def recipes(folder: Path) -> list[Path]:
+    """The tutorial's recipes, as files of the names that stand in their first lines."""
+    paths = []
+    for text in blocks("yaml"):
+        for old, new in SMALLER.items():
+            text = text.replace(old, new)
+        paths.append(folder / text.split()[1])
+        paths[-1].write_text(text, encoding="utf-8")
+    (folder / "recipes").symlink_to(ROOT / "recipes")
+    return paths
+
+
+def run_in(folder: Path, commands: str) -> str:
+    """Run commands with this Python's programs first on the path, and the package as it is here."""
+    programs = folder / "programs"
+    programs.mkdir(exist_ok=True)
+    script = programs / "treesyntax"
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{THIS}" "$@"\n')
+    script.chmod(0o755)
+    environment = {
+        **os.environ,
+        "PATH": f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+    }
+    done = subprocess.run(
+        [shutil.which("bash") or "bash", "-euo", "pipefail", "-c", commands],
+        cwd=folder, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_from_two_text_files_to_a_table(tmp_path: Path):
+    pytest.importorskip("spacy")
+    write_corpus(tmp_path / "corpus")
+    (tmp_path / "models").mkdir()
+    make_spacy(tmp_path / "models" / "en")
+    recipes(tmp_path)
+    for number, commands in enumerate(blocks("bash"), start=1):
+        assert run_in(tmp_path, commands) or number in (2, 5), commands
+    assert len((tmp_path / "valid.trees").read_text("utf-8").split("\n\n")) == 8 + 1
+    assert "fairseq-train" in (tmp_path / "commands.txt").read_text()
+    with (tmp_path / "runs/try/tables/results.csv").open(encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [(row["method"], row["metric"]) for row in rows if row["n"] == "12"] == [
+        (method, metric)
+        for method in ("sequence", "relation_mask", "random_trees")
+        for metric in ("bleu", "chrf", "ter")
+    ]
+    text = (tmp_path / "corpus/test.en").read_text("utf-8")
+    check_source_text(tmp_path / "runs/try", text.splitlines())
+    lines = (tmp_path / "test.translated").read_text("utf-8").split("\n")
+    assert len(lines) == 12 + 1
+    assert lines[5] == ""
+
+
+def test_both_recipes_are_fair_comparisons(tmp_path: Path):
+    read = [read_recipe(path) for path in recipes(tmp_path)]
+    for recipe in read:
+        check_fairness(recipe)
+    study, idea = ({method.name for method in recipe.methods} for recipe in read)
+    assert study == {"sequence", "relation_mask", "random_trees"}
+    assert idea == study | {"shared_ancestors", "both"}
+
+
+@pytest.fixture
+def own_method():
+    method, test = blocks("python")
+    names: dict[str, object] = {"__name__": "tutorial"}
+    exec(compile(method, "method of the tutorial", "exec"), names)
+    exec(compile(test, "test of the tutorial", "exec"), names)
+    yield names
+    METHODS.pop("shared_ancestors", None)
+
+
+def test_the_methods_own_test_passes(own_method):
+    own_method["test_the_code_is_the_number_of_shared_edges_from_the_root"]()
+
+
+@pytest.mark.parametrize("spec", ["shared_ancestors", "shared_ancestors(clip=4)+relation_mask"])
+def test_the_method_keeps_the_promises_of_every_method(own_method, spec: str):
+    for left_pad in (False, True):
+        contract.test_a_batch_of_one_equals_the_mixed_batch(spec, left_pad)
+    contract.test_the_gradient_reaches_every_parameter(spec)
+    contract.test_saved_equals_loaded(spec)

@@ -1,0 +1,115 @@
+import pytest
+import support.oracles as oracles
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.helpers import stored
+from support.strategies import dependency_trees
+
+from treesyntax.errors import OptionError
+from treesyntax.model.composition import Composition
+from treesyntax.nn.attention import attend
+from treesyntax.nn.batch import TreeBatch, collate
+from treesyntax.nn.injection import Site
+from treesyntax.nn.pair_vectors import PairVectors
+from treesyntax.nn.pairs import Pairs
+
+SITE = Site(d_model=8, heads=2, layers=2)
+METHODS = ("relative_position", "relative_depth")
+
+
+def built(spec):
+    torch.manual_seed(0)
+    composition = Composition(spec, SITE).double()
+    for parameter in composition.parameters():
+        torch.nn.init.normal_(parameter)
+    return composition
+
+
+def expected_vectors(method, layer, head, distances, side):
+    """The vector of every pair by the paper's definition, [T, T, d]; none for None."""
+    table = getattr(method, f"{side}_table")
+    rows = torch.zeros(len(distances), len(distances), 4, dtype=torch.float64)
+    if table is None:
+        return rows
+    table = table[layer][head] if table.dim() == 4 else table[layer]
+    for i, row in enumerate(distances):
+        for j, distance in enumerate(row):
+            if distance is not None:
+                rows[i, j] = table[min(max(distance, -method.clip), method.clip) + method.clip]
+    return rows
+
+
+def distances_of(name, tree, width):
+    if name == "relative_position":
+        return [[j - i for j in range(width)] for i in range(width)]
+    depths = [int(tree.depths[node]) for node in tree.word_nodes()] + [None]
+    return [[None if None in (a, b) else b - a for b in depths] for a in depths]
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    dependency_trees(max_words=7),
+    st.sampled_from([*METHODS, "relative_position+relative_depth"]),
+    st.sampled_from(["", "keys=False", "values=False", "per_head=True"]),
+    st.integers(1, 3),
+)
+def test_equals_the_literal_formula(tree, names, option, clip):
+    options = ", ".join([f"clip={clip}", *([option] if option else [])])
+    composition = built("+".join(f"{name}({options})" for name in names.split("+")))
+    width = len(tree) + 1
+    batch = collate([stored(tree, tree.word_nodes())], width)
+    pairs = composition.code_pairs(batch)
+    q, k, v = torch.randn(3, 1, 2, width, 4, dtype=torch.float64)
+    for layer in range(2):
+        found = attend(q, k, v, None, pairs.layer(layer))
+        for head in range(2):
+            sides = [
+                sum(
+                    expected_vectors(method, layer, head, distances_of(name, tree, width), side)
+                    for name, method in composition.items()
+                )
+                for side in ("key", "value")
+            ]
+            expected = oracles.attention_with_pair_vectors(
+                q[0, head], k[0, head], v[0, head], *sides
+            )
+            assert torch.allclose(found[0, head], expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_gradients_of_the_tables(name):
+    tree = dependency_tree()
+    method = built(name)[name]
+    batch = collate([stored(tree, tree.word_nodes())], 5)
+    codes = method.pair_codes(batch)
+    q, k, v = torch.randn(3, 1, 2, 5, 4, dtype=torch.float64)
+
+    def output(keys, values):
+        return attend(q, k, v, None, Pairs(vectors=[PairVectors(codes, keys, values)]))
+
+    tables = [table.detach().requires_grad_() for table in method.vector_tables(1)]
+    assert torch.autograd.gradcheck(output, tables)
+
+
+def dependency_tree():
+    from treesyntax.trees.tree import Tree
+
+    return Tree.from_heads([2, 0, 2, 3], list("abcd"))
+
+
+def test_positions_need_no_tree():
+    method = built("relative_position(clip=2)")["relative_position"]
+    tokens = torch.zeros(3, 4, dtype=torch.long)
+    codes = method.pair_codes(TreeBatch.without_trees(tokens))
+    assert codes.tolist() == [[[2, 3, 4, 4], [1, 2, 3, 4], [0, 1, 2, 3], [0, 0, 1, 2]]]
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [("clip=0", "clip must be 1 or more"), ("keys=False, values=False", "leaves nothing")],
+)
+def test_arguments_that_cannot_be_built(name, options, message):
+    with pytest.raises(OptionError, match=f"{name}: .*{message}"):
+        Composition(f"{name}({options})", SITE)

@@ -1,0 +1,96 @@
+import math
+
+import pytest
+import support.oracles as oracles
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.helpers import stored
+from support.strategies import dependency_trees
+
+from treesyntax.errors import OptionError
+from treesyntax.methods.parent_scaled import parent_positions
+from treesyntax.model.composition import Composition
+from treesyntax.nn.attention import attend
+from treesyntax.nn.batch import collate
+from treesyntax.nn.injection import Site
+from treesyntax.trees.tree import Tree
+
+SITE = Site(d_model=8, heads=2, layers=3)
+
+
+def copied(tree, copies):
+    """Each word as that many tokens in word order: their nodes."""
+    return [
+        node for node, times in zip(tree.word_nodes(), copies, strict=True) for _ in range(times)
+    ]
+
+
+def middle(tree, tokens, position):
+    """By hand: where the parent's tokens are in the middle; a root or end mark is its own."""
+    if position >= len(tokens) or tree.parents[tokens[position]] < 0:
+        return position
+    parent = int(tree.parents[tokens[position]])
+    places = [place for place, node in enumerate(tokens) if node == parent]
+    return sum(places) / len(places) if places else position
+
+
+@settings(deadline=None, max_examples=40)
+@given(dependency_trees(max_words=6), st.data())
+def test_equals_the_formula_of_the_paper(tree, data):
+    copies = data.draw(st.lists(st.integers(0, 3), min_size=len(tree), max_size=len(tree)))
+    tokens = copied(tree, copies)
+    batch = collate([stored(tree, tokens)], len(tokens) + 1)
+    composition = Composition("parent_scaled(sd=1.5)", SITE)
+    pairs = composition.code_pairs(batch).layer(0)
+    torch.manual_seed(0)
+    q, k, v = torch.randn(3, 1, 2, len(tokens) + 1, 4, dtype=torch.float64)
+    found = attend(q, k, v, None, pairs)
+    for head in range(2):
+        logits = q[0, head] @ k[0, head].T / 2
+        for i in range(len(logits)):
+            for j in range(len(logits)):
+                away = (j - middle(tree, tokens, i)) / 1.5
+                logits[i, j] *= math.exp(-away * away / 2) / (1.5 * math.sqrt(2 * math.pi))
+        assert torch.allclose(found[0, head], torch.softmax(logits, -1) @ v[0, head], atol=1e-6)
+
+
+def test_left_padding_moves_the_parents_along():
+    tree = Tree.from_heads([2, 0, 2], ["a", "b", "c"])
+    short = stored(tree, tree.word_nodes())
+    assert oracles.ancestors(tree, tree.word_nodes()[0]) == [tree.word_nodes()[1]]
+    right = parent_positions(collate([short], 6))[0]
+    left = parent_positions(collate([short], 6, left_pad=True))[0]
+    assert right[:4].tolist() == [1, 1, 1, 3]
+    assert left[2:].tolist() == [3, 3, 3, 5]
+
+
+def test_it_takes_the_first_layers_alone():
+    tree = Tree.from_heads([2, 0], ["a", "b"])
+    batch = collate([stored(tree, tree.word_nodes())], 3)
+    pairs = Composition("parent_scaled(layers=2)", SITE).code_pairs(batch)
+    assert [len(pairs.layer(layer).scales) for layer in range(3)] == [1, 1, 0]
+
+
+def test_parents_are_ignored_at_random_in_training_only():
+    tree = Tree.from_heads([0, *range(1, 200)], ["a"] * 200)
+    batch = collate([stored(tree, tree.word_nodes())], 201)
+    method = Composition("parent_scaled(ignore=0.3)", SITE)["parent_scaled"]
+    torch.manual_seed(0)
+    ignored = method.pair_scale(batch)[0].eq(1).all(1)
+    assert 30 < ignored.sum() < 90
+    assert not method.eval().pair_scale(batch)[0].eq(1).any()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("sd=0.0", "sd must be above 0"),
+        ("ignore=1.0", "ignore from 0 to below 1"),
+        ("layers=0", "layers must be 1 to 3, not 0"),
+        ("layers=4", "layers must be 1 to 3, not 4"),
+    ],
+)
+def test_arguments_that_cannot_be_built(options, message):
+    with pytest.raises(OptionError, match=message):
+        Composition(f"parent_scaled({options})", SITE)

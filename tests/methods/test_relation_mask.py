@@ -1,0 +1,174 @@
+import pytest
+import support.oracles as oracles
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.helpers import batch_of
+from support.strategies import trees
+
+from treesyntax.errors import OptionError
+from treesyntax.model.composition import Composition
+from treesyntax.nn.coordinates import depth
+from treesyntax.nn.injection import Site
+from treesyntax.nn.masks import USER_RELATIONS, Masks, register_relation
+from treesyntax.nn.pair_bias import total_bias
+from treesyntax.nn.relations import NO_RELATION, RELATIONS
+from treesyntax.trees.tree import Tree
+
+SITE = Site(d_model=8, heads=2, layers=3)
+
+
+def composition(strengths=None):
+    built = Composition("relation_mask", SITE).double()
+    if strengths is not None:
+        built["relation_mask"].strengths.data.copy_(strengths)
+    return built
+
+
+def bias_of(built, tree, layer):
+    pairs = built.code_pairs(batch_of([tree]))
+    return total_bias(pairs.layer(layer).biases, None, torch.float64)[0]
+
+
+@settings(deadline=None, max_examples=25)
+@given(trees(max_nodes=10))
+def test_equals_nine_dense_masks(tree):
+    """Attention with the table equals the paper's formula, pair by pair and mask by mask."""
+    torch.manual_seed(0)
+    strengths = torch.randn(3, 2, 9, dtype=torch.float64)
+    size = len(tree)
+    masks = torch.zeros(9, size, size, dtype=torch.float64)
+    for i in range(size):
+        for j in range(size):
+            masks[RELATIONS.index(oracles.relation(tree, i, j, i, j)), i, j] = 1
+    q, k, v = torch.randn(3, 1, 2, size, 4, dtype=torch.float64)
+    for layer in range(3):
+        bias = bias_of(composition(strengths), tree, layer)[:, :size, :size]
+        found = F.scaled_dot_product_attention(q, k, v, attn_mask=bias.unsqueeze(0))
+        for head in range(2):
+            expected = oracles.masked_attention(
+                q[0, head], k[0, head], v[0, head], strengths[layer, head], masks
+            )
+            assert torch.allclose(found[0, head], expected, atol=1e-10)
+
+
+def test_strengths_start_at_zero_so_that_every_pair_gets_minus_one():
+    bias = bias_of(composition(), Tree([-1, 0, 0], ["a", "b", "c"]), 0)
+    assert bias.eq(-1).all()
+
+
+def test_uncovered_pairs_stay_at_minus_one_whatever_is_learned():
+    built = composition(torch.full((3, 2, 9), 2.0))
+    table = built["relation_mask"].bias_table(1)
+    assert table[:, NO_RELATION].eq(-1).all()
+    assert torch.allclose(table[:, :NO_RELATION], -torch.tensor(2.0).double().exp())
+
+
+def test_strengths_are_per_layer_and_head():
+    """Set one strength of one head of one layer, and see just that in the bias."""
+    strengths = torch.zeros(3, 2, 9, dtype=torch.float64)
+    strengths[1, 1, RELATIONS.index("parent")] = 1.5
+    built = composition(strengths)
+    tree = Tree([-1, 0, 0], ["a", "b", "c"])
+    for layer in range(3):
+        changed = (bias_of(built, tree, layer) != -1).nonzero().tolist()
+        assert changed == ([[1, 0, 1], [1, 0, 2]] if layer == 1 else [])
+
+
+def test_a_large_strength_forbids_a_relation_but_nothing_else():
+    strengths = torch.zeros(3, 2, 9, dtype=torch.float64)
+    strengths[0, :, RELATIONS.index("self")] = 5
+    bias = bias_of(composition(strengths), Tree([-1, 0], ["a", "b"]), 0)
+    assert torch.softmax(bias, -1)[:, 0, 0].max() < 1e-12
+
+
+@settings(deadline=None, max_examples=20)
+@given(
+    trees(max_nodes=8),
+    st.sampled_from(["exp", "additive"]),
+    st.sampled_from(
+        ["parent, child", "up=parent|ancestor, parent, all_left=left_sibling|left_other"]
+    ),
+)
+def test_overlapping_masks_equal_their_dense_sum(tree, form, relations):
+    torch.manual_seed(1)
+    built = Composition(f"relation_mask(relations={relations!r}, form={form!r})", SITE).double()
+    method = built["relation_mask"]
+    torch.nn.init.normal_(method.strengths)
+    pairs = built.code_pairs(batch_of([tree]))
+    bias = total_bias(pairs.layer(2).biases, None, torch.float64)[0]
+    for i in range(len(tree)):
+        for j in range(len(tree)):
+            held = oracles.relation(tree, i, j, i, j)
+            masks = [mask for mask, cover in enumerate(method.masks.covers) if held in cover]
+            summed = method.strengths[2][:, masks].sum(1)
+            expected = -summed.exp() if form == "exp" else summed
+            assert torch.allclose(bias[:, i, j], expected)
+
+
+@pytest.fixture
+def same_depth():
+    @register_relation("same_depth")
+    def same(tree):
+        depths = tree.at_tokens(depth(tree))
+        return (depths.unsqueeze(1) == depths.unsqueeze(2)) & (depths >= 0).unsqueeze(1)
+
+    yield
+    del USER_RELATIONS["same_depth"]
+
+
+@pytest.mark.usefixtures("same_depth")
+def test_a_relation_from_a_python_function_overlaps_the_nine():
+    built = Composition("relation_mask(relations='left_sibling, level=same_depth')", SITE)
+    built["relation_mask"].strengths.data[:] = torch.tensor([2.0, 3.0])
+    tree = Tree([-1, 0, 1, 0, 3], list("abcde"))
+    pairs = built.code_pairs(batch_of([tree]))
+    summed = (-total_bias(pairs.layer(0).biases, None, torch.float32)[0, 0]).log().detach()
+    assert summed[1, 3] == pytest.approx(5)
+    assert summed[3, 1] == pytest.approx(3)
+    assert summed[2, 4] == pytest.approx(3)
+    assert summed[0, 1] == pytest.approx(0)
+    assert summed[5, 5] == pytest.approx(0)
+
+
+@pytest.mark.parametrize(
+    ("options", "shape", "learned"),
+    [
+        ("", (3, 2, 9), True),
+        ("per_layer=False", (1, 2, 9), True),
+        ("per_head=False, learned=False, initial=1", (3, 1, 9), False),
+        ("relations='self, parent'", (3, 2, 2), True),
+    ],
+)
+def test_strengths_shared_frozen_or_started_elsewhere(options, shape, learned):
+    method = Composition(f"relation_mask({options})", SITE)["relation_mask"]
+    assert method.strengths.shape == shape
+    assert method.strengths.requires_grad is learned
+    assert method.strengths.eq(1.0 if "initial" in options else 0.0).all()
+    assert all(method.bias_table(layer).shape[0] == 2 for layer in range(3))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("relations='parents'", "unknown relation 'parents' .* the relations are self, parent"),
+        ("relations='parent, parent'", "a mask is defined twice"),
+        ("form='sigmoid'", "unknown form 'sigmoid'; it is exp or additive"),
+    ],
+)
+def test_masks_that_cannot_be_built(options, message):
+    with pytest.raises(OptionError, match=message):
+        Composition(f"relation_mask({options})", SITE)
+
+
+@pytest.mark.parametrize("name", ["parent", "same depth"])
+def test_names_that_a_relation_cannot_have(name):
+    with pytest.raises(OptionError, match="cannot be named"):
+        register_relation(name)
+
+
+def test_more_user_relations_than_fit(monkeypatch):
+    monkeypatch.setattr("treesyntax.nn.masks.USER_RELATIONS", {f"r{i}": None for i in range(5)})
+    with pytest.raises(OptionError, match="5 user relations; at most 4"):
+        Masks.parse("a=r0|r1|r2|r3|r4")

@@ -1,0 +1,157 @@
+import math
+
+import pytest
+import support.oracles as oracles
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.helpers import batch_of
+from support.strategies import trees
+
+from treesyntax.errors import OptionError
+from treesyntax.methods.stack_pe import StackEncoding
+from treesyntax.nn.injection import Site
+from treesyntax.trees.tree import Tree
+
+
+def encoder(d_model=6, dtype=torch.float64, **options):
+    torch.manual_seed(0)
+    return StackEncoding(Site(d_model, 2, 1), **options).to(dtype)
+
+
+def path_in(form, tree, node):
+    if form in ("left", "right"):
+        return oracles.factored_path(tree, node, form)
+    return (oracles.lcrs_path if form == "lcrs" else oracles.path)(tree, node)
+
+
+def expected(module, steps):
+    """Build the wide vector and multiply: what the method never does."""
+    clipped = [min(step, module.degree - 1) for step in steps]
+    wide = oracles.weighted_stacks(
+        clipped, module.degree, module.depth, torch.tanh(module.raw).tolist(), module.site.d_model
+    )
+    return module.projection(torch.tensor(wide, dtype=torch.float64))
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    trees(max_nodes=12),
+    st.integers(2, 4),
+    st.integers(1, 8),
+    st.sampled_from(["lcrs", "nary", "left", "right"]),
+    st.sampled_from(["bias", "plain"]),
+)
+def test_equals_the_projected_stack_of_pushes(tree, degree, depth, form, projection):
+    module = encoder(degree=degree, depth=depth, parameters=3, tree=form, projection=projection)
+    found = module.node_encoding(batch_of([tree]))
+    for node in range(len(tree)):
+        steps = path_in(form, tree, node)
+        assert torch.allclose(found[0, node], expected(module, steps), atol=1e-9)
+
+
+def test_stack_of_pushes_newest_first():
+    """Shiv & Quirk 2019, Eq. 2, n = k = 3: y = root -> 0 -> 2 and z = D_1 y; U z = y."""
+    y, z = oracles.stack([0, 2], 3, 3), oracles.stack([0, 2, 1], 3, 3)
+    assert y == [0, 0, 1, 1, 0, 0, 0, 0, 0]
+    assert z == [0, 1, 0, 0, 0, 1, 1, 0, 0]
+    assert [*z[3:], 0, 0, 0] == y
+
+
+def test_golden_weights_of_the_published_implementation():
+    """Depth 3, degree 2, one p = 0.5, d_model 8, node root -> right -> left."""
+    module = encoder(d_model=8, degree=2, depth=3, parameters=1, tree="nary")
+    with torch.no_grad():
+        module.raw.fill_(math.atanh(0.5))
+    assert torch.allclose(
+        module.weights().flatten(),
+        torch.tensor([1.7320508, 0.8660254, 0.4330127], dtype=torch.float64),
+    )
+    wide = oracles.weighted_stacks([1, 0], 2, 3, [0.5], 8)
+    assert wide == pytest.approx([1.7320508, 0, 0, 0.8660254, 0, 0])
+    # branch 1 below the root, branch 0 below that: "right" needs an elder sibling in the tree.
+    tree = Tree([-1, 0, 0, 2], list("abcd"))
+    found = module.node_encoding(batch_of([tree]))[0, 3]
+    assert torch.allclose(found, module.projection(torch.tensor(wide, dtype=torch.float64)))
+
+
+def test_root_and_special_tokens_get_the_bias_alone():
+    module = encoder()
+    torch.nn.init.normal_(module.projection.bias)
+    found = module.node_encoding(batch_of([Tree([-1, 0], ["a", "b"])]))
+    assert torch.equal(found[0, 0], module.projection.bias)
+    assert torch.equal(found[0, 2], module.projection.bias)
+    assert not torch.allclose(found[0, 1], module.projection.bias)
+
+
+def test_children_beyond_the_degree_share_the_last_branch():
+    module = encoder(degree=2, tree="nary")
+    tree = Tree([-1, 0, 0, 0], list("abcd"))
+    found = module.node_encoding(batch_of([tree]))[0]
+    assert torch.equal(found[2], found[3])
+    assert not torch.allclose(found[1], found[2])
+
+
+def test_gradients_reach_p_and_projection():
+    module = encoder(depth=3, parameters=2)
+    batch = batch_of([Tree([-1, 0, 1, 0], list("abcd"))])
+
+    def encode(raw, weight, bias):
+        parameters = {"raw": raw, "projection.weight": weight, "projection.bias": bias}
+        return torch.func.functional_call(module, parameters, (batch,))
+
+    module.forward = module.node_encoding
+    inputs = tuple(parameter.detach().requires_grad_() for parameter in module.parameters())
+    assert torch.autograd.gradcheck(encode, inputs)
+
+
+@settings(deadline=None, max_examples=20)
+@given(trees(max_nodes=10))
+def test_without_projection_it_is_the_weighted_stack_itself(tree):
+    module = encoder(d_model=12, degree=2, depth=3, parameters=2, projection="none")
+    found = module.node_encoding(batch_of([tree]))[0]
+    for node in range(len(tree)):
+        wide = oracles.weighted_stacks(
+            oracles.lcrs_path(tree, node), 2, 3, torch.tanh(module.raw).tolist(), 12
+        )
+        assert found[node].tolist() == pytest.approx(wide)
+    assert found[-1].eq(0).all()
+
+
+def test_without_weights_it_is_the_plain_stack():
+    module = encoder(d_model=9, degree=3, depth=3, parameters=0, projection="none", tree="nary")
+    tree = Tree([-1, 0, 1, 1, 1, 4, 4], list("abcdefg"))
+    found = module.node_encoding(batch_of([tree]))[0]
+    assert found[4].tolist() == oracles.stack([0, 2], 3, 3)
+    assert found[6].tolist() == oracles.stack([0, 2, 1], 3, 3)
+
+
+def test_where_p_begins():
+    icecaps = torch.tanh(encoder(parameters=32).raw)
+    assert 0.2 < icecaps.abs().max() <= math.tanh(math.sqrt(3 / 32))
+    high = torch.tanh(encoder(parameters=32, start="high").raw)
+    assert high.min() >= 0.6 - 1e-6
+    assert high.max() <= 0.76 + 1e-6
+    fixed = encoder(parameters=2, start="0.9", learned=False)
+    assert torch.tanh(fixed.raw).tolist() == pytest.approx([0.9, 0.9])
+    assert not fixed.raw.requires_grad
+
+
+def test_bare_powers_without_the_norm():
+    module = encoder(depth=3, parameters=1, start="0.5", norm="none")
+    assert module.weights().flatten().tolist() == pytest.approx([1, 0.5, 0.25])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"start": "low"}, "start='low' is not icecaps, high or a number"),
+        ({"start": "1.5"}, "p must lie between -1 and 1, not 1.5"),
+        ({"norm": "l2"}, "unknown norm 'l2'; it is one of d_model, none"),
+        ({"projection": "wide"}, "unknown projection 'wide'"),
+        ({"projection": "none"}, r"parameters = 2048 must be the model's width 6"),
+    ],
+)
+def test_arguments_that_cannot_be_built(options, message):
+    with pytest.raises(OptionError, match=message):
+        encoder(**options)

@@ -1,0 +1,123 @@
+"""Metrics of strings, trees and programs: values, signatures and refusals."""
+
+from __future__ import annotations
+
+import pytest
+import sacrebleu
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.metric_helpers import HYPOTHESES, REFERENCES, value
+
+from treesyntax import __version__
+from treesyntax.errors import OptionError
+from treesyntax.metrics import ITEM_METRICS, METRICS, get_metric
+from treesyntax.trees.formats import FORMATS
+
+lines = st.lists(st.text("ab ", max_size=5), min_size=1, max_size=6)
+
+
+OF_ANY = ("tree", "program", "wellformed", "f1", "productions")
+
+
+@pytest.mark.parametrize(
+    ("metric", "percent", "signature"),
+    [
+        ("exact", 25.0, "exact|tok:space"),
+        ("tree:lambda", 50.0, "tree:lambda"),
+        ("wellformed:lambda", 50.0, "wellformed:lambda"),
+        ("wellformed:for", 0.0, "wellformed:for"),
+    ],
+)
+def test_shares_and_signatures(metric: str, percent: float, signature: str) -> None:
+    assert METRICS[metric](HYPOTHESES, REFERENCES) == [
+        (metric, percent, f"{signature}|v:{__version__}", 4)
+    ]
+
+
+def test_items_say_which_lines_are_right() -> None:
+    assert ITEM_METRICS["exact"](HYPOTHESES, REFERENCES) == [True, False, False, False]
+    assert ITEM_METRICS["tree:lambda"](HYPOTHESES, REFERENCES) == [True, False, True, False]
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.data(), lines)
+def test_exact_counts_equal_token_strings(data: st.DataObject, references: list[str]) -> None:
+    size = len(references)
+    hypotheses = data.draw(st.lists(st.text("ab ", max_size=5), min_size=size, max_size=size))
+    right = 0
+    for hypothesis, reference in zip(hypotheses, references, strict=True):
+        right += " ".join(hypothesis.split()) == " ".join(reference.split())
+    assert value("exact", hypotheses, references) == pytest.approx(100 * right / size)
+    assert value("exact", references, references) == 100
+
+
+def test_tree_sees_structure_not_spelling() -> None:
+    assert value("tree:for", ["( a0 = 1 ; a0 = 2 )"], ["a0 = 1 ; a0 = 2"]) == 100
+    assert value("tree:for", ["a0 = 1 - ( 2 + 3 )"], ["a0 = 1 - 2 + 3"]) == 0
+    assert value("tree:ptb", ["(S (NP a)(VP b))"], ["(S  (NP a) (VP b))"]) == 100
+    assert value("tree:sexpr", ["(f x (g y))"], ["(f (g y) x)"]) == 0
+
+
+def test_blank_hypotheses_are_not_well_formed() -> None:
+    assert value("wellformed:lambda", ["", " ", "unit"], ["unit"] * 3) == pytest.approx(100 / 3)
+    assert value("tree:lambda", ["", "unit"], ["", ""]) == 50
+
+
+def test_deep_hypotheses_are_scored() -> None:
+    text = "a0 = 1 ; ( " * 10_000 + "a0 = 1" + " )" * 10_000
+    assert value("tree:for", [text], [text]) == 100
+
+
+@pytest.mark.parametrize(
+    ("metric", "of_sacrebleu"),
+    [("bleu", sacrebleu.metrics.BLEU()), ("chrf", sacrebleu.metrics.CHRF())],
+)
+def test_sacrebleu_metrics_are_sacrebleus(metric: str, of_sacrebleu: sacrebleu.BLEU) -> None:
+    hypotheses = ["the cat sat on the mat .", "a dog"]
+    references = ["the cat sat on a mat .", "a small dog"]
+    (score,) = METRICS[metric](hypotheses, references)
+    assert score.value == of_sacrebleu.corpus_score(hypotheses, [references]).score
+    assert 0 < score.value < 100
+    assert score.signature == str(of_sacrebleu.get_signature())
+    assert f"version:{sacrebleu.__version__}" in score.signature
+
+
+def test_an_unknown_metric_is_answered_with_all_names() -> None:
+    with pytest.raises(OptionError) as caught:
+        get_metric("tree:lamda")
+    message = str(caught.value)
+    assert message == (
+        "no metric is named 'tree:lamda'; there are bleu, chrf, ter, exact, tree:NOTATION, "
+        "program:NOTATION, wellformed:NOTATION, top1:NOTATION, top2:NOTATION, f1:NOTATION, productions:NOTATION with NOTATION "
+        f"one of {', '.join(FORMATS)}, unordered:sexpr, unordered:sexpr_bare, unordered:prolog, "
+        "modulo:sexpr, modulo:sexpr_bare, modulo:prolog; each may end in :unseen"
+    )
+
+
+@pytest.mark.parametrize(
+    "metric", ["exact", "bleu", "chrf", "modulo:sexpr", *(f"{kind}:lambda" for kind in OF_ANY)]
+)
+def test_lists_that_do_not_fit_are_refused(metric: str) -> None:
+    with pytest.raises(OptionError, match="^2 hypotheses cannot be scored against 1 references$"):
+        METRICS[metric](["unit", "unit"], ["unit"])
+    with pytest.raises(OptionError, match="^there are no lines to score$"):
+        METRICS[metric]([], [])
+
+
+def test_a_reference_of_another_notation_is_reported() -> None:
+    with pytest.raises(OptionError) as caught:
+        METRICS["tree:lambda"](["unit", "unit"], ["unit", "a0 = 1"])
+    assert str(caught.value) == (
+        "reference 2 is not lambda: token 1 is 'a0', expected let, letrec, if, a9 or unit"
+    )
+
+
+@pytest.mark.parametrize("kind", [kind for kind in OF_ANY if kind != "wellformed"])
+def test_every_metric_reports_malformed_references(kind: str) -> None:
+    with pytest.raises(OptionError, match="^reference 1 is not sexpr: 1 parenthesis still open"):
+        get_metric(f"{kind}:sexpr")(["a"], ["( a"])
+
+
+def test_program_accuracy_is_equality_of_trees() -> None:
+    (score,) = METRICS["program:lambda"](HYPOTHESES, REFERENCES)
+    assert score == ("program:lambda", 50.0, f"program:lambda|v:{__version__}", 4)

@@ -1,0 +1,121 @@
+import pytest
+
+from treesyntax.cli import main
+from treesyntax.errors import OptionError
+from treesyntax.methods import METHODS
+from treesyntax.model.composition import PRESETS, Composition, options_of, parse_spec
+from treesyntax.nn.injection import Site
+
+SITE = Site(d_model=8, heads=2, layers=2)
+
+
+def test_a_spec_names_methods_and_arguments_in_order():
+    spec = "relation_mask + stack_pe(depth=4, tree='nary')"
+    assert parse_spec(spec) == {"relation_mask": {}, "stack_pe": {"depth": 4, "tree": "nary"}}
+
+
+@pytest.mark.parametrize("spec", ["", "none", "  "])
+def test_the_empty_composition(spec):
+    composition = Composition(spec, SITE)
+    assert composition.methods == []
+    assert composition.state_dict() == {}
+    assert not composition.needs_tree
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("stak_pe", r"unknown method 'stak_pe'; the methods are .*relation_mask.*stack_pe"),
+        ("stack_pe(dept=3)", r"stack_pe has no argument 'dept'; it has degree=2, depth=32"),
+        ("sequence(depth=3)", r"sequence has no argument 'depth'; it has none"),
+        ("stack_pe(depth='3')", r"depth of stack_pe is '3'; it must be of the kind"),
+        ("stack_pe(depth=True)", r"depth of stack_pe is True"),
+        ("stack_pe(depth=k)", r"the value of depth .* is not a number"),
+        ("stack_pe(3)", r"cannot read the methods"),
+        ("stack_pe(**x)", r"cannot read the methods"),
+        ("stack_pe+", r"cannot read the methods"),
+        ("stack_pe-relation_mask", r"cannot read the methods"),
+        ("stack_pe+stack_pe", r"stack_pe is given twice"),
+        ("__import__('os')", r"cannot read the methods"),
+        ("stack_pe(depth=__import__('os'))", r"is not a number"),
+        ("a\0b", r"cannot read the methods"),
+    ],
+)
+def test_a_wrong_spec_is_answered_with_the_right_ones(spec, message):
+    with pytest.raises(OptionError, match=message):
+        parse_spec(spec)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("stack_pe(depth=0)", "degree and depth must be 1 or more"),
+        ("stack_pe(tree='heap')", "unknown tree 'heap'; it is one of lcrs, left, right, nary"),
+        ("stack_pe(degree=1)", "needs degree=2"),
+    ],
+)
+def test_arguments_that_cannot_be_built(spec, message):
+    with pytest.raises(OptionError, match=message):
+        Composition(spec, SITE)
+
+
+def test_state_keys_do_not_depend_on_what_is_composed():
+    alone = set(Composition("relation_mask", SITE).state_dict())
+    together = set(Composition("stack_pe+relation_mask", SITE).state_dict())
+    assert alone == {"relation_mask.strengths"}
+    assert alone < together
+
+
+def test_every_method_says_where_it_comes_from():
+    assert list(METHODS) == sorted(METHODS)
+    for name, method in METHODS.items():
+        assert method.paper, name
+        assert method.equation, name
+        assert method.cost, name
+        assert method.__doc__, name
+        assert all(default is not None for default in options_of(name).values())
+
+
+def test_a_preset_is_its_methods_and_their_settings():
+    spec = "stack_pe_icecaps(depth=8)+relation_mask"
+    found = parse_spec(spec)
+    assert list(found) == ["stack_pe", "relation_mask"]
+    assert found["stack_pe"]["depth"] == 8
+    assert found["stack_pe"]["start"] == "icecaps"
+    assert parse_spec("dependency_and_position") == {
+        "relative_position": {"clip": 2},
+        "relative_depth": {"clip": 2},
+    }
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_can_be_built(name):
+    assert Composition(name, SITE).methods
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("dependency_and_position(clip=3)", r"is relative_position\(clip=2\)\+.*write that out"),
+        ("stack_pe_paper+stack_pe", "stack_pe is given twice"),
+        ("stack_pe_paper(clip=3)", "stack_pe has no argument 'clip'"),
+    ],
+)
+def test_presets_that_do_not_fit(spec, message):
+    with pytest.raises(OptionError, match=message):
+        parse_spec(spec)
+
+
+def test_the_listing_names_methods_presets_arguments_and_costs(capsys):
+    assert main(["methods"]) == 0
+    printed = capsys.readouterr().out
+    for name, method in METHODS.items():
+        assert method.equation in printed
+        assert method.cost in printed
+        for argument in options_of(name):
+            assert f"{argument}=" in printed
+    for name, preset in PRESETS.items():
+        assert name in printed
+        assert preset.spec in printed
+    relation_mask = printed.split("\nrelation_mask\n")[1].split("\n\n")[0]
+    assert "432 at width 512, 8 heads, 6 layers" in relation_mask

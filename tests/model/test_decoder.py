@@ -1,0 +1,351 @@
+"""Methods on the decoder, over the tree that the target has grown so far."""
+
+from __future__ import annotations
+
+import copy
+import random
+from itertools import combinations
+
+import pytest
+import support.oracles as oracles
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.strategies import trees
+from torch import nn
+
+from treesyntax.errors import OptionError
+from treesyntax.model.decoder import Cache, Decoder
+from treesyntax.model.encoder import EncoderOutput
+from treesyntax.model.layers import Settings
+from treesyntax.nn.coordinates import depth, left_child_right_sibling, undo_left_child_right_sibling
+from treesyntax.nn.growing_tree import GROWING_VIEWS, GrowingTrees
+from treesyntax.nn.injection import METHODS, Site
+from treesyntax.nn.masks import USER_RELATIONS, register_relation
+from treesyntax.nn.relations import NO_RELATION, RELATIONS, tree_relations
+from treesyntax.trees.tree import Tree
+from treesyntax.trees.views import get_view
+
+many = settings(deadline=None, max_examples=40)
+views = st.sampled_from(list(GROWING_VIEWS))
+forests = st.lists(trees(max_nodes=14), min_size=1, max_size=4)
+PADDING, END = 1, 2
+SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
+SITE = Site(d_model=16, heads=4, layers=2)
+CAUSAL = [name for name in METHODS if METHODS[name](SITE).leaks_future() is None]
+EFFECTIVE = [name for name in CAUSAL if name not in ("sequence", "linearized")]
+SINGLES = [(spec, view) for spec in CAUSAL for view in GROWING_VIEWS]
+COMPOSITIONS = [
+    ("+".join(chosen), list(GROWING_VIEWS)[number % len(GROWING_VIEWS)])
+    for size in (2, 3)
+    for number, chosen in enumerate(combinations(EFFECTIVE, size))
+]
+NEXT_SLOT = [(f"next_slot:{spec}", view) for spec, view in SINGLES if "stack_pe" in spec]
+NEXT_SLOT += [("next_slot:depth_sibling+stack_pe+relation_mask", view) for view in GROWING_VIEWS]
+EVERYTHING = [*SINGLES, *COMPOSITIONS, *NEXT_SLOT]
+
+
+def random_tree(size, generator):
+    parents, path = [], []
+    for node in range(size):
+        parents.append(path[-1] if path else -1)
+        path.append(node)
+        del path[generator.randint(1, len(path)) :]
+    return Tree(parents, [generator.choice("abc") for _ in parents])
+
+
+def sample_trees(seed=0, sizes=(9, 7, 1, 4)):
+    generator = random.Random(seed)
+    return [random_tree(size, generator) for size in sizes]
+
+
+def encoded(forest, view):
+    """Decoder input [B, T] of trees in a view, and its symbols."""
+    lines = [get_view(view).tokens(tree) for tree in forest]
+    symbols = [*SPECIALS, *sorted({symbol for line in lines for symbol in line})]
+    width = max(map(len, lines))
+    tokens = torch.full((len(lines), width + 1), PADDING)
+    for row, line in zip(tokens, lines, strict=True):
+        row[: len(line) + 1] = torch.tensor([END, *map(symbols.index, line)])
+    return tokens, symbols
+
+
+def build(spec, view, symbols, **options):
+    """An untrained decoder whose methods are away from their start values."""
+    next_slot = spec.startswith("next_slot:")
+    torch.manual_seed(0)
+    chosen = Settings(
+        d_model=16, d_ff=32, heads=4, layers=2,
+        injection=spec.removeprefix("next_slot:"), next_slot=next_slot, **options,
+    )  # fmt: skip
+    embedding = nn.Embedding(len(symbols), 16, PADDING)
+    decoder = Decoder(chosen, embedding, False, GrowingTrees(symbols, view))
+    for name, parameter in decoder.named_parameters():
+        if name.startswith(("injections", "next_slot")):
+            nn.init.normal_(parameter, std=0.3)
+    return decoder.eval()
+
+
+def source_of(rows):
+    generator = torch.Generator().manual_seed(4)
+    keep = torch.ones(rows, 5, dtype=torch.bool)
+    keep[0, 3:] = False
+    return EncoderOutput(torch.randn(rows, 5, 16, generator=generator), keep)
+
+
+def prepared(spec, view, **options):
+    tokens, symbols = encoded(sample_trees(), view)
+    return build(spec, view, symbols, **options), tokens, source_of(len(tokens))
+
+
+@pytest.mark.parametrize(("spec", "view"), EVERYTHING)
+@torch.no_grad()
+def test_step_by_step_equals_teacher_forcing_also_after_reordering(spec, view):
+    decoder, tokens, source = prepared(spec, view)
+    full = decoder.decode(tokens, source)
+    cache, order = Cache(), torch.arange(len(tokens))
+    for step in range(1, tokens.shape[1] + 1):
+        last = decoder.decode(tokens[order, :step], source, cache)
+        torch.testing.assert_close(last[:, 0], full[order, step - 1], atol=1e-5, rtol=0)
+        if step in (2, 5):
+            chosen = torch.tensor([3, 0, 0, 1])
+            cache.reorder(chosen)
+            source.memory, source.keep = source.memory[chosen], source.keep[chosen]
+            order = order[chosen]
+
+
+@pytest.fixture
+def same_depth():
+    """A user's relation, of all pairs at once."""
+
+    @register_relation("same_depth", causal=True)
+    def same(tree):
+        depths = tree.at_tokens(depth(tree))
+        return (depths.unsqueeze(1) == depths.unsqueeze(2)) & (depths >= 0).unsqueeze(1)
+
+    yield
+    del USER_RELATIONS["same_depth"]
+
+
+@pytest.mark.usefixtures("same_depth")
+@pytest.mark.parametrize("view", GROWING_VIEWS)
+def test_so_does_a_relation_that_a_user_computes_for_all_pairs(view):
+    spec = "relation_mask(relations='parent, level=same_depth')"
+    test_step_by_step_equals_teacher_forcing_also_after_reordering(spec, view)
+
+
+@pytest.mark.parametrize(("spec", "view"), EVERYTHING)
+@torch.no_grad()
+def test_a_later_target_token_never_changes_an_earlier_output(spec, view):
+    """Whatever comes later: other trees, ends, symbols that make no tree."""
+    decoder, tokens, source = prepared(spec, view)
+    before = decoder.decode(tokens, source)
+    generator = torch.Generator().manual_seed(1)
+    for column in range(1, tokens.shape[1]):
+        other = tokens.clone()
+        later = (len(tokens), tokens.shape[1] - column)
+        other[:, column:] = torch.randint(2, decoder.embed_tokens.num_embeddings, later,
+                                          generator=generator)  # fmt: skip
+        after = decoder.decode(other, source)
+        torch.testing.assert_close(after[:, :column], before[:, :column], atol=1e-5, rtol=0)
+    assert (after[:, -1] - before[:, -1]).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize(("spec", "view"), SINGLES + NEXT_SLOT)
+@torch.no_grad()
+def test_a_batch_of_one_equals_the_mixed_batch(spec, view):
+    decoder, tokens, source = prepared(spec, view)
+    together = decoder.decode(tokens, source)
+    for row, length in enumerate(tokens.ne(PADDING).sum(1).tolist()):
+        own = EncoderOutput(source.memory[row : row + 1], source.keep[row : row + 1])
+        alone = decoder.decode(tokens[row : row + 1, :length], own)[0]
+        torch.testing.assert_close(alone, together[row, :length], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(("spec", "view"), SINGLES + NEXT_SLOT)
+def test_the_gradient_reaches_every_parameter(spec, view):
+    decoder, tokens, source = prepared(spec, view)
+    features = decoder.train().decode(tokens, source)
+    weights = torch.randn(features.shape, generator=torch.Generator().manual_seed(5))
+    (features * weights).sum().backward()
+    for name, parameter in decoder.named_parameters():
+        if name.startswith("output_projection"):
+            continue
+        assert parameter.grad is not None, name
+        if "k_proj.bias" not in name:  # adding a constant to all keys changes no softmax
+            assert parameter.grad.abs().sum() > 0, name
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("spec", [*CAUSAL, "next_slot:stack_pe+relation_mask+relative_depth"])
+@torch.no_grad()
+def test_half_precision_agrees_to_tolerance(spec, dtype):
+    decoder, tokens, source = prepared(spec, "lcrs_bfs")
+    full = decoder.decode(tokens, source)
+    half = copy.deepcopy(decoder).to(dtype)
+    source.memory = source.memory.to(dtype)
+    rounded = half.decode(tokens, source)
+    assert rounded.dtype == dtype
+    real = tokens.ne(PADDING)
+    torch.testing.assert_close(rounded[real].float(), full[real], atol=0.15, rtol=0)
+
+
+@pytest.mark.parametrize("spec", [name for name in EFFECTIVE if METHODS[name].needs_tree])
+@pytest.mark.parametrize("view", GROWING_VIEWS)
+@torch.no_grad()
+def test_the_grown_tree_matters(spec, view):
+    """Tables whose symbols have other slots give other outputs for the same tokens."""
+    decoder, tokens, source = prepared(spec, view)
+    before = decoder.decode(tokens, source)
+    decoder.trees.slots.counts.copy_(torch.where(decoder.trees.slots.counts >= 0, 1, -1))
+    decoder.trees.slots.branches[4:, 0] = 0
+    assert (decoder.decode(tokens, source) - before).abs().max() > 1e-3
+
+
+@torch.no_grad()
+def test_a_decoder_without_methods_is_the_plain_one_bit_for_bit():
+    tokens, symbols = encoded(sample_trees(), "lcrs_dfs")
+    torch.manual_seed(0)
+    plain = Decoder(Settings(d_model=16, d_ff=32, heads=4, layers=2),
+                    nn.Embedding(len(symbols), 16, PADDING)).eval()  # fmt: skip
+    empty = build("sequence", "lcrs_dfs", symbols)
+    assert list(plain.state_dict()) == list(empty.state_dict())
+    source = source_of(len(tokens))
+    assert torch.equal(plain.decode(tokens, source), empty.decode(tokens, source))
+
+
+@many
+@given(forests, views)
+def test_every_view_grows_the_original_tree(forest, view):
+    tokens, symbols = encoded(forest, view)
+    batch = GrowingTrees(symbols, view).grown(tokens)
+    for row, tree in enumerate(forest):
+        unused = batch.parent.shape[1] - len(tree)
+        assert batch.parent[row].tolist() == tree.parents.tolist() + [-1] * unused
+        assert batch.branch[row].tolist() == tree.branches.tolist() + [0] * unused
+        assert batch.token_node[row, 1 : len(tree) + 1].tolist() == nodes_of(tree, view)
+
+
+def nodes_of(tree, view):
+    return get_view(view).token_nodes(tree)
+
+
+@many
+@given(forests, views)
+def test_parents_and_branches_of_a_prefix_are_those_of_the_whole_tree(forest, view):
+    tokens, symbols = encoded(forest, view)
+    growing = GrowingTrees(symbols, view)
+    for width in range(2, tokens.shape[1] + 1):
+        batch = growing.grown(tokens[:, :width])
+        for row, tree in enumerate(forest):
+            nodes = nodes_of(tree, view)
+            column_of = {node: column for column, node in enumerate(nodes, start=1)}
+            for column, node in enumerate(nodes[: width - 1], start=1):
+                number = int(batch.token_node[row, column])
+                parent = int(batch.parent[row, number])
+                found = -1 if parent < 0 else batch.token_node[row].tolist().index(parent)
+                assert found == column_of.get(int(tree.parents[node]), -1)
+                assert batch.branch[row, number] == tree.branches[node]
+
+
+@many
+@given(forests)
+def test_undoing_the_binary_form_gives_the_tree(forest):
+    tokens, symbols = encoded(forest, "nary_dfs")
+    batch = GrowingTrees(symbols, "nary_dfs").grown(tokens)
+    back = undo_left_child_right_sibling(left_child_right_sibling(batch))
+    assert torch.equal(back.parent, batch.parent)
+    assert torch.equal(back.branch, batch.branch)
+
+
+def test_a_sibling_of_the_root_becomes_a_root():
+    """No such tree exists, but a search without constraints may try it."""
+    tokens = torch.tensor([[END, 4, 5, 6]])
+    batch = GrowingTrees([*SPECIALS, "a/R", "b/L", "c/0"], "lcrs_dfs").grown(tokens)
+    assert batch.parent.tolist() == [[-1, -1, 1]]
+    assert batch.branch.tolist() == [[0, 0, 0]]
+
+
+@settings(deadline=None, max_examples=15)
+@given(forests, views, st.sampled_from(["lcrs", "nary"]))
+@torch.no_grad()
+def test_stack_encodings_are_those_of_the_tree_and_start_and_root_have_the_bias(forest, view, form):
+    tokens, symbols = encoded(forest, view)
+    spec = f"stack_pe(tree={form!r}, degree=3, depth=4, parameters=2)"
+    decoder = build(spec, view, symbols)
+    method = decoder.injections["stack_pe"]
+    encoding = decoder.injections.encode(decoder.trees.grown(tokens))
+    p = torch.tanh(method.raw).tolist()
+    path = oracles.lcrs_path if form == "lcrs" else oracles.path
+    for row, tree in enumerate(forest):
+        steps = [[], *([min(step, 2) for step in path(tree, n)] for n in nodes_of(tree, view))]
+        stacks = torch.tensor([oracles.weighted_stacks(each, 3, 4, p, 16) for each in steps])
+        expected = method.projection(stacks)
+        torch.testing.assert_close(encoding[row, : len(steps)], expected, atol=1e-5, rtol=1e-5)
+        assert torch.equal(encoding[row, 0], method.projection.bias)
+
+
+@settings(deadline=None, max_examples=15)
+@given(forests, views)
+def test_relations_are_those_of_the_tree(forest, view):
+    tokens, symbols = encoded(forest, view)
+    codes = tree_relations(GrowingTrees(symbols, view).grown(tokens))
+    assert codes[:, 0].eq(NO_RELATION).all()
+    for row, tree in enumerate(forest):
+        nodes = nodes_of(tree, view)
+        for i, first in enumerate(nodes):
+            for j, second in enumerate(nodes):
+                expected = oracles.relation(tree, first, second, i, j)
+                assert RELATIONS[codes[row, i + 1, j + 1]] == expected
+
+
+@settings(deadline=None, max_examples=15)
+@given(forests, views)
+@torch.no_grad()
+def test_the_next_slot_has_the_encoding_of_the_node_that_fills_it(forest, view):
+    tokens, symbols = encoded(forest, view)
+    decoder = build("next_slot:stack_pe+relation_mask", view, symbols)
+    assert list(decoder.next_slot) == ["stack_pe"]
+    method = decoder.next_slot["stack_pe"]
+    assert method.raw is not decoder.injections["stack_pe"].raw
+    of_nodes = method.node_encoding(decoder.trees.grown(tokens))
+    of_slots = method.node_encoding(decoder.trees.next_slots(tokens))
+    for row, tree in enumerate(forest):
+        found, expected = of_slots[row, : len(tree)], of_nodes[row, 1 : len(tree) + 1]
+        torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+        assert torch.equal(of_slots[row, len(tree)], method.projection.bias)
+
+
+def test_positions_are_left_out_where_a_method_takes_their_place():
+    symbols = [*SPECIALS, "a/0"]
+    for spec, positions, wanted in (
+        ("stack_pe", "auto", False),
+        ("stack_pe", "absolute", True),
+        ("relation_mask", "auto", True),
+        ("relation_mask", "none", False),
+    ):
+        decoder = build(spec, "nary_dfs", symbols, positions=positions)
+        assert (decoder.embed_positions is not None) is wanted
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("stack_pe(tree='left')", "would see the future: stack_pe with tree='left' depends on"),
+        ("next_slot:relation_mask", "the next slot has no encoding with 'relation_mask'"),
+        ("next_slot:none", "the next slot has no encoding with 'none'; add a method"),
+    ],
+)
+def test_methods_that_a_decoder_cannot_use_are_refused(spec, message):
+    with pytest.raises(OptionError, match=message):
+        build(spec, "nary_dfs", [*SPECIALS, "a/0"])
+
+
+def test_a_target_that_grows_no_tree_is_refused():
+    chosen = Settings(d_model=16, heads=4, injection="stack_pe+relative_position")
+    message = r"stack_pe\+relative_position needs a target.*--target-view nary_dfs or nary_bfs or"
+    with pytest.raises(OptionError, match=message):
+        Decoder(chosen, nn.Embedding(9, 16, PADDING))
+    with pytest.raises(OptionError, match="the view 'words' grow no tree; those of nary_dfs, "):
+        GrowingTrees(SPECIALS, "words")
+    Decoder(Settings(d_model=16, heads=4, injection="relative_position"), nn.Embedding(9, 16, 1))

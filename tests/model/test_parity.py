@@ -1,0 +1,113 @@
+"""The licence to call our baseline fairseq's Transformer: its state dicts load strictly and agree."""
+
+import pytest
+import torch
+from fairseq.data import Dictionary
+from fairseq.models.transformer import (
+    TransformerConfig,
+    TransformerDecoderBase,
+    TransformerEncoderBase,
+)
+from torch import nn
+
+from treesyntax.model.decoder import Cache, Decoder
+from treesyntax.model.encoder import Encoder
+from treesyntax.model.layers import Settings
+
+PADDING = 1
+
+
+def build(normalize_before, learned, activation, share):
+    cfg = TransformerConfig()
+    for side in (cfg.encoder, cfg.decoder):
+        side.embed_dim, side.ffn_embed_dim, side.layers, side.attention_heads = 16, 32, 2, 4
+        side.normalize_before, side.learned_pos = normalize_before, learned
+    cfg.decoder.output_dim = cfg.decoder.input_dim = 16
+    cfg.activation_fn, cfg.max_source_positions, cfg.max_target_positions = activation, 40, 40
+    cfg.share_decoder_input_output_embed = share
+    dictionary = Dictionary()
+    for word in range(16):
+        dictionary.add_symbol(f"w{word}")
+    embeddings = [nn.Embedding(len(dictionary), 16, PADDING) for _ in range(4)]
+    settings = Settings(
+        d_model=16,
+        d_ff=32,
+        heads=4,
+        layers=2,
+        normalize_before=normalize_before,
+        learned_positions=learned,
+        activation=activation,
+        max_positions=40,
+    )
+    theirs = (
+        TransformerEncoderBase(cfg, dictionary, embeddings[0]).eval(),
+        TransformerDecoderBase(cfg, dictionary, embeddings[1]).eval(),
+    )
+    ours = (
+        Encoder(settings, embeddings[2]).eval(),
+        Decoder(settings, embeddings[3], share).eval(),
+    )
+    for mine, reference in zip(ours, theirs, strict=True):
+        mine.load_state_dict(reference.state_dict(), strict=True)
+    return ours, theirs
+
+
+def batch(left_pad):
+    tokens = torch.randint(4, 20, (3, 9))
+    for row, length in enumerate((9, 5, 1)):
+        empty = slice(0, 9 - length) if left_pad else slice(length, 9)
+        tokens[row, empty] = PADDING
+    return tokens
+
+
+@pytest.mark.parametrize("left_pad", [False, True])
+@pytest.mark.parametrize(
+    ("normalize_before", "learned", "activation", "share"),
+    [(False, False, "relu", False), (True, False, "gelu", True), (True, True, "relu", False)],
+)
+def test_encoder_and_decoder_agree_with_fairseq(
+    normalize_before, learned, activation, share, left_pad
+):
+    torch.manual_seed(1)
+    (encoder, decoder), (their_encoder, their_decoder) = build(
+        normalize_before, learned, activation, share
+    )
+    source, target = batch(left_pad), batch(False)
+    output = encoder.encode(source, None)
+    theirs = their_encoder(source)
+    expected = theirs["encoder_out"][0].transpose(0, 1)
+    real = source.ne(PADDING)
+    assert torch.allclose(output.memory[real], expected[real], atol=1e-5)
+
+    logits = decoder.output_projection(decoder.decode(target, output))
+    their_logits, _ = their_decoder(target, encoder_out=theirs)
+    real = target.ne(PADDING)
+    assert torch.allclose(logits[real], their_logits[real], atol=1e-5)
+    assert their_logits[real].std() > 0.01, "a constant output would agree with anything"
+
+
+def test_step_by_step_equals_full_also_after_reordering():
+    torch.manual_seed(2)
+    (encoder, decoder), _ = build(True, False, "relu", False)
+    source, target = batch(True), torch.randint(4, 20, (3, 7))
+    output = encoder.encode(source, None)
+    full = decoder.decode(target, output)
+    cache = Cache()
+    for step in range(1, 4):
+        last = decoder.decode(target[:, :step], output, cache)
+        assert torch.allclose(last[:, 0], full[:, step - 1], atol=1e-5)
+    order = torch.tensor([2, 0, 0])
+    cache.reorder(order)
+    output.memory, output.keep = output.memory[order], output.keep[order]
+    last = decoder.decode(target[order][:, :4], output, cache)
+    assert torch.allclose(last[:, 0], full[order, 3], atol=1e-5)
+
+
+def test_positions_agree_with_fairseq_beyond_the_first_table():
+    from fairseq.modules import SinusoidalPositionalEmbedding
+
+    from treesyntax.model.layers import SinusoidalPositions, token_positions
+
+    tokens = torch.full((1, 1500), 7)
+    ours, theirs = SinusoidalPositions(10, PADDING), SinusoidalPositionalEmbedding(10, PADDING)
+    assert torch.allclose(ours(token_positions(tokens, PADDING)), theirs(tokens), atol=1e-4)

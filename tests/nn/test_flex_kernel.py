@@ -1,0 +1,114 @@
+"""The kernel for long inputs on a GPU, whose slow form runs forward on a CPU as well."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.golden_states import TREES, output
+from support.helpers import batch_of
+from support.strategies import trees
+from torch import nn
+
+from treesyntax.model.composition import Composition
+from treesyntax.model.encoder import Encoder
+from treesyntax.model.layers import Settings
+from treesyntax.nn.injection import Site
+from treesyntax.nn.relations import relation_of_pair, tree_relations
+
+SITE = Site(d_model=8, heads=2, layers=1)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(trees(max_nodes=12), min_size=1, max_size=3), st.booleans())
+def test_the_code_of_a_pair_is_the_stored_one(forest, left_pad):
+    batch = batch_of(forest, left_pad)
+    codes, code_of = tree_relations(batch).long(), relation_of_pair(batch)
+    b, i, j = (
+        index.flatten() for index in torch.meshgrid(*map(torch.arange, codes.shape), indexing="ij")
+    )
+    assert torch.equal(code_of(b, i, j), codes.flatten())
+
+
+@pytest.mark.parametrize(
+    "spec", ["relation_mask", "stack_pe(depth=3)+relation_mask(form='additive')"]
+)
+def test_computed_codes_give_the_output_of_stored_ones(monkeypatch, spec):
+    torch.manual_seed(0)
+    # The kernel wants heads of 16 channels or more.
+    options = Settings(d_model=32, d_ff=8, heads=2, layers=2, injection=spec)
+    encoder = Encoder(options, nn.Embedding(8, 32, 1)).eval().requires_grad_(False)
+    for name, parameter in encoder.named_parameters():
+        if name.startswith("injections"):
+            nn.init.normal_(parameter)
+    stored = output(encoder)
+    monkeypatch.setattr("treesyntax.model.composition.is_long", lambda tree: True)
+    pairs = encoder.injections.code_pairs(batch_of(TREES), may_compute=True).layer(0)
+    assert pairs.computed
+    assert not pairs.biases
+    computed = output(encoder)
+    # The last sentence is padded; what stands at its padding does not matter.
+    assert torch.allclose(computed[0], stored[0], atol=1e-5)
+    assert torch.allclose(computed[1, :3], stored[1, :3], atol=1e-5)
+
+
+@pytest.mark.parametrize("spec", ["relation_mask+relative_depth", "tree_distance", "stack_pe"])
+def test_methods_that_need_stored_codes_keep_them(monkeypatch, spec):
+    monkeypatch.setattr("treesyntax.model.composition.is_long", lambda tree: True)
+    pairs = Composition(spec, SITE).code_pairs(batch_of(TREES), may_compute=True)
+    assert not pairs.computed
+
+
+def test_short_inputs_and_inputs_on_a_cpu_keep_them():
+    pairs = Composition("relation_mask", SITE).code_pairs(batch_of(TREES), may_compute=True)
+    assert not pairs.computed
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
+def test_gradients_on_a_gpu_are_those_of_stored_codes():
+    torch.manual_seed(0)
+    tree = batch_of(TREES)
+    cuda = type(tree)(*(x.cuda() for x in (tree.parent, tree.branch, tree.token_node)))
+    options = Settings(d_model=64, d_ff=8, heads=2, layers=1, injection="relation_mask", dropout=0)
+    encoder = Encoder(options, nn.Embedding(8, 64, 1)).cuda()
+    tokens = torch.tensor([[4, 5, 6, 7, 4, 5, 2], [6, 7, 2, 1, 1, 1, 1]]).cuda()
+
+    def gradient():
+        encoder.zero_grad()
+        encoder.encode(tokens, cuda).memory[0].square().sum().backward()
+        return encoder.injections["relation_mask"].strengths.grad.clone()
+
+    stored = gradient()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("treesyntax.model.composition.is_long", lambda tree: True)
+        computed = gradient()
+    assert torch.allclose(stored, computed, atol=1e-3)
+
+
+def test_gradients_through_its_slow_form_are_those_of_stored_codes(monkeypatch):
+    # PyTorch refuses gradients on a CPU, as its compiled kernel has none there; the slow form has.
+    monkeypatch.setattr("torch.nn.attention.flex_attention._validate_device", lambda *inputs: None)
+    torch.manual_seed(0)
+    tree = batch_of(TREES)
+    options = Settings(
+        d_model=32,
+        d_ff=8,
+        heads=2,
+        layers=2,
+        injection="stack_pe(depth=3)+relation_mask",
+        dropout=0,
+    )
+    encoder = Encoder(options, nn.Embedding(8, 32, 1))
+    tokens = torch.tensor([[4, 5, 6, 7, 4, 5, 2], [6, 7, 2, 1, 1, 1, 1]])
+
+    def gradients():
+        encoder.zero_grad()
+        memory = encoder.encode(tokens, tree).memory
+        (memory[0].square().sum() + memory[1, :3].square().sum()).backward()
+        return {name: weight.grad.clone() for name, weight in encoder.named_parameters()}
+
+    stored = gradients()
+    monkeypatch.setattr("treesyntax.model.composition.is_long", lambda tree: True)
+    computed = gradients()
+    assert stored["injections.relation_mask.strengths"].abs().sum() > 0
+    for name, gradient in stored.items():
+        assert torch.allclose(computed[name], gradient, atol=1e-4, rtol=1e-4), name

@@ -1,0 +1,284 @@
+"""The growing tree against an explicit stack or queue, and what stays the same as it grows."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.strategies import trees
+
+from treesyntax.errors import OptionError
+from treesyntax.nn.batch import TreeBatch
+from treesyntax.nn.coordinates import (
+    branch_path,
+    depth,
+    left_child_right_sibling,
+    left_factored,
+    previous_sibling,
+    right_factored,
+)
+from treesyntax.nn.growing_tree import growing_tree, next_slot_tree
+from treesyntax.nn.growth import ORDERS, SlotTable, filled_slots, grow, next_slot
+from treesyntax.nn.relations import path_lengths, tree_relations
+from treesyntax.trees.binary import to_binary
+from treesyntax.trees.symbols import annotate
+from treesyntax.trees.tree import Tree
+
+many = settings(deadline=None, max_examples=60)
+orders = st.sampled_from(ORDERS)
+SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
+PAD, EOS = 1, 2
+NARY = [*SPECIALS, "a/0", "b/1", "c/2", "d/3", "e/5", "f/0", "word"]
+BINARY = [*SPECIALS, "a/0", "b/L", "c/R", "d/LR", "e/0"]
+
+
+def slots_of(symbol):
+    if symbol in SPECIALS or "/" not in symbol:
+        return None
+    suffix = symbol.rpartition("/")[2]
+    return {"L": [0], "R": [1], "LR": [0, 1]}.get(suffix) or list(range(int(suffix)))
+
+
+def slow_growth(row, symbols, order):
+    """(parent column, branch) of each node, and the open slots at the end, next one first."""
+    open_slots, places = deque([(-1, 0)]), []
+    for column, token in enumerate(row[1:], start=1):
+        slots = slots_of(symbols[token])
+        if slots is None or not open_slots:
+            break
+        places.append(open_slots.popleft())
+        new = [(column, branch) for branch in slots]
+        open_slots = deque([*open_slots, *new] if order == "bfs" else [*new, *open_slots])
+    return places, list(open_slots)
+
+
+@st.composite
+def token_batches(draw):
+    """Any symbols at all, so complete and incomplete trees and stray symbols occur."""
+    symbols = draw(st.sampled_from([NARY, BINARY]))
+    width = draw(st.integers(0, 12))
+    row = st.lists(st.integers(0, len(symbols) - 1), min_size=width, max_size=width)
+    nodes = st.lists(st.integers(4, 8), min_size=width, max_size=width)
+    rows = draw(st.lists(st.one_of(nodes, row), min_size=1, max_size=4))
+    return symbols, torch.tensor([[EOS, *row] for row in rows])
+
+
+@many
+@given(token_batches(), orders)
+def test_growth_equals_the_stack_or_queue(batch, order):
+    symbols, tokens = batch
+    slots = SlotTable.of(symbols)
+    growth = grow(tokens, slots, order)
+    next_parent, next_branch = next_slot(tokens, slots, order)
+    for number, row in enumerate(tokens.tolist()):
+        places, _ = slow_growth(row, symbols, order)
+        nodes, unused = len(places), len(row) - 1 - len(places)
+        assert growth.placed[number].tolist() == [False] + [True] * nodes + [False] * unused
+        assert growth.parent[number].tolist() == [-1, *(p for p, _ in places), *[-1] * unused]
+        assert growth.slot[number, nodes + 1 :].unique().tolist() in ([], [0])
+        for column in range(len(row)):
+            _, open_slots = slow_growth(row[: column + 1], symbols, order)
+            assert growth.open_slots[number, column] == len(open_slots)
+            if column > nodes:
+                open_slots = []
+            expected = open_slots[0] if open_slots else (-1, 0)
+            assert (next_parent[number, column], next_branch[number, column]) == expected
+
+
+@many
+@given(token_batches(), orders)
+def test_filled_slots_are_the_children_so_far(batch, order):
+    symbols, tokens = batch
+    slots = SlotTable.of(symbols)
+    counts, filled = filled_slots(tokens, slots, order)
+    for number, row in enumerate(tokens.tolist()):
+        places, _ = slow_growth(row, symbols, order)
+        parents = [parent for parent, _ in places]
+        for column in range(1, len(row)):
+            placed = column <= len(places)
+            assert counts[number, column] == (len(slots_of(symbols[row[column]])) if placed else 0)
+            assert filled[number, column] == parents.count(column)
+        assert (counts[number, 0], filled[number, 0]) == (1, min(len(places), 1))
+
+
+def symbols_of(tree):
+    """The slots of a tree's nodes, as symbols; a tree with gaps in its branches is binary."""
+    children = tree.children()
+    slots = [[int(tree.branches[child]) for child in own] for own in children]
+    binary = any(own != list(range(len(own))) for own in slots)
+    return [annotate(f"n{node}", own, binary) for node, own in enumerate(slots)]
+
+
+def breadth_first(tree):
+    return sorted(range(len(tree)), key=lambda node: (len(ancestry(tree, node)), node))
+
+
+def ancestry(tree, node):
+    found = []
+    while node >= 0:
+        found.append(node)
+        node = int(tree.parents[node])
+    return found
+
+
+def encoded(forest, order, extra=1):
+    """Decoder input of whole trees: each node has a symbol of its own."""
+    dictionary = list(SPECIALS)
+    rows, views = [], []
+    for tree in forest:
+        view = list(range(len(tree))) if order == "dfs" else breadth_first(tree)
+        symbols = symbols_of(tree)
+        rows.append([EOS, *(len(dictionary) + node for node in view)])
+        views.append(view)
+        dictionary += symbols
+    width = max(map(len, rows)) + extra
+    tokens = torch.tensor([row + [PAD] * (width - len(row)) for row in rows])
+    return tokens, SlotTable.of(dictionary), views
+
+
+forests = st.lists(st.one_of(trees(), trees().map(to_binary)), min_size=1, max_size=4)
+
+
+@many
+@given(forests, orders)
+def test_a_whole_tree_grows_back(forest, order):
+    tokens, slots, views = encoded(forest, order)
+    batch = growing_tree(tokens, slots, order)
+    for row, (tree, view) in enumerate(zip(forest, views, strict=True)):
+        size, unused = len(tree), tokens.shape[1] - 1 - len(tree)
+        assert batch.parent[row].tolist() == tree.parents.tolist() + [-1] * unused
+        assert batch.branch[row].tolist() == tree.branches.tolist() + [0] * unused
+        assert batch.token_node[row].tolist() == [-1, *view, *[-1] * unused]
+        assert size == int((batch.token_node[row] >= 0).sum())
+
+
+@many
+@given(token_batches(), orders)
+def test_the_next_slot_is_a_leaf_where_the_next_node_will_hang(batch, order):
+    symbols, tokens = batch
+    tree = next_slot_tree(tokens, SlotTable.of(symbols), order)
+    paths = branch_path(tree, 20)
+    for number, row in enumerate(tokens.tolist()):
+        places, _ = slow_growth(row, symbols, order)
+        for column in range(len(row)):
+            _, open_slots = slow_growth(row[: column + 1], symbols, order)
+            node = int(tree.token_node[number, column])
+            if column > len(places) or not open_slots:
+                assert node == -1
+                continue
+            parent, branch = open_slots[0]
+            expected = []
+            while parent >= 0:
+                expected.append(branch)
+                parent, branch = places[parent - 1] if parent > 0 else (-1, 0)
+            assert paths[number, node].tolist() == expected + [-1] * (20 - len(expected))
+
+
+def path_of_tokens(form):
+    def values(batch: TreeBatch):
+        path = branch_path(form(batch), 6)
+        chosen = batch.token_node.clamp(min=0).unsqueeze(2).expand(-1, -1, 6)
+        return path.gather(1, chosen).masked_fill(batch.token_node.unsqueeze(2) < 0, -2)
+
+    return values
+
+
+def elder_sibling_token(batch: TreeBatch):
+    elder = batch.at_tokens(previous_sibling(batch), -2)
+    here = (elder.unsqueeze(2) == batch.token_node.unsqueeze(1)) & (elder.unsqueeze(2) >= 0)
+    return torch.where(here.any(2), here.byte().argmax(2), elder.clamp(max=-1))
+
+
+PER_TOKEN = {
+    "depth": lambda batch: batch.at_tokens(depth(batch)),
+    "branch_path": path_of_tokens(lambda batch: batch),
+    "lcrs path": path_of_tokens(left_child_right_sibling),
+    "previous_sibling": elder_sibling_token,
+}
+PER_PAIR = {"tree_relations": tree_relations, "path_lengths": path_lengths}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@settings(deadline=None, max_examples=25)
+@given(forest=forests)
+def test_what_is_read_off_a_prefix_stays_true_as_the_tree_grows(order, forest):
+    tokens, slots, _ = encoded(forest, order)
+    whole, growth = growing_tree(tokens, slots, order), grow(tokens, slots, order)
+    for width in range(1, tokens.shape[1]):
+        part = growing_tree(tokens[:, :width], slots, order)
+        shorter = grow(tokens[:, :width], slots, order)
+        for name in ("placed", "parent", "slot", "open_slots", "next_parent", "next_slot"):
+            assert torch.equal(getattr(shorter, name), getattr(growth, name)[:, :width]), name
+        for name, values in PER_TOKEN.items():
+            assert torch.equal(values(part), values(whole)[:, :width]), name
+        for name, values in PER_PAIR.items():
+            assert torch.equal(values(part), values(whole)[:, :width, :width]), name
+
+
+@pytest.mark.parametrize("form", [left_factored, right_factored])
+def test_paths_in_factored_trees_depend_on_later_siblings(form):
+    """So these are not causal, and no decoder may use them."""
+    tokens, slots, _ = encoded([Tree([-1, 0, 0, 0], list("abcd"))], "dfs")
+    part, whole = (growing_tree(tokens[:, :t], slots, "dfs") for t in (4, 5))
+    values = path_of_tokens(form)
+    assert not torch.equal(values(part), values(whole)[:, :4])
+
+
+def test_breadth_first_by_hand():
+    """and(f(x y) g): columns and, f, g, x, y; preorder and, f, x, y, g."""
+    slots = SlotTable.of([*SPECIALS, "and/2", "f/2", "g/0", "x/0", "y/0"])
+    tokens = torch.tensor([[EOS, 4, 5, 6, 7, 8]])
+    growth, batch = grow(tokens, slots, "bfs"), growing_tree(tokens, slots, "bfs")
+    assert growth.parent.tolist() == [[-1, -1, 1, 1, 2, 2]]
+    assert growth.next_parent.tolist() == [[-1, 1, 1, 2, 2, -1]]
+    assert growth.open_slots.tolist() == [[1, 2, 3, 2, 1, 0]]
+    assert batch.token_node.tolist() == [[-1, 0, 1, 4, 2, 3]]
+    assert batch.parent.tolist() == [[-1, 0, 1, 1, 0]]
+
+
+def test_three_children_expand_the_last_node_with_an_open_slot():
+    """A rule that picks the node with most open slots goes wrong here."""
+    slots = SlotTable.of([*SPECIALS, "f/3", "g/1", "x/0"])
+    growth = grow(torch.tensor([[EOS, 4, 5, 5, 6, 6, 6]]), slots, "dfs")
+    assert growth.parent.tolist() == [[-1, -1, 1, 2, 3, 1, 1]]
+    assert growth.slot.tolist() == [[0, 0, 0, 0, 0, 1, 2]]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_ten_thousand_nodes_deep_or_wide(order):
+    size = 10_000
+    deep = Tree([-1, *range(size - 1)], ["x"] * size)
+    wide = Tree([-1] + [0] * (size - 1), ["x"] * size)
+    slots = SlotTable.of([*SPECIALS, "x/1", "x/0", f"x/{size - 1}"])
+    tokens = torch.tensor([[EOS, *[4] * (size - 1), 5], [EOS, 6, *[5] * (size - 1)]])
+    batch = growing_tree(tokens, slots, order)
+    for row, tree in enumerate((deep, wide)):
+        assert batch.parent[row].tolist() == tree.parents.tolist()
+        assert batch.branch[row].tolist() == tree.branches.tolist()
+        assert batch.token_node[row].tolist() == list(range(-1, size))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_start_symbol_alone(order):
+    slots = SlotTable.of(NARY)
+    tokens = torch.tensor([[EOS], [EOS]])
+    batch = growing_tree(tokens, slots, order)
+    assert batch.parent.tolist() == batch.token_node.tolist() == [[-1], [-1]]
+    assert grow(tokens, slots, order).open_slots.tolist() == [[1], [1]]
+
+
+@pytest.mark.parametrize("function", [grow, growing_tree, next_slot, next_slot_tree, filled_slots])
+def test_an_unknown_order_is_refused(function):
+    with pytest.raises(OptionError, match="unknown order 'level'; it is one of dfs, bfs"):
+        function(torch.tensor([[EOS]]), SlotTable.of(NARY), "level")
+
+
+def test_the_table_moves_with_a_model_but_is_not_saved():
+    slots = SlotTable.of(BINARY)
+    assert slots.state_dict() == {}
+    assert {name for name, _ in slots.named_buffers()} == {"counts", "branches"}
+    assert slots.half().counts.dtype == torch.int64
+    assert slots.branches[6].tolist() == [1, -1]

@@ -1,0 +1,75 @@
+"""Every parser with a tiny real model made on the spot: the libraries' own loading and parsing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import support.parser_models as parser_models
+from support.parser_fixtures import GOLD, MODELS, parse, words_of
+
+from treesyntax.parsers import Settings, load_parser
+from treesyntax.parsers.output import ptb_text
+from treesyntax.parsers.policy import FAILED, JOINED, parse_lines
+
+pytestmark = pytest.mark.usefixtures("no_network")
+SHARED = Path(__file__).parents[3] / "shared" / "models"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_pretokenised_lines_keep_their_words(name, loaded):
+    lines = [" ".join(gold.words) for gold in GOLD] + ["( a ) [ b ] { c } -LRB- ``"]
+    results = parse(loaded, name, lines, pretokenized=True)
+    assert not any(result.case == FAILED for result in results)
+    for line, result in zip(lines, results, strict=True):
+        assert words_of(result) == line.split()
+        assert [line[a:b] for a, b in result.spans] == line.split()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_raw_lines_keep_their_order_and_offsets(name, loaded):
+    lines = [parser_models.text_of(gold) for gold in GOLD]
+    results = parse(loaded, name, [lines[0], "", *lines[1:], "  "])
+    assert [len(result.tree) > 0 for result in results] == [True, False, *[True] * 11, False]
+    for line, result in zip(lines, [results[0], *results[2:-1]], strict=True):
+        assert result.case in ("", JOINED)
+        assert words_of(result) == [line[a:b] for a, b in result.spans]
+        assert "".join(words_of(result)) == line.replace(" ", "")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_one_line_at_a_time_gives_the_same_words(name, loaded):
+    lines = [parser_models.text_of(gold) for gold in GOLD[:4]]
+    together = parse(loaded, name, lines)
+    alone = [parse(loaded, name, [line])[0] for line in lines]
+    assert [result.spans for result in together] == [result.spans for result in alone]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_several_sentences_are_joined(name, loaded):
+    # The splitters that have sentences by rule or by training; spaCy's parser decides by itself.
+    line = f"{parser_models.text_of(GOLD[0])} {parser_models.text_of(GOLD[1])}"
+    (result,) = parse(loaded, name, [line])
+    assert "".join(words_of(result)) == line.replace(" ", "")
+    if "benepar" in name:
+        assert result.case == JOINED
+
+
+def test_the_real_stanza_model():
+    if not (SHARED / "stanza_ewt_small").is_dir():
+        pytest.skip("there are no shared models")
+    parser = load_parser(Settings("stanza-dep", str(SHARED / "stanza_ewt_small")))
+    line = "She doesn't like the cats. He does."
+    (result,) = parse_lines(parser, [line], True, 150)
+    assert result.case == JOINED
+    assert words_of(result)[:4] == ["She", "does", "n't", "like"]
+    assert [line[a:b] for a, b in result.spans[1:3]] == ["does", "n't"]
+
+
+def test_the_real_benepar_model():
+    if not (SHARED / "benepar_minilm_ptb").is_dir():
+        pytest.skip("there are no shared models")
+    parser = load_parser(Settings("benepar", str(SHARED / "benepar_minilm_ptb")))
+    (result,) = parse_lines(parser, ["The cat sits (there)."], False, 150)
+    text = ptb_text(result.tree)
+    assert text.startswith("(TOP (S (NP (DT The) (NN cat)) (VP (VBZ sits)")

@@ -1,0 +1,116 @@
+"""An architecture builds its own method, in its own size, and flags override presets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import support.quick_options as quick_options  # noqa: F401
+import torch
+from fairseq import options, utils
+from fairseq.data import Dictionary
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq.models import build_model
+
+from treesyntax.errors import OptionError
+from treesyntax.methods import METHODS
+
+utils.import_user_module(
+    options.argparse.Namespace(user_dir=str(Path(__file__).parents[2] / "fairseq_plugins"))
+)
+from fairseq_plugins.archs import SIZES, architecture_names  # noqa: E402  (registered above)
+
+ARCHITECTURES = [
+    (method, name, size)
+    for method in METHODS
+    for name, size in zip(architecture_names(method), SIZES.values(), strict=True)
+]
+
+
+class Task:
+    """Dictionaries are all that a model asks of its task."""
+
+    def __init__(self) -> None:
+        self.source_dictionary = self.target_dictionary = Dictionary()
+        for word in range(8):
+            self.source_dictionary.add_symbol(f"w{word}")
+
+
+def build(arch: str, *flags: str):
+    parser = options.get_training_parser()
+    command = ["data", "--task", "tree_translation", "--arch", arch, *flags]
+    args = options.parse_args_and_arch(parser, command)
+    return build_model(convert_namespace_to_omegaconf(args).model, Task())
+
+
+@pytest.mark.parametrize(("method", "arch", "size"), ARCHITECTURES)
+def test_an_architecture_builds_its_own_method_and_size(method, arch, size):
+    with torch.device("meta"):  # shapes without numbers: the largest have 60 million
+        model = build(arch)
+    assert list(model.encoder.injections) == [method]
+    for side in (model.encoder, model.decoder):
+        assert len(side.layers) == side.settings.layers == size.layers
+        assert side.layers[0].fc1.weight.shape == (size.d_ff, size.d_model)
+        assert side.layers[0].self_attn.heads == size.heads
+
+
+def test_flags_override_presets():
+    model = build(
+        "tree_stack_pe_tiny",
+        "--encoder-injection", "relation_mask+stack_pe(depth=4, parameters=2)",
+        "--encoder-layers", "3", "--decoder-embed-dim", "16",
+        "--decoder-injection", "relative_position(clip=3)",
+    )  # fmt: skip
+    assert list(model.encoder.injections) == ["relation_mask", "stack_pe"]
+    assert model.encoder.injections["stack_pe"].depth == 4
+    assert list(model.decoder.injections) == ["relative_position"]
+    assert len(model.encoder.layers) == 3
+    assert len(model.decoder.layers) == SIZES["tiny"].layers
+    assert model.decoder.layers[0].encoder_attn.k_proj.weight.shape == (16, 32)
+
+
+@pytest.mark.parametrize(
+    ("flags", "positions"),
+    [
+        ([], False),
+        (["--encoder-positions", "absolute"], True),
+        (["--encoder-positions", "none"], False),
+    ],
+)
+def test_stack_encodings_take_the_place_of_positions_unless_asked(flags, positions):
+    model = build("tree_stack_pe_tiny", *flags)
+    assert (model.encoder.embed_positions is not None) is positions
+    assert model.decoder.embed_positions is not None
+
+
+@pytest.mark.parametrize(
+    ("flags", "positions"),
+    [([], False), (["--decoder-positions", "absolute"], True)],
+)
+def test_the_same_holds_for_the_decoder(flags, positions):
+    model = build("tree_sequence_tiny", "--decoder-injection", "relative_position", *flags)
+    assert (model.decoder.embed_positions is not None) is positions
+    assert model.encoder.embed_positions is not None
+
+
+def test_embeddings_are_shared_when_asked():
+    model = build("tree_sequence_tiny", "--share-all-embeddings")
+    weight = model.encoder.embed_tokens.weight
+    assert model.decoder.embed_tokens.weight is weight
+    assert model.decoder.output_projection.weight is weight
+    assert build("tree_sequence_tiny").decoder.embed_tokens.weight is not weight
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--encoder-injection", "stak_pe"], "unknown method 'stak_pe'"),
+        (["--decoder-injection", "stak_pe"], "unknown method 'stak_pe'"),
+        (["--decoder-injection", "stack_pe"], "stack_pe needs a target whose tokens grow a tree"),
+        (["--encoder-attention-heads", "5"], "5 heads do not divide a width of 32"),
+        (["--share-all-embeddings", "--decoder-embed-dim", "16"], "needs one dictionary"),
+    ],
+)
+def test_flags_that_do_not_fit_are_refused(flags, message):
+    with pytest.raises(OptionError, match=message):
+        build("tree_sequence_tiny", *flags)

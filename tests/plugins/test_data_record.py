@@ -1,0 +1,251 @@
+"""A checkpoint and data that do not fit each other, in training, generation and translation."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from plugins.test_plugin import PLUGINS, fairseq
+from support.translate_helpers import binarize, lines_of, save_model, write_texts
+
+from treesyntax.cli import main
+from treesyntax.errors import InputError, OptionError
+from treesyntax.model.checkpoint import load_checkpoint, peek
+
+from fairseq_plugins import resume  # isort: skip  (registered by translate_helpers)
+from fairseq_plugins.task import TreeTranslationConfig, TreeTranslationTask  # isort: skip
+
+ARCH = ("--arch", "tree_relation_mask_tiny")
+VIEW = "the model was trained on sources in the view words, but those of {} are in preorder"
+MISFITS = {
+    "view": (VIEW, "binarize them with --source-view words"),
+    "control": (
+        "the model was trained on sources with given trees, but those of {} have random ones",
+        "binarize them with --source-control given",
+    ),
+    "policy": (
+        "trained on sources with the subword policy copy, but those of {} have first",
+        "binarize them with --subword-policy copy",
+    ),
+    "units": (
+        "trained on sources with the subword units token, but those of {} have line",
+        "binarize them with --subword-units token",
+    ),
+    "subwords": (
+        "the model was trained on targets in other subwords than those of {}",
+        "or binarize with its subwords (--target-subword-model)",
+    ),
+    "source dictionary": (
+        "the source dictionary of {} is not the one that the model was trained with",
+        "or binarize with its dictionary (--source-dict)",
+    ),
+    "target dictionary": (
+        "the target dictionary of {} is not the one that the model was trained with",
+        "or binarize with its dictionary (--target-dict)",
+    ),
+}
+STRICT = ("view", "source dictionary", "target dictionary")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Data, a model of it, and for each way not to fit other data of the same sizes."""
+    folder = tmp_path_factory.mktemp("record")
+    write_texts(folder)
+    flags = ("--source-format", "conllu", "--subword-policy", "copy", "--subword-vocab", "40")
+    data = binarize(folder, "data", "conllu", "target", *flags)
+    edit(data, "units", "token", None)  # as if it had been cut by places
+    save_model(data, folder / "model.pt", *ARCH)
+    for kind in MISFITS:
+        shutil.copytree(data, folder / kind)
+    edit(folder / "view", "view", "preorder", "words")
+    edit(folder / "control", "control", "random", "given")
+    edit(folder / "policy", "subword_policy", "first", "copy")
+    edit(folder / "units", "units", "line", "token")
+    model = folder / "subwords" / "subwords.tgt.model"
+    shutil.copy(data / "subwords.src.model", model)
+    for role, language in (("source", "src"), ("target", "tgt")):
+        path = folder / f"{role} dictionary" / f"dict.{language}.txt"
+        first, second, *rest = lines_of(path)
+        path.write_text("".join(f"{line}\n" for line in (second, first, *rest)))
+    return folder
+
+
+def edit(data: Path, field: str, value: str, before: str | None) -> None:
+    manifest = json.loads((data / "binarize.json").read_text())
+    field = "subword_units" if field == "units" else field
+    assert manifest["sides"]["source"][field] == before
+    manifest["sides"]["source"][field] = value
+    (data / "binarize.json").write_text(json.dumps(manifest))
+
+
+def task_of(data: Path | str) -> TreeTranslationTask:
+    return TreeTranslationTask.setup_task(TreeTranslationConfig(data=str(data)))
+
+
+def stated(message: str, data: Path) -> str:
+    return message.format(data)
+
+
+WHEN_USED = [kind for kind in MISFITS if kind != "control"]
+
+
+def test_other_trees_may_be_shown_to_a_trained_model(folder):
+    state = load_checkpoint(folder / "model.pt")["task_state"]
+    task_of(folder / "control").load_state_dict(state)
+
+
+@pytest.mark.parametrize("kind", WHEN_USED)
+def test_generation_and_validation_with_other_data_are_refused(folder, kind):
+    state = load_checkpoint(folder / "model.pt")["task_state"]
+    cause, remedy = MISFITS[kind]
+    with pytest.raises(OptionError) as caught:
+        task_of(folder / kind).load_state_dict(state)
+    assert stated(cause, folder / kind) in str(caught.value)
+    assert str(caught.value).endswith(remedy)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", WHEN_USED)
+def test_translation_with_other_data_is_refused(folder, kind, capsys):
+    words = ["translate", str(folder / kind), "--path", str(folder / "model.pt"), "--cpu"]
+    if kind == "units":  # needs raw text, which is refused without a parser before all else
+        return
+    assert main([*words, "--parsed", "--input", str(folder / "all.conllu")]) == 2
+    said = capsys.readouterr().err
+    assert f"{folder / 'model.pt'}: " in said
+    assert stated(MISFITS[kind][0], folder / kind) in said
+    assert len(said.splitlines()) == 1
+
+
+@pytest.fixture
+def loaded(monkeypatch) -> list[str]:
+    """What fairseq's own loading is then asked for."""
+    asked: list[str] = []
+    monkeypatch.setattr(resume, "_load_checkpoint", lambda trainer, name, *rest: asked.append(name))
+    return asked
+
+
+def go_on(data: Path, checkpoint: Path, *reset: str) -> None:
+    flags = dict.fromkeys(resume.RESETS, False) | dict.fromkeys(reset, True)
+    cfg = SimpleNamespace(checkpoint=SimpleNamespace(**flags))
+    trainer = SimpleNamespace(task=task_of(data), cfg=cfg)
+    resume._checked_load(trainer, str(checkpoint), flags["reset_optimizer"])
+
+
+@pytest.mark.parametrize("kind", MISFITS)
+def test_a_training_does_not_go_on_with_other_data(folder, kind, loaded):
+    go_on(folder / "data", folder / "model.pt")
+    go_on(folder / "data", folder / "gone.pt")
+    with pytest.raises(InputError) as caught:
+        go_on(folder / kind, folder / "model.pt")
+    assert loaded == [str(folder / "model.pt"), str(folder / "gone.pt")]
+    assert str(caught.value).startswith(f"{folder / 'model.pt'}: ")
+    assert stated(MISFITS[kind][0], folder / kind) in str(caught.value)
+    remedy = "; go on with the data of its training, or train anew in another --save-dir"
+    assert str(caught.value).endswith(remedy)
+
+
+@pytest.mark.parametrize("kind", MISFITS)
+@pytest.mark.parametrize("reset", resume.RESETS)
+def test_fine_tuning_may_change_the_trees_but_not_what_tokens_mean(folder, kind, reset, loaded):
+    if kind not in STRICT:
+        go_on(folder / kind, folder / "model.pt", reset)
+        assert len(loaded) == 1
+        return
+    with pytest.raises(InputError, match=re.escape(MISFITS[kind][1]) + "$"):
+        go_on(folder / kind, folder / "model.pt", reset)
+
+
+@pytest.mark.parametrize("kind", ["data", *MISFITS])
+def test_checkpoints_that_remember_nothing_still_load(folder, kind, tmp_path, loaded):
+    state = torch.load(folder / "model.pt", weights_only=True)
+    for old in ({}, {"target_view": "words", "predicts_end": True}, None):
+        torch.save(
+            {**state, "task_state": old} if old is not None else {"model": {}}, tmp_path / "m.pt"
+        )
+        go_on(folder / kind, tmp_path / "m.pt")
+        task_of(folder / kind).load_state_dict(old or {})
+    assert len(loaded) == 3
+
+
+def test_data_without_a_record_are_known_by_their_dictionaries(folder, tmp_path):
+    state = load_checkpoint(folder / "model.pt")["task_state"]
+    for kind, fits in (("data", True), ("view", True), ("target dictionary", False)):
+        shutil.copytree(folder / kind, tmp_path / kind)
+        (tmp_path / kind / "binarize.json").unlink()
+        task = task_of(tmp_path / kind)
+        if fits:
+            task.load_state_dict(state)
+            continue
+        with pytest.raises(OptionError, match="the target dictionary of .* is not the one"):
+            task.load_state_dict(state)
+    (tmp_path / "data" / "subwords.tgt.model").unlink()
+    shutil.copy(folder / "data" / "binarize.json", tmp_path / "data")
+    task_of(tmp_path / "data").load_state_dict(state)
+
+
+def test_counts_of_a_dictionary_do_not_matter(folder, tmp_path):
+    shutil.copytree(folder / "data", tmp_path / "data")
+    path = tmp_path / "data" / "dict.tgt.txt"
+    symbols = [line.rpartition(" ")[0] for line in lines_of(path)]
+    path.write_text("".join(f"{symbol} 1\n" for symbol in symbols))
+    task_of(tmp_path / "data").load_state_dict(peek(folder / "model.pt")["task_state"])
+
+
+def test_data_without_subwords_are_no_data_with(folder, tmp_path):
+    data = binarize(folder, "whole", "txt", "target")
+    assert task_of(data).records["source"]["subword_model"] == "none"
+    record = task_of(folder / "data").records
+    assert set(record["source"]) == {
+        "view", "control", "subword_policy", "subword_units", "subword_model", "dictionary"
+    }  # fmt: skip
+    assert set(record["target"]) == {"view", "subword_model", "dictionary"}
+
+
+def test_only_what_is_a_checkpoint_can_be_peeked_into(folder, tmp_path):
+    (tmp_path / "text").write_text("no checkpoint")
+    torch.save([1], tmp_path / "list.pt")
+    for path in (tmp_path / "text", tmp_path / "list.pt", tmp_path / "gone"):
+        assert peek(path) == {}
+    assert peek(folder / "model.pt")["task_state"]["target_view"] == "words"
+
+
+def train(data: Path, save: Path, *flags: str | Path):
+    return fairseq(
+        "train", data, "--user-dir", PLUGINS, "--task", "tree_translation", *ARCH,
+        "--max-update", "2", "--max-tokens", "200", "--optimizer", "adam", "--lr", "0.005",
+        "--save-dir", save, "--no-progress-bar", "--no-epoch-checkpoints", "--disable-validation",
+        *flags,
+    )  # fmt: skip
+
+
+def test_fairseqs_own_commands_say_it(folder, tmp_path):
+    first = train(folder / "data", tmp_path / "save")
+    assert first.returncode == 0, first.stderr
+    last = tmp_path / "save" / "checkpoint_last.pt"
+    for done in (
+        train(folder / "control", tmp_path / "save", "--max-update", "4"),
+        train(folder / "control", tmp_path / "other", "--restore-file", last),
+    ):
+        assert done.returncode != 0
+        said = done.stderr.splitlines()[-1]
+        assert f"{last}: {stated(MISFITS['control'][0], folder / 'control')}" in said
+    tuned = train(folder / "control", tmp_path / "tuned", "--finetune-from-model", last)
+    assert tuned.returncode == 0, tuned.stderr
+    # What was fine-tuned goes on with the data of its fine-tuning.
+    more = train(folder / "control", tmp_path / "tuned", "--max-update", "3",
+                 "--finetune-from-model", last)  # fmt: skip
+    assert more.returncode == 0, more.stderr
+    for command in ("generate", "validate"):
+        done = fairseq(
+            command, folder / "target dictionary", "--user-dir", PLUGINS, "--task",
+            "tree_translation", "--path", last, "--batch-size", "5",
+        )  # fmt: skip
+        assert done.returncode != 0
+        assert "is not the one that the model was trained with" in done.stderr.splitlines()[-1]

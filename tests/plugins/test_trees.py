@@ -1,0 +1,361 @@
+"""Trees on the target through fairseq: training, resuming, generating, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from fairseq import options, utils
+from fairseq.data import Dictionary
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq.sequence_generator import SequenceGenerator
+from fairseq_cli import generate as generate_command
+from plugins.test_plugin import PLUGINS, fairseq
+
+from treesyntax.cli import main
+from treesyntax.errors import InputError, OptionError, TreeError
+from treesyntax.metrics.trees import from_view
+from treesyntax.model.checkpoint import load_checkpoint
+from treesyntax.trees.formats import get_format
+
+utils.import_user_module(options.argparse.Namespace(user_dir=str(PLUGINS)))
+from fairseq_plugins.generator import ConstrainedGenerator  # noqa: E402  (registered above)
+from fairseq_plugins.model import TreeTransformer, TreeTransformerConfig  # noqa: E402
+from fairseq_plugins.target import find_target_view, make_constraints  # noqa: E402
+from fairseq_plugins.task import TreeTranslationConfig, TreeTranslationTask  # noqa: E402
+
+SPEC = "stack_pe+relation_mask+relative_depth"
+
+
+def formula(generator, levels):
+    """The words of a formula, and its tree."""
+    if not levels or generator.random() < 0.3:
+        atom = generator.choice("pqr")
+        return atom, atom
+    count = generator.choice([1, 2, 2, 3])
+    parts = [formula(generator, levels - 1) for _ in range(count)]
+    name = {1: "not", 2: "and", 3: "any"}[count]
+    said = " , ".join(words for words, _ in parts)
+    return f"{name} of {said}", f"({name} {' '.join(tree for _, tree in parts)})"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Questions to formulas in two views, formulas to formulas, and text to text."""
+    folder, generator = tmp_path_factory.mktemp("data"), random.Random(1)
+    pairs = [formula(generator, 3) for _ in range(40)]
+    for column, name in enumerate(("say", "mean")):
+        (folder / f"text.{name}").write_text("".join(f"{pair[column]}\n" for pair in pairs))
+    trees = folder / "text.mean"
+    for name, source, flags in (
+        ("nary_dfs", folder / "text.say", ["--target-view", "nary_dfs"]),
+        ("nary_bfs", folder / "text.say", ["--target-view", "nary_bfs"]),
+        ("lcrs_bfs", trees, ["--source-format", "sexpr", "--target-view", "lcrs_bfs"]),
+        ("plain", folder / "text.say", ["--target-view", "words"]),
+    ):
+        splits = [
+            part
+            for split in ("train", "valid", "test")
+            for part in (f"--{split}", str(source), str(trees))
+        ]
+        languages = ["--source-lang", "say", "--target-lang", "mean", "--workers", "1"]
+        command = ["binarize", str(folder / name), *splits, *languages]
+        assert main([*command, "--target-format", "sexpr", *flags]) == 0
+    return folder
+
+
+def train(data: Path, save: Path, *flags: str | Path, updates: int = 4):
+    return fairseq(
+        "train", data, "--user-dir", PLUGINS, "--task", "tree_translation",
+        "--arch", "tree_sequence_tiny", "--max-update", str(updates), "--max-tokens", "200",
+        "--optimizer", "adam", "--lr", "0.005", "--save-dir", save, "--no-progress-bar",
+        "--no-epoch-checkpoints", *flags,
+    )  # fmt: skip
+
+
+def generate(capsys, data: Path, model: Path, *flags: str) -> list[str]:
+    """fairseq-generate in this process: the hypotheses in order."""
+    command = [
+        str(data), "--user-dir", str(PLUGINS), "--task", "tree_translation", "--path", str(model),
+        "--beam", "3", "--batch-size", "40", "--num-workers", "0", "--max-len-b", "12", "--gen-subset", "test", *flags,
+    ]  # fmt: skip
+    args = options.parse_args_and_arch(options.get_generation_parser(), command)
+    generate_command.main(convert_namespace_to_omegaconf(args))
+    found = dict(re.findall(r"^H-(\d+)\t\S+\t(.*)$", capsys.readouterr().out, re.M))
+    assert len(found) == 40
+    return [found[str(row)] for row in range(40)]
+
+
+@pytest.fixture(scope="module")
+def seq2tree(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    save = tmp_path_factory.mktemp("seq2tree")
+    done = train(data / "nary_dfs", save, "--decoder-injection", SPEC, "--disable-validation")
+    assert done.returncode == 0, done.stderr
+    return save / "checkpoint_last.pt"
+
+
+@pytest.fixture(scope="module")
+def tree2tree(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    save = tmp_path_factory.mktemp("tree2tree")
+    done = train(
+        data / "lcrs_bfs", save, "--encoder-injection", "stack_pe", "--decoder-injection", SPEC,
+        "--decoder-next-slot", "--no-target-eos-loss", "--eval-bleu", "--eval-bleu-args",
+        '{"max_len_b": 12}',
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"valid.* bleu [\d.]+", done.stdout + done.stderr), "validation may generate"
+    return save / "checkpoint_last.pt"
+
+
+def test_generation_gives_whole_trees_and_without_constraints_anything(capsys, data, seq2tree):
+    hypotheses = generate(capsys, data / "nary_dfs", seq2tree)
+    assert all(from_view(line, "nary_dfs", "sexpr") for line in hypotheses)
+    free = generate(capsys, data / "nary_dfs", seq2tree, "--tree-constraints", "none")
+    malformed = 0
+    for line in free:
+        try:
+            malformed += not from_view(line, "nary_dfs", "sexpr")
+        except TreeError:
+            malformed += 1
+    assert malformed, "four updates cannot have taught it trees"
+
+
+def test_tree_to_tree_with_a_grammar_and_no_predicted_end(capsys, data, tree2tree):
+    hypotheses = generate(capsys, data / "lcrs_bfs", tree2tree, "--tree-constraints", "grammar")
+    found = [from_view(line, "lcrs_bfs", "sexpr") for line in hypotheses]
+    # The grammar knows that negation has one part, and so on; labels alone do not say so.
+    for text in found:
+        for name, parts in (("not", 1), ("and", 2), ("any", 3)):
+            for match in re.finditer(rf"\( {name} ", text):
+                assert parts_after(text[match.end() :]) == parts
+    task = task_of(data / "lcrs_bfs", tree_constraints="none")
+    task.load_state_dict(load_checkpoint(tree2tree)["task_state"])
+    with pytest.raises(OptionError, match="does not know where to end; leave out"):
+        task.build_generator([], SimpleNamespace())
+
+
+def parts_after(text):
+    """Parts of an s-expression up to its closing bracket."""
+    depth = parts = 0
+    for token in text.split():
+        parts += depth == 0 and token != ")"
+        depth += (token == "(") - (token == ")")
+        if depth < 0:
+            break
+    return parts
+
+
+def test_training_resumes(data, seq2tree):
+    done = train(data / "nary_dfs", seq2tree.parent, "--decoder-injection", SPEC,
+                 "--disable-validation", updates=6)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    log = done.stdout + done.stderr
+    assert re.search(r"Loaded checkpoint .*checkpoint_last.pt \(epoch \d+ @ 4 updates\)", log)
+
+
+def test_a_checkpoint_is_held_to_the_view_that_it_was_trained_on(data, seq2tree, tmp_path):
+    """Both orders have the same dictionary, so nothing else would notice."""
+    state = load_checkpoint(seq2tree)["task_state"]
+    with pytest.raises(
+        OptionError, match="trained on targets in the view nary_dfs, but .* nary_bf"
+    ):
+        task_of(data / "nary_bfs").load_state_dict(state)
+    bare = task_of(without_record(data / "nary_dfs", tmp_path / "bare"))
+    bare.load_state_dict(state)
+    assert bare.target_view == "nary_dfs"
+
+
+def without_record(folder: Path, copy: Path) -> Path:
+    shutil.copytree(folder, copy)
+    (copy / "binarize.json").unlink()
+    return copy
+
+
+def task_of(folder: Path | str, **flags: object) -> TreeTranslationTask:
+    general = {"train_subset": "train", "dataset_impl": None, "required_seq_len_multiple": 1}
+    return TreeTranslationTask.setup_task(
+        TreeTranslationConfig(data=str(folder), **{**general, **flags})
+    )
+
+
+def model_of(task: TreeTranslationTask, **flags: object) -> TreeTransformer:
+    sizes = {
+        f"{side}_{name}": value
+        for side in ("encoder", "decoder")
+        for name, value in (("embed_dim", 16), ("layers", 2), ("attention_heads", 2))
+    }
+    return TreeTransformer.build_model(TreeTransformerConfig(**sizes, **flags), task)
+
+
+def test_the_view_comes_from_the_record_or_the_flag(data, tmp_path):
+    assert task_of(data / "lcrs_bfs").target_view == "lcrs_bfs"
+    assert task_of(data / "plain").target_view == "words"
+    bare = without_record(data / "nary_dfs", tmp_path / "bare")
+    assert task_of(bare).target_view == ""
+    model = model_of(task_of(bare, target_view="nary_dfs"), decoder_injection="stack_pe")
+    assert (model.decoder.trees.order, model.decoder.trees.binary) == ("dfs", False)
+    assert model_of(task_of(data / "nary_dfs")).decoder.trees is None
+
+
+@pytest.mark.parametrize(
+    ("folder", "on_task", "spec", "message"),
+    [
+        ("plain", {}, "stack_pe", "stack_pe needs a target.*--target-view"),
+        ("nary_dfs", {}, "stack_pe(tree='right')", "would see the future"),
+        ("nary_dfs", {"left_pad_target": True}, "stack_pe", "leave out --left-pad-target"),
+        ("nary_dfs", {"target_view": "lcrs_dfs"}, "none", "lcrs_dfs, but .* with nary_dfs"),
+        ("plain", {"no_target_eos_loss": True}, "none", "tokens say where it ends; binarize"),
+    ],
+)
+def test_data_that_does_not_fit_is_refused(data, folder, on_task, spec, message):
+    with pytest.raises(OptionError, match=message):
+        model_of(task_of(data / folder, **on_task), decoder_injection=spec)
+
+
+def test_folders_must_agree_and_records_be_whole(data, tmp_path):
+    folders = [str(data / "nary_dfs"), str(data / "nary_bfs")]
+    with pytest.raises(
+        OptionError, match="is in the view nary_bfs, that of .* binarize them alike"
+    ):
+        task_of(":".join(folders))
+    (tmp_path / "binarize.json").write_text('{"sides": 3}')
+    with pytest.raises(InputError, match="not a record of treesyntax binarize"):
+        find_target_view([str(tmp_path)], "mean", "auto")
+    sides = {"sides": {"source": {"language": "mean", "view": "words"}}}
+    (tmp_path / "binarize.json").write_text(json.dumps(sides))
+    assert find_target_view([str(tmp_path)], "mean", "auto") == "words"
+    assert find_target_view([str(tmp_path)], "other", "auto") == ""
+
+
+@pytest.mark.parametrize(
+    ("folder", "on_task", "generation", "message"),
+    [
+        ("plain", {"tree_constraints": "tree"}, {}, "--tree-constraints tree needs a target"),
+        ("nary_dfs", {}, {"print_alignment": "hard"}, "--print-alignment does not go with"),
+        ("nary_dfs", {}, {"sampling": True}, "or add --tree-constraints none"),
+        (
+            "nary_dfs",
+            {"tree_constraints": "grammar", "train_subset": "gone"},
+            {},
+            "grammar learns from .*gone.say-mean.mean, which is not there",
+        ),
+    ],
+)
+def test_generation_that_does_not_fit_is_refused(data, folder, on_task, generation, message):
+    task = task_of(data / folder, **on_task)
+    with pytest.raises(OptionError, match=message):
+        task.build_generator([model_of(task)], SimpleNamespace(**generation))
+
+
+def test_which_generator_is_built(data):
+    for folder, kind, constrained in (
+        ("nary_dfs", "auto", True),
+        ("nary_dfs", "none", False),
+        ("plain", "auto", False),
+    ):
+        task = task_of(data / folder, tree_constraints=kind)
+        generator = task.build_generator([model_of(task)], SimpleNamespace())
+        assert (type(generator) is ConstrainedGenerator) is constrained
+    scorer = task.build_generator([], SimpleNamespace(score_reference=True))
+    assert type(scorer).__name__ == "SequenceScorer"
+
+
+def test_the_end_is_left_out_of_the_loss_when_asked(data):
+    batches = []
+    for left_out in (False, True):
+        task = task_of(data / "nary_dfs", no_target_eos_loss=left_out)
+        task.load_dataset("train")
+        dataset = task.datasets["train"]
+        batches.append(dataset.collater([dataset[index] for index in range(6)]))
+    with_end, without = batches
+    pad, eos = task.target_dictionary.pad(), task.target_dictionary.eos()
+    expected = torch.where(with_end["target"] == eos, pad, with_end["target"])
+    assert torch.equal(without["target"], expected)
+    assert without["ntokens"] == with_end["ntokens"] - 6 == int(expected.ne(pad).sum())
+    assert torch.equal(*(batch["net_input"]["prev_output_tokens"] for batch in batches))
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_tokens_that_were_damaged_are_refused(data, tmp_path, side):
+    folder = shutil.copytree(data / "nary_dfs", tmp_path / "data")
+    task = task_of(folder)
+    language = getattr(task.cfg, f"{side}_lang")
+    path = folder / f"train.{task.cfg.source_lang}-{task.cfg.target_lang}.{language}.bin"
+    content = bytearray(path.read_bytes())
+    content[0] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=rf"\.{language}\.bin: is not the file that"):
+        task.load_dataset("train")
+
+
+@pytest.mark.parametrize("view", ["lcrs_dfs", "lcrs_bfs"])
+def test_whole_trees_can_be_written_in_their_notation(view):
+    """A conjunction of one goal, or a negation of two, is a tree but no Prolog."""
+    dictionary = Dictionary()
+    for symbol in (",/L", ",/LR", r"\+/L", r"\+/LR", "p/L", "p/LR", "p/R", "A/0", "A/R"):
+        dictionary.add_symbol(symbol)
+    torch.manual_seed(1)
+    faults = {}
+    for notation in ("", "prolog"):
+        constraints = make_constraints(view, dictionary, None, notation)
+        tokens = torch.full((500, 1), dictionary.eos())
+        for _ in range(13):
+            allowed = constraints.allowed(tokens, 12)
+            allowed[~allowed.any(1), dictionary.eos()] = True
+            tokens = torch.cat([tokens, allowed.double().multinomial(1)], 1)
+        faults[notation] = 0
+        for row in tokens[:, 1:].tolist():
+            line = " ".join(dictionary[token] for token in row[: row.index(dictionary.eos())])
+            try:
+                get_format("prolog").parse(from_view(line, view, "prolog"))
+            except TreeError:
+                faults[notation] += 1
+    assert faults[""] > 0
+    assert faults["prolog"] == 0
+
+
+@pytest.mark.parametrize("view", ["nary_bfs", "lcrs_dfs"])
+@pytest.mark.parametrize("constrained", [False, True])
+def test_the_scores_of_beam_search_are_those_of_teacher_forcing(view, constrained):
+    torch.manual_seed(3)
+    suffixes = ("0", "L", "R", "LR") if "lcrs" in view else ("0", "1", "2", "3")
+    dictionary = Dictionary()
+    for symbol in (f"{label}/{suffix}" for label in "ab" for suffix in suffixes):
+        dictionary.add_symbol(symbol)
+    task = SimpleNamespace(
+        source_dictionary=dictionary, target_dictionary=dictionary, target_view=view,
+        cfg=SimpleNamespace(left_pad_target=False),
+    )  # fmt: skip
+    spec = SPEC + "+tree_distance+parent_scaled"
+    model = model_of(task, decoder_injection=spec, decoder_next_slot=True).eval()
+    for name, parameter in model.named_parameters():
+        if "injections" in name or "next_slot" in name or "output" in name:
+            torch.nn.init.normal_(parameter, std=0.3)
+    kind, extra = SequenceGenerator, {}
+    if constrained:
+        kind = ConstrainedGenerator
+        extra = {"tree_constraints": make_constraints(view, dictionary, None)}
+    generator = kind([model], dictionary, beam_size=4, max_len_b=9, **extra)
+    sources = torch.randint(4, len(dictionary), (5, 6))
+    sources[1:, :2] = dictionary.pad()
+    inputs = {"src_tokens": sources, "src_lengths": sources.ne(dictionary.pad()).sum(1)}
+    lengths = set()
+    for row, sentence in enumerate(generator.generate([model], {"net_input": inputs})):
+        source = {key: value[row : row + 1] for key, value in inputs.items()}
+        for hypothesis in sentence:
+            tokens = hypothesis["tokens"]
+            shifted = torch.cat([tokens[-1:], tokens[:-1]]).unsqueeze(0)
+            output = model(**source, prev_output_tokens=shifted)
+            expected = model.get_normalized_probs(output, log_probs=True)[0]
+            expected = expected.gather(1, tokens.unsqueeze(1)).squeeze(1)
+            found = hypothesis["positional_scores"]
+            last = -1 if constrained else None
+            torch.testing.assert_close(found[:last], expected[:last], atol=1e-5, rtol=1e-5)
+            lengths.add(len(tokens))
+    assert max(lengths) > 4

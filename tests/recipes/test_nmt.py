@@ -1,0 +1,185 @@
+"""The recipes of translation: what they compare, and the way from raw text to the table."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import sentencepiece
+from support.forked_programs import THIS
+from support.parser_models import make_benepar_characters, text_of, treebank
+
+from treesyntax.data.dictionary import Dictionary
+from treesyntax.data.token_files import TokenData
+from treesyntax.metrics import METRICS
+from treesyntax.model.composition import parse_spec
+from treesyntax.study.recipe.fairness import check_fairness
+from treesyntax.study.recipe.recipe import Recipe, read_recipe
+from treesyntax.study.run.plan import make_plan
+from treesyntax.trees.subwords import POLICIES
+
+FOLDER = Path(__file__).parents[2] / "recipes" / "nmt"
+GOLD = ("lines_en_sv", "lines_en_sv_controls")
+PARSED = sorted(file.stem for file in FOLDER.glob("*.yaml") if file.stem not in GOLD)
+PAPERS = ("masks_paper", "relative_depth_paper")
+DEPENDENCY = {
+    "sequence", "linearized", "relation_mask", "stack_pe", "relative_position", "relative_depth",
+    "depth_and_position", "mask_and_depth",
+}  # fmt: skip
+CONSTITUENCY = {"sequence", "linearized", "relation_mask", "stack_pe", "mask_and_stack"}
+
+
+def read(name: str, *overrides: str) -> Recipe:
+    return read_recipe(FOLDER / f"{name}.yaml", overrides)
+
+
+def test_every_corpus_of_the_papers_has_a_recipe():
+    assert {
+        "multi30k_en_de", "iwslt14_de_en", "iwslt14_de_en_subset", "iwslt15_en_vi", "wmt16_en_de",
+        "en_sw", "en_ha", "ja_en", *PAPERS,
+    } < set(PARSED)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PARSED)
+def test_a_fair_comparison_on_detokenised_text(name: str):
+    recipe = read(name)
+    check_fairness(recipe)
+    assert recipe.score == ("bleu", "chrf", "ter")
+    assert set(recipe.score) <= METRICS.keys()
+    assert recipe.generate["post-process"] == "sentencepiece"
+    assert len(recipe.seeds) >= 5
+    assert recipe.baseline == "sequence"
+    for method in recipe.methods:
+        if spec := recipe.flags(method, "train").get("encoder-injection"):
+            assert parse_spec(spec)
+
+
+@pytest.mark.parametrize("name", PARSED)
+def test_what_is_parsed_is_what_is_segmented(name: str):
+    recipe = read(name)
+    parsed = {
+        command.split()[3]: command.split()[2]
+        for command in recipe.prepare
+        if command.startswith("treesyntax parse")
+    }
+    for method in recipe.methods:
+        flags = recipe.flags(method, "binarize")
+        trees = [method.source.train, method.source.valid, method.source.test]
+        texts = [path.replace("{pairs}", _pairs(method)) for path in flags["source-text"]]
+        assert [parsed[path] for path in trees] == texts
+        assert flags["subword-policy"] in POLICIES
+        assert (flags["joined-subwords"], flags["joined-dictionary"]) == (True, True)
+
+
+def _pairs(method) -> str:
+    return method.source.train.split("text-")[1].split("/")[0]
+
+
+@pytest.mark.parametrize("name", [name for name in PARSED if name not in PAPERS])
+def test_all_methods_are_compared(name: str):
+    recipe = read(name)
+    expected = DEPENDENCY if recipe.binarize["source-format"] == "conllu" else CONSTITUENCY
+    assert {method.base for method in recipe.methods} == expected
+    views = {
+        method.base: recipe.flags(method, "binarize")["source-view"] for method in recipe.methods
+    }
+    assert (views["sequence"], views["linearized"]) == ("words", "bracketed")
+
+
+def test_sizes_of_training_data_are_an_axis():
+    plan = make_plan(read("wmt16_en_de"))
+    commands = [" ".join(step.command) for step in plan.steps if step.name.startswith("prepare")]
+    assert sum("--pairs" in command for command in commands) == 3
+    assert sum("test.trees" in command for command in commands) == 1
+    assert len(plan.runs) == 3 * len(CONSTITUENCY) * 5
+
+
+def test_the_settings_of_the_papers():
+    masks, depth = read("masks_paper"), read("relative_depth_paper")
+    shown = ("lr", "adam-betas", "label-smoothing", "dropout", "max-tokens", "lr-shrink")
+    assert [masks.train[flag] for flag in shown] == [0.0003, "(0.9, 0.999)", 0.1, 0.3, 4096, 0.8]
+    assert "batch-size" not in masks.train
+    assert {method.arch for method in masks.methods} == {
+        "tree_sequence", "tree_linearized", "tree_relation_mask",
+    }  # fmt: skip
+    shown = ("batch-size", "adam-betas", "adam-eps", "warmup-updates")
+    assert [depth.train[flag] for flag in shown] == [256, "(0.9, 0.98)", 1e-9, 4000]
+    assert float(depth.train["lr"]) == pytest.approx(512**-0.5 * 4000**-0.5, rel=1e-3)
+    assert depth.generate["beam"] == 1
+    assert sum("encoder-positions" in method.train for method in depth.methods) == 4
+
+
+WORDS = {"the": "den", "a": "en", "every": "varje", "this": "denna"}
+
+
+def write_corpus(folder: Path) -> None:
+    folder.mkdir()
+    for split, size in (("train", 60), ("valid", 8), ("test", 12)):
+        lines = [text_of(gold) for gold in treebank(size, seed=size)]
+        if split == "test":
+            lines[3] = "  An  odd\tline (with brackets) ½ ﬁn\u200bal… 日本語 !"
+            lines[5] = ""
+        others = [
+            " ".join(WORDS.get(word.lower(), word[::-1]) for word in line.split()) or "tom"
+            for line in lines
+        ]
+        (folder / f"{split}.en").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        (folder / f"{split}.sv").write_text("".join(f"{line}\n" for line in others), "utf-8")
+
+
+TINY = (
+    "size=tiny", "vocab=65", "seeds=[1]", "train.max-update=4", "train.batch-size=30", "target=sv",
+    "train.warmup-updates=1", "binarize.workers=1", "parse=--workers 1", "generate.beam=1",
+)  # fmt: skip
+
+
+# The way from raw text over dependency trees is that of the tutorial, see test_tutorial.py.
+def test_from_raw_text_over_constituency_trees_to_the_table(tmp_path: Path):
+    pytest.importorskip("benepar")
+    name, parser, methods = "constituency", "benepar", ("relation_mask",)
+    write_corpus(tmp_path / "corpus")
+    content = read(name).content["methods"]
+    kept = {method: content[method] for method in methods}
+    settings = (*TINY, f"data={tmp_path / 'corpus'}", f"parser={parser}", f"methods={kept}",
+                f"model={make_benepar_characters(tmp_path / 'model')}")  # fmt: skip
+    out = tmp_path / "out"
+    command = [sys.executable, THIS, "study", str(FOLDER / f"{name}.yaml")]
+    words = [word for setting in settings for word in ("--set", setting)]
+    done = subprocess.run(
+        [*command, "--out", str(out), "--jobs", "1", *words], capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    with (out / "tables" / "results.csv").open(encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    assert {(row["method"], row["metric"]) for row in rows} == {
+        (method, metric) for method in methods for metric in ("bleu", "chrf", "ter")
+    }
+    assert all(int(row["n"]) == 12 for row in rows)
+    check_source_text(out, (tmp_path / "corpus" / "test.en").read_text("utf-8").splitlines())
+
+
+def check_source_text(out: Path, lines: list[str]) -> None:
+    """Rows of one binarized folder or several: the pieces of each line give back the line."""
+    shown = set()
+    for data in sorted((out / "binarized").iterdir()):
+        model = data / "subwords.en.model"
+        shown.add(model.read_bytes())
+        processor = sentencepiece.SentencePieceProcessor(str(model))
+        dictionary = Dictionary.read(data / "dict.en.txt")
+        sentences = TokenData(data / "test.en-sv.en")
+        assert len(sentences) == len(lines)
+        for number, line in enumerate(lines):
+            ids = sentences[number][:-1]
+            if (ids == dictionary.index("<unk>")).any():
+                continue
+            pieces = [dictionary.symbols[i] for i in ids]
+            leaves = [piece for piece in pieces if processor.piece_to_id(piece)]
+            assert (
+                processor.decode(leaves).split()
+                == processor.normalize(line).replace("▁", " ").split()
+            )
+    assert len(shown) == 1  # trained on the same raw lines, so the same pieces

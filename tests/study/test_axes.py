@@ -1,0 +1,323 @@
+"""Axes, baselines and fairness of studies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from support.study_helpers import recipe_content, result, write_recipe
+
+from treesyntax.errors import OptionError
+from treesyntax.study.recipe.fairness import check_fairness, find_differences
+from treesyntax.study.recipe.recipe import Recipe, read_recipe
+from treesyntax.study.report.table import make_table
+from treesyntax.study.run.identity import identify
+from treesyntax.study.run.plan import make_plan
+
+ROOT = Path(__file__).parents[2]
+RECIPES = sorted((ROOT / "recipes").rglob("*.yaml"))
+
+
+def recipe_with(folder: Path, *overrides: str, **changes: object) -> Recipe:
+    return read_recipe(write_recipe(folder, **changes), overrides)
+
+
+def two_methods() -> dict:
+    methods = recipe_content()["methods"]
+    return {name: methods[name] for name in ("sequence", "relation_mask")}
+
+
+# Axes
+
+
+def test_axes_make_a_grid_of_readable_names(tmp_path: Path):
+    axes = {
+        "control": {"methods.relation_mask.binarize.source-control": ["given", "random"]},
+        "lr": {"train.lr": [0.1, 0.2]},
+    }
+    recipe = recipe_with(tmp_path, methods=two_methods(), axes=axes)
+    assert [method.name for method in recipe.methods] == [
+        "sequence-lr=0.1", "sequence-lr=0.2",
+        "relation_mask-control=given-lr=0.1", "relation_mask-control=given-lr=0.2",
+        "relation_mask-control=random-lr=0.1", "relation_mask-control=random-lr=0.2",
+    ]  # fmt: skip
+    last = recipe.methods[-1]
+    assert (last.base, last.point) == ("relation_mask", (("control", "random"), ("lr", "0.2")))
+    assert last.binarize == {"source-format": "for", "source-control": "random"}
+    assert last.train == {"lr": 0.2}
+    commands = {step.name: " ".join(step.command) for step in make_plan(recipe).steps}
+    train = commands["relation_mask-control=random-lr=0.2-2/train"]
+    assert "--lr 0.2" in train
+    assert "--seed 2" in train
+    assert "--source-control random" in next(
+        command for name, command in commands.items() if name.startswith("binarize/relation_mask-control=random")
+    )  # fmt: skip
+
+
+def test_options_of_one_axis_vary_together(tmp_path: Path):
+    axes = {"size": {
+        "train.max-update": {"short": 10, "long": 20},
+        "methods.relation_mask.arch": ["tree_relation_mask_tiny", "tree_relation_mask_mini"],
+    }}  # fmt: skip
+    recipe = recipe_with(tmp_path, methods=two_methods(), axes=axes)
+    assert [(row.name, row.arch, row.train) for row in recipe.methods] == [
+        ("sequence-size=short", "tree_sequence_mini", {"max-update": 10}),
+        ("sequence-size=long", "tree_sequence_mini", {"max-update": 20}),
+        ("relation_mask-size=short", "tree_relation_mask_tiny", {"max-update": 10}),
+        ("relation_mask-size=long", "tree_relation_mask_mini", {"max-update": 20}),
+    ]
+
+
+def test_an_axis_over_a_variable_varies_the_training_data(tmp_path: Path):
+    content = recipe_content()
+    for side, suffix in (("source", "src"), ("target", "tgt")):
+        content["data"][side]["train"] = f"{{data}}/p/train-{{pairs}}.{suffix}"
+    recipe = recipe_with(
+        tmp_path, data=content["data"], methods=two_methods(), vars={"size": 8, "pairs": 4},
+        prepare=["make {data}/p --size {size}", "cut {data}/p {pairs}"],
+        axes={"pairs": {"vars.pairs": [4, 8]}},
+    )  # fmt: skip
+    assert recipe.prepare == ("make {data}/p --size 8", "cut {data}/p 4", "cut {data}/p 8")
+    assert [row.source.train for row in recipe.methods] == [
+        "{data}/p/train-4.src", "{data}/p/train-8.src"
+    ] * 2  # fmt: skip
+    plan = make_plan(recipe)
+    binarize = [step for step in plan.steps if step.name.startswith("binarize/")]
+    assert len(binarize) == 4
+    assert "{out}/data/p/train-8.tgt" in binarize[-1].command
+
+
+def test_resolved_axes_are_a_fixed_point(tmp_path: Path):
+    axes = {"size": {"vars.size": [8, 9]}, "lr": {"train.lr": {"low": 0.1, "high": 0.2}}}
+    recipe = recipe_with(tmp_path, axes=axes, baseline="stack_pe")
+    again = tmp_path / "again.yaml"
+    again.write_text(yaml.safe_dump(recipe.content, sort_keys=False))
+    assert read_recipe(again).methods == recipe.methods
+    assert identify(read_recipe(again)).hash == identify(recipe).hash
+
+
+def test_what_a_recipe_does_not_use_is_not_in_its_hash(tmp_path: Path):
+    assert not {"axes", "baseline", "differences"} & set(recipe_with(tmp_path).content)
+
+
+def test_axes_can_be_set_from_the_command_line(tmp_path: Path):
+    recipe = recipe_with(
+        tmp_path, "axes.lr.train.lr=[0.1, 0.2]", "baseline=stack_pe", "differences.train.seed-x=why"
+    )
+    assert len(recipe.methods) == 6
+    assert recipe.baseline == "stack_pe"
+    assert recipe.differences == {"train.seed-x": "why"}
+    whole = recipe_with(tmp_path, "axes.lr={train.lr: [0.1, 0.2]}")
+    assert whole.methods == recipe.methods
+
+
+@pytest.mark.parametrize(
+    ("axes", "message"),
+    [
+        ([], "axes is []; it must be a mapping"),
+        ({"a b": {"train.lr": [1]}}, "the axis name 'a b' is 'a b'; use letters"),
+        ({"a": {}}, "axes.a is empty; name at least one option"),
+        ({"a": {"lr": [1]}}, "axes.a varies 'lr'; an axis varies flags"),
+        ({"seed": {"seeds": [1, 2]}}, "seeds are listed under seeds"),
+        ({"a": {"data.source.train": ["x"]}}, "axes.a varies 'data.source.train'; an axis varies"),
+        ({"a": {"vars.none": [1]}}, "axes.a varies vars.none, which is not a variable"),
+        ({"a": {"methods.none.train.lr": [1]}}, "varies methods.none.train.lr; the methods are seq"),
+        ({"a": {"methods.sequence.lr": [1]}}, "axes.a varies 'methods.sequence.lr'; an axis"),
+        ({"a": {"train.lr": 3}}, "axes.a gives train.lr the values 3; write a list"),
+        ({"a": {"train.lr": []}}, "axes.a gives train.lr the values []"),
+        ({"a": {"train.lr": [1], "train.dropout": [1, 2]}}, "has 1 values for train.lr but 2 for"),
+        ({"a": {"train.lr": [1]}, "b": {"train.lr": [2]}}, "axes.b varies train.lr, as axes.a does"),
+        ({"a": {"train.lr": {"x/y": 1}}}, "axes.a.train.lr has the label 'x/y'; use letters"),
+        ({"a": {"train.x": ["p(1)", "p[1]"]}}, "axes.a.train.x would be labelled p_1, p_1; name"),
+        ({"a": {"train.x": ["y" * 41]}}, "name its values: {label: value, …}"),
+        ({"a": {"train.seed": [1]}}, "methods.sequence-a=1.train.seed is set by the study"),
+        ({"a": {"vars.size": [[1]]}}, "vars.size is [1]; it must be text or a number"),
+    ],
+)  # fmt: skip
+def test_faulty_axes_are_refused(tmp_path: Path, axes: object, message: str):
+    path = write_recipe(tmp_path, axes=axes)
+    with pytest.raises(OptionError) as error:
+        read_recipe(path)
+    assert str(error.value).startswith(str(path))
+    assert message in str(error.value)
+
+
+def test_rows_share_their_test_set(tmp_path: Path):
+    data = recipe_content()["data"]
+    data["source"]["test"] = "{data}/p/test-{size}.src"
+    with pytest.raises(OptionError, match=r"data\.source\.test is another file on other points"):
+        recipe_with(tmp_path, data=data, axes={"size": {"vars.size": [1, 2]}})
+
+
+def test_names_of_folders_stay_short_enough(tmp_path: Path):
+    axes = {"lr": {"train.lr": [number / 1000 for number in range(1, 300)]}}
+    plan = make_plan(recipe_with(tmp_path, axes=axes))
+    names = [step.name for step in plan.steps]
+    assert len(names) == len(set(names))
+    assert max(len(part) for name in names for part in name.split("/")) < 200
+    assert any("+298-more-" in name for name in names)
+
+
+def test_a_thousand_runs_are_planned_quickly(tmp_path: Path):
+    axes = {"lr": {"train.lr": list(range(1, 101))}}
+    recipe = recipe_with(tmp_path, methods=two_methods(), axes=axes, seeds=[1, 2, 3, 4, 5])
+    plan = make_plan(recipe)
+    assert len(plan.runs) == 1000
+    assert len(plan.keys()) == len(plan.steps)
+    assert sum(len(plan.steps_of(run)) for run in plan.runs) == len(plan.steps) - 4
+
+
+# Baselines
+
+
+def baselines(recipe: Recipe) -> dict[str, str | None]:
+    found = {method.name: recipe.baseline_of(method) for method in recipe.methods}
+    return {name: baseline and baseline.name for name, baseline in found.items()}
+
+
+def test_the_first_method_is_the_baseline_unless_another_is_named(tmp_path: Path):
+    assert baselines(recipe_with(tmp_path)) == {
+        "sequence": None, "relation_mask": "sequence", "stack_pe": "sequence",
+    }  # fmt: skip
+    assert baselines(recipe_with(tmp_path, baseline="stack_pe")) == {
+        "sequence": "stack_pe", "relation_mask": "stack_pe", "stack_pe": None,
+    }  # fmt: skip
+    with pytest.raises(OptionError, match="baseline is 'x'; it must be a method: sequence, rel"):
+        recipe_with(tmp_path, baseline="x")
+
+
+def test_on_shared_axes_rows_are_compared_at_the_same_point(tmp_path: Path):
+    axes = {
+        "lr": {"train.lr": [1, 2]},
+        "control": {"methods.relation_mask.binarize.source-control": ["given", "flat"]},
+    }
+    recipe = recipe_with(tmp_path, methods=two_methods(), axes=axes)
+    assert baselines(recipe) == {
+        "sequence-lr=1": None,
+        "sequence-lr=2": None,
+        "relation_mask-lr=1-control=given": "sequence-lr=1",
+        "relation_mask-lr=1-control=flat": "sequence-lr=1",
+        "relation_mask-lr=2-control=given": "sequence-lr=2",
+        "relation_mask-lr=2-control=flat": "sequence-lr=2",
+    }
+    one = recipe_with(tmp_path, methods=two_methods(), axes=axes, baseline="sequence-lr=2")
+    assert set(baselines(one).values()) == {None, "sequence-lr=2"}
+    assert baselines(one)["sequence-lr=1"] == "sequence-lr=2"
+
+
+def test_the_rows_of_one_method_are_compared_with_the_first(tmp_path: Path):
+    methods = {"sequence": recipe_content()["methods"]["sequence"]}
+    recipe = recipe_with(tmp_path, methods=methods, axes={"lr": {"train.lr": [1, 2, 3]}})
+    assert baselines(recipe) == {
+        "sequence-lr=1": None, "sequence-lr=2": "sequence-lr=1", "sequence-lr=3": "sequence-lr=1",
+    }  # fmt: skip
+
+
+# Fairness
+
+
+@pytest.mark.parametrize(
+    ("override", "kind"),
+    [
+        ("train.lr=1", "train.lr (optimiser): sequence has 0.001, stack_pe has 1"),
+        ("train.adam_eps=1", "train.adam-eps (optimiser): sequence has none, stack_pe has 1"),
+        ("train.dropout=0", "train.dropout (optimiser): sequence has none, stack_pe has 0"),
+        ("train.max-update=9", "train.max-update (budget)"),
+        ("train.update-freq=2", "train.update-freq (budget)"),
+        ("train.best-checkpoint-metric=x", "(choice of the checkpoint)"),
+        ("train.train-subset=x", "train.train-subset (data)"),
+        ("train.encoder-layers=9", "train.encoder-layers (model size)"),
+        ("binarize.subword-vocab=9", "binarize.subword-vocab (tokenisation)"),
+        ("generate.beam=1", "generate.beam (decoding): sequence has 5, stack_pe has 1"),
+    ],
+)
+def test_differences_beside_the_method_are_refused(tmp_path: Path, override: str, kind: str):
+    recipe = recipe_with(tmp_path, f"methods.stack_pe.{override}")
+    with pytest.raises(OptionError) as error:
+        check_fairness(recipe)
+    message = str(error.value)
+    assert message.startswith(f"{recipe.path}: methods differ in ")
+    assert kind in message
+    (difference,) = find_differences(recipe)
+    assert f'differences: {{{difference.key}: "why"}}' in message
+    why = f"differences.{difference.key}=it is needed"
+    check_fairness(recipe_with(tmp_path, f"methods.stack_pe.{override}", why))
+
+
+def test_what_is_compared_may_differ(tmp_path: Path):
+    check_fairness(recipe_with(
+        tmp_path,
+        "methods.stack_pe.train.encoder-injection=stack_pe",
+        "methods.stack_pe.train.decoder_injection=stack_pe",
+        "methods.stack_pe.binarize.source-control=random",
+        "methods.stack_pe.binarize.subword-policy=copy",
+        "methods.stack_pe.binarize.target-view=nary_dfs",
+        "methods.stack_pe.generate.tree-constraints=tree",
+        "methods.stack_pe.train.bf16=false",
+    ))  # fmt: skip
+
+
+def test_a_flag_that_all_methods_set_alike_is_fair(tmp_path: Path):
+    overrides = [f"methods.{name}.train.lr=0.5" for name in recipe_content()["methods"]]
+    check_fairness(recipe_with(tmp_path, *overrides))
+    with pytest.raises(OptionError, match="train.lr"):
+        check_fairness(recipe_with(tmp_path, *overrides[:2]))
+
+
+def test_an_axis_for_all_is_fair_and_one_for_a_single_method_is_not(tmp_path: Path):
+    check_fairness(recipe_with(tmp_path, axes={"lr": {"train.lr": [1, 2]}}))
+    recipe = recipe_with(tmp_path, axes={"lr": {"methods.stack_pe.train.lr": [1, 2]}})
+    with pytest.raises(OptionError, match=r"train\.lr \(optimiser\): sequence has 0\.001, stack_"):
+        check_fairness(recipe)
+
+
+@pytest.mark.parametrize(
+    ("differences", "message"),
+    [
+        ({"lr": "x"}, "differences has the key 'lr'; write SECTION.FLAG, such as train.lr"),
+        ({"train.lr": " "}, "differences.train.lr is empty; say why"),
+        ({"train.lr": 3}, "differences.train.lr is 3; it must be text"),
+        ([], "differences is []; it must be a mapping"),
+    ],
+)
+def test_explanations_are_checked(tmp_path: Path, differences: object, message: str):
+    with pytest.raises(OptionError) as error:
+        recipe_with(tmp_path, differences=differences)
+    assert message in str(error.value)
+
+
+def test_explanations_stand_in_the_report(tmp_path: Path):
+    recipe = recipe_with(
+        tmp_path, "methods.stack_pe.train.lr=1", "differences.train.lr=its weights divide it"
+    )
+    assert make_table(make_plan(recipe), [], {}).notes == (
+        "* stack_pe has settings of its own (--lr 1: its weights divide it): "
+        "not at equal settings with the other rows",
+    )
+
+
+def test_averaged_checkpoints_are_noted(tmp_path: Path):
+    recipe = recipe_with(tmp_path, "average=2", "train.save-interval-updates=2")
+    assert make_table(make_plan(recipe), [], {}).notes == (
+        "Tested is the mean of the last 2 checkpoints of each run (Vaswani et al. 2017, section 6.1)",
+    )
+
+
+def test_noticeably_different_sizes_are_noted(tmp_path: Path):
+    results = [
+        replace(result("sequence"), parameters=1000),
+        replace(result("relation_mask"), parameters=1010),
+        replace(result("stack_pe"), parameters=950),
+    ]
+    notes = make_table(make_plan(recipe_with(tmp_path)), results, {}).notes
+    assert notes == (
+        "Parameters differ by more than 1% from the baseline's, so size may explain a part of the "
+        "difference: stack_pe -5.0% (sequence)",
+    )
+
+
+@pytest.mark.parametrize("file", RECIPES, ids=lambda file: file.stem)
+def test_the_recipes_of_the_repository_are_fair(file: Path):
+    check_fairness(read_recipe(file))

@@ -1,0 +1,84 @@
+"""Killed and interrupted studies go on where they were, over stand-ins for the real programs."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support.fake_programs import UPDATES
+from support.study_helpers import write_recipe
+from support.study_runs import (
+    ROOT,
+    alive,
+    check_complete,
+    commands_in,
+    done_steps,
+    journal,
+    study,
+    wait_for_events,
+)
+
+from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.run.plan import make_plan
+from treesyntax.study.run.process import resolve
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="children are tied on Linux only")
+def test_kill_9_anywhere_loses_nothing_and_repeats_nothing(tmp_path: Path):
+    write_recipe(tmp_path, seeds=[1])
+    choose = random.Random(7)
+    for kill in range(8):
+        process = study(tmp_path, "--jobs", "2", wait=False)
+        wait_for_events(tmp_path, len(journal(tmp_path)) + choose.randint(1, 9), process)
+        time.sleep(choose.uniform(0, 0.05))
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        time.sleep(0.05)
+        running = [words for words in journal(tmp_path) if alive(int(words[-1]))]
+        assert not running, "children outlive a killed study"
+        noted = [len(commands_in(tmp_path, "start")), sorted(done_steps(tmp_path))]
+        (tmp_path / f"kill-{kill}").write_text(json.dumps(noted))
+    last = study(tmp_path)
+    assert last.returncode == 0, last.stdout.read()
+    check_complete(tmp_path)
+    check_no_repeats(tmp_path)
+
+
+def check_no_repeats(folder: Path) -> None:
+    starts = commands_in(folder, "start")
+    plan = make_plan(read_recipe(folder / "recipe.yaml"))
+    replace = {"{out}": str(folder / "out"), "{plugins}": str(ROOT / "fairseq_plugins")}
+    label = {
+        step.name: " ".join(resolve(step.command, {}, replace)).replace(" ", "\x1f")
+        for step in plan.steps
+    }
+    assert set(label.values()) == set(starts)
+    for file in folder.glob("kill-*"):  # a step that was noted as done is never started again
+        count, done = json.loads(file.read_text())
+        assert not {label[name] for name in done} & set(starts[count:])
+    # Training goes on from its last checkpoint: an update is made anew at most once for each kill.
+    kills = len(list(folder.glob("kill-*")))
+    updates = [tuple(words[1:3]) for words in journal(folder) if words[0] == "update"]
+    assert len(set(updates)) == 3 * UPDATES
+    assert len(updates) <= 3 * UPDATES + 2 * kills
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_the_children_and_the_study_goes_on_later(
+    tmp_path: Path, number: signal.Signals
+):
+    write_recipe(tmp_path, seeds=[1])
+    process = study(tmp_path, wait=False)
+    wait_for_events(tmp_path, 9, process)
+    process.send_signal(number)
+    assert process.wait(timeout=60) == 130
+    process.stdout.close()
+    assert not [words for words in journal(tmp_path) if alive(int(words[-1]))]
+    assert study(tmp_path).returncode == 0
+    check_complete(tmp_path)

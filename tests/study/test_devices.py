@@ -1,0 +1,54 @@
+"""GPUs are shared out among the commands of a study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.study_helpers import write_recipe
+from support.study_runs import journal, study
+
+from treesyntax.errors import OptionError
+from treesyntax.study.run.process import Devices, read_slots
+
+
+def gpus_seen(folder: Path) -> dict[str, set[str]]:
+    """CUDA_VISIBLE_DEVICES of each stand-in, by program."""
+    seen: dict[str, set[str]] = {}
+    for words in journal(folder):
+        if words[0] == "gpus":
+            seen.setdefault(words[1], set()).add(words[2])
+    return seen
+
+
+def test_commands_share_out_the_gpus(tmp_path: Path):
+    write_recipe(tmp_path, seeds=[1])
+    process = study(tmp_path, "--gpus", "4,5", "6,7")
+    assert process.returncode == 0
+    assert "2 at once" in process.stdout.read()
+    seen = gpus_seen(tmp_path)
+    assert seen["fairseq-train"] == {"4,5", "6,7"}
+    assert seen["fairseq-generate"] <= {"4", "6"}
+    assert "treesyntax" not in seen
+
+
+def test_a_gpu_goes_to_whom_has_fewest_users():
+    devices = Devices(["0", "1"])
+    assert [devices.take("fairseq-train") for _ in range(3)] == ["0", "1", "0"]
+    devices.give("1")
+    assert devices.take("fairseq-generate") == "1"
+    assert devices.take("python") == ""
+    assert Devices([]).take("fairseq-train") == ""
+    assert devices.environment("fairseq-train", "") == {}
+
+
+def test_gpus_are_read():
+    assert read_slots(None, {}) == ()
+    assert read_slots(None, {"CUDA_VISIBLE_DEVICES": "3"}) == ()
+    assert read_slots(None, {"CUDA_VISIBLE_DEVICES": "3,1"}) == ("3", "1")
+    assert read_slots(["0", "1"], {"CUDA_VISIBLE_DEVICES": "3,1"}) == ("0", "1")
+    for gpus in (["0", "0"], ["0,1", "1,2"], ["0,"]):
+        with pytest.raises(OptionError, match=f"--gpus {' '.join(gpus)}: name each GPU once"):
+            read_slots(gpus, {})
+    with pytest.raises(OptionError, match="give each run as many GPUs, since batches grow"):
+        read_slots(["0,1", "2"], {})

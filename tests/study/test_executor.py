@@ -1,0 +1,163 @@
+"""Studies over stand-ins for the real programs: execution, failures, options."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from support.fake_programs import UPDATES
+from support.study_helpers import recipe_content, write_recipe
+from support.study_runs import all_steps, check_complete, commands_in, refused, study
+
+from treesyntax.errors import OptionError
+from treesyntax.study.results.results import read_results
+from treesyntax.study.run.lock import locked
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return write_recipe(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a recipe and its finished study; tests leave it as it is."""
+    folder = tmp_path_factory.mktemp("finished")
+    write_recipe(folder)
+    process = study(folder)
+    (folder / "output").write_text(process.stdout.read())
+    assert process.returncode == 0
+    return folder
+
+
+def test_a_study_runs_every_step_once(finished: Path):
+    check_complete(finished)
+    starts = commands_in(finished, "start")
+    assert len(starts) == len(set(starts)) == len(all_steps(finished))
+    output = (finished / "output").read_text()
+    assert "6 runs, 0 done before" in output
+    assert "2 of 2" in output
+    assert (finished / "out" / "report.html").exists()
+
+
+def test_a_finished_study_does_nothing_more(finished: Path):
+    starts = commands_in(finished, "start")
+    before = (finished / "out" / "results.jsonl").read_bytes()
+    again = study(finished)
+    assert again.returncode == 0
+    assert "6 runs, 6 done before" in again.stdout.read()
+    assert commands_in(finished, "start") == starts
+    assert (finished / "out" / "results.jsonl").read_bytes() == before
+
+
+def test_results_carry_where_they_come_from(finished: Path):
+    first = read_results(finished / "out" / "results.jsonl")[0]
+    assert first.tokens_per_second == 100 * (UPDATES + 1) / 2
+    assert (first.parameters, first.updates, first.valid_loss) == (1234, UPDATES, 2.5)
+    assert {"treesyntax", "torch", "fairseq", "sacrebleu", "python"} == set(first.versions)
+    assert first.commands[0].startswith("fairseq-train '{out}/binarized/")
+    assert str(finished) not in json.dumps(first.commands)
+    assert len(first.data_sha256) == 64
+    assert first.device
+
+
+def test_a_changed_recipe_is_refused_in_the_same_folder(finished: Path):
+    starts = commands_in(finished, "start")
+    assert "choose another --out" in refused(finished, "--set", "train.lr=0.1")
+    assert commands_in(finished, "start") == starts
+
+
+def test_a_failing_run_stops_no_other(tmp_path: Path):
+    methods = recipe_content()["methods"]
+    methods["relation_mask"]["train"] = {"broken": True}
+    write_recipe(tmp_path, methods=methods, differences={"train.broken": "to see it fail"})
+    process = study(tmp_path)
+    output = process.stdout.read()
+    assert process.returncode == 1
+    message = "relation_mask-1 failed: exit status 1: RuntimeError: the loss exploded"
+    assert message in output
+    assert "0 of 2, 2 failed" in output
+    found = {item.key for item in read_results(tmp_path / "out" / "results.jsonl")}
+    assert {method for method, _, _ in found} == {"sequence", "stack_pe"}
+    assert len(found) == 8
+    assert message in (tmp_path / "out" / "report.md").read_text()
+    # The failed runs are tried again, the others are not.
+    starts = len(commands_in(tmp_path, "start"))
+    assert study(tmp_path).returncode == 1
+    retried = commands_in(tmp_path, "start")[starts:]
+    assert len(retried) == 2
+    assert all("relation_mask" in text for text in retried)
+
+
+def test_a_failed_command_is_started_again_as_often_as_asked(tmp_path: Path):
+    methods = recipe_content()["methods"]
+    methods["relation_mask"]["train"] = {"broken-once": True}
+    methods["stack_pe"]["train"] = {"broken": True}
+    why = {"train.broken": "to see it fail", "train.broken-once": "to see it fail once"}
+    write_recipe(tmp_path, methods=methods, differences=why, seeds=[1])
+    process = study(tmp_path, "--retries", "2")
+    output = process.stdout.read()
+    assert process.returncode == 1
+    assert output.count("retry  relation_mask-1/train: exit status 1: RuntimeError: no luck") == 1
+    assert output.count("retry  stack_pe-1/train: exit status 1") == 2
+    assert output.count("FAILED") == 1
+    starts = commands_in(tmp_path, "start")
+    assert sum("runs/stack_pe-1/checkpoints" in text for text in starts) == 3
+    found = {item.method for item in read_results(tmp_path / "out" / "results.jsonl")}
+    assert found == {"sequence", "relation_mask"}
+
+
+def test_methods_that_differ_without_a_reason_are_refused(tmp_path: Path):
+    methods = recipe_content()["methods"]
+    methods["relation_mask"]["train"] = {"lr": 3}
+    write_recipe(tmp_path, methods=methods)
+    said = refused(tmp_path)
+    assert "methods differ in train.lr (optimiser): sequence has 0.001" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_program_that_is_not_there_is_a_failure(tmp_path: Path):
+    write_recipe(tmp_path, prepare=["no-such-program-here x"])
+    process = study(tmp_path)
+    output = process.stdout.read()
+    assert process.returncode == 1
+    assert "no-such-program-here cannot be started (No such file or directory)" in output
+    assert output.count("Traceback") == 0
+    assert "sequence-1 failed" in output
+
+
+def test_a_folder_serves_one_process(path: Path, tmp_path: Path):
+    with locked(tmp_path / "out"):
+        process = study(tmp_path)
+    assert process.returncode == 2
+    output = process.stdout.read()
+    assert f"is in use by another treesyntax study (process {os.getpid()})" in output
+    assert output.count("\n") == 1
+    with locked(tmp_path / "out"):
+        pass
+
+
+def test_a_folder_that_cannot_be_made_is_refused(path: Path):
+    with pytest.raises(OptionError, match="cannot be written"), locked(path / "x"):
+        pass
+
+
+def test_a_dry_run_prints_commands_and_creates_nothing(path: Path, tmp_path: Path):
+    process = study(tmp_path, "--dry-run")
+    lines = process.stdout.read().splitlines()
+    assert process.returncode == 0
+    assert len(lines) == len(all_steps(tmp_path))
+    assert lines[0] == f"treesyntax generate for2lam --out {tmp_path}/out/data/p --size 8"
+    assert {file.name for file in tmp_path.iterdir()} == {"recipe.yaml"}
+
+
+def test_retries_are_checked(path: Path, tmp_path: Path):
+    assert "--retries must be 0 or more" in refused(tmp_path, "--retries", "-1")
+
+
+@pytest.mark.parametrize("option", [("--jobs", "0"), ("--threads", "0")])
+def test_numbers_of_jobs_and_threads_are_checked(path: Path, tmp_path: Path, option: tuple):
+    assert "--jobs and --threads must be 1 or more" in refused(tmp_path, *option)
+    assert not (tmp_path / "out").exists()

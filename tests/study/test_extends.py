@@ -1,0 +1,82 @@
+"""Recipes that extend others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from support.study_helpers import write_recipe
+
+from treesyntax.errors import InputError, OptionError
+from treesyntax.study.recipe.recipe import read_recipe
+
+
+def write(path: Path, **content: object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(yaml.safe_dump(content, sort_keys=False))
+    return path
+
+
+def test_a_recipe_says_only_what_it_changes(tmp_path: Path):
+    base = read_recipe(write_recipe(tmp_path))
+    other = write(
+        tmp_path / "sub" / "other.yaml",
+        extends="../recipe.yaml",
+        name="other",
+        train={"lr": 0.5, "max-update": None},
+        methods={"stack_pe": None, "relation_mask": {"train": {"lr": 1}}},
+    )
+    recipe = read_recipe(other)
+    assert (recipe.name, recipe.title) == ("other", base.title)
+    assert recipe.train == {"lr": 0.5}
+    assert [method.name for method in recipe.methods] == ["sequence", "relation_mask"]
+    assert recipe.methods[1].binarize == base.methods[1].binarize
+    assert recipe.methods[1].train == {"lr": 1}
+    assert "extends" not in recipe.content
+    assert recipe.content["score"] == base.content["score"]
+
+
+def test_a_list_replaces_a_list_and_overrides_come_last(tmp_path: Path):
+    write_recipe(tmp_path)
+    recipe = read_recipe(
+        write(tmp_path / "other.yaml", extends="recipe.yaml", seeds=[7]), ["train.lr=3"]
+    )
+    assert recipe.seeds == (7,)
+    assert recipe.train["lr"] == 3
+
+
+def test_of_several_the_later_win(tmp_path: Path):
+    write_recipe(tmp_path)
+    write(tmp_path / "a.yaml", train={"lr": 1, "dropout": 0.1})
+    write(tmp_path / "b.yaml", train={"lr": 2})
+    both = write(tmp_path / "both.yaml", extends=["recipe.yaml", "a.yaml", "b.yaml"])
+    train = read_recipe(both).train
+    assert (train["lr"], train["dropout"]) == (2, 0.1)
+
+
+def test_null_without_extends_stays_a_flag_that_is_left_out(tmp_path: Path):
+    recipe = read_recipe(write_recipe(tmp_path, generate={"beam": None}))
+    assert recipe.generate == {"beam": None}
+
+
+@pytest.mark.parametrize(
+    ("extends", "message"),
+    [
+        ("other.yaml", "extends itself"),
+        ("again.yaml", "extends itself"),
+        (3, "extends is 3; give the name of a recipe file"),
+        ("none.yaml", "none.yaml: cannot be read"),
+    ],
+)
+def test_what_cannot_be_extended_is_named(tmp_path: Path, extends: object, message: str):
+    write(tmp_path / "again.yaml", extends="other.yaml")
+    other = write(tmp_path / "other.yaml", extends=extends)
+    with pytest.raises(InputError, match=message):
+        read_recipe(other)
+
+
+def test_what_is_missing_in_all_of_them_is_named(tmp_path: Path):
+    write(tmp_path / "a.yaml", name="a")
+    with pytest.raises(OptionError, match="lacks the key 'title'"):
+        read_recipe(write(tmp_path / "other.yaml", extends="a.yaml"))

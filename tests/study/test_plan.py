@@ -1,0 +1,147 @@
+"""The plan of a study: its steps, their commands and what each needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.fake_programs import UPDATES
+from support.study_helpers import write_recipe
+
+from treesyntax.errors import OptionError
+from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.run.plan import Plan, make_plan
+from treesyntax.study.run.process import resolve
+from treesyntax.study.run.steps import flag_words
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return write_recipe(tmp_path)
+
+
+def test_flags_become_words():
+    flags = {
+        "beam": 5, "fp16": True, "off": False, "none": None, "lr": 1e-5,
+        "betas": "(0.9, 0.98)", "files": ["a", "b"], "min": -1,
+    }  # fmt: skip
+    assert flag_words(flags) == [
+        "--beam", "5", "--fp16", "--lr", "1e-05", "--betas", "(0.9, 0.98)", "--files", "a", "b",
+        "--min=-1",
+    ]  # fmt: skip
+
+
+def steps_by_name(plan: Plan) -> dict[str, tuple[str, ...]]:
+    return {step.name: step.command for step in plan.steps}
+
+
+def test_a_plan_has_every_step_once_after_what_it_needs(path: Path):
+    plan = make_plan(read_recipe(path))
+    assert [run.name for run in plan.runs] == [
+        "sequence-1", "relation_mask-1", "stack_pe-1", "sequence-2", "relation_mask-2",
+        "stack_pe-2",
+    ]  # fmt: skip
+    names = [step.name for step in plan.steps]
+    assert len(names) == len(set(names))
+    for index, step in enumerate(plan.steps):
+        assert set(step.needs) <= set(names[:index])
+    assert [name for name in names if name.startswith("binarize")] == [
+        "binarize/sequence",
+        "binarize/relation_mask+stack_pe",
+    ]
+    assert [name for name in names if name.endswith("/analyses")] == [
+        f"{run.name}/analyses" for run in plan.runs
+    ]
+    assert names[-1] == "analyses"
+    assert plan.steps[-1].needs == tuple(
+        f"{method}-{seed}/analyses" for seed in (1, 2) for method in ("sequence", "relation_mask")
+    )
+
+
+def test_text_borrows_trees_from_the_data_of_others(path: Path):
+    steps = {step.name: step for step in make_plan(read_recipe(path)).steps}
+    plain, own = steps["sequence-1/analyses"], steps["stack_pe-1/analyses"]
+    assert plain.needs == ("sequence-1/facts", "binarize/relation_mask+stack_pe")
+    assert plain.command[plain.command.index("--trees") + 1] == (
+        "{out}/binarized/relation_mask+stack_pe"
+    )
+    assert "--trees" not in own.command
+    assert own.needs == ("stack_pe-1/facts",)
+
+
+def test_checkpoints_may_be_kept(path: Path):
+    commands = steps_by_name(make_plan(read_recipe(path, ["train.keep-interval-updates=9"])))
+    train = commands["stack_pe-2/train"]
+    assert train.count("--keep-interval-updates") == 1
+    assert train[train.index("--keep-interval-updates") + 1] == "9"
+
+
+def test_the_last_checkpoints_may_be_averaged(path: Path):
+    overrides = ["average=4", "train.save-interval-updates=1"]
+    commands = steps_by_name(make_plan(read_recipe(path, overrides)))
+    train, mean, generate, facts, analyses = (
+        commands[f"stack_pe-2/{kind}"]
+        for kind in ("train", "average", "generate", "facts", "analyses")
+    )
+    assert train[train.index("--keep-interval-updates") + 1] == "4"
+    assert mean == (
+        "treesyntax", "average", "{out}/runs/stack_pe-2/checkpoints", "--last", "4",
+        "--out", "{out}/runs/stack_pe-2/checkpoint_average.pt",
+    )  # fmt: skip
+    assert generate[generate.index("--path") + 1] == mean[-1]
+    assert facts[3] == analyses[analyses.index("--tested") + 1] == mean[-1]
+    kept = [*overrides, "train.keep-interval-updates=9"]
+    train = steps_by_name(make_plan(read_recipe(path, kept)))["stack_pe-2/train"]
+    assert train[train.index("--keep-interval-updates") + 1] == "9"
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [("-1", "average is -1"), ("true", "average is True"), ("best", "average is 'best'"),
+     ("9", "average is 9, but 12 updates with a save in 3 have fewer; lower")],
+)  # fmt: skip
+def test_what_cannot_be_averaged_is_told_before_training(path: Path, value: str, told: str):
+    overrides = [f"average={value}", "train.save-interval-updates=3", "train.max-update=12"]
+    with pytest.raises(OptionError, match=told):
+        make_plan(read_recipe(path, overrides))
+
+
+def test_commands_of_a_run(path: Path):
+    overrides = ["train.log-interval=7", "methods.stack_pe.train.lr=0.5"]
+    commands = steps_by_name(make_plan(read_recipe(path, overrides)))
+    train = commands["stack_pe-2/train"]
+    assert train[:2] == ("fairseq-train", "{out}/binarized/relation_mask+stack_pe")
+    text = " ".join(train)
+    for part in (
+        "--user-dir {plugins} --task tree_translation --source-lang for --target-lang lambda",
+        "--arch tree_stack_pe_mini", "--seed 2", f"--max-update {UPDATES}", "--lr 0.5",
+        "--log-interval 7", "--save-dir {out}/runs/stack_pe-2/checkpoints",
+        "--no-epoch-checkpoints --keep-interval-updates 1 --log-format json",
+        "--save-interval-updates 250",
+    ):  # fmt: skip
+        assert part in text
+    assert "--cpu" not in train
+    generate = " ".join(commands["stack_pe-2/generate"])
+    assert "--path {out}/runs/stack_pe-2/checkpoints/checkpoint_best.pt" in generate
+    assert "--beam 5" in generate
+    score = commands["stack_pe-2/score"]
+    assert score[-5:] == ("--metric", "exact", "--metric", "tree:lambda", "--json")
+    binarize = commands["binarize/relation_mask+stack_pe"]
+    assert binarize[-4:] == ("--workers", "1", "--source-format", "for")
+    place = binarize.index("--valid")
+    assert binarize[place + 1 : place + 3] == ("{out}/data/p/valid.src", "{out}/data/p/valid.tgt")
+
+
+def test_keys_follow_a_change_to_all_that_need_it(path: Path):
+    first = make_plan(read_recipe(path)).keys()
+    second = make_plan(read_recipe(path, ["methods.stack_pe.train.lr=0.5"])).keys()
+    changed = {name for name in first if first[name] != second[name]}
+    assert changed == {name for name in first if name.startswith("stack_pe-")}
+    third = make_plan(read_recipe(path, ["size=9"])).keys()
+    assert all(first[name] != third[name] for name in first)
+
+
+def test_symbolic_commands_are_resolved():
+    words = resolve(("tool", "{out}/a", "{x}"), {"tool": ("py", "-m")}, {"{out}": "/o"})
+    assert words == ["py", "-m", "/o/a", "{x}"]
+    assert resolve(("other", "a"), {}, {}) == ["other", "a"]

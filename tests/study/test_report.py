@@ -1,0 +1,348 @@
+"""The table and the report of a study."""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+from argparse import Namespace
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+from support.study_helpers import recipe_content, result, write_recipe
+
+from treesyntax.commands.report import run as report_command
+from treesyntax.errors import OptionError
+from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.report.curves import draw_curves, inline_svg, mean_curve, svg_text
+from treesyntax.study.report.report import read_study, write_report
+from treesyntax.study.report.table import Spread, make_table, markdown_table, print_table
+from treesyntax.study.results.results import append_results
+from treesyntax.study.run.failures import Failure
+from treesyntax.study.run.identity import claim_folder, identify
+from treesyntax.study.run.plan import Plan, make_plan
+from treesyntax.study.run.progress import Estimate, PlainProgress, clock, state_of, summary
+
+SVG = """<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/x.dtd">
+<svg width="90pt" height="80pt" viewBox="0 0 90 80" xmlns="http://www.w3.org/2000/svg">
+<metadata><a href="https://matplotlib.org/"/></metadata>
+<defs><clipPath id="p1"><rect width="9" height="8"/></clipPath></defs>
+<g clip-path="url(#p1)"><use href="#p1"/><text>heads of MASK</text></g></svg>
+"""
+
+
+def plan_of(folder: Path, *overrides: str) -> Plan:
+    return make_plan(read_recipe(write_recipe(folder), overrides))
+
+
+def log_text(losses: dict[int, float]) -> str:
+    return "".join(
+        f't | INFO | valid | {{"valid_loss": "{loss}", "valid_num_updates": "{update}"}}\n'
+        for update, loss in losses.items()
+    )
+
+
+@pytest.fixture
+def study_folder(tmp_path: Path) -> Path:
+    """A study with two finished runs, one failed, others still missing."""
+    recipe = read_recipe(write_recipe(tmp_path, question="Do trees help <here>?"))
+    folder = tmp_path / "out"
+    claim_folder(folder, recipe, identify(recipe))
+    results = [
+        result(method, 1, metric, value)
+        for method, value in (("sequence", 40.0), ("relation_mask", 60.0))
+        for metric in ("exact", "tree:lambda")
+    ]
+    append_results(folder / "results.jsonl", results)
+    for name in ("sequence-1", "relation_mask-1"):
+        log = folder / "logs" / name / "train.log"
+        log.parent.mkdir(parents=True)
+        log.write_text(log_text({100: 4.0, 200: 3.0}))
+    place = folder / "runs" / "relation_mask-1" / "analyses"
+    (place / "encoder").mkdir(parents=True)
+    (place / "encoder" / "mask_strengths.svg").write_text(SVG)
+    (place / "encoder" / "mask_strengths.json").write_text("{}")
+    drawn = {
+        "name": "mask_strengths", "side": "encoder", "figures": ["encoder/mask_strengths.svg"],
+        "numbers": ["encoder/mask_strengths.json"],
+    }  # fmt: skip
+    absent = {"name": "attention_mass", "side": "encoder", "why": f"{folder}/x has <no> trees"}
+    (place / "analyses.json").write_text(json.dumps({"drawn": [drawn], "absent": [absent]}))
+    (folder / "failures.json").write_text(
+        '{"stack_pe-1/train": {"message": "exit status 1: [bold]<b>| * bad", "log": "logs/x.log"}, '
+        '"sequence-1/analyses": {"message": "killed by SIGKILL", "log": "logs/y.log"}}'
+    )
+    return folder
+
+
+# The table
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=6))
+def test_spread_is_mean_and_sample_standard_deviation(values: list[float]):
+    spread = Spread.of(values)
+    assert spread.n == len(values)
+    assert spread.mean == pytest.approx(statistics.mean(values))
+    if len(values) == 1:
+        assert spread.sd is None
+        assert str(spread).endswith("± –")
+    else:
+        assert spread.sd == pytest.approx(statistics.stdev(values))
+        assert str(spread) == f"{statistics.fmean(values):.2f} ± {statistics.stdev(values):.2f}"
+
+
+def test_rows_come_in_the_order_of_the_recipe(tmp_path: Path):
+    results = [
+        result("stack_pe", 1, "exact", 10.0),
+        replace(result("stack_pe", 2, "exact", 20.0), tokens_per_second=15.0),
+        result("sequence", 1, "exact", 7.0),
+        result("sequence", 1, "tree:lambda", 8.0),
+    ]
+    table = make_table(plan_of(tmp_path), results, {})
+    assert [row.method for row in table.rows] == ["sequence", "relation_mask", "stack_pe"]
+    assert table.header == ["method", "exact", "tree:lambda", "parameters", "tokens/s", "seeds"]
+    assert [table.cells(row) for row in table.rows] == [
+        ["sequence", "7.00 ± –", "8.00 ± –", "10", "5", "1 of 2"],
+        ["relation_mask", "–", "–", "–", "–", "0 of 2"],
+        ["stack_pe", "15.00 ± 7.07", "–", "10", "10", "2 of 2"],
+    ]
+
+
+def test_settings_of_its_own_are_marked(tmp_path: Path):
+    overrides = [
+        "methods.relation_mask.train.lr=0.5",
+        "methods.relation_mask.generate.beam=1",
+        "methods.stack_pe.train.encoder-injection=stack_pe(depth=3)",
+    ]
+    table = make_table(plan_of(tmp_path, *overrides), [], {})
+    assert [row.mark for row in table.rows] == ["", "*", "**"]
+    assert table.notes == (
+        "* relation_mask has settings of its own (--lr 0.5; --beam 1): "
+        "not at equal settings with the other rows",
+        "** stack_pe is stack_pe(depth=3)",
+    )
+
+
+def test_failed_runs_are_named_with_their_first_failure(tmp_path: Path):
+    plan = plan_of(tmp_path)
+    failures = {
+        "stack_pe-2/train": Failure("exit status 1: boom", "logs/a.log"),
+        "binarize/sequence": Failure("no disk", "logs/b.log"),
+    }
+    table = make_table(plan, [], failures)
+    assert table.failed == (
+        "sequence-1 failed: no disk (see logs/b.log)",
+        "sequence-2 failed: no disk (see logs/b.log)",
+        "stack_pe-2 failed: exit status 1: boom (see logs/a.log)",
+    )
+    assert [row.seeds for row in table.rows] == [
+        "0 of 2, 2 failed", "0 of 2", "0 of 2, 1 failed",
+    ]  # fmt: skip
+
+
+def test_brackets_in_a_message_are_no_markup(tmp_path: Path):
+    failures = {"stack_pe-2/train": Failure("[bold]x[/] | y*", "l")}
+    table = make_table(plan_of(tmp_path), [], failures)
+    console = Console(width=100, record=True, file=(tmp_path / "out.txt").open("w"))
+    print_table(table, console)
+    assert "[bold]x[/] | y*" in console.export_text()
+    assert r"[bold]x[/] \| y\*" in markdown_table(table)
+
+
+def test_the_markdown_table_is_rectangular(tmp_path: Path):
+    text = markdown_table(make_table(plan_of(tmp_path), [result("stack_pe")], {}))
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(lines) == 5
+    assert {line.count("|") for line in lines} == {7}
+
+
+# Curves
+
+
+def test_the_mean_curve_is_over_shared_updates():
+    assert mean_curve([{1: 2.0, 2: 4.0, 9: 1.0}, {2: 6.0, 1: 4.0}]) == {1: 3.0, 2: 5.0}
+    assert mean_curve([]) == {}
+
+
+def test_curves_show_each_seed_and_the_mean():
+    figure = draw_curves({"a": [{1: 2.0}, {1: 4.0}], "b": [{1: 3.0}]})
+    (panel,) = figure.axes
+    assert [line.get_linewidth() for line in panel.lines] == [0.7, 0.7, 2, 0.7, 2]
+    assert [text.get_text() for text in panel.get_legend().get_texts()] == ["a", "b"]
+    text = svg_text(figure)
+    assert "validation loss" in text
+    assert svg_text(draw_curves({})).startswith("<?xml")
+
+
+def test_an_inlined_figure_has_its_own_ids_and_no_links():
+    inlined = inline_svg(SVG, "fig", 'A "figure"')
+    assert 'id="fig-p1"' in inlined
+    assert "url(#fig-p1)" in inlined
+    assert 'href="#fig-p1"' in inlined
+    assert "matplotlib.org" not in inlined
+    assert "<rect width" in inlined
+    assert 'aria-label="A &quot;figure&quot;"' in inlined
+    assert not re.search(r"<svg[^>]* height=", inlined)
+    assert 'id="a_3d_1-p1"' in inline_svg(SVG, "a=1", "")
+    assert "<?xml" not in inlined
+
+
+# The report
+
+
+class Page(HTMLParser):
+    """Everything a browser would fetch, all ids, and whether tags are balanced."""
+
+    VOID = ("meta", "link", "img", "br", "hr", "input")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.stack: list[str] = []
+        self.tags: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list) -> None:
+        self.tags.add(tag)
+        if tag not in self.VOID:
+            self.stack.append(tag)
+        for name, value in attributes:
+            if name in ("src", "href", "xlink:href", "data", "poster", "action", "srcset"):
+                self.links.append(value)
+            if name == "id":
+                self.ids.append(value)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.stack.pop() == tag
+
+    def handle_startendtag(self, tag: str, attributes: list) -> None:
+        self.handle_starttag(tag, attributes)
+        if tag not in self.VOID:
+            self.stack.pop()
+
+
+def test_the_page_is_whole_and_fetches_nothing(study_folder: Path):
+    text = write_report(read_study(study_folder)).read_text()
+    page = Page(text)
+    assert page.stack == []
+    assert all(link.startswith("#") for link in page.links)
+    assert not page.tags & {"link", "img", "iframe"}
+    assert "default-src 'none'" in text
+    assert "@import" not in text
+    assert not re.search(r"url\((?!#)", text)
+    assert len(page.ids) == len(set(page.ids))
+    assert {"results", "learning-curves", "mask-strengths", "cost"} <= set(page.ids)
+    assert {link[1:] for link in page.links} <= set(page.ids)
+
+
+def test_the_page_shows_table_figures_failures_and_provenance(study_folder: Path):
+    text = write_report(read_study(study_folder)).read_text()
+    for part in (
+        "<h1>A demo</h1>", "Do trees help &lt;here&gt;?", "<td>40.00 ± –</td>",
+        "validation loss (bits a target token)", "heads of MASK", "0 of 2, 1 failed",
+        "stack_pe-1 failed: exit status 1: [bold]&lt;b&gt;| * bad (see logs/x.log)",
+        "McDonald &amp; Chiang 2021", "exact: s|1", "<code>figures/score_by_cost.json</code>",
+        "Peak memory was not recorded", "sequence-1: killed by SIGKILL (see logs/y.log)",
+        "Attention by tree relation, relation_mask-1: x has &lt;no&gt; trees", "python 3", "<h3>stack_pe-1</h3>",
+        "name=\"viewport\"", "@media print",
+    ):  # fmt: skip
+        assert part in text, part
+    assert read_study(study_folder).identity.hash in text
+
+
+def test_the_markdown_report_names_files_that_exist(study_folder: Path):
+    write_report(read_study(study_folder))
+    text = (study_folder / "report.md").read_text()
+    figures = re.findall(r"!\[.*?\]\(<(.*?)>\)", text)
+    assert figures == [
+        "figures/learning_curves.svg",
+        "figures/score_by_cost.svg",
+        "runs/relation_mask-1/analyses/encoder/mask_strengths.svg",
+    ]
+    links = re.findall(r"\]\(<(.*?)>\)", text)
+    assert len(links) == 2 * len(figures)
+    assert all((study_folder / link).is_file() for link in links)
+    assert "| sequence | 40.00 ± – | 40.00 ± – | 10 | 5 | 1 of 2 |" in text
+    assert "Do trees help <here>?" in text
+
+
+def test_a_report_of_nothing_yet(tmp_path: Path):
+    recipe = read_recipe(write_recipe(tmp_path))
+    claim_folder(tmp_path / "out", recipe, identify(recipe))
+    text = write_report(read_study(tmp_path / "out")).read_text()
+    assert Page(text).stack == []
+    assert "Learning curves" not in text
+
+
+def test_the_same_study_makes_the_same_report(study_folder: Path):
+    first = write_report(read_study(study_folder)).read_bytes()
+    assert write_report(read_study(study_folder)).read_bytes() == first
+
+
+def test_the_report_command(study_folder: Path, capsys: pytest.CaptureFixture):
+    assert report_command(Namespace(folder=study_folder, baseline=None)) == 0
+    output = capsys.readouterr().out
+    assert "40.00 ± –" in output
+    assert "report.html" in output
+    with pytest.raises(OptionError, match="holds no study"):
+        report_command(Namespace(folder=study_folder / "runs", baseline=None))
+
+
+# Progress
+
+
+def test_the_share_of_a_study_that_is_done(tmp_path: Path):
+    content = recipe_content()
+    plan = plan_of(tmp_path, "train.max-update=100")
+    assert content["seeds"] == [1, 2]
+    done = {step.name for step in plan.steps if not step.name.endswith("-2/train")}
+    done = {name for name in done if "-2/" not in name and "stack_pe-1" not in name}
+    estimate = Estimate(plan, tmp_path, done | {"stack_pe-1/train"})
+    assert estimate.runs_done == 2
+    assert estimate.before == pytest.approx(2.9)
+    assert estimate.left([]) is None
+    log = tmp_path / "logs" / "sequence-2" / "train.log"
+    log.parent.mkdir(parents=True)
+    log.write_text(
+        't | INFO | train_inner | {"epoch": 1, "update": 0.5, "loss": "2.5", "num_updates": "50"}\n'
+    )
+    running = [step for step in plan.steps if step.name == "sequence-2/train"]
+    assert estimate.work_done(running) == pytest.approx(2.9 + 0.45)
+    estimate.begun -= 45
+    assert estimate.left(running) == pytest.approx(45 * (6 - 3.35) / 0.45, rel=0.01)
+    assert state_of(running[0], estimate) == (
+        "sequence-2/train  50%: epoch 0.5, update 50, loss 2.500"
+    )
+    assert summary(running, estimate).startswith("2 of 6 runs done, 0:45 elapsed, 4:2")
+
+
+def test_plain_progress_prints_a_line_an_event(tmp_path: Path):
+    plan = plan_of(tmp_path)
+    console = Console(width=100, record=True, file=(tmp_path / "out.txt").open("w"))
+    progress = PlainProgress(Estimate(plan, tmp_path, set()), console)
+    train = next(step for step in plan.steps if step.name == "sequence-1/train")
+    progress.started(train)
+    progress.failed(train, Failure("[red]", "logs/x"))
+    progress.finished(train, 65)
+    progress.next_line = 0
+    progress.tick([train])
+    lines = [line.split(" ", 1)[1] for line in console.export_text().splitlines()]
+    assert lines[:3] == [
+        "start  sequence-1/train",
+        "FAILED sequence-1/train: [red] (see logs/x)",
+        "done   sequence-1/train (1:05)",
+    ]
+    assert lines[3].startswith("0 of 6 runs done, 1 failed, 0:00 elapsed")
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(None, "?"), (5, "0:05"), (3725.4, "1:02:05")])
+def test_clock(seconds: float | None, text: str):
+    assert clock(seconds) == text

@@ -1,0 +1,158 @@
+"""Scores by length and depth, and scores against cost, against what they should be by hand."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.study_helpers import result, write_recipe
+
+from treesyntax.data.dictionary import EOS
+from treesyntax.data.token_files import write_tokens
+from treesyntax.metrics import METRICS
+from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.report import breakdown
+from treesyntax.study.report.breakdown import (
+    Quantity,
+    break_down,
+    draw_breakdown,
+    find_quantities,
+    make_bins,
+)
+from treesyntax.study.report.cost import compute_costs, cost_numbers, draw_costs
+from treesyntax.study.report.curves import line_of
+from treesyntax.study.run.plan import Plan, make_plan
+
+REFERENCES = ["unit", "(\\ a . a)", "f a b", "unit", "x"]
+DEPTHS = [0, 1, 1, 0, 0]
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=80), st.integers(1, 6))
+def test_bins_hold_every_value_once_and_are_not_too_many(values: list[int], most: int):
+    bins = make_bins(values, most)
+    assert 1 <= len(bins) <= most
+    assert all(sum(low <= value <= high for low, high in bins) == 1 for value in values)
+    assert bins == sorted(bins)
+    assert all({low, high} <= set(values) for low, high in bins)
+    commonest = max(Counter(values).values())
+    largest = max(sum(low <= value <= high for value in values) for low, high in bins)
+    assert largest <= -(-len(values) // most) + commonest
+
+
+def test_bins_of_different_values_are_about_equal():
+    assert make_bins(list(range(10))) == [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)]
+    assert make_bins([3, 3, 3]) == [(3, 3)]
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> tuple[Plan, Path]:
+    methods = {
+        "sequence": {"arch": "tree_sequence_mini"},
+        "other": {"arch": "tree_stack_pe_mini", "binarize": {"source-format": "sexpr"}},
+    }
+    recipe = write_recipe(tmp_path, methods=methods, score=["exact", "bleu", "exact:unseen"])
+    plan, out = make_plan(read_recipe(recipe)), tmp_path / "out"
+    data = out / "data" / "p"
+    data.mkdir(parents=True)
+    (data / "test.tgt").write_text("".join(f"{line}\n" for line in REFERENCES))
+    (data / "test.src").write_text("a\n( a b )\n( a ( b ( c d ) ) )\na\n( a b )\n")
+    binarized = out / "binarized" / "sequence"
+    binarized.mkdir(parents=True)
+    sizes = np.array([3, 4, 10, 3, 4])
+    batch = (np.full(int(sizes.sum()), 4), sizes)
+    write_tokens(binarized / "test.for-lambda.for", [batch], 9, EOS)
+    for number, name in enumerate(("sequence-1", "sequence-2", "other-1")):
+        lines = [line if place != number else "wrong" for place, line in enumerate(REFERENCES)]
+        folder = out / "runs" / name
+        folder.mkdir(parents=True)
+        (folder / "hypotheses.txt").write_text("".join(f"{line}\n" for line in lines))
+    return plan, out
+
+
+RESULTS = [
+    result(method, seed, "exact", 80.0)
+    for method, seed in (("sequence", 1), ("sequence", 2), ("other", 1))
+]
+
+
+def test_quantities_are_lengths_and_depths(study: tuple[Plan, Path]):
+    length, depth = find_quantities(*study)
+    assert (length.name, length.values) == ("source_length", (3, 4, 10, 3, 4))
+    assert (depth.name, depth.values) == ("source_depth", (0, 1, 3, 0, 1))
+    assert "tokens of sequence" in length.label
+
+
+def test_what_cannot_be_read_is_left_out(study: tuple[Plan, Path]):
+    plan, folder = study
+    (folder / "data/p/test.src").write_text("( a\n")
+    assert [one.name for one in find_quantities(plan, folder)] == ["source_length"]
+    (folder / "data/p/test.tgt").unlink()
+    assert find_quantities(plan, folder) == []
+
+
+def test_scores_by_bin_are_those_of_the_lines_in_it(study: tuple[Plan, Path], monkeypatch):
+    plan, folder = study
+    quantity = Quantity("depth", "depth", (0, 1, 3, 0, 1))
+    file = folder / "numbers.json"
+    found = break_down(plan, folder, RESULTS, quantity, file)
+    assert quantity.bins == [(0, 0), (1, 1), (3, 3)]
+    assert found.metrics == ("exact", "bleu")
+    assert found.means("sequence", "exact") == [75.0, 75.0, 100.0]
+    assert found.ranges("sequence", "exact") == [(50, 100), (50, 100), (100, 100)]
+    assert found.means("other", "exact") == [100.0, 100.0, 0.0]
+    hypotheses = ["wrong", *REFERENCES[1:]]
+    lines = [0, 3]
+    (expected,) = METRICS["bleu"]([hypotheses[n] for n in lines], [REFERENCES[n] for n in lines])
+    assert found.scores["sequence"][0]["bleu"][0] == expected.value
+    numbers = found.numbers()
+    assert numbers["bins"][0] == {"from": 0, "to": 0, "lines": 2}
+    file.write_text(json.dumps(numbers))
+    monkeypatch.setattr(breakdown, "_scores", None)  # nothing is computed twice
+    assert break_down(plan, folder, RESULTS, quantity, file).numbers() == numbers
+
+
+def test_a_panel_a_metric_and_a_line_a_method(study: tuple[Plan, Path]):
+    plan, folder = study
+    found = break_down(
+        plan, folder, RESULTS, Quantity("d", "depth", (0, 1, 3, 0, 1)), folder / "no.json"
+    )
+    figure = draw_breakdown(found, ["sequence", "other"])
+    panels = [panel for panel in figure.axes if panel.get_visible()]
+    assert [panel.get_ylabel() for panel in panels] == ["exact", "bleu"]
+    assert [line.get_label() for line in panels[0].lines] == ["sequence", "other"]
+    assert list(panels[0].lines[0].get_ydata()) == [75.0, 75.0, 100.0]
+    labels = [label.get_text() for label in panels[0].get_xticklabels()]
+    assert labels == ["0\n(2)", "1\n(2)", "3\n(1)"]
+    assert panels[0].get_xlabel()
+
+
+def test_costs_are_means_of_what_is_known():
+    results = [
+        replace(result("a", 1, "bleu", 10.0), peak_memory=100.0, tokens_per_second=None),
+        replace(result("a", 2, "bleu", 14.0), peak_memory=300.0),
+        result("b", 1, "bleu", 9.0),
+        result("b", 1, "chrf", 99.0),
+    ]
+    found = compute_costs(results, ["b", "a", "c"], "bleu")
+    assert list(found) == ["b", "a"]
+    assert found["a"].score.mean == 12.0
+    assert found["a"].costs == {"parameters": 10, "tokens_per_second": 5.0, "peak_memory": 200.0}
+    assert "peak_memory" not in found["b"].costs
+    assert cost_numbers(found, "bleu")["methods"]["b"]["score"] == 9.0
+    labels = [panel.get_xlabel() for panel in draw_costs(found, "bleu", ["b", "a"]).axes]
+    assert labels[2] == "peak memory in training (MiB)"
+    only = {"b": found["b"]}
+    assert len(draw_costs(only, "bleu", ["b"]).axes) == 2
+
+
+def test_twenty_methods_are_told_apart_by_colour_and_marker():
+    lines = [line_of(number) for number in range(20)]
+    assert len({(line["color"], line["marker"]) for line in lines}) == 20
+    assert len({(line["color"], line["linestyle"]) for line in lines}) == 20

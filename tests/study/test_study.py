@@ -1,0 +1,262 @@
+"""Recipes, overrides, and what makes a study itself."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+from support.fake_programs import UPDATES
+from support.study_helpers import recipe_content, write_recipe
+
+from treesyntax.errors import InputError, OptionError
+from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.run.identity import check_folder, claim_folder, identify, read_identity
+from treesyntax.study.run.plan import make_plan
+
+ROOT = Path(__file__).parents[2]
+RECIPES = sorted((ROOT / "recipes").rglob("*.yaml"))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return write_recipe(tmp_path)
+
+
+# Recipes
+
+
+def test_a_recipe_is_read_and_variables_replaced(path: Path):
+    recipe = read_recipe(path)
+    assert recipe.name == "demo"
+    assert recipe.prepare == ("treesyntax generate for2lam --out {data}/p --size 8",)
+    assert recipe.source.train == "{data}/p/train.src"
+    assert [method.name for method in recipe.methods] == ["sequence", "relation_mask", "stack_pe"]
+    assert recipe.question == ""
+
+
+def test_the_resolved_recipe_is_a_fixed_point(path: Path, tmp_path: Path):
+    recipe = read_recipe(path, ["size=9", "train.clip-norm=0.1"])
+    again = tmp_path / "again.yaml"
+    again.write_text(yaml.safe_dump(recipe.content, sort_keys=False))
+    assert read_recipe(again).content == recipe.content
+    assert identify(read_recipe(again)).hash == identify(recipe).hash
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"metods": {}}, "the recipe has an unknown key 'metods'; valid keys are name, title"),
+        ({"methods": {}}, "methods is empty"),
+        ({"methods": []}, "methods is []; it must be a mapping"),
+        ({"methods": {"a": {"arc": "x"}}}, "methods.a has an unknown key 'arc'"),
+        ({"methods": {"a": {}}}, "methods.a lacks the key 'arch'"),
+        ({"methods": {"a/b": {"arch": "x"}}}, "'a/b' is 'a/b'; use letters"),
+        ({"name": "../x"}, "name is '../x'; use letters"),
+        ({"title": 3}, "title is 3; it must be text"),
+        ({"seeds": [1, 1]}, "seeds is [1, 1]; each may be there once"),
+        ({"seeds": ["a"]}, "seeds is ['a']; it must be a list of whole numbers"),
+        ({"seeds": []}, "seeds is []"),
+        ({"score": "exact"}, "score is 'exact'; it must be a list of names"),
+        ({"prepare": "make"}, "prepare is 'make'; it must be a list"),
+        ({"prepare": ["x {nowhere}"]}, "command 1, holds {nowhere}, which is not a variable"),
+        ({"data": {"source": {}}}, "data lacks the key 'target'"),
+        ({"data": {"source": {}, "target": {}}}, "data.source lacks the key 'lang'"),
+        ({"train": {"seed": 3}}, "train.seed is set by the study; list the seeds under seeds"),
+        ({"train": {"no_epoch_checkpoints": True}}, "is set by the study; leave it out"),
+        ({"train": {"--lr": 3}}, "train has the flag '--lr'; write flags without dashes"),
+        ({"train": {"lr": {"a": 1}}}, "train.lr is {'a': 1}; a flag takes"),
+        ({"generate": {"path": "x"}}, "generate.path is set by the study"),
+        ({"binarize": {"train": "x"}}, "binarize.train is set by the study"),
+        ({"vars": {"data": "x"}}, "vars.data is the study's own folder"),
+        ({"vars": {"root": [1]}}, "vars.root is [1]; it must be text or a number"),
+    ],
+)  # fmt: skip
+def test_a_faulty_recipe_is_refused_with_key_and_file(tmp_path: Path, changes: dict, message: str):
+    path = write_recipe(tmp_path, **changes)
+    with pytest.raises(OptionError) as error:
+        make_plan(read_recipe(path))
+    assert str(error.value).startswith(str(path))
+    assert message in str(error.value)
+
+
+def test_a_missing_key_and_equal_languages_are_refused(tmp_path: Path):
+    content = recipe_content()
+    del content["seeds"]
+    path = tmp_path / "r.yaml"
+    path.write_text(yaml.safe_dump(content))
+    with pytest.raises(OptionError, match="the recipe lacks the key 'seeds'; it needs name, title"):
+        read_recipe(path)
+    content = recipe_content()
+    content["data"]["target"]["lang"] = "for"
+    path.write_text(yaml.safe_dump(content))
+    with pytest.raises(OptionError, match=r"data\.target\.lang is 'for' like the source's"):
+        read_recipe(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("name: [", 1, "is not YAML"),
+        ("a: 1\nb: 2\na: 3\n", 3, "the key 'a' is there twice"),
+        ("- 1\n", None, "holds no recipe"),
+        ("a: \x01", None, "is not YAML"),
+    ],
+)
+def test_a_file_that_is_no_yaml_mapping_is_refused(
+    tmp_path: Path, text: str, line: int | None, message: str
+):
+    path = tmp_path / "r.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message) as error:
+        read_recipe(path)
+    if line:
+        assert error.value.line == line
+
+
+def test_a_missing_recipe_is_refused(tmp_path: Path):
+    with pytest.raises(InputError, match="cannot be read"):
+        read_recipe(tmp_path / "none.yaml")
+
+
+def test_unbalanced_quotes_under_prepare_are_refused(tmp_path: Path):
+    with pytest.raises(OptionError, match="prepare, command 1: no closing quotation"):
+        make_plan(read_recipe(write_recipe(tmp_path, prepare=["echo 'x"])))
+
+
+# Overrides
+
+
+def test_overrides_change_entries(path: Path):
+    recipe = read_recipe(
+        path,
+        ["seeds=[3]", "train.lr=0.5", "train.fp16=true", "methods.sequence.train.lr=1", "size=4"],
+    )
+    assert recipe.seeds == (3,)
+    assert recipe.train == {"max-update": UPDATES, "lr": 0.5, "fp16": True}
+    assert recipe.methods[0].train == {"lr": 1}
+    assert recipe.prepare[0].endswith("--size 4")
+
+
+def test_null_takes_an_entry_away(path: Path):
+    names = [method.name for method in read_recipe(path).methods]
+    fewer = read_recipe(path, [f"methods.{names[-1]}=null"])
+    assert [method.name for method in fewer.methods] == names[:-1]
+
+
+def test_an_override_leaves_other_recipes_alone(path: Path, tmp_path: Path):
+    content = recipe_content()
+    del content["generate"]
+    other = tmp_path / "other.yaml"
+    other.write_text(yaml.safe_dump(content))
+    assert read_recipe(other, ["generate.beam=2"]).generate == {"beam": 2}
+    assert read_recipe(other).generate == {}
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("seed=3", "the recipe has no entry 'seed'; it has name"),
+        ("methods.sequense.arch=x", "methods has no entry 'sequense'; it has sequence"),
+        ("methods.sequence.ark=x", "methods.sequence has no entry 'ark'"),
+        ("data.source.train.x=1", "data.source.train has no entries"),
+        ("seeds", "write it as key=value"),
+        ("a..b=1", "write it as key=value"),
+        ("seeds=[1", "the value is not YAML"),
+    ],
+)
+def test_an_override_that_does_not_fit_is_refused(path: Path, override: str, message: str):
+    with pytest.raises(OptionError) as error:
+        read_recipe(path, [override])
+    assert message in str(error.value)
+
+
+# Identity
+
+
+def test_any_change_makes_another_hash(tmp_path: Path):
+    base = identify(read_recipe(write_recipe(tmp_path))).hash
+    assert identify(read_recipe(write_recipe(tmp_path))).hash == base
+    seen = {base}
+    for override in (
+        "name=x", "title=x", "question=x", "size=9", "train.lr=0.002", "train.new=1",
+        "generate.beam=4", "binarize.workers=2", "score=[exact]", "seeds=[1]",
+        "methods.sequence.arch=x", "methods.sequence.train.lr=1", "data.source.lang=x",
+        "prepare=[]",
+    ):  # fmt: skip
+        found = identify(read_recipe(tmp_path / "recipe.yaml", [override])).hash
+        assert found not in seen, override
+        seen.add(found)
+
+
+def test_input_files_are_part_of_the_hash(tmp_path: Path):
+    data, script = tmp_path / "train.src", tmp_path / "input file.txt"
+    data.write_text("a\n")
+    script.write_text("b\n")
+    content = recipe_content()
+    content["data"]["source"]["train"] = str(data)
+    content["prepare"] = [f"treesyntax generate split --source {shlex.quote(str(script))}"]
+    path = write_recipe(tmp_path, **content)
+    first = identify(read_recipe(path))
+    assert first.inputs[str(data)] == {"size": 2, "sha256": hashlib.sha256(b"a\n").hexdigest()}
+    assert set(first.inputs) == {str(data), str(script)}
+    for file in (data, script):
+        file.write_text("changed\n")
+        second = identify(read_recipe(path))
+        assert second.hash != first.hash
+        first = second
+
+
+def test_a_missing_data_file_is_named_with_its_key(tmp_path: Path):
+    content = recipe_content()
+    content["vars"] = {"root": "nowhere"}
+    content["prepare"] = []
+    content["data"]["target"]["test"] = "{root}/x"
+    path = write_recipe(tmp_path, **content)
+    with pytest.raises(OptionError) as error:
+        identify(read_recipe(path))
+    assert "data.target.test: no such file: nowhere/x" in str(error.value)
+    assert "--set root=…" in str(error.value)
+
+
+def test_a_folder_belongs_to_one_study(path: Path, tmp_path: Path):
+    recipe = read_recipe(path)
+    identity = identify(recipe)
+    folder = tmp_path / "study"
+    check_folder(folder, identity)
+    folder.mkdir()
+    check_folder(folder, identity)
+    claim_folder(folder, recipe, identity)
+    check_folder(folder, identity)
+    assert read_identity(folder) == identity
+    assert read_recipe(folder / "recipe.yaml").content == recipe.content
+    other = identify(read_recipe(path, ["seeds=[7]"]))
+    with pytest.raises(OptionError, match=f"holds the study {identity.short}, but the recipe"):
+        check_folder(folder, other)
+    (folder / "study.json").write_text("{")
+    with pytest.raises(InputError, match="is damaged"):
+        check_folder(folder, identity)
+
+
+def test_foreign_folders_and_files_are_refused(path: Path, tmp_path: Path):
+    identity = identify(read_recipe(path))
+    with pytest.raises(OptionError, match="is not empty and holds no study"):
+        check_folder(tmp_path, identity)
+    with pytest.raises(OptionError, match="is a file"):
+        check_folder(path, identity)
+    with pytest.raises(OptionError, match=r"holds no study \(study\.json is missing\)"):
+        read_identity(tmp_path)
+
+
+@pytest.mark.parametrize("file", RECIPES, ids=lambda file: file.stem)
+def test_the_recipes_of_the_repository_are_valid(file: Path):
+    recipe = read_recipe(file)
+    assert recipe.methods[0].base == "sequence"
+    assert make_plan(recipe).runs
+    assert file.read_text().startswith("# treesyntax study recipes/")
+
+
+def test_there_are_recipes():
+    assert len(RECIPES) >= 3

@@ -1,0 +1,156 @@
+"""Stand-ins for treesyntax, fairseq-train and fairseq-generate that only leave traces.
+
+Run as ``fake_programs.py study JOURNAL ARGUMENTS`` this file is ``treesyntax study`` over them. Each
+stand-in appends a line to the journal when it starts, when it makes an update, and when it ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+THIS = str(Path(__file__).resolve())
+UPDATES = 5
+NAP = 0.02
+
+
+def programs(journal: Path) -> dict[str, tuple[str, ...]]:
+    names = ("treesyntax", "fairseq-train", "fairseq-generate", "python")
+    return {name: (sys.executable, THIS, name, str(journal)) for name in names}
+
+
+def note(journal: Path, *words: object) -> None:
+    with journal.open("a") as stream:
+        stream.write(" ".join(map(str, [*words, os.getpid()])) + "\n")
+
+
+def option(arguments: list[str], name: str) -> Path:
+    return Path(arguments[arguments.index(name) + 1])
+
+
+def save(path: Path, update: int) -> None:
+    staged = path.with_suffix(".new")
+    with zipfile.ZipFile(staged, "w") as archive:
+        archive.writestr("update", str(update))
+    staged.replace(path)
+
+
+def train(journal: Path, arguments: list[str]) -> None:
+    folder = option(arguments, "--save-dir")
+    if "--broken" in arguments:
+        raise SystemExit("RuntimeError: the loss exploded")
+    tried = folder.parent / "tried"
+    if "--broken-once" in arguments and not tried.exists():
+        tried.touch()
+        raise SystemExit("RuntimeError: no luck")
+    folder.mkdir(parents=True, exist_ok=True)
+    last, done = folder / "checkpoint_last.pt", 0
+    if last.exists():
+        with zipfile.ZipFile(last) as archive:
+            done = int(archive.read("update"))
+    for update in range(done + 1, UPDATES + 1):
+        time.sleep(NAP)
+        note(journal, "update", folder.parent.name, update)
+        inner = {"epoch": 1, "update": update / UPDATES, "loss": "3", "num_updates": str(update)}
+        valid = {"valid_loss": str(3 - update / 10), "valid_num_updates": str(update)}
+        print("t | INFO | train_inner |", json.dumps({**inner, "wps": str(100 * update)}))
+        print("t | INFO | valid |", json.dumps(valid), flush=True)
+        for name in ("checkpoint_best.pt", "checkpoint_last.pt"):
+            save(folder / name, update)
+    print("t | INFO | fairseq_cli.train | done training in 1.0 seconds", flush=True)
+
+
+def generate(arguments: list[str]) -> None:
+    folder = option(arguments, "--results-path")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "generate-test.txt").write_text("D-1\t-0.5\tb c\nH-0\t-1\tx\nD-0\t-0.1\t\n")
+
+
+def treesyntax(arguments: list[str]) -> None:
+    command = arguments[0]
+    if command == "generate":
+        folder = option(arguments, "--out")
+        folder.mkdir(parents=True, exist_ok=True)
+        for split in ("train", "valid", "test"):
+            (folder / f"{split}.src").write_text("a\nb\n")
+            (folder / f"{split}.tgt").write_text("\nunit\n")
+    elif command == "binarize":
+        Path(arguments[1]).mkdir(parents=True, exist_ok=True)
+    elif command == "score":
+        hypotheses = option(arguments, "--hypothesis").read_text()
+        assert hypotheses == "\nb c\n"
+        metrics = [b for a, b in itertools.pairwise(arguments) if a == "--metric"]
+        scores = [
+            {"metric": metric, "value": 50.0 + len(str(arguments)) % 7, "signature": "s", "n": 2}
+            for metric in metrics
+        ]
+        print(json.dumps(scores))
+
+
+def python(arguments: list[str]) -> None:
+    module = arguments[1]
+    if module == "treesyntax.study.run.hypotheses":
+        os.execv(sys.executable, [sys.executable, *arguments])
+    elif module == "treesyntax.study.run.facts":
+        facts = {
+            "parameters": 1234, "valid_loss": 2.5, "best_update": 5, "updates": 5,
+            "train_seconds": 1.0, "injection": "x",
+        }  # fmt: skip
+        print(json.dumps(facts))
+    elif module in ("treesyntax.analysis.run", "treesyntax.analysis.study"):
+        folder = option(arguments, "--out")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "mask_strengths.svg").write_text(
+            '<?xml version="1.0"?><svg width="9pt" height="9pt" '
+            'xmlns="http://www.w3.org/2000/svg"><g id="g1"/><text>head</text></svg>'
+        )
+        entry = {"name": "mask_strengths", "side": "encoder", "numbers": []}
+        found = {"drawn": [{**entry, "figures": ["mask_strengths.svg"]}], "absent": []}
+        (folder / "analyses.json").write_text(json.dumps(found))
+
+
+def study(journal: Path, arguments: list[str]) -> int:
+    from treesyntax.commands import study as command
+    from treesyntax.errors import TreeSyntaxError
+
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    try:
+        return command.run(parser.parse_args(arguments), programs(journal))
+    except TreeSyntaxError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def main() -> int:
+    name, journal, arguments = sys.argv[1], Path(sys.argv[2]), sys.argv[3:]
+    if name == "study":
+        return study(journal, arguments)
+    label = " ".join(arguments).replace(" ", "\x1f")
+    note(journal, "start", f"{name}\x1f{label}")
+    if gpus := os.environ.get("CUDA_VISIBLE_DEVICES"):
+        note(journal, "gpus", name, gpus)
+    if name == "fairseq-train":
+        train(journal, arguments)
+    elif name == "fairseq-generate":
+        generate(arguments)
+    elif name == "treesyntax":
+        treesyntax(arguments)
+    else:
+        note(journal, "end", f"{name}\x1f{label}")
+        python(arguments)
+        return 0
+    note(journal, "end", f"{name}\x1f{label}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""Slow and obvious definitions, written without the code they check."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from treesyntax.trees.tree import Tree
+
+
+def ancestors(tree: Tree, node: int) -> list[int]:
+    """Parent first, root last."""
+    found = []
+    while tree.parents[node] >= 0:
+        node = int(tree.parents[node])
+        found.append(node)
+    return found
+
+
+def path(tree: Tree, node: int) -> list[int]:
+    """Branches from the root down to a node."""
+    chain = [node, *ancestors(tree, node)]
+    return [int(tree.branches[member]) for member in reversed(chain[:-1])]
+
+
+def relation(tree: Tree, first: int, second: int, first_position: int, second_position: int) -> str:
+    """What the first node is to the second, straight from McDonald & Chiang 2021."""
+    if first == second:
+        return "self"
+    if first in ancestors(tree, second):
+        return "parent" if tree.parents[second] == first else "ancestor"
+    if second in ancestors(tree, first):
+        return "child" if tree.parents[first] == second else "descendant"
+    side = "left" if first_position < second_position else "right"
+    same_parent = tree.parents[first] == tree.parents[second]
+    return f"{side}_sibling" if same_parent else f"{side}_other"
+
+
+def lcrs_path(tree: Tree, node: int) -> list[int]:
+    """Path in the left-child-right-sibling form: first child = 0, next sibling = 1."""
+    children = tree.children()
+    steps: list[int] = []
+    while tree.parents[node] >= 0:
+        parent = int(tree.parents[node])
+        rank = children[parent].index(node)
+        steps = [0] + [1] * rank + steps
+        node = parent
+    return steps
+
+
+def factored_path(tree: Tree, node: int, side: str) -> list[int]:
+    """Path in the tree whose nodes with many children are split two by two.
+
+    Right-factored, child i of m is reached by i steps to the right and one to the left, the last
+    one by steps to the right alone; left-factored is the mirror image.
+    """
+    children = tree.children()
+    steps: list[int] = []
+    while tree.parents[node] >= 0:
+        parent = int(tree.parents[node])
+        count, rank = len(children[parent]), children[parent].index(node)
+        if count == 1:
+            here = [0]
+        elif side == "right":
+            here = [1] * rank + [0] * (rank < count - 1)
+        else:
+            here = [0] * (count - 1 - rank) + [1] * (rank > 0)
+        steps, node = here + steps, parent
+    return steps
+
+
+def stack(steps: list[int], degree: int, depth: int) -> list[float]:
+    """Push every step on an empty stack: D_i x = (e_i ; x[:-n]) (Shiv & Quirk 2019)."""
+    state = [0.0] * (degree * depth)
+    for step in steps:
+        one_hot = [1.0 if branch == step else 0.0 for branch in range(degree)]
+        state = (one_hot + state)[: degree * depth]
+    return state
+
+
+def weighted_stacks(
+    steps: list[int], degree: int, depth: int, p: list[float], d_model: int
+) -> list[float]:
+    """Depth-major, then branch, then parameter; weight p^level sqrt(1-p^2) sqrt(d_model/2)."""
+    plain = stack(steps, degree, depth)
+    return [
+        plain[level * degree + branch] * q**level * math.sqrt(1 - q * q) * math.sqrt(d_model / 2)
+        for level in range(depth)
+        for branch in range(degree)
+        for q in p
+    ]
+
+
+def masked_attention(q: Tensor, k: Tensor, v: Tensor, strengths: Tensor, masks: Tensor) -> Tensor:
+    """softmax(qk'/sqrt(d) - exp(sum_m s_m M_m)) v for one head, all masks dense.
+
+    Args:
+        q, k, v: [T, d].
+        strengths: [9].
+        masks: 0/1 [9, T, T].
+    """
+    logits = q @ k.T / math.sqrt(q.shape[1])
+    summed = sum(strength * mask for strength, mask in zip(strengths, masks, strict=True))
+    return torch.softmax(logits - torch.exp(summed), dim=-1) @ v
+
+
+def attention_with_pair_vectors(
+    q: Tensor, k: Tensor, v: Tensor, on_keys: Tensor, on_values: Tensor
+) -> Tensor:
+    """Shaw et al. 2018, Eqs. 3-4, literally, for one head.
+
+    Args:
+        q, k, v: [T, d].
+        on_keys, on_values: a vector for every pair, [T, T, d].
+    """
+    logits = (q.unsqueeze(1) * (k.unsqueeze(0) + on_keys)).sum(-1) / math.sqrt(q.shape[1])
+    weights = torch.softmax(logits, dim=-1)
+    return (weights.unsqueeze(2) * (v.unsqueeze(0) + on_values)).sum(1)

@@ -1,0 +1,96 @@
+"""``treesyntax study`` over stand-ins for the real programs, and what it leaves behind."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import support.fake_programs as fake_programs
+from support.fake_programs import THIS
+
+from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.results.results import read_results
+from treesyntax.study.run.identity import read_identity
+from treesyntax.study.run.plan import make_plan
+
+ROOT = Path(__file__).parents[2]
+
+
+def study(folder: Path, *arguments: str, wait: bool = True) -> subprocess.Popen:
+    """``treesyntax study`` over the stand-ins, in a process of its own."""
+    words = [sys.executable, THIS, "study", str(folder / "journal"), str(folder / "recipe.yaml")]
+    words += ["--out", str(folder / "out"), *arguments]
+    process = subprocess.Popen(
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        # Shells have background jobs ignore interrupts, and that would be inherited.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    if wait:
+        process.wait(timeout=300)
+    return process
+
+
+def refused(folder: Path, *arguments: str) -> str:
+    """What ``treesyntax study`` says in this process as it refuses its options or its recipe."""
+    words = [str(folder / "recipe.yaml"), "--out", str(folder / "out"), *arguments]
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        assert fake_programs.study(folder / "journal", words) == 2
+    return said.getvalue()
+
+
+def journal(folder: Path) -> list[list[str]]:
+    file = folder / "journal"
+    return [line.split(" ") for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def commands_in(folder: Path, event: str) -> list[str]:
+    """Journal entries of an event, without the process number."""
+    return [words[1] for words in journal(folder) if words[0] == event]
+
+
+def done_steps(folder: Path) -> set[str]:
+    markers = folder / "out" / "done"
+    return {str(file.relative_to(markers))[:-5] for file in markers.rglob("[!.]*.json")}
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{pid}/stat")
+    return not (stat.exists() and stat.read_text().rsplit(")", 1)[1].split()[0] == "Z")
+
+
+def all_steps(folder: Path) -> set[str]:
+    return {step.name for step in make_plan(read_recipe(folder / "recipe.yaml")).steps}
+
+
+def check_complete(folder: Path) -> None:
+    assert done_steps(folder) == all_steps(folder)
+    found = read_results(folder / "out" / "results.jsonl")
+    recipe = read_recipe(folder / "recipe.yaml")
+    size = len(recipe.methods) * len(recipe.seeds) * len(recipe.score)
+    assert len(found) == len({item.key for item in found}) == size
+    assert (folder / "out" / "results.jsonl").read_text().count("\n") == size
+    assert {item.hash for item in found} == {read_identity(folder / "out").hash}
+    for run in ("sequence-1", "stack_pe-1"):
+        assert (folder / "out" / "runs" / run / "hypotheses.txt").read_text() == "\nb c\n"
+
+
+def wait_for_events(folder: Path, count: int, process: subprocess.Popen) -> None:
+    deadline = time.monotonic() + 120
+    while len(journal(folder)) < count and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)

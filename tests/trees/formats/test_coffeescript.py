@@ -1,0 +1,183 @@
+"""CoffeeScript and JavaScript as lines of tokens with their parse trees."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pickle
+import random
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from treesyntax.data.generate.coffeescript import Vocabulary, draw_tokens
+from treesyntax.errors import TreeError
+from treesyntax.trees.formats import FORMATS, Format
+from treesyntax.trees.formats.base import RecordError
+from treesyntax.trees.formats.coffeescript import COFFEESCRIPT
+from treesyntax.trees.formats.javascript import JAVASCRIPT
+from treesyntax.trees.formats.jsonl import JSONL
+from treesyntax.trees.formats.tokens import (
+    coffeescript_source,
+    coffeescript_tokens,
+    javascript_tokens,
+)
+from treesyntax.trees.tree import Tree
+from treesyntax.trees.views import VIEWS
+
+REFERENCE = Path(__file__).parents[4] / "shared" / "data" / "cs_js_drissi"
+needs_reference = pytest.mark.skipif(
+    not REFERENCE.is_dir(), reason="the reference pairs (shared/data/cs_js_drissi) are absent"
+)
+
+
+def nested(notation: Format, text: str) -> object:
+    return json.loads(JSONL.write(notation.parse(text)))
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("a0", "a0"),
+        ("a0 = 1", ["<ASSIGN>", "a0", "=", "1"]),
+        ("1 + 2 * 3", ["<PLUS>", "1", "+", ["<TIMES>", "2", "*", "3"]]),
+        ("1 + 2 + 3", ["<PLUS>", ["<PLUS>", "1", "+", "2"], "+", "3"]),
+        ("1 == 2 + 3", ["<EQUAL>", "1", "==", ["<PLUS>", "2", "+", "3"]]),
+        ("( 1 )", ["<PARENTHESES>", "(", "1", ")"]),
+        ("1 <NL> 2 <NL> 3", ["<BLOCK>", "1", "<NL>", "2", "<NL>", "3"]),
+        ("if 1 <IND> 2 <DED>", ["<IF>", "if", "1", ["<INDENTED>", "<IND>", "2", "<DED>"]]),
+        (
+            "if 1 <IND> 2 <DED> <NL> else <IND> 3 <DED>",
+            [
+                "<ELSE>", "if", "1", ["<INDENTED>", "<IND>", "2", "<DED>"], "<NL>", "else",
+                ["<INDENTED>", "<IND>", "3", "<DED>"],
+            ],
+        ),
+        ("while 1 <IND> 2 <DED>", ["<WHILE>", "while", "1", ["<INDENTED>", "<IND>", "2", "<DED>"]]),
+        (
+            "if 1 then 2 else 3 if 4",
+            ["<THEN>", "if", "1", "then", "2", "else", ["<POSTFIX_IF>", "3", "if", "4"]],
+        ),
+        # As the compiler groups them, see test_coffeescript_compiler.
+        ("1 if 2 if 3", ["<POSTFIX_IF>", ["<POSTFIX_IF>", "1", "if", "2"], "if", "3"]),
+        ("1 while 2 while 3", ["<POSTFIX_WHILE>", "1", "while", ["<POSTFIX_WHILE>", "2", "while", "3"]]),
+        ("1 while 2 if 3", ["<POSTFIX_IF>", ["<POSTFIX_WHILE>", "1", "while", "2"], "if", "3"]),
+        ("1 if 2 while 3", ["<POSTFIX_IF>", "1", "if", ["<POSTFIX_WHILE>", "2", "while", "3"]]),
+    ],
+)  # fmt: skip
+def test_coffeescript_trees(text: str, tree: object) -> None:
+    assert nested(COFFEESCRIPT, text) == tree
+
+
+def test_javascript_trees() -> None:
+    block = ["<STATEMENT_BLOCK>", "{", ["<EXPRESSION_STATEMENT>", "1", ";"], "}"]
+    test = ["<PARENTHESIZED_EXPRESSION>", "(", ["<BINARY_EXPRESSION>", "a0", "===", "1"], ")"]
+    assert nested(JAVASCRIPT, "while ( a0 === 1 ) { 1 ; }") == [
+        "<PROGRAM>", ["<WHILE_STATEMENT>", "while", test, block],
+    ]  # fmt: skip
+
+
+def test_any_javascript_is_read_but_what_spacing_changes_is_not_written() -> None:
+    tree = JAVASCRIPT.parse('let x = f("a b") => 1 ? [x, ...y] : `t`;'.replace(" => 1", " + 1"))
+    assert "<CALL_EXPRESSION>" in tree.labels
+    with pytest.raises(TreeError, match=r"^javascript cannot hold this tree"):
+        JAVASCRIPT.write(tree)
+
+
+@pytest.mark.parametrize(
+    ("notation", "text", "message"),
+    [
+        (COFFEESCRIPT, "a0 = = 1", "token 3 is '=', expected (, a name or a number"),
+        (COFFEESCRIPT, "a0 +", "the program ends after token 2, expected (, a name or a number"),
+        (COFFEESCRIPT, "if a <IND> b", "the program ends after token 4, expected <DED>"),
+        (COFFEESCRIPT, "a <DED>", "token 2 is '<DED>', expected the end of the program"),
+        (COFFEESCRIPT, "a0 = é", "token 3 is 'é', expected (, a name or a number"),
+        (COFFEESCRIPT, "else", "token 1 is 'else', expected (, a name, a number, if or while"),
+        (JAVASCRIPT, "a0 = = 1 ;", "token 3, '=', does not fit JavaScript's grammar"),
+        (JAVASCRIPT, "a0 = ( 1 ;", "after token 4 JavaScript needs ')'"),
+        (JAVASCRIPT, "a0 ; }", "token 3, '}', does not fit JavaScript's grammar"),
+    ],
+)
+def test_malformed_programs_name_the_token(notation: Format, text: str, message: str) -> None:
+    with pytest.raises(RecordError) as caught:
+        notation.parse(text)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("notation", [COFFEESCRIPT, JAVASCRIPT], ids=lambda entry: entry.name)
+def test_blank_lines_and_line_ends(notation: Format) -> None:
+    assert len(notation.parse(" ")) == 0
+    assert notation.write(Tree([], [])) == ""
+    with pytest.raises(RecordError, match="a line end inside a record"):
+        notation.parse("a0\na1")
+    with pytest.raises(TreeError, match=f"^{notation.name} cannot hold this tree"):
+        notation.write(Tree([-1, 0], ["<OTHER>", "a0"]))
+    assert FORMATS[notation.name] is notation
+    assert pickle.loads(pickle.dumps(notation)).parse("a0") == notation.parse("a0")
+
+
+def test_random_programs_survive_writing_and_parsing_and_growing() -> None:
+    rng = random.Random(4)
+    for size in range(60):
+        text = " ".join(draw_tokens(rng, size, Vocabulary()))
+        tree = COFFEESCRIPT.parse(text)
+        assert COFFEESCRIPT.write(tree) == text
+        for name in ("bracketed", "lcrs_dfs", "lcrs_bfs", "nary_dfs", "nary_bfs"):
+            view = VIEWS[name]
+            assert view.tree is not None
+            assert view.tree(view.tokens(tree)) == tree
+
+
+@pytest.mark.parametrize(
+    ("notation", "opening", "core", "closing"),
+    [
+        (COFFEESCRIPT, "(", "1", ")"),
+        (COFFEESCRIPT, "if 1 <IND>", "1", "<DED>"),
+        (COFFEESCRIPT, "1 <NL>", "1", ""),
+        (COFFEESCRIPT, "1 while", "1", ""),
+        (COFFEESCRIPT, "", "1", "+ 1"),
+        (JAVASCRIPT, "while ( 1 ) {", "1 ;", "}"),
+        (JAVASCRIPT, "1 +", "1 ;", ""),
+    ],
+)
+def test_ten_thousand_nested_programs(
+    notation: Format, opening: str, core: str, closing: str
+) -> None:
+    text = " ".join([*[opening] * 10_000, core, *[closing] * 10_000]).strip()
+    assert notation.write(notation.parse(text)) == text
+
+
+def test_tokens_and_indentation() -> None:
+    source = "if a0 == 1\n\ta0 = (2+3)\n\twhile 4\n\t\t5\nelse\n\t6\na0"
+    tokens = (
+        "if a0 == 1 <IND> a0 = ( 2 + 3 ) <NL> while 4 <IND> 5 <DED> <DED> <NL> else <IND> 6 <DED> "
+        "<NL> a0"
+    )
+    assert coffeescript_tokens(source) == tokens
+    assert coffeescript_tokens(coffeescript_source(tokens)) == tokens
+    assert coffeescript_tokens(source.replace("\t", "  ") + "\n\n") == tokens
+    assert coffeescript_source("while 1 <IND> 2 <DED>") == "while 1\n\t2"
+    assert javascript_tokens("x1 = (y===2);\n\nf.push(3 * 4);") == (
+        "x1 = ( y === 2 ) ; f . push ( 3 * 4 ) ;"
+    )
+
+
+def test_an_unknown_indentation_is_refused() -> None:
+    with pytest.raises(TreeError, match=r"^'c' is indented like no line above it$"):
+        coffeescript_tokens("while 1\n\t\tb\n\tc")
+
+
+@needs_reference
+def test_reference_programs_are_tokenised_and_parsed() -> None:
+    with gzip.open(REFERENCE / "valid.raw.jsonl.gz", "rt") as stream:
+        raw = [json.loads(line) for line in islice(stream, 500)]
+    lines = {}
+    for name in ("coffee", "js"):
+        with gzip.open(REFERENCE / f"valid.{name}.gz", "rt") as stream:
+            lines[name] = [line.rstrip("\n") for line in islice(stream, 500)]
+    assert [coffeescript_tokens(entry["coffee"]) for entry in raw] == lines["coffee"]
+    assert [javascript_tokens(entry["js"]) for entry in raw] == lines["js"]
+    for notation, name in ((COFFEESCRIPT, "coffee"), (JAVASCRIPT, "js")):
+        for text in lines[name]:
+            assert notation.write(notation.parse(text)) == text

@@ -1,0 +1,195 @@
+"""S-expressions, Prolog and JSON lines: every term is written as it was read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.format_helpers import BARE, EMPTY, JSONL, PROLOG, SEXPR, nested, structure
+from support.strategies import trees
+
+from treesyntax.files import read_lines
+from treesyntax.trees.formats import FORMATS
+from treesyntax.trees.tree import Tree
+
+DATA = Path(__file__).parents[4] / "shared" / "data"
+
+# S-expressions
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("( f a b )", ["f", "a", "b"]),
+        ("x", "x"),
+        ("( x )", ["()", "x"]),
+        ("( )", "()"),
+        ("( ( f a ) b )", ["()", ["f", "a"], "b"]),
+        ("( ( ) )", ["()", "()"]),
+        ("( f ( x ) ( ) )", ["f", ["()", "x"], "()"]),
+        ("( lambda $0 e ( f $0 ) )", ["lambda", "$0", "e", ["f", "$0"]]),
+    ],
+)
+def test_sexpr_by_example(text, expected):
+    tree = SEXPR.parse(text)
+    assert nested(tree) == expected
+    assert SEXPR.write(tree) == text
+    assert SEXPR.parse(text.replace(" (", "(").replace(") ", ")\t")) == tree
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("lambda $0 e ( f $0 )", ["lambda", "$0", "e", ["f", "$0"]]),
+        ("c0", "c0"),
+        ("( f a )", ["()", ["f", "a"]]),
+        ("( f a ) b", ["()", ["f", "a"], "b"]),
+        ("( )", ["()", "()"]),
+    ],
+)
+def test_sexpr_bare_by_example(text, expected):
+    assert nested(BARE.parse(text)) == expected
+    assert BARE.write(BARE.parse(text)) == text
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.recursive(st.sampled_from("abc"), lambda item: st.lists(item, max_size=3)))
+def test_every_list_is_written_as_it_was_read(value):
+    def spelled(item: object) -> str:
+        return f"( {' '.join(map(spelled, item))} )" if isinstance(item, list) else str(item)
+
+    text = " ".join(spelled(value).split())
+    assert SEXPR.write(SEXPR.parse(text)) == text
+    if isinstance(value, list) and value:
+        bare = " ".join(map(spelled, value))
+        assert BARE.write(BARE.parse(bare)).split() == bare.split()
+
+
+# Prolog
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("job ( ANS )", ["job", "ANS"]),
+        ("a", "a"),
+        ("a , b , c", [",", "a", "b", "c"]),
+        ("a , ( b , c )", [",", "a", [",", "b", "c"]]),
+        ("a ; b , c ; d", [";", "a", [",", "b", "c"], "d"]),
+        ("( a ; b ) , c", [",", [";", "a", "b"], "c"]),
+        ("( a , b ) ; c", [";", ["()", [",", "a", "b"]], "c"]),
+        ("\\+ a , b", [",", ["\\+", "a"], "b"]),
+        ("\\+ ( a , b )", ["\\+", [",", "a", "b"]]),
+        ("\\+ \\+ ( a )", ["\\+", ["\\+", ["()", "a"]]]),
+        ("\\+ ( ( r ( A ) ) )", ["\\+", ["()", ["()", ["r", "A"]]]]),
+        ("( ( a ; b ) ) , c", [",", ["()", ["()", [";", "a", "b"]]], "c"]),
+        ("f ( a ; b , c )", ["f", [";", "a", "b"], "c"]),
+        ("f ( ( a , b ) , c )", ["f", [",", "a", "b"], "c"]),
+        ("f ( ( a , b ) ; c )", ["f", [";", [",", "a", "b"], "c"]]),
+        ("f ( ( a ; b ) )", ["f", ["()", [";", "a", "b"]]]),
+        ("f ( \\+ ( a , b ) )", ["f", ["\\+", [",", "a", "b"]]]),
+        ("const ( A , 'new, (york' )", ["const", "A", "'new, (york'"]),
+        ("'it''s' ( 'a\\'b' )", ["'it''s'", "'a\\'b'"]),
+        ("f ( _ , -1.5 , a\\=b )", ["f", "_", "-1.5", "a\\=b"]),
+    ],
+)
+def test_prolog_by_example(text, expected):
+    tree = PROLOG.parse(text)
+    assert nested(tree) == expected
+    assert PROLOG.write(tree) == text
+    if "'" not in text:
+        assert PROLOG.parse(text.replace(" ", "")) == tree
+        assert PROLOG.parse(text.replace(" ", "\t  ")) == tree
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    st.recursive(
+        st.sampled_from(["a", "X", "'q r'"]),
+        lambda goal: st.one_of(
+            st.builds("( {} )".format, goal),
+            st.builds("\\+ {}".format, goal),
+            st.builds("{} , {}".format, goal, goal),
+            st.builds("{} ; {}".format, goal, goal),
+            st.builds("f ( {} )".format, goal),
+            st.builds("g ( {} , {} )".format, goal, goal),
+        ),
+        max_leaves=8,
+    )
+)
+def test_every_goal_is_written_as_it_was_read(text):
+    assert PROLOG.write(PROLOG.parse(text)) == text
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    st.recursive(
+        st.sampled_from("abX"),
+        lambda item: st.one_of(
+            st.tuples(st.just("\\+"), item),
+            st.tuples(st.sampled_from([",", ";"]), item, item),
+            st.tuples(st.sampled_from("fg"), item, item),
+        ),
+        max_leaves=10,
+    )
+)
+def test_every_operator_tree_can_be_written(value):
+    listed = json.dumps(value)
+    tree = JSONL.parse(listed)
+    assert PROLOG.parse(PROLOG.write(tree)) == tree
+
+
+# JSON lines
+
+
+@settings(deadline=None, max_examples=100)
+@given(trees(st.text(st.characters(exclude_categories=["Cs"]))))
+def test_nested_lists_agree_with_the_json_module(tree):
+    assert json.loads(JSONL.write(tree)) == nested(tree)
+    for ascii_only in (True, False):
+        for separators in ((",", ":"), (" , ", " : ")):
+            text = json.dumps(nested(tree), ensure_ascii=ascii_only, separators=separators)
+            assert JSONL.parse(text) == tree
+
+
+def test_jsonl_by_example():
+    assert structure(JSONL.parse('["Plus", ["Var", "a0"], ["Const", 5], -1.5e3]')) == (
+        [-1, 0, 1, 0, 3, 0],
+        ("Plus", "Var", "a0", "Const", "5", "-1.5e3"),
+    )
+    assert JSONL.parse('["a"]') == JSONL.parse('"a"') == JSONL.parse(' [ "a" ] ')
+    assert JSONL.write(Tree([-1], ["a"])) == '"a"'
+    assert JSONL.parse("7").labels == ("7",)
+    assert JSONL.parse('"[\\"\\u00e9\\n,]"').labels == ('["é\n,]',)
+
+
+def test_jsonl_objects_hold_the_rest():
+    tree = Tree([-1, 0], ["a", "b"], [-1, 0], ["r", "s"], [0, 1])
+    assert json.loads(JSONL.write(tree)) == {
+        "parents": [-1, 0],
+        "labels": ["a", "b"],
+        "words": [-1, 0],
+        "relations": ["r", "s"],
+        "branches": [0, 1],
+    }
+    assert JSONL.parse(' {"parents": [-1], "labels": ["a"]}') == Tree([-1], ["a"])
+    assert JSONL.parse('{"parents": [], "labels": []}') == EMPTY
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [("atis_lambda_dl", "sexpr"), ("geo_lambda_dl", "sexpr_bare"), ("jobs_prolog_dl", "prolog")],
+)
+def test_logical_forms_are_written_token_by_token(folder, name):
+    files = sorted((DATA / folder).glob("*.tgt"))
+    if not files:
+        pytest.skip(f"no {folder} beside the repository")
+    entry = FORMATS[name]
+    for file in files:
+        for line in read_lines(file):
+            tree = entry.parse(line)
+            assert entry.write(tree).split() == line.split()
+            assert entry.parse(line.replace("( ", "(").replace(" )", ")")) == tree

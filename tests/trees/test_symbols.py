@@ -1,0 +1,235 @@
+"""Tokens that say the slots of their nodes: the views, their inverses and their limits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.strategies import any_labels, dependency_trees, trees
+
+from treesyntax.errors import TreeError
+from treesyntax.trees.subwords import attach, linearise
+from treesyntax.trees.tree import Tree
+from treesyntax.trees.views import VIEWS
+
+NAMES = ("nary_dfs", "nary_bfs", "lcrs_dfs", "lcrs_bfs")
+labels = st.one_of(any_labels, st.sampled_from(["/", "a/2", "a/LR", "<unk>", "<s>", "//0"]))
+arity_views = st.sampled_from(NAMES)
+
+# (f (g a b) (h c) d), a node's number is its place in preorder
+SAMPLE = Tree([-1, 0, 1, 1, 0, 4, 0], ["f", "g", "a", "b", "h", "c", "d"])
+GOLDEN = {
+    "nary_dfs": ("f/3 g/2 a/0 b/0 h/1 c/0 d/0", [0, 1, 2, 3, 4, 5, 6]),
+    "nary_bfs": ("f/3 g/2 h/1 d/0 a/0 b/0 c/0", [0, 1, 4, 6, 2, 3, 5]),
+    "lcrs_dfs": ("f/L g/LR a/R b/0 h/LR c/0 d/0", [0, 1, 2, 3, 4, 5, 6]),
+    # Levels of the binary tree: f | g | a h | b c d
+    "lcrs_bfs": ("f/L g/LR a/R h/LR b/0 c/0 d/0", [0, 1, 2, 4, 3, 5, 6]),
+}
+
+
+class Node:
+    """A node of a tree of objects, for the slow definitions."""
+
+    def __init__(self, number: int, label: str) -> None:
+        self.number, self.label = number, label
+        self.children: list[Node] = []
+
+
+def objects(tree: Tree) -> Node:
+    nodes = [Node(number, label) for number, label in enumerate(tree.labels)]
+    for number, parent in enumerate(tree.parents.tolist()):
+        if parent >= 0:
+            nodes[parent].children.append(nodes[number])
+    return nodes[0]
+
+
+Spelled = list[tuple[str, int]]
+
+
+def nary(node: Node) -> tuple[str, list[Node]]:
+    return f"{node.label}/{len(node.children)}", node.children
+
+
+def lcrs_of(root: Node) -> Callable[[Node], tuple[str, list[Node]]]:
+    following: dict[int, Node] = {}
+
+    def visit(node: Node) -> None:
+        for child, after in zip(node.children, node.children[1:], strict=False):
+            following[child.number] = after
+        for child in node.children:
+            visit(child)
+
+    visit(root)
+
+    def slots(node: Node) -> tuple[str, list[Node]]:
+        left, right = node.children[:1], [following[n] for n in [node.number] if n in following]
+        return f"{node.label}/{'L' * len(left) + 'R' * len(right) or '0'}", left + right
+
+    return slots
+
+
+def depth_first(node: Node, read: Callable[[Node], tuple[str, list[Node]]]) -> Spelled:
+    token, below = read(node)
+    return [(token, node.number), *(pair for child in below for pair in depth_first(child, read))]
+
+
+def level_by_level(level: list[Node], read: Callable[[Node], tuple[str, list[Node]]]) -> Spelled:
+    if not level:
+        return []
+    pairs = [(read(node)[0], node.number) for node in level]
+    return pairs + level_by_level([child for node in level for child in read(node)[1]], read)
+
+
+def spelled(tree: Tree, name: str) -> Spelled:
+    """Tokens and nodes of a view by recursion over the definition."""
+    root = objects(tree)
+    read = nary if name.startswith("nary") else lcrs_of(root)
+    return depth_first(root, read) if name.endswith("dfs") else level_by_level([root], read)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_tree_by_hand(name):
+    tokens, nodes = GOLDEN[name]
+    assert VIEWS[name].tokens(SAMPLE) == tokens.split()
+    assert VIEWS[name].token_nodes(SAMPLE) == nodes
+    assert VIEWS[name].tree(tokens.split()) == SAMPLE
+    assert VIEWS[name].slots
+
+
+def test_other_views_have_no_slots():
+    assert [name for name, view in VIEWS.items() if view.slots] == list(NAMES)
+
+
+@settings(deadline=None, max_examples=200)
+@given(trees(labels=labels), arity_views)
+def test_views_match_their_definitions_and_are_undone(tree, name):
+    view = VIEWS[name]
+    pairs = spelled(tree, name)
+    assert view.tokens(tree) == [token for token, _ in pairs]
+    assert view.token_nodes(tree) == [node for _, node in pairs]
+    assert view.tree(view.tokens(tree)) == tree
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.lists(
+        st.sampled_from(["a/0", "b/1", "c/2", "e/L", "f/R", "g/LR", "//0", "x/02", "y", "/1"])
+    ),
+    arity_views,
+)
+def test_every_accepted_sequence_comes_back(tokens, name):
+    try:
+        tree = VIEWS[name].tree(tokens)
+    except TreeError:
+        return
+    assert VIEWS[name].tokens(tree) == tokens
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.data(), trees(), arity_views)
+def test_mutations_are_refused_or_are_other_trees(data, tree, name):
+    view = VIEWS[name]
+    tokens = view.tokens(tree)
+    place = data.draw(st.integers(0, len(tokens) - 1))
+    other = data.draw(st.sampled_from(["a/0", "a/1", "a/R", "a/LR", "a/L", "a/2", None]))
+    mutated = [*tokens[:place], *([other] if other else []), *tokens[place + 1 :]]
+    try:
+        found = view.tree(mutated)
+    except TreeError as error:
+        message = str(error)
+    else:
+        assert view.tokens(found) == mutated
+        assert (found == tree) == (mutated == tokens)
+        return
+    assert re.match(r"token \d+, '", message)
+
+
+@settings(deadline=None, max_examples=50)
+@given(trees(min_nodes=2), arity_views)
+def test_every_proper_prefix_and_every_continuation_is_refused(tree, name):
+    tokens = VIEWS[name].tokens(tree)
+    for end in range(1, len(tokens)):
+        with pytest.raises(TreeError, match="is the last, but .* still open"):
+            VIEWS[name].tree(tokens[:end])
+    with pytest.raises(TreeError, match=f"token {len(tokens) + 1}, 'a/0', follows the end"):
+        VIEWS[name].tree([*tokens, "a/0"])
+
+
+WRONG = [
+    ("nary_dfs", "a/2 b/0", "token 2, 'b/0', is the last, but 1 slot is still open"),
+    ("nary_bfs", "a/3", "token 1, 'a/3', is the last, but 3 slots are still open"),
+    ("lcrs_dfs", "a/L b/LR c/0", "token 3, 'c/0', is the last, but 1 slot is still open"),
+    ("nary_dfs", "a/1 b/0 c/0", "token 3, 'c/0', follows the end of the tree"),
+    ("lcrs_bfs", "a/0 c/0", "token 2, 'c/0', follows the end of the tree"),
+    ("lcrs_dfs", "a/LR b/0 c/0", "token 1, 'a/LR', gives the root a sibling"),
+    ("lcrs_bfs", "a/R c/0", "token 1, 'a/R', gives the root a sibling"),
+    ("nary_dfs", "a/1 <unk>", "token 2, '<unk>', is not a label, '/' and a number up to 10000"),
+    ("nary_dfs", "a/L b/0", "token 1, 'a/L', is not a label, '/' and a number up to 10000"),
+    ("nary_dfs", "a/01 b/0", "token 1, 'a/01', is not a label"),
+    ("nary_bfs", "a/10001", "token 1, 'a/10001', is not a label"),
+    ("nary_bfs", "a/-1", "token 1, 'a/-1', is not a label"),
+    ("lcrs_bfs", "a/RL b/0", "token 1, 'a/RL', is not a label, '/' and one of 0 L R LR"),
+    ("lcrs_dfs", "a/1 b/0", "token 1, 'a/1', is not a label"),
+    ("nary_dfs", "/0", "token 1, '/0', is not a label"),
+]
+
+
+@pytest.mark.parametrize(("name", "tokens", "message"), WRONG)
+def test_what_is_not_a_tree_is_refused(name, tokens, message):
+    with pytest.raises(TreeError, match=f"^{re.escape(message)}"):
+        VIEWS[name].tree(tokens.split())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_white_space_inside_a_token_is_refused(name):
+    with pytest.raises(TreeError, match="token 1, 'a b/0', is not a label"):
+        VIEWS[name].tree(["a b/0"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("parents", [range(-1, 9_999), [-1] + [0] * 9_999], ids=["deep", "wide"])
+def test_trees_of_ten_thousand_nodes(name, parents):
+    tree = Tree(parents, ["x"] * 10_000)
+    assert VIEWS[name].tree(VIEWS[name].tokens(tree)) == tree
+
+
+def test_slots_that_stay_open_cost_nothing():
+    with pytest.raises(TreeError, match="199980001 slots are still open"):
+        VIEWS["nary_bfs"].tree(["a/10000"] * 20_000)
+
+
+def test_a_node_with_too_many_children_needs_another_view():
+    tree = Tree([-1] + [0] * 10_001, ["x"] * 10_002)
+    with pytest.raises(TreeError, match="node 0 has 10001 children, more than 10000; use a left-"):
+        VIEWS["nary_dfs"].tokens(tree)
+    assert VIEWS["lcrs_bfs"].tree(VIEWS["lcrs_bfs"].tokens(tree)) == tree
+
+
+@settings(deadline=None, max_examples=50)
+@given(dependency_trees())
+def test_words_become_labels(tree):
+    view = VIEWS["nary_bfs"]
+    found = view.tree(view.tokens(tree))
+    assert (found.labels, found.parents.tolist()) == (tree.labels, tree.parents.tolist())
+    assert set(found.words.tolist()) == {-1}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pieces_as_siblings_have_a_token_each(name):
+    tree = Tree([-1, 0, 0, 2], ["S", "unhappy", "NP", "cat"], [-1, 0, -1, 1])
+    segmented = attach(tree, [["un", "happy"], ["cat"]], "siblings")
+    tokens, nodes = linearise(segmented, VIEWS[name])
+    assert sorted(nodes) == list(range(5))
+    found = VIEWS[name].tree(tokens)
+    assert found.parents.tolist() == segmented.tree.parents.tolist()
+    assert found.labels == ("S", "un", "happy", "NP", "cat")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_several_tokens_on_a_node_are_refused(name):
+    tree = Tree([-1, 0], ["S", "unhappy"], [-1, 0])
+    with pytest.raises(TreeError, match="has one token a node, but .*; choose a subword policy"):
+        linearise(attach(tree, [["un", "happy"]], "copy"), VIEWS[name])

@@ -1,0 +1,140 @@
+"""Views of trees as tokens."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.strategies import any_labels, constituency_trees, dependency_trees, rich_trees, trees
+
+from treesyntax.errors import OptionError, TreeError
+from treesyntax.trees.tree import Tree
+from treesyntax.trees.views import VIEWS, get_view
+
+WORDS, PREORDER, BRACKETED = (VIEWS[name] for name in ("words", "preorder", "bracketed"))
+
+# (S (NP the cat) sleeps)
+SENTENCE = Tree([-1, 0, 1, 1, 0], ["S", "NP", "the", "cat", "sleeps"], [-1, -1, 0, 1, 2])
+
+
+def spelled(tree: Tree, node: int = 0) -> list[tuple[str, int]]:
+    """The bracketed view by recursion over the definition: tokens with their nodes."""
+    label, children = tree.labels[node], tree.children()[node]
+    if not children:
+        special = label == ")" or label[0] in "(\\"
+        return [("\\" + label if special else label, node)]
+    inner = [pair for child in children for pair in spelled(tree, child)]
+    return [("(" + label, node), *inner, (")", node)]
+
+
+def test_the_views_of_a_sentence():
+    assert WORDS.tokens(SENTENCE) == ["the", "cat", "sleeps"]
+    assert WORDS.token_nodes(SENTENCE) == [2, 3, 4]
+    assert PREORDER.tokens(SENTENCE) == ["S", "NP", "the", "cat", "sleeps"]
+    assert BRACKETED.tokens(SENTENCE) == ["(S", "(NP", "the", "cat", ")", "sleeps", ")"]
+    assert BRACKETED.token_nodes(SENTENCE) == [0, 1, 2, 3, 1, 4, 0]
+
+
+@settings(deadline=None, max_examples=100)
+@given(rich_trees(min_nodes=1))
+def test_bracketed_matches_its_definition(tree):
+    pairs = spelled(tree)
+    assert BRACKETED.tokens(tree) == [token for token, _ in pairs]
+    assert BRACKETED.token_nodes(tree) == [node for _, node in pairs]
+
+
+@settings(deadline=None, max_examples=200)
+@given(trees(labels=any_labels, min_nodes=0))
+def test_bracketed_is_undone_exactly(tree):
+    assert BRACKETED.tree(BRACKETED.tokens(tree)) == tree
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(st.sampled_from(["(", "(a", "b", ")", "\\(", "\\)", "\\\\", "\\b", "\\", "", "("])))
+def test_every_accepted_sequence_comes_back(tokens):
+    try:
+        tree = BRACKETED.tree(tokens)
+    except TreeError:
+        return
+    assert BRACKETED.tokens(tree) == tokens
+
+
+@settings(deadline=None, max_examples=50)
+@given(trees(labels=any_labels))
+def test_bracketed_may_have_interior_nodes_without_a_label(tree):
+    labels = ["" if arity else "x" for arity in tree.arities]
+    unlabelled = Tree(tree.parents, labels)
+    assert BRACKETED.tree(BRACKETED.tokens(unlabelled)) == unlabelled
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.one_of(dependency_trees(), constituency_trees(), trees()))
+def test_words_are_the_surface_or_the_leaves(tree):
+    nodes = WORDS.token_nodes(tree)
+    if tree.words.max() >= 0:
+        assert tree.words[nodes].tolist() == list(range(tree.words.max() + 1))
+    else:
+        assert nodes == tree.leaves
+    assert WORDS.tokens(tree) == [tree.labels[node] for node in nodes]
+    assert PREORDER.tokens(tree) == list(tree.labels)
+    assert PREORDER.token_nodes(tree) == list(range(len(tree)))
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_every_view_of_the_empty_tree_is_empty(view):
+    empty = Tree([], [])
+    assert view.tokens(empty) == view.token_nodes(empty) == []
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+@pytest.mark.parametrize("label", ["", " ", "a b", "a\n", "\u3000", "x\u2028y", "\x1c"])
+def test_labels_that_cannot_be_tokens_are_named(view, label):
+    tree = Tree([-1, 0, 0], ["S", "fine", label])
+    message = f"node 2 has the label {label!r}; labels become tokens, which cannot be empty or hold"
+    with pytest.raises(TreeError, match=re.escape(message)):
+        view.tokens(tree)
+
+
+def test_words_need_complete_surface_indices():
+    with pytest.raises(TreeError, match="surface indices"):
+        WORDS.tokens(Tree([-1, 0], ["a", "b"], [-1, 1]))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "message"),
+    [
+        (["(a", "b"], "1 bracket is still open at the end"),
+        (["(a", "(b", "\\("], "2 brackets are still open at the end"),
+        (["(a", "b", ")", ")"], "token 4, '\\)', closes nothing"),
+        ([")"], "token 1, '\\)', closes nothing"),
+        (["(a", ")"], "token 2, '\\)', closes a node without children"),
+        (["a", "b"], "token 2, 'b', follows the end of the tree"),
+        (["(a", "b", ")", "(c"], "token 4, '\\(c', follows the end of the tree"),
+        (["(a", "", ")"], "token 2, '', is empty or holds white space"),
+        (["(a b", "c", ")"], "token 1, '\\(a b', is empty or holds white space"),
+        (["\\a"], r"token 1, '\\\\a', has a backslash that it does not need"),
+        (["\\"], "has a backslash that it does not need"),
+    ],
+)
+def test_what_is_not_a_tree_is_refused(tokens, message):
+    with pytest.raises(TreeError, match=message):
+        BRACKETED.tree(tokens)
+
+
+def test_depth_of_a_hundred_thousand():
+    size = 100_000
+    chain = Tree(range(-1, size - 1), ["x"] * size)
+    tokens = BRACKETED.tokens(chain)
+    assert len(tokens) == 2 * size - 1
+    assert BRACKETED.tree(tokens) == chain
+    assert BRACKETED.token_nodes(chain)[-1] == 0
+
+
+def test_views_by_name():
+    assert get_view("preorder") is PREORDER
+    assert [view.name for view in VIEWS.values()] == list(VIEWS)
+    assert WORDS.tree is PREORDER.tree is None
+    with pytest.raises(OptionError, match="no view is named 'inorder'; there are words, preorder"):
+        get_view("inorder")

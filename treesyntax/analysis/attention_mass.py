@@ -1,0 +1,230 @@
+"""Draw how much attention goes to each tree relation, beside what chance would give it.
+
+For every layer and head: the weights that a token gives to all tokens to which its node stands in
+a relation, summed, and averaged over the tokens that have a node. The chance level is the same
+with equal weights on all tokens of the sentence. Any encoder can be asked, the plain one included:
+trees are needed to sort the pairs, not to compute the weights.
+
+Example: python -m treesyntax.analysis.attention_mass checkpoint_best.pt data-bin/en-de --out figures
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from torch import Tensor
+
+from treesyntax.analysis.figures import (
+    DIVERGING,
+    SEQUENTIAL,
+    head_panels,
+    run_analysis,
+    write_figure,
+    write_numbers,
+)
+from treesyntax.analysis.model import build_encoder
+from treesyntax.analysis.sentences import Sentence, Sentences, add_data_arguments
+from treesyntax.errors import InputError, OptionError
+from treesyntax.model.checkpoint import load_checkpoint
+from treesyntax.model.encoder import Encoder
+from treesyntax.nn.attention import Attention, KeyValues
+from treesyntax.nn.batch import TreeBatch
+from treesyntax.nn.pair_bias import PairBias, clamped
+from treesyntax.nn.pairs import Pairs, attend_literally
+from treesyntax.nn.relations import RELATIONS, tree_relations
+
+NAME = "attention_mass"
+COLUMNS = (*RELATIONS, "no_node")
+"""What the node of the query is to that of the key; ``no_node`` are keys without one."""
+
+MOST_DOUBLINGS = 4.0
+"""Where the colours of attention / chance end, either way."""
+
+
+@dataclass(frozen=True)
+class AttentionMass:
+    """Mean attention by relation.
+
+    Attributes:
+        mass: [layers, heads, 10], in the order of :data:`COLUMNS`; rows sum to 1.
+        chance: [10], the same under equal weights.
+        queries: number of tokens that were averaged over.
+        sentences: number of sentences that they are from.
+    """
+
+    mass: NDArray[np.float64]
+    chance: NDArray[np.float64]
+    queries: int
+    sentences: int
+
+    @property
+    def doublings(self) -> NDArray[np.float64]:
+        """[layers, heads, 10]: log2(mass / chance); NaN where a relation never occurs."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.chance > 0, np.log2(self.mass / self.chance), np.nan)
+
+
+def weights_of(q: Tensor, k: Tensor, keep: Tensor | None, pairs: Pairs) -> Tensor:
+    """Attention weights [B, H, Q, K], as :func:`treesyntax.nn.attention.attend` uses them.
+
+    Args:
+        q: [B, H, Q, d].
+        k: [B, H, K, d].
+        keep: as the attention takes it.
+        pairs: what methods add.
+    """
+    biases = [PairBias(bias.codes, clamped(bias.table, q.dtype)) for bias in pairs.biases]
+    vectors = [replace(found, values=None) for found in pairs.vectors if found.keys is not None]
+    shown = replace(pairs, biases=biases, vectors=vectors)
+    # With the unit vectors as values, what comes out are the weights.
+    units = torch.eye(k.shape[2], dtype=q.dtype, device=q.device)
+    return attend_literally(q / q.shape[3] ** 0.5, k, units, keep, shown, None)
+
+
+@torch.no_grad()
+def attention_weights(encoder: Encoder, tokens: Tensor, tree: TreeBatch) -> list[Tensor]:
+    """The weights [B, H, T, T] of every layer of an encoder in evaluation.
+
+    Args:
+        encoder: any.
+        tokens: LongTensor [B, T].
+        tree: the trees over these tokens.
+    """
+    found: list[Tensor] = []
+
+    def record(module: Attention, given: tuple[Tensor, KeyValues, Tensor | None, Pairs]) -> None:
+        query, memory, keep, pairs = given
+        heads = memory.keys.shape[1]
+        q = module.q_proj(query).unflatten(2, (heads, -1)).transpose(1, 2)
+        found.append(weights_of(q, memory.keys, keep, pairs))
+
+    # A ModuleList is not generic: mypy knows its layers as modules only.
+    hooks = [
+        layer.self_attn.register_forward_pre_hook(record)  # type: ignore[union-attr]
+        for layer in encoder.layers
+    ]
+    try:
+        encoder.encode(tokens, tree)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found
+
+
+def relation_sums(weights: Tensor, tree: TreeBatch) -> Tensor:
+    """[H, 10] float64: weights [1, H, T, T] by relation, summed over the queries that have a node."""
+    placed = tree.token_node[0] >= 0
+    codes = tree_relations(tree)[0][placed].flatten().long()
+    totals = torch.zeros(weights.shape[1], len(COLUMNS), dtype=torch.float64)
+    return totals.index_add(1, codes, weights[0][:, placed].flatten(1).double())
+
+
+def compute_attention_mass(encoder: Encoder, sentences: Iterable[Sentence]) -> AttentionMass:
+    """Mean attention by relation over all tokens of the sentences that have a node.
+
+    Raises:
+        OptionError: if there is no such token.
+    """
+    settings = encoder.settings
+    mass = torch.zeros(settings.layers, settings.heads, len(COLUMNS), dtype=torch.float64)
+    chance = torch.zeros(1, len(COLUMNS), dtype=torch.float64)
+    queries = count = 0
+    for sentence in sentences:
+        layers = attention_weights(encoder, sentence.tokens, sentence.tree)
+        mass += torch.stack([relation_sums(weights, sentence.tree) for weights in layers])
+        size = sentence.tokens.shape[1]
+        chance += relation_sums(torch.full((1, 1, size, size), 1 / size), sentence.tree)
+        queries += int((sentence.tree.token_node >= 0).sum())
+        count += 1
+    if not queries:
+        raise OptionError(f"none of the {count} sentences has a token with a node")
+    return AttentionMass((mass / queries).numpy(), (chance / queries).numpy()[0], queries, count)
+
+
+def draw_attention_mass(found: AttentionMass) -> Figure:
+    """Mass, a panel a layer; the last row is the chance level."""
+    layers, heads, relations = found.mass.shape
+    chance = np.broadcast_to(found.chance, (layers, 1, relations))
+    shares = np.concatenate([found.mass, chance], axis=1)
+    figure = head_panels(
+        shares,
+        [name.replace("_", " ") for name in COLUMNS],
+        [*(str(head + 1) for head in range(heads)), "chance"],
+        (SEQUENTIAL, 0.0, float(shares.max())),
+        ("what query is to key", "share of the attention"),
+    )
+    for panel in figure.axes[:layers]:
+        panel.axhline(heads - 0.5, color="white", linewidth=2)
+    return figure
+
+
+def draw_against_chance(found: AttentionMass) -> Figure:
+    """log2(mass / chance), a panel a layer; hatched where a relation never occurs."""
+    return head_panels(
+        found.doublings.clip(-MOST_DOUBLINGS, MOST_DOUBLINGS),
+        [name.replace("_", " ") for name in COLUMNS],
+        [str(head + 1) for head in range(found.mass.shape[1])],
+        (DIVERGING, -MOST_DOUBLINGS, MOST_DOUBLINGS),
+        ("what query is to key", "log2(attention / chance)"),
+    )
+
+
+def analyse(args: argparse.Namespace) -> None:
+    """Read, compute, draw and write.
+
+    Raises:
+        TreeSyntaxError: for checkpoints, data or options that do not serve.
+    """
+    if args.limit < 1:
+        raise OptionError(f"--limit must be 1 or more, not {args.limit}")
+    encoder = build_encoder(load_checkpoint(args.checkpoint), args.checkpoint)
+    sentences = Sentences(args.data, args.subset, encoder.embed_tokens.num_embeddings)
+    longest = encoder.settings.max_positions
+    chosen = (sentences[number] for number in range(min(args.limit, len(sentences))))
+    # What is longer was not trained on either.
+    found = compute_attention_mass(
+        encoder, (sentence for sentence in chosen if sentence.tokens.shape[1] <= longest)
+    )
+    if not np.isfinite(found.mass).all():
+        raise InputError(args.checkpoint, None, "its attention weights are not numbers (NaN)")
+    write_figure(draw_attention_mass(found), args.out, NAME)
+    write_figure(draw_against_chance(found), args.out, f"{NAME}_against_chance")
+    numbers = {
+        "checkpoint": str(args.checkpoint),
+        "data": str(sentences.prefix),
+        "sentences": found.sentences,
+        "queries": found.queries,
+        "relations": list(COLUMNS),
+        "shape": ["layer", "head", "relation"],
+        "mass": found.mass,
+        "chance": found.chance,
+        "log2_mass_over_chance": found.doublings,
+    }
+    write_numbers(numbers, args.out, NAME)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Draw the attention of one checkpoint; a fault is one line and status 2."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("checkpoint", type=Path, help="a checkpoint of fairseq-train")
+    add_data_arguments(parser)
+    parser.add_argument(
+        "--limit", type=int, default=200, help="how many sentences, from the first (%(default)s)"
+    )
+    parser.add_argument("--out", type=Path, required=True, help=f"folder for {NAME}.svg, .json")
+    args = parser.parse_args(argv)
+    return run_analysis(NAME, lambda: analyse(args))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""Sentences with their trees, from a folder that ``treesyntax binarize`` wrote."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from treesyntax.commands.inspect import find_prefix
+from treesyntax.data.dictionary import Dictionary
+from treesyntax.data.token_files import TokenData
+from treesyntax.data.tree_store import TreeStore
+from treesyntax.errors import InputError, OptionError
+from treesyntax.nn.batch import TreeBatch, collate
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence as the encoder reads it.
+
+    Attributes:
+        number: in its split, from 0.
+        tokens: LongTensor [1, T], the end of sentence last.
+        tree: a batch of one tree over these tokens.
+        symbols: the T tokens as text.
+    """
+
+    number: int
+    tokens: Tensor
+    tree: TreeBatch
+    symbols: tuple[str, ...]
+
+
+def add_data_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare where sentences come from."""
+    parser.add_argument("data", type=Path, metavar="DATA", help="folder of treesyntax binarize")
+    parser.add_argument("--subset", default="valid", help="train, valid or test (%(default)s)")
+
+
+class Sentences:
+    """The source sentences of a split that have a tree store.
+
+    Args:
+        folder: of ``treesyntax binarize``.
+        subset: ``train``, ``valid`` or ``test``.
+        vocabulary: number of symbols of the model that is to read them.
+
+    Raises:
+        InputError: if a file is missing or damaged, there are no trees, or the dictionary is of
+            another size than the model's.
+    """
+
+    def __init__(self, folder: Path, subset: str, vocabulary: int | None = None) -> None:
+        self.prefix = find_prefix(folder, subset, "source")
+        self._data = TokenData(self.prefix)
+        path = self.prefix.with_name(f"{self.prefix.name}.tree")
+        if not path.exists():
+            raise InputError(
+                folder,
+                None,
+                f"has no trees beside {self.prefix.name}",
+                "binarize the source from tree files (treesyntax binarize --source-format …)",
+            )
+        self._trees = TreeStore(path)
+        self._trees.check_files(self._data)
+        language = self.prefix.name.rpartition(".")[2]
+        dictionary_path = self.prefix.with_name(f"dict.{language}.txt")
+        self._symbols = Dictionary.read(dictionary_path).symbols
+        if vocabulary not in (None, len(self._symbols)):
+            raise InputError(
+                dictionary_path,
+                None,
+                f"has {len(self._symbols)} symbols, the model has {vocabulary}",
+                "give the data that the model was trained on",
+            )
+
+    def __len__(self) -> int:
+        """Number of sentences."""
+        return len(self._data)
+
+    def __getitem__(self, number: int) -> Sentence:
+        """A sentence by its number in the split.
+
+        Raises:
+            OptionError: if there is no such sentence.
+        """
+        if not 0 <= number < len(self):
+            raise OptionError(
+                f"sentence {number}: {self.prefix.name} has sentences 0 to {len(self) - 1}"
+            )
+        ids = self._data[number]
+        tree = collate([self._trees[number]], len(ids))
+        tokens = torch.from_numpy(ids).unsqueeze(0)
+        return Sentence(number, tokens, tree, tuple(self._symbols[token] for token in ids.tolist()))

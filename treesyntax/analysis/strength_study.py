@@ -1,0 +1,244 @@
+"""Draw how far the strengths of relation masks spread beside what the masks gain, task by task.
+
+One row a study and method with strengths: their smallest and largest value and the range between
+(McDonald & Chiang 2021, Fig. 4), each a mean over the seeds, and the difference of the method's
+mean score to the baseline's.
+
+Example: python -m treesyntax.analysis.strength_study runs/en-vi runs/en-de --metric bleu --out figures
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from treesyntax.analysis.figures import OKABE_ITO, run_analysis, write_figure, write_numbers
+from treesyntax.errors import InputError
+from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.results.results import RESULTS_FILE, Result, read_results
+from treesyntax.study.run.identity import RECIPE_FILE
+
+NAME = "strength_study"
+STRENGTHS = "runs/*/analyses/*/mask_strengths.json"
+BLUE, ORANGE = OKABE_ITO[:2]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A method of a study.
+
+    Attributes:
+        task: name of the study.
+        method: with relation masks.
+        side: the one that has them, encoder or decoder.
+        against: the baseline's name.
+        minimum: of its strengths, mean over the runs.
+        maximum: the same.
+        score: mean over the seeds.
+        baseline: the baseline's mean score.
+        seeds: of the method.
+        baseline_seeds: of the baseline.
+    """
+
+    task: str
+    method: str
+    side: str
+    against: str
+    minimum: float
+    maximum: float
+    score: float
+    baseline: float
+    seeds: tuple[int, ...]
+    baseline_seeds: tuple[int, ...]
+
+    @property
+    def spread(self) -> float:
+        """From the smallest strength to the largest."""
+        return self.maximum - self.minimum
+
+    @property
+    def gain(self) -> float:
+        """Score above the baseline's."""
+        return self.score - self.baseline
+
+
+def compute_task(
+    strengths: Sequence[NDArray[np.float64]],
+    results: Sequence[Result],
+    row: tuple[str, str],
+    baseline: str,
+    metric: str,
+) -> Task:
+    """One row of the figure.
+
+    Args:
+        strengths: of each run of the method, of any shape.
+        results: of the study, with some of both methods in the metric.
+        row: a method with relation masks, and the side that has them.
+        baseline: to compare it with.
+        metric: of the scores.
+    """
+    method, side = row
+    scores = {
+        name: {result.seed: result.value for result in results
+               if result.method == name and result.metric == metric}
+        for name in (method, baseline)
+    }  # fmt: skip
+    return Task(
+        task=results[0].recipe,
+        method=method,
+        side=side,
+        against=baseline,
+        minimum=float(np.mean([values.min() for values in strengths])),
+        maximum=float(np.mean([values.max() for values in strengths])),
+        score=float(np.mean(list(scores[method].values()))),
+        baseline=float(np.mean(list(scores[baseline].values()))),
+        seeds=tuple(sorted(scores[method])),
+        baseline_seeds=tuple(sorted(scores[baseline])),
+    )
+
+
+def read_tasks(folder: Path, baseline: str | None, metric: str) -> list[Task]:
+    """The rows of a study's folder.
+
+    Args:
+        folder: of a study that has run.
+        baseline: a method; None for each row's own, as the study's recipe says.
+        metric: of the scores.
+
+    Raises:
+        InputError: if it lacks results, strengths, the baseline or the metric.
+    """
+    path = folder / RESULTS_FILE
+    results = read_results(path)
+    if not results:
+        raise InputError(path, None, "holds no results", "give the folder of a study that has run")
+    found: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
+    for file in sorted(folder.glob(STRENGTHS)):
+        method = file.parts[-4].rpartition("-")[0]
+        found.setdefault((method, file.parts[-2]), []).append(_read_strengths(file))
+    if not found:
+        raise InputError(
+            folder, None, f"has no {STRENGTHS}", "give a study with a method of relation_mask"
+        )
+    methods = list(dict.fromkeys(method for method, _ in found))
+    baselines = dict.fromkeys(methods, baseline) if baseline else _baselines(folder, methods)
+    _check_scored(path, results, [*baselines.values(), *baselines], metric)
+    return [
+        compute_task(strengths, results, (method, side), baselines[method], metric)
+        for (method, side), strengths in found.items()
+        if method in baselines
+    ]
+
+
+def _baselines(folder: Path, methods: Sequence[str]) -> dict[str, str]:
+    """What the study compares each method with; those with nothing to compare are left out."""
+    recipe = read_recipe(folder / RECIPE_FILE)
+    rows = [row for row in recipe.methods if row.name in methods]
+    pairs = {row.name: recipe.baseline_of(row) for row in rows}
+    found = {name: row.name for name, row in pairs.items() if row is not None}
+    if not found:
+        raise InputError(
+            folder, None, "has masks in its baseline only", "give another with --baseline"
+        )
+    return found
+
+
+def _check_scored(path: Path, results: Sequence[Result], names: Sequence[str], metric: str) -> None:
+    scored = {result.method for result in results if result.metric == metric}
+    for name in names:
+        if name not in scored:
+            metrics = ", ".join(sorted({result.metric for result in results}))
+            raise InputError(
+                path,
+                None,
+                f"has no {metric} of {name}",
+                f"it has {', '.join(sorted({result.method for result in results}))} in {metrics}",
+            )
+
+
+def _read_strengths(path: Path) -> NDArray[np.float64]:
+    try:
+        values = np.array(json.loads(path.read_text(encoding="utf-8"))["strengths"], np.float64)
+    except OSError as error:
+        raise InputError(path, None, f"cannot be read ({error.strerror})") from None
+    except (ValueError, TypeError, KeyError):
+        values = np.zeros(0)
+    if not values.size:
+        raise InputError(
+            path, None, "holds no strengths", "run treesyntax.analysis.mask_strengths again"
+        )
+    return values
+
+
+def draw_tasks(tasks: Sequence[Task], metric: str) -> Figure:
+    """Strengths on the left, gains on the right, the widest range on top."""
+    baselines = {task.against for task in tasks}
+    baseline = baselines.pop() if len(baselines) == 1 else "the baseline"
+    ordered = sorted(tasks, key=lambda task: task.spread)
+    figure = Figure(figsize=(8, 0.45 * len(ordered) + 1.6), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
+    rows = range(len(ordered))
+    lows, highs = [task.minimum for task in ordered], [task.maximum for task in ordered]
+    left.hlines(rows, lows, highs, color="0.6", linewidth=2, zorder=1)
+    left.plot(lows, rows, "o", color=BLUE, label="smallest")
+    left.plot(highs, rows, "D", color=ORANGE, label="largest")
+    right.hlines(rows, 0, [task.gain for task in ordered], color="0.6", linewidth=2, zorder=1)
+    right.plot([task.gain for task in ordered], rows, "s", color=BLUE)
+    for panel in (left, right):
+        panel.axvline(0, color="0.4", linewidth=0.8)
+        panel.xaxis.set_major_locator(MaxNLocator(4))
+    several = len({task.task for task in ordered}) < len(ordered)
+    left.set_yticks(rows, [_name(task, several) for task in ordered])
+    left.set_ylim(-0.6, len(ordered) - 0.4)
+    left.set_ylabel("task")
+    left.set_xlabel("strength s")
+    right.set_xlabel(f"{metric} above {baseline}")
+    figure.legend(loc="outside upper center", ncols=2, frameon=False)
+    return figure
+
+
+def _name(task: Task, several: bool) -> str:
+    side = " (decoder)" if task.side == "decoder" else ""
+    return f"{task.task}, {task.method}{side}" if several else f"{task.task}{side}"
+
+
+def analyse(args: argparse.Namespace) -> None:
+    """Read, compute, draw and write.
+
+    Raises:
+        InputError: for studies that do not serve.
+    """
+    tasks = [
+        task for folder in args.studies for task in read_tasks(folder, args.baseline, args.metric)
+    ]
+    write_figure(draw_tasks(tasks, args.metric), args.out, NAME)
+    rows = [{**asdict(task), "range": task.spread, "gain": task.gain} for task in tasks]
+    numbers = {"metric": args.metric, "tasks": rows}
+    write_numbers(numbers, args.out, NAME)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Draw the strengths of several studies; a fault is one line and status 2."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("studies", type=Path, nargs="+", help="folders of studies that have run")
+    parser.add_argument("--metric", required=True, help="as in results.jsonl, such as bleu")
+    parser.add_argument("--baseline", metavar="METHOD", help="(default: as each recipe says)")
+    parser.add_argument("--out", type=Path, required=True, help=f"folder for {NAME}.svg, .json")
+    args = parser.parse_args(argv)
+    return run_analysis(NAME, lambda: analyse(args))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

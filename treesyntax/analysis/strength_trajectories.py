@@ -1,0 +1,153 @@
+"""Draw how the strengths of relation masks grew over a training, a panel a layer.
+
+Each line is the mean over heads of one mask's strength s (McDonald & Chiang 2021); all start at
+the same value. The numbers hold every head. Of checkpoints of one update, the first counts.
+
+Example: python -m treesyntax.analysis.strength_trajectories checkpoints/checkpoint_*.pt --out figures
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from treesyntax.analysis.figures import (
+    OKABE_ITO,
+    PANEL_COLUMNS,
+    run_analysis,
+    write_figure,
+    write_numbers,
+)
+from treesyntax.analysis.model import SIDES, build_method
+from treesyntax.errors import InputError
+from treesyntax.methods.relation_mask import RelationMask
+from treesyntax.model.checkpoint import load_checkpoint
+
+NAME = "strength_trajectories"
+MARKERS = "osD^v<>Pp"
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The strengths at one time of a training.
+
+    Attributes:
+        update: number of updates before it.
+        masks: names of the masks.
+        values: [layers, heads, masks], one layer or head where all share their strengths.
+        path: of the checkpoint.
+    """
+
+    update: int
+    masks: tuple[str, ...]
+    values: NDArray[np.float64]
+    path: str
+
+
+def read_moment(path: Path, side: str = "encoder") -> Moment:
+    """The strengths in a checkpoint.
+
+    Raises:
+        InputError: if it has none, or does not say after which update it was written.
+    """
+    state = load_checkpoint(path)
+    method = cast(RelationMask, build_method(state, path, side, "relation_mask"))
+    try:
+        update = int(state["optimizer_history"][-1]["num_updates"])
+    except (KeyError, IndexError, TypeError, ValueError):
+        raise InputError(path, None, "does not say its number of updates") from None
+    values = method.strengths.detach().double().numpy()
+    return Moment(update, method.masks.names, values, str(path))
+
+
+def compute_trajectories(moments: Sequence[Moment]) -> list[Moment]:
+    """Moments in the order of time, one an update.
+
+    Raises:
+        InputError: if they are not of one training.
+    """
+    first = moments[0]
+    for moment in moments[1:]:
+        if (moment.masks, moment.values.shape) != (first.masks, first.values.shape):
+            raise InputError(
+                moment.path,
+                None,
+                f"has other masks or sizes than {first.path}",
+                "give checkpoints of one training",
+            )
+    by_update = {moment.update: moment for moment in reversed(moments)}
+    return [by_update[update] for update in sorted(by_update)]
+
+
+def draw_trajectories(moments: Sequence[Moment]) -> Figure:
+    """Strength over updates, a line a mask."""
+    values = np.stack([moment.values for moment in moments]).mean(2)
+    updates = [moment.update for moment in moments]
+    layers, masks = values.shape[1:]
+    across = min(layers, PANEL_COLUMNS)
+    down = -(-layers // across)
+    figure = Figure(figsize=(3.4 * across + 1.6, 2.6 * down), layout="constrained")
+    axes = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
+    for panel in axes.flat[layers:]:
+        panel.set_visible(False)
+    for layer, panel in zip(range(layers), axes.flat, strict=False):
+        panel.axhline(0, color="0.6", linewidth=0.8)
+        for mask in range(masks):
+            panel.plot(
+                updates,
+                values[:, layer, mask],
+                color=OKABE_ITO[mask % len(OKABE_ITO)],
+                marker=MARKERS[mask % len(MARKERS)],
+                linestyle="--" if mask >= len(OKABE_ITO) else "-",
+                markersize=4,
+                label=moments[0].masks[mask].replace("_", " ") if not layer else None,
+            )
+        panel.set_title(f"layer {layer + 1}")
+        panel.set_xlabel("update")
+        panel.tick_params(labelbottom=True)
+    for panel in axes[:, 0]:
+        panel.set_ylabel("strength s, mean over heads")
+    figure.legend(loc="outside right upper", frameon=False)
+    return figure
+
+
+def analyse(args: argparse.Namespace) -> None:
+    """Read, compute, draw and write.
+
+    Raises:
+        TreeSyntaxError: for checkpoints that do not serve.
+    """
+    moments = compute_trajectories([read_moment(path, args.side) for path in args.checkpoints])
+    write_figure(draw_trajectories(moments), args.out, NAME)
+    numbers = {
+        "checkpoints": [moment.path for moment in moments],
+        "updates": [moment.update for moment in moments],
+        "masks": list(moments[0].masks),
+        "shape": ["update", "layer", "head", "mask"],
+        "strengths": np.stack([moment.values for moment in moments]),
+    }
+    write_numbers(numbers, args.out, NAME)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Draw the strengths of several checkpoints; a fault is one line and status 2."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("checkpoints", type=Path, nargs="+", help="checkpoints of one training")
+    parser.add_argument("--side", choices=SIDES, default="encoder", help="(%(default)s)")
+    parser.add_argument("--out", type=Path, required=True, help=f"folder for {NAME}.svg, .json")
+    args = parser.parse_args(argv)
+    return run_analysis(NAME, lambda: analyse(args))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""Nodes of a tree by the paths that lead to them, as stack encodings read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import torch
+from torch import Tensor
+
+from treesyntax.analysis.sentences import Sentence
+from treesyntax.errors import OptionError
+from treesyntax.nn.coordinates import BINARY_FORMS, branch_path
+
+MOST_NODES = 500
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Nodes of a tree by the way that leads to them.
+
+    Attributes:
+        names: of the nodes.
+        paths: LongTensor [M, K], branches from the newest step to the oldest, -1 beyond the root.
+    """
+
+    names: tuple[str, ...]
+    paths: Tensor
+
+
+def complete_tree(degree: int, levels: int, depth: int) -> Nodes:
+    """All paths of fewer than ``levels`` steps, level by level.
+
+    Args:
+        degree: branches of each node.
+        levels: levels of nodes, the root's included.
+        depth: steps K that are kept, the newest ones.
+
+    Raises:
+        OptionError: for no levels, or more nodes than a figure holds.
+    """
+    if (
+        levels < 1
+        or levels > MOST_NODES
+        or sum(degree**level for level in range(levels)) > MOST_NODES
+    ):
+        raise OptionError(
+            f"--levels {levels} over {degree} branches: give 1 or more, for {MOST_NODES} nodes at most"
+        )
+    walks = [steps for level in range(levels) for steps in product(range(degree), repeat=level)]
+    paths = torch.full((len(walks), depth), -1)
+    for row, steps in enumerate(walks):
+        newest = steps[::-1][:depth]
+        paths[row, : len(newest)] = torch.tensor(newest, dtype=torch.long)
+    return Nodes(tuple("".join(map(str, steps)) or "root" for steps in walks), paths)
+
+
+def tokens_of(sentence: Sentence, form: str, depth: int) -> Nodes:
+    """The tokens of a sentence that have a node, with their paths as the model reads them.
+
+    Raises:
+        OptionError: if there is none, or there are more than a figure holds.
+    """
+    placed = sentence.tree.token_node[0] >= 0
+    if not 0 < int(placed.sum()) <= MOST_NODES:
+        raise OptionError(
+            f"sentence {sentence.number} has {int(placed.sum())} tokens with a node; choose one "
+            f"with 1 to {MOST_NODES}"
+        )
+    tree = BINARY_FORMS[form](sentence.tree) if form in BINARY_FORMS else sentence.tree
+    paths = branch_path(tree, depth, sentence.tree.token_node.clamp(min=0))[0, placed]
+    pairs = zip(sentence.symbols, placed.tolist(), strict=True)
+    return Nodes(tuple(symbol for symbol, is_placed in pairs if is_placed), paths)

@@ -1,0 +1,116 @@
+"""Average the weights of the last checkpoints of a training (Vaswani et al. 2017, section 6.1).
+
+The mean of weights that a constant or slowly falling rate moves about is often better than any of
+them, most of all where there is little data. Takes the checkpoints that fairseq-train names by
+their update (--save-interval-updates, --keep-interval-updates), or, without any, by their epoch.
+
+Example, the mean of the last 8:
+
+  treesyntax average checkpoints --last 8 --out checkpoint_average.pt
+  fairseq-generate DATA --path checkpoint_average.pt --user-dir "$(treesyntax plugins)" …
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from treesyntax.errors import InputError, OptionError
+from treesyntax.files import atomic_file
+from treesyntax.model.checkpoint import load_checkpoint
+
+BY_UPDATE = re.compile(r"checkpoint_[0-9]+_([0-9]{1,18})\.pt")
+BY_EPOCH = re.compile(r"checkpoint([0-9]{1,18})\.pt")
+OPTIMIZER = "last_optimizer_state"
+
+Place = tuple[Any, ...]
+"""What two names of one tensor have in common."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("folder", type=Path, help="folder of the checkpoints of one training")
+    parser.add_argument(
+        "--last", type=int, default=8, metavar="N",
+        help="how many of them, or as many as there are (%(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the mean of them")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run ``treesyntax average``.
+
+    Raises:
+        OptionError: if no number of checkpoints is asked for.
+        InputError: for a checkpoint that is missing, damaged or of another model.
+    """
+    if args.last < 1:
+        raise OptionError(f"--last {args.last}: give 1 or more")
+    paths = find_saves(args.folder)[-args.last :]
+    state = average(paths)
+    with atomic_file(args.out) as staged:
+        torch.save(state, staged)
+    print(f"{args.out}: the mean of {', '.join(path.name for path in paths)}")
+    return 0
+
+
+def find_saves(folder: Path) -> list[Path]:
+    """The checkpoints in a folder that have their update in their name, else their epoch; sorted.
+
+    Raises:
+        InputError: if there is none.
+    """
+    for pattern in (BY_UPDATE, BY_EPOCH):
+        named = [(path, pattern.fullmatch(path.name)) for path in folder.glob("checkpoint*.pt")]
+        found = sorted((int(match[1]), path) for path, match in named if match)
+        if found:
+            return [path for _, path in found]
+    raise InputError(
+        folder,
+        None,
+        "has no checkpoint_EPOCH_UPDATE.pt and no checkpointEPOCH.pt",
+        "train with --save-interval-updates and --keep-interval-updates",
+    )
+
+
+def average(paths: Sequence[Path]) -> dict[str, Any]:
+    """The last checkpoint with the mean of the weights of all, and nothing to train on with.
+
+    Sums have 64 bits; whole numbers and what else is no weight are those of the last. Tensors that
+    share their memory (tied embeddings) go on sharing it.
+
+    Raises:
+        InputError: if one cannot be read, or is of another model than the last.
+    """
+    state = load_checkpoint(paths[-1])
+    model: dict[str, Tensor] = state["model"]
+    weights = {_place(tensor): name for name, tensor in model.items() if tensor.is_floating_point()}
+    sums = {name: model[name].double() for name in weights.values()}
+    for path in paths[:-1]:
+        other = load_checkpoint(path)["model"]
+        if _shapes(other) != _shapes(model):
+            raise InputError(
+                path, None, f"is of another model than {paths[-1].name}", "average one training"
+            )
+        for name, total in sums.items():
+            total += other[name]
+    means = {name: (sums[name] / len(paths)).to(model[name].dtype) for name in sums}
+    state["model"] = {
+        name: means.get(weights.get(_place(tensor), ""), tensor) for name, tensor in model.items()
+    }
+    return {key: value for key, value in state.items() if key != OPTIMIZER}
+
+
+def _place(tensor: Tensor) -> Place:
+    memory = tensor.untyped_storage().data_ptr(), tensor.storage_offset()
+    return *memory, tensor.dtype, tensor.shape, tensor.stride()
+
+
+def _shapes(model: Mapping[str, Tensor]) -> dict[str, tuple[torch.Size, torch.dtype]]:
+    return {name: (tensor.shape, tensor.dtype) for name, tensor in model.items()}

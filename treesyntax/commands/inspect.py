@@ -1,0 +1,109 @@
+"""Show sentences of binarized data: the tokens and, where there are trees, the tree.
+
+Each line is a node, indented by its depth. Columns: number of the node, its parent, its slot
+among the parent's children, and the tokens that it stands for, each with its position.
+
+Example:
+
+  treesyntax inspect data-bin/en-sv --split train --side source --index 0 --count 3
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from treesyntax.data.dictionary import Dictionary
+from treesyntax.data.manifest import check_tokens
+from treesyntax.data.token_files import TokenData
+from treesyntax.data.tree_store import StoredTree, TreeStore
+from treesyntax.errors import InputError, OptionError
+
+SIDES = ("source", "target")
+INDENT = "  "
+DEEPEST_INDENT = 40
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("data", metavar="DATA", help="folder written by treesyntax binarize")
+    parser.add_argument("--split", default="train", help="train, valid or test (%(default)s)")
+    parser.add_argument("--side", choices=SIDES, default="source", help="(%(default)s)")
+    parser.add_argument(
+        "--index", type=int, default=0, help="number of the first sentence, from 0 (%(default)s)"
+    )
+    parser.add_argument("--count", type=int, default=1, help="how many sentences (%(default)s)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run ``treesyntax inspect``.
+
+    Raises:
+        InputError: if there is no such split or a file is damaged.
+        OptionError: if there is no such sentence.
+    """
+    prefix = find_prefix(Path(args.data), args.split, args.side)
+    data = TokenData(prefix)
+    if not 0 <= args.index < len(data):
+        raise OptionError(f"--index {args.index}: {prefix.name} has sentences 0 to {len(data) - 1}")
+    language = prefix.name.rpartition(".")[2]
+    dictionary_path = prefix.with_name(f"dict.{language}.txt")
+    dictionary = Dictionary.read(dictionary_path)
+    store_path = prefix.with_name(f"{prefix.name}.tree")
+    store = TreeStore(store_path) if store_path.exists() else None
+    if store is not None:
+        store.check_files(data)
+    check_tokens(data)
+    for sentence in range(args.index, min(args.index + args.count, len(data))):
+        tokens = _tokens(data, sentence, dictionary, dictionary_path)
+        print(f"{prefix.name} {sentence}: {len(tokens)} tokens")
+        print(" ".join(tokens))
+        if store is not None:
+            print("\n".join(draw(store[sentence], tokens)))
+    return 0
+
+
+def _tokens(data: TokenData, sentence: int, dictionary: Dictionary, path: Path) -> list[str]:
+    ids = data[sentence][:-1].tolist()
+    if max(ids, default=0) >= len(dictionary):
+        raise InputError(
+            path,
+            None,
+            f"has {len(dictionary)} symbols, but {data.idx_path.name} uses number {max(ids)}",
+            "it belongs to other data; run treesyntax binarize again",
+        )
+    return [dictionary.symbols[token] for token in ids]
+
+
+def find_prefix(folder: Path, split: str, side: str) -> Path:
+    """The common path of the files of one side, ``DATA/train.en-sv.en``.
+
+    Raises:
+        InputError: if the folder has no such split, or of several language pairs.
+    """
+    found = sorted(folder.glob(f"{split}.*-*.*.idx"))
+    pairs = {path.name.split(".")[-3] for path in found}
+    if len(pairs) != 1:
+        cause = f"has data of several pairs ({', '.join(sorted(pairs))})" if pairs else "has none"
+        raise InputError(folder, None, f"no single {split} split: it {cause}", "check --split")
+    pair = pairs.pop()
+    return folder / f"{split}.{pair}.{pair.split('-')[SIDES.index(side)]}"
+
+
+def draw(tree: StoredTree, tokens: list[str]) -> list[str]:
+    """The lines of a drawn tree, one a node."""
+    labels: list[list[str]] = [[] for _ in tree.parents]
+    for position, (token, node) in enumerate(zip(tokens, tree.token_nodes.tolist(), strict=True)):
+        if node >= 0:
+            labels[node].append(f"{position}:{token}")
+    lines = [f"{'node':>5} {'parent':>6} {'slot':>4}"]
+    depths: list[int] = []
+    arrays = zip(tree.parents.tolist(), tree.branches.tolist(), labels, strict=True)
+    for node, (parent, branch, label) in enumerate(arrays):
+        depths.append(depths[parent] + 1 if parent >= 0 else 0)
+        # A chain of 10,000 nodes must not print 10,000² spaces.
+        indent = INDENT * depths[node]
+        if depths[node] > DEEPEST_INDENT:
+            indent = INDENT * DEEPEST_INDENT + f"(depth {depths[node]}) "
+        lines.append(f"{node:5} {parent:6} {branch:4}  {indent}{' '.join(label) or '·'}")
+    return lines

@@ -1,0 +1,73 @@
+"""Subword models of ``treesyntax binarize``: given ones are copied, missing ones trained."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+from treesyntax.data.binarize.encode import words_of_batch
+from treesyntax.data.binarize.plan import Plan, Side
+from treesyntax.data.binarize.read import BatchMap, batches
+from treesyntax.data.sentencepiece import Segmenter, train_model
+
+
+def prepare_models(plan: Plan, batch_map: BatchMap, folder: Path) -> Plan:
+    """The plan with a model in ``folder`` for every side that is to be segmented.
+
+    Trees without words, such as logical forms, are left whole: their labels are symbols.
+
+    Raises:
+        InputError: if a model cannot be read or trained.
+    """
+    paths = {
+        side.role: _copied(side.encoding.model, _model_path(folder, side))
+        for side in plan.sides
+        if side.encoding.model
+    }
+    if plan.subword_vocab:
+        paths |= _train(plan, batch_map, folder)
+    source, target = (_with_model(side, paths.get(side.role)) for side in plan.sides)
+    return replace(plan, source=source, target=target)
+
+
+def _train(plan: Plan, batch_map: BatchMap, folder: Path) -> dict[str, Path]:
+    free = [side for side in plan.sides if side.wants_model]
+    groups = [free] if plan.joined_subwords else [[side] for side in free]
+    paths = {}
+    for group in groups:
+        lines = {side.role: _training_lines(side, batch_map) for side in group}
+        firsts = {role: next(texts, "") for role, texts in lines.items()}
+        worded = [side for side in group if firsts[side.role] or not side.has_trees]
+        if not worded:
+            continue
+        text = chain.from_iterable(chain([firsts[side.role]], lines[side.role]) for side in worded)
+        first = worded[0]
+        trained = _model_path(folder, first)
+        origin = first.files["train"]
+        train_model(text, plan.subword_vocab, plan.subword_type, trained, origin)
+        for side in worded:
+            paths[side.role] = _copied(trained, _model_path(folder, side))
+    return paths
+
+
+def _training_lines(side: Side, batch_map: BatchMap) -> Iterator[str]:
+    lines = batch_map(words_of_batch, side.encoding, batches(side, "train"))
+    return (line for line in chain.from_iterable(lines) if line and not line.isspace())
+
+
+def _model_path(folder: Path, side: Side) -> Path:
+    return folder / f"subwords.{side.language}.model"
+
+
+def _copied(model: Path, path: Path) -> Path:
+    Segmenter(model)  # refuses what is not a model
+    if model != path:
+        shutil.copyfile(model, path)
+    return path
+
+
+def _with_model(side: Side, model: Path | None) -> Side:
+    return replace(side, encoding=side.encoding._replace(model=model))

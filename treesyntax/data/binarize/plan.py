@@ -1,0 +1,300 @@
+"""What ``treesyntax binarize`` was asked to do, checked before anything is read."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from treesyntax.data.binarize.encode import CONLLU, PLACED_FORMATS, TEXT, WORDS_VIEW, Encoding
+from treesyntax.data.binarize.raw_text import LINE_UNITS
+from treesyntax.data.manifest import MANIFEST
+from treesyntax.errors import InputError, OptionError
+from treesyntax.trees.controls import CONTROLS, GIVEN
+from treesyntax.trees.formats import FORMATS
+from treesyntax.trees.formats.offsets import offsets_path
+from treesyntax.trees.views import VIEWS
+
+SPLITS = ("train", "valid", "test")
+TREE_VIEW = "preorder"
+# Their nodes are words, so their natural tokens are the sentence.
+WORD_FORMATS = (TEXT, "conllu")
+# fairseq takes languages from file names such as train.en-sv.en.idx.
+LANGUAGE = re.compile(r"[^\s./\\-]+")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One language: its files and what is done with them.
+
+    Attributes:
+        role: ``source`` or ``target``.
+        language: part of the names of the files written.
+        files: the input file of each split.
+        pieces: already segmented text of each split, empty for none.
+        text: raw text of each split, empty for none or where the trees' comments have it.
+        encoding: how records become tokens; its model is None until it is trained.
+        threshold: least count of a token in the dictionary.
+        vocab_size: most symbols in the dictionary, 0 for all.
+        dictionary: a dictionary to use instead of counting one.
+    """
+
+    role: str
+    language: str
+    files: dict[str, Path]
+    pieces: dict[str, Path]
+    text: dict[str, Path]
+    encoding: Encoding
+    threshold: int
+    vocab_size: int
+    dictionary: Path | None
+
+    @property
+    def has_trees(self) -> bool:
+        """Whether the input is trees, not text."""
+        return self.encoding.format_name != TEXT
+
+    @property
+    def offsets(self) -> dict[str, Path]:
+        """The file of offsets of each split, empty for none."""
+        if not self.encoding.units or self.encoding.format_name == CONLLU:
+            return {}
+        return {split: offsets_path(path) for split, path in self.files.items()}
+
+    @property
+    def beside(self) -> list[dict[str, Path]]:
+        """The files that are aligned with those of ``files``, by split."""
+        return [self.pieces, self.text, self.offsets]
+
+    @property
+    def inputs(self) -> list[Path]:
+        """All files to read but the model and the dictionary."""
+        return [path for paths in (self.files, *self.beside) for path in paths.values()]
+
+    @property
+    def wants_model(self) -> bool:
+        """Whether a subword model may be trained: nothing else segments its words."""
+        return not self.pieces and self.encoding.model is None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All of one call; ``subword_vocab`` is 0 where no subword model is to be trained."""
+
+    dest: Path
+    source: Side
+    target: Side
+    subword_vocab: int
+    subword_type: str
+    joined_subwords: bool
+    joined_dictionary: bool
+    workers: int
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """Source and target."""
+        return self.source, self.target
+
+    @property
+    def pair(self) -> str:
+        """The middle of fairseq's file names, ``en-sv``."""
+        return f"{self.source.language}-{self.target.language}"
+
+
+def make_plan(args: argparse.Namespace) -> Plan:
+    """Check the options against each other.
+
+    Raises:
+        OptionError: if they do not fit together.
+        InputError: if the destination holds something that must not be lost.
+    """
+    source, target = (_side(args, number, role) for number, role in enumerate(("source", "target")))
+    if source.language == target.language:
+        raise OptionError(
+            f"both sides are named {source.language!r}; give --target-lang another name"
+        )
+    plan = Plan(
+        dest=Path(args.dest),
+        source=source,
+        target=target,
+        subword_vocab=args.subword_vocab,
+        subword_type=args.subword_type,
+        joined_subwords=args.joined_subwords,
+        joined_dictionary=args.joined_dictionary,
+        workers=args.workers,
+    )
+    _check_subwords(plan)
+    _check_units(plan, args.subword_units)
+    if plan.joined_dictionary:
+        _check_joined_dictionary(args)
+    if plan.workers < 1:
+        raise OptionError(f"--workers {plan.workers}: at least 1 is needed")
+    _check_destination(plan, args.overwrite)
+    return plan
+
+
+def _side(args: argparse.Namespace, number: int, role: str) -> Side:
+    def option(name: str) -> object:
+        return getattr(args, f"{role}_{name}")
+
+    language, format_name = str(option("lang")), str(option("format"))
+    if not LANGUAGE.fullmatch(language):
+        raise OptionError(
+            f"--{role}-lang {language!r}: a name without white space, dots, slashes and hyphens "
+            "is needed, fairseq takes it from file names"
+        )
+    if format_name not in (TEXT, *FORMATS):
+        raise OptionError(
+            f"--{role}-format: no format is named {format_name!r}; there are "
+            f"{', '.join((TEXT, *FORMATS))}"
+        )
+    splits = [split for split in SPLITS if getattr(args, split)]
+    files = {split: Path(getattr(args, split)[number]) for split in splits}
+    model, dictionary = option("subword_model"), option("dict")
+    for name in ("threshold", "vocab_size"):
+        if getattr(args, f"{role}_{name}") < 0:
+            raise OptionError(f"--{role}-{name.replace('_', '-')} must not be negative")
+    return Side(
+        role=role,
+        language=language,
+        files=files,
+        pieces=_pieces(args, role, splits),
+        text=_text(args, role, splits),
+        encoding=Encoding(
+            format_name=format_name,
+            view=_view(role, format_name, getattr(args, f"{role}_view")),
+            policy=args.subword_policy,
+            pieces_style=args.pieces_style,
+            model=Path(str(model)) if model else None,
+            control=_control(role, format_name, str(option("control"))),
+            control_seed=args.control_seed,
+            units="" if option("text") is None else args.subword_units,
+        ),
+        threshold=getattr(args, f"{role}_threshold"),
+        vocab_size=getattr(args, f"{role}_vocab_size"),
+        dictionary=Path(str(dictionary)) if dictionary else None,
+    )
+
+
+def _view(role: str, format_name: str, view: str | None) -> str:
+    if view is None:
+        return WORDS_VIEW if format_name in WORD_FORMATS else TREE_VIEW
+    if view not in VIEWS:
+        raise OptionError(f"--{role}-view: no view is named {view!r}; there are {', '.join(VIEWS)}")
+    if format_name == TEXT and view != WORDS_VIEW:
+        raise OptionError(
+            f"--{role}-view {view} needs trees, but --{role}-format is text; name the format of "
+            "the tree files"
+        )
+    return view
+
+
+def _control(role: str, format_name: str, control: str) -> str:
+    if control not in CONTROLS:
+        raise OptionError(
+            f"--{role}-control: no control tree is named {control!r}; there are "
+            f"{', '.join(CONTROLS)}"
+        )
+    if format_name == TEXT and control != GIVEN:
+        raise OptionError(
+            f"--{role}-control {control} needs trees, but --{role}-format is text; name the "
+            "format of the tree files"
+        )
+    return control
+
+
+def _pieces(args: argparse.Namespace, role: str, splits: list[str]) -> dict[str, Path]:
+    paths = getattr(args, f"{role}_pieces") or []
+    if not paths:
+        return {}
+    if getattr(args, f"{role}_format") == TEXT:
+        raise OptionError(
+            f"--{role}-pieces belong to trees, but --{role}-format is text; give the segmented "
+            "text as the text itself"
+        )
+    if getattr(args, f"{role}_subword_model"):
+        raise OptionError(f"--{role}-pieces and --{role}-subword-model exclude each other")
+    return _of_splits(f"--{role}-pieces", paths, splits)
+
+
+def _text(args: argparse.Namespace, role: str, splits: list[str]) -> dict[str, Path]:
+    paths, format_name = getattr(args, f"{role}_text"), getattr(args, f"{role}_format")
+    if paths is None:
+        return {}
+    if format_name not in PLACED_FORMATS:
+        raise OptionError(
+            f"--{role}-text: the places of words in a text are kept with trees of the formats "
+            f"{', '.join(PLACED_FORMATS)}, but --{role}-format is {format_name}"
+        )
+    if not paths and format_name != CONLLU:
+        raise OptionError(f"--{role}-text: {format_name} has no comments with the text; name files")
+    return _of_splits(f"--{role}-text", paths, splits) if paths else {}
+
+
+def _of_splits(name: str, paths: list[str], splits: list[str]) -> dict[str, Path]:
+    if len(paths) != len(splits):
+        raise OptionError(
+            f"{name} has {len(paths)} files for {len(splits)} splits "
+            f"({', '.join(splits)}); give one each"
+        )
+    return dict(zip(splits, map(Path, paths), strict=True))
+
+
+def _check_subwords(plan: Plan) -> None:
+    free = [side for side in plan.sides if side.wants_model]
+    if plan.subword_vocab < 0:
+        raise OptionError("--subword-vocab must be a positive number of pieces")
+    if plan.subword_vocab and not free:
+        raise OptionError("--subword-vocab: both sides have pieces or a subword model already")
+    if plan.joined_subwords and not plan.subword_vocab:
+        raise OptionError("--joined-subwords trains one model for both sides: give --subword-vocab")
+    if plan.joined_subwords and len(free) < 2:
+        raise OptionError("--joined-subwords: one side has pieces or a subword model already")
+
+
+def _check_units(plan: Plan, units: str) -> None:
+    if units != LINE_UNITS:
+        return
+    if not any(side.encoding.units for side in plan.sides):
+        raise OptionError(
+            f"--subword-units {units} needs the places of words: give --source-text or --target-text"
+        )
+
+
+def _check_joined_dictionary(args: argparse.Namespace) -> None:
+    if args.source_dict and args.target_dict:
+        raise OptionError("--joined-dictionary takes --source-dict or --target-dict, not both")
+    for name in ("threshold", "vocab_size"):
+        if getattr(args, f"source_{name}") != getattr(args, f"target_{name}"):
+            option = name.replace("_", "-")
+            raise OptionError(
+                f"--joined-dictionary needs the same --source-{option} and --target-{option}"
+            )
+
+
+def _check_destination(plan: Plan, overwrite: bool) -> None:
+    dest = plan.dest
+    if not dest.exists():
+        return
+    if not dest.is_dir():
+        raise InputError(dest, None, "is a file", "name a folder")
+    if not any(dest.iterdir()):
+        return
+    if not overwrite:
+        raise InputError(
+            dest, None, "is there already and not empty", "name another folder or add --overwrite"
+        )
+    if not (dest / MANIFEST).is_file():
+        raise InputError(
+            dest,
+            None,
+            f"has no {MANIFEST}, so --overwrite could destroy other files",
+            "name another folder or empty it yourself",
+        )
+    for side in plan.sides:
+        for path in side.inputs:
+            if path.resolve().is_relative_to(dest.resolve()):
+                raise InputError(
+                    path, None, "lies in the folder to be overwritten", "move it elsewhere first"
+                )

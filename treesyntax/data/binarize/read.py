@@ -1,0 +1,146 @@
+"""Input files of ``treesyntax binarize``: counted first, then handed out in batches to workers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from treesyntax.data.binarize.encode import TEXT, Batch, Encoding
+from treesyntax.data.binarize.plan import Plan, Side
+from treesyntax.data.binarize.records import Records, count_of, records_of
+from treesyntax.errors import InputError, TreeSyntaxError
+from treesyntax.jobs import begin_worker
+
+BATCH_SENTENCES = 2000
+# Batches on their way for each worker: enough to keep it busy, few enough to stay small.
+BATCHES_AHEAD = 2
+
+Encoded = TypeVar("Encoded")
+BatchFunction = Callable[[Encoding, Batch], Encoded]
+BatchMap = Callable[[BatchFunction, Encoding, Iterable[Batch]], Iterator]
+
+
+def survey(plan: Plan) -> dict[str, int]:
+    """Count every file's records; the number of sentences of each split.
+
+    Raises:
+        InputError: if a file cannot be read twice, has no records, or files that belong
+            together differ in their number of records.
+    """
+    return {split: _survey_split(plan, split) for split in plan.source.files}
+
+
+def _survey_split(plan: Plan, split: str) -> int:
+    counts: list[tuple[Path, int]] = []
+    for side in plan.sides:
+        path = side.files[split]
+        counts.append((path, _count(path, side.encoding.format_name)))
+        beside = [paths[split] for paths in side.beside if split in paths]
+        counts += [(path, _count(path, TEXT)) for path in beside]
+    first, expected = counts[0]
+    for path, count in counts[1:]:
+        if count != expected:
+            raise InputError(
+                path,
+                None,
+                f"has {count} sentences, but {first} has {expected}",
+                "aligned files have the same number; an empty line stands for an empty sentence",
+            )
+    if not expected:
+        raise InputError(first, None, "has no sentences", "leave the split out")
+    return expected
+
+
+def _count(path: Path, format_name: str) -> int:
+    if path.exists() and not path.is_file():
+        raise InputError(
+            path, None, "is not a regular file", "inputs are read twice; save it first"
+        )
+    return count_of(path, format_name)
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file's bytes, in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def batches(side: Side, split: str) -> Iterator[Batch]:
+    """The records of a file, some 2,000 at a time, with what belongs to them.
+
+    Raises:
+        InputError: if a file cannot be read, or has other records than when they were counted.
+    """
+    path = side.files[split]
+    beside = [
+        (paths[split], records_of(paths[split], TEXT, BATCH_SENTENCES)) if split in paths else None
+        for paths in side.beside
+    ]
+    for records in records_of(path, side.encoding.format_name, BATCH_SENTENCES):
+        pieces, text, offsets = [
+            _as_many(next(file[1], None), len(records.texts), file[0]) if file else None
+            for file in beside
+        ]
+        yield Batch(
+            path,
+            records,
+            pieces_path=side.pieces.get(split),
+            pieces=pieces,
+            text=text and text.texts,
+            offsets_path=side.offsets.get(split),
+            offsets=offsets,
+        )
+
+
+def _as_many(records: Records | None, count: int, path: Path) -> Records:
+    if records is None or len(records.texts) != count:
+        raise changed(path)
+    return records
+
+
+def changed(path: Path) -> InputError:
+    """The fault that a file is not what it was when it was counted."""
+    return InputError(path, None, "has changed while it was read", "run the command again")
+
+
+@contextmanager
+def worker_pool(workers: int) -> Iterator[BatchMap]:
+    """A map over batches that keeps their order, in other processes if there are several.
+
+    Raises:
+        TreeSyntaxError: if a process dies.
+    """
+    if workers == 1:
+        yield _serial_map
+        return
+    with ProcessPoolExecutor(workers, None, begin_worker) as executor:
+
+        def parallel_map(
+            function: BatchFunction, encoding: Encoding, tasks: Iterable[Batch]
+        ) -> Iterator:
+            pending: deque[Future] = deque()
+            for batch in tasks:
+                pending.append(executor.submit(function, encoding, batch))
+                if len(pending) > workers * BATCHES_AHEAD:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+
+        try:
+            yield parallel_map
+        except BrokenProcessPool:
+            raise TreeSyntaxError(
+                "a worker process died, perhaps for want of memory; try fewer --workers"
+            ) from None
+        finally:
+            executor.shutdown(cancel_futures=True)
+
+
+def _serial_map(function: BatchFunction, encoding: Encoding, tasks: Iterable[Batch]) -> Iterator:
+    return (function(encoding, batch) for batch in tasks)

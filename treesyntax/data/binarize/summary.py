@@ -1,0 +1,96 @@
+"""``binarize.json`` and the summary on screen: what was done, with what result."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+
+from treesyntax import __version__
+from treesyntax.data.binarize.plan import Plan, Side
+from treesyntax.data.binarize.read import sha256
+from treesyntax.data.binarize.write import Counts
+from treesyntax.data.manifest import MANIFEST
+from treesyntax.files import atomic_file
+
+# What has no influence on the files written.
+NOT_RECORDED = ("command", "dest", "overwrite", "run", "workers")
+
+Written = dict[tuple[str, str], Counts]
+
+
+def write_manifest(
+    folder: Path, args: argparse.Namespace, plan: Plan, written: Written, sizes: dict[str, int]
+) -> None:
+    """Write ``binarize.json``.
+
+    Args:
+        folder: where.
+        args: the options as given.
+        plan: what was made of them.
+        written: counts by split and language.
+        sizes: symbols in the dictionary of each language.
+
+    Raises:
+        InputError: if it cannot be written.
+    """
+    manifest = {
+        "options": {k: v for k, v in sorted(vars(args).items()) if k not in NOT_RECORDED},
+        "versions": {
+            "treesyntax": __version__,
+            "python": platform.python_version(),
+            "numpy": version("numpy"),
+            "sentencepiece": version("sentencepiece"),
+        },
+        "sides": {side.role: _describe(side, sizes[side.language]) for side in plan.sides},
+        "splits": {
+            split: {side.language: _figures(written[split, side.language]) for side in plan.sides}
+            for split in plan.source.files
+        },
+    }
+    with atomic_file(folder / MANIFEST) as staged:
+        staged.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", "utf-8")
+
+
+def _describe(side: Side, symbols: int) -> dict[str, object]:
+    model = side.encoding.model
+    return {
+        "language": side.language,
+        "format": side.encoding.format_name,
+        "view": side.encoding.view,
+        "trees": side.has_trees,
+        "control": side.encoding.control if side.has_trees else None,
+        "subword_policy": side.encoding.policy if side.has_trees else None,
+        "subword_units": side.encoding.units or None,
+        "subword_model": model.name if model else None,
+        "dictionary_symbols": symbols,
+        "sha256": {str(path): sha256(path) for path in side.inputs},
+    }
+
+
+def _figures(counts: Counts) -> dict[str, float]:
+    return {**asdict(counts), "unknown_rate": _unknown_rate(counts)}
+
+
+def _unknown_rate(counts: Counts) -> float:
+    return round(counts.unknown / max(1, counts.tokens), 6)
+
+
+def summarise(plan: Plan, written: Written, sizes: dict[str, int], seconds: float) -> str:
+    """The counts as a table, for people."""
+    lines = [f"{'':14}{'sentences':>12}{'tokens':>12}{'nodes':>12}{'unknown':>10}{'empty':>8}"]
+    for (split, language), counts in written.items():
+        lines.append(
+            f"{split + ' ' + language:14}{counts.sentences:12,}{counts.tokens:12,}"
+            f"{counts.nodes:12,}{_unknown_rate(counts):10.2%}{counts.empty:8,}"
+        )
+    for side in plan.sides:
+        model = side.encoding.model
+        note = f", subwords {model.name}" if model else ""
+        if plan.subword_vocab and side.wants_model:
+            note = ", no subwords: its trees have no words"
+        lines.append(f"dictionary {side.language}: {sizes[side.language]:,} symbols{note}")
+    return "\n".join([*lines, f"{plan.dest} written in {seconds:.1f} s"])

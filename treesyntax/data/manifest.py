@@ -1,0 +1,143 @@
+"""What ``binarize.json`` tells of the data beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from treesyntax.data.binarize.encode import TEXT, Encoding
+from treesyntax.data.dictionary import Dictionary, one_unknown
+from treesyntax.data.token_files import TokenData
+from treesyntax.errors import InputError
+from treesyntax.files import parse_json
+from treesyntax.trees.controls import GIVEN
+from treesyntax.trees.symbols import unknown_symbol
+from treesyntax.trees.views import get_view
+
+MANIFEST = "binarize.json"
+
+Part = TypeVar("Part")
+
+
+def read_manifest(folder: Path, part: Callable[[Any], Part]) -> Part | None:
+    """What ``part`` makes of the JSON in a folder; None where there is none.
+
+    Raises:
+        InputError: if it is damaged.
+    """
+    path = folder / MANIFEST
+    if not path.exists():
+        return None
+    try:
+        return part(parse_json(path.read_bytes()))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise InputError(
+            path, None, "is not a record of treesyntax binarize", "run treesyntax binarize again"
+        ) from None
+
+
+def side_of(folder: Path, language: str) -> dict[str, Any]:
+    """What ``treesyntax binarize`` wrote down about a language; empty where it did not.
+
+    Raises:
+        InputError: for a damaged record.
+    """
+
+    def side(manifest: Any) -> dict[str, Any]:
+        sides = manifest["sides"].values()
+        return next((dict(side) for side in sides if side["language"] == language), {})
+
+    return read_manifest(folder, side) or {}
+
+
+def check_tokens(tokens: TokenData) -> None:
+    """Compare a ``.bin`` file with the checksum that ``treesyntax binarize`` wrote down, if it did.
+
+    Raises:
+        InputError: if they differ, or for a damaged record.
+    """
+    split, _, rest = tokens.bin_path.stem.partition(".")
+    language = rest.rpartition(".")[2]
+
+    def checksum(manifest: Any) -> int | None:
+        return manifest.get("splits", {}).get(split, {}).get(language, {}).get("bin_crc32")
+
+    expected = read_manifest(tokens.bin_path.parent, checksum)
+    if expected is not None and expected != tokens.bin_crc32():
+        raise InputError(
+            tokens.bin_path,
+            None,
+            f"is not the file that {MANIFEST} describes, its checksum differs",
+            "run treesyntax binarize again",
+        )
+
+
+class SideData(NamedTuple):
+    """One language of a data folder.
+
+    Attributes:
+        language: its name in the names of the files.
+        encoding: how records became tokens, with the subword model of the folder.
+        pieces: whether its words were segmented elsewhere.
+    """
+
+    language: str
+    encoding: Encoding
+    pieces: bool
+
+    @property
+    def has_trees(self) -> bool:
+        """Whether its records are trees."""
+        return self.encoding.format_name != TEXT
+
+
+class Data(NamedTuple):
+    """A data folder."""
+
+    folder: Path
+    source: SideData
+    target: SideData
+
+    def dictionary(self, side: SideData) -> Dictionary:
+        """The dictionary of a side, with the unknown symbols of its view.
+
+        Raises:
+            InputError: if it cannot be read.
+        """
+        slots = get_view(side.encoding.view).slots
+        path = self.folder / f"dict.{side.language}.txt"
+        return Dictionary.read(path, unknown_symbol if slots else one_unknown)
+
+
+def read_data(folder: str | Path) -> Data:
+    """Read ``binarize.json``.
+
+    Raises:
+        InputError: if the folder or the record is not there, or the record is damaged.
+    """
+    folder = Path(folder)
+
+    def data(manifest: Any) -> Data:
+        return Data(folder, *(_side(folder, manifest, role) for role in ("source", "target")))
+
+    found = read_manifest(folder, data)
+    if found is None:
+        cause = f"has no {MANIFEST}" if folder.is_dir() else "is not a folder"
+        raise InputError(folder, None, cause, "give the folder that treesyntax binarize wrote")
+    return found
+
+
+def _side(folder: Path, manifest: dict[str, Any], role: str) -> SideData:
+    side, options = manifest["sides"][role], manifest["options"]
+    encoding = Encoding(
+        format_name=str(side["format"]),
+        view=str(side["view"]),
+        policy=str(options["subword_policy"]),
+        pieces_style=str(options["pieces_style"]),
+        model=folder / side["subword_model"] if side["subword_model"] else None,
+        control=side["control"] or GIVEN,
+        control_seed=int(options["control_seed"]),
+        units=str(side.get("subword_units") or ""),
+    )
+    return SideData(str(side["language"]), encoding, bool(options[f"{role}_pieces"]))

@@ -1,0 +1,174 @@
+"""Constrained search: which tokens may come next, so that every output is one whole tree.
+
+While a slot is open, exactly the symbols that may fill it are legal; once the tree is complete,
+exactly the end-of-sentence mark is. A symbol is legal only if all slots that would then be open
+can still be filled within the length limit, so that a tree is completed at the limit, never cut.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from treesyntax.decoding.grammar import NO_ROW, ROOT_ROW, Grammar, has_sibling
+from treesyntax.errors import OptionError
+from treesyntax.nn.growth import SlotTable, check_order, families, filled_slots
+
+NEVER = 1 << 30
+"""Tokens that would be needed where no finite tree exists; sums of a few do not overflow."""
+
+
+class Constraints(nn.Module):
+    """The legal continuations of prefixes.
+
+    Args:
+        slots: the table of the dictionary.
+        order: order of the tokens, ``dfs`` or ``bfs``.
+        eos: id of the end-of-sentence mark.
+        grammar: which symbols may be the root or fill a slot; see ``any_tree``.
+
+    Attributes:
+        costs: int32 [R + 1, V], the fewest tokens of a subtree with that symbol on top, for the
+            symbols of a row of the grammar, or NEVER. The last row holds the end-of-sentence
+            mark alone, at no cost.
+        needs: int32 [R + 1], the fewest tokens that fill a slot of a row.
+        row_of_slot: LongTensor [V, S + 1], with the last row for slots that a symbol does not have.
+        rest_needs: int32 [V, S + 1], the fewest tokens that fill the slots i, i + 1, … of a
+            symbol.
+        row_of_sibling: LongTensor [R + 1, C], the row of the slot of the next sibling of child
+            number c, by the row of the first child, and the same for later ones in the last
+            column; None where ``row_of_slot`` has it.
+        has_sibling: bool [V], the symbols of which it has it.
+        least: tokens of the smallest tree.
+
+    Raises:
+        OptionError: for an unknown order, or if there is no finite tree at all.
+    """
+
+    costs: Tensor
+    needs: Tensor
+    row_of_slot: Tensor
+    rest_needs: Tensor
+    row_of_sibling: Tensor | None
+    has_sibling: Tensor
+
+    def __init__(self, slots: SlotTable, order: str, eos: int, grammar: Grammar) -> None:
+        super().__init__()
+        check_order(order)
+        self.slots, self.order, self.eos = slots, order, eos
+        end_row, end = len(grammar.fills), torch.arange(len(slots.counts)) == eos
+        fills = torch.cat([grammar.fills, end.unsqueeze(0)])
+        row_of_slot = nn.functional.pad(grammar.row_of_slot, (0, 1), value=NO_ROW)
+        row_of_slot = torch.where(row_of_slot < 0, end_row, row_of_slot)
+        # The start symbol is the mark of the end, too; its one slot is filled by the root.
+        row_of_slot[eos] = end_row
+        row_of_slot[eos, 0] = ROOT_ROW
+        next_row = torch.full((end_row + 1,), end_row)
+        if grammar.next_row is not None:
+            next_row[:-1] = torch.where(grammar.next_row < 0, end_row, grammar.next_row)
+        younger = has_sibling(slots) & (grammar.next_row is not None)
+        costs, needs = _least_tokens(fills, row_of_slot, next_row, slots.counts >= 0, younger)
+        rest = needs[row_of_slot].flip(1).cumsum(1).flip(1).clamp(max=NEVER)
+        self.least = int(needs[ROOT_ROW])
+        if self.least >= NEVER:
+            raise OptionError(
+                "no tree can be completed with this dictionary: it has no symbol without slots, "
+                "or none that its other symbols lead to; make it from whole trees"
+            )
+        for name, table in {
+            "costs": costs.int(),
+            "needs": needs.int(),
+            "row_of_slot": row_of_slot,
+            "rest_needs": rest.int(),
+            "row_of_sibling": None if grammar.next_row is None else _row_of_sibling(next_row),
+            "has_sibling": younger,
+        }.items():
+            self.register_buffer(name, table, persistent=False)
+
+    def check_limit(self, max_length: int) -> None:
+        """Refuse a limit below the smallest tree.
+
+        Raises:
+            OptionError: if no tree has so few tokens.
+        """
+        if max_length < self.least:
+            raise OptionError(
+                f"no tree fits into {max_length} tokens, the smallest has {self.least}; "
+                "raise the length limit"
+            )
+
+    def allowed(self, prefix: Tensor, max_length: int) -> Tensor:
+        """Which tokens may follow.
+
+        Args:
+            prefix: LongTensor [N, t], the start symbol and then legal tokens.
+            max_length: most tokens of a tree, start symbol and end-of-sentence mark not counted.
+
+        Returns:
+            Bool [N, V]. For a prefix that is not legal itself nothing is promised.
+
+        Raises:
+            OptionError: if no tree has so few tokens.
+        """
+        self.check_limit(max_length)
+        counts, filled = filled_slots(prefix, self.slots, self.order)
+        is_open = filled < counts
+        symbols = torch.cat([torch.full_like(prefix[:, :1], self.eos), prefix[:, 1:]], 1)
+        parent = _next_parent(is_open, self.order)
+        row = self.row_of_slot[symbols.gather(1, parent), filled.gather(1, parent)]
+        owed = self.rest_needs[symbols, filled]
+        if self.row_of_sibling is not None:
+            # The slot of the next sibling is the last one.
+            sibling_row = self._sibling_rows(prefix, symbols, self.row_of_sibling)
+            owed = owed + self.needs[sibling_row]
+            is_sibling = self.has_sibling[symbols] & (filled + 1 == counts)
+            row = torch.where(is_sibling, sibling_row, row).gather(1, parent)
+        row = row.squeeze(1)
+        # What is left for the subtree of the next token when the other slots get the least.
+        owed = (owed * is_open).sum(1) - self.needs[row]
+        budget = max_length - (prefix.shape[1] - 1) - owed
+        return self.costs[row] <= budget.unsqueeze(1)
+
+    def _sibling_rows(self, prefix: Tensor, symbols: Tensor, row_of_sibling: Tensor) -> Tensor:
+        """The rows [N, t] of the slots of next siblings; the last row where there is no slot."""
+        parent, number = families(prefix, self.slots, self.order)
+        first = self.row_of_slot[symbols.gather(1, parent.clamp(min=0)), 0]
+        row = row_of_sibling[first, number.clamp(max=row_of_sibling.shape[1] - 1)]
+        return row.masked_fill(~self.has_sibling[symbols], len(self.needs) - 1)
+
+
+def _next_parent(is_open: Tensor, order: str) -> Tensor:
+    """The last or first column [N, 1] with an open slot, any where there is none."""
+    if order == "bfs":
+        return is_open.byte().argmax(1, keepdim=True)
+    return is_open.shape[1] - 1 - is_open.flip(1).byte().argmax(1, keepdim=True)
+
+
+def _row_of_sibling(next_row: Tensor) -> Tensor:
+    """The rows [R, C] after each row, its next one first, until nothing changes any more."""
+    rows = [next_row]
+    while not torch.equal(after := next_row[rows[-1]], rows[-1]):
+        rows.append(after)
+    return torch.stack(rows, 1)
+
+
+def _least_tokens(
+    fills: Tensor, row_of_slot: Tensor, next_row: Tensor, nodes: Tensor, younger: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Fewest tokens of the symbols in each row [R, V], and of a slot of each row [R].
+
+    By fixed point (as Knuth 1977 does for any grammar): round k knows the smallest trees among
+    those of at most k levels, and no smallest tree repeats a row on a path.
+    """
+    alone, followed = fills & ~younger, fills & younger
+    # With their children, next siblings not counted.
+    tops, needs = torch.where(nodes, NEVER, 0), torch.full((len(fills),), NEVER)
+    while True:
+        least = torch.where(alone, tops, NEVER).amin(1)
+        least_followed = torch.where(followed, tops, NEVER).amin(1) + needs[next_row]
+        lower_needs = torch.minimum(least, least_followed)
+        lower = torch.where(nodes, lower_needs[row_of_slot].sum(1) + 1, 0).clamp(max=NEVER)
+        if torch.equal(lower, tops) and torch.equal(lower_needs, needs):
+            costs = tops + younger * needs[next_row].unsqueeze(1)
+            return torch.where(fills, costs.clamp(max=NEVER), NEVER), needs
+        tops, needs = lower, lower_needs

@@ -1,0 +1,99 @@
+"""What ``treesyntax translate`` asks of the search: numbers in, hypotheses out.
+
+The search is fairseq's, which this package does not know: it is found by its name.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesyntax.commands.plugins import plugin_folder
+from treesyntax.data.tree_store import StoredTree
+
+MODULE = "fairseq_plugins.translate"
+
+
+class Sentence(NamedTuple):
+    """A source sentence.
+
+    Attributes:
+        ids: its tokens with the end-of-sentence mark [T + 1].
+        tree: the tree over its tokens, None where the data has no trees.
+    """
+
+    ids: NDArray[np.int64]
+    tree: StoredTree | None
+
+
+class Hypothesis(NamedTuple):
+    """A translation: its score, which is the higher the better, and its target tokens."""
+
+    score: float
+    tokens: list[str]
+
+
+class Search(NamedTuple):
+    """What to load, and how to search.
+
+    Attributes:
+        checkpoints: one model, or several that vote together.
+        data: the folder of ``treesyntax binarize``.
+        pair: the languages of its source and target.
+        device: ``cpu``, ``cuda`` or ``cuda:N``.
+        precision: ``fp32``, ``fp16`` or ``bf16``.
+        beam: hypotheses that are kept at every step.
+        nbest: hypotheses to return for each sentence.
+        max_len_a, max_len_b: at most a x + b tokens, x those of the longest source of a batch.
+        lenpen: below 1 short translations are favoured, above 1 long ones.
+        constraints: which trees the search may generate, see the task ``tree_translation``.
+        max_tokens, batch_size: limits of a batch; None for no limit.
+    """
+
+    checkpoints: tuple[Path, ...]
+    data: Path
+    pair: tuple[str, str]
+    device: str
+    precision: str
+    beam: int
+    nbest: int
+    max_len_a: float
+    max_len_b: int
+    lenpen: float
+    constraints: str
+    max_tokens: int | None
+    batch_size: int | None
+
+
+class Engine(Protocol):
+    """Loaded models.
+
+    Attributes:
+        longest_source: most tokens of a source, its end-of-sentence mark included.
+    """
+
+    longest_source: int
+
+    def translate(self, sentences: Sequence[Sentence]) -> list[list[Hypothesis]]:
+        """The best hypotheses of each sentence, best first; sentences in any order of length."""
+        ...
+
+
+def load_engine(search: Search) -> Engine:
+    """Load the models.
+
+    Raises:
+        InputError: if a checkpoint cannot be read, is not plain data, or does not fit the data.
+        OptionError: if options do not fit the model, or the plugins are not installed.
+    """
+    plugin_folder()
+    # It would tell of every dictionary and of packages that nobody asked for.
+    logging.getLogger("fairseq").setLevel(logging.WARNING)
+    engine: Engine = importlib.import_module(MODULE).load(search)
+    return engine

@@ -1,0 +1,52 @@
+"""Which symbols may be the root, and which may fill each slot of each symbol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from treesyntax.nn.growth import SlotTable
+from treesyntax.trees.binary import NEXT_SIBLING
+
+ROOT_ROW = 0
+NO_ROW = -1
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """Rows of symbols, and the row from which each slot is filled.
+
+    In a left-child-right-sibling form a symbol does not tell which child of its parent it is, but
+    the row does from which it was taken. There the slot of the next sibling has the row that
+    follows the row of the node itself.
+
+    Attributes:
+        fills: bool [R, V], the symbols of each row; row 0 is that of the root.
+        row_of_slot: LongTensor [V, S], `NO_ROW` for slots that a symbol does not have or never
+            uses, and for those of next siblings where ``next_row`` tells.
+        next_row: LongTensor [R], the row of the next sibling of a node of each row, `NO_ROW` where
+            there is none; None where symbol and slot determine all rows.
+    """
+
+    fills: Tensor
+    row_of_slot: Tensor
+    next_row: Tensor | None = None
+
+
+def any_tree(slots: SlotTable, binary: bool = False) -> Grammar:
+    """The grammar of all trees: every node symbol fills every slot.
+
+    Args:
+        slots: the table of the dictionary.
+        binary: whether trees are left-child-right-sibling forms, whose roots have no sibling.
+    """
+    nodes = slots.counts >= 0
+    roots = nodes & ~has_sibling(slots) if binary else nodes
+    return Grammar(torch.stack([roots, nodes]), torch.where(slots.branches >= 0, 1, NO_ROW))
+
+
+def has_sibling(slots: SlotTable) -> Tensor:
+    """Bool [V], of symbols of a left-child-right-sibling form."""
+    return (slots.branches == NEXT_SIBLING).any(1)

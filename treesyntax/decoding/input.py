@@ -1,0 +1,171 @@
+"""Input of ``treesyntax translate``: read as it comes, parsed where it must be, encoded as the
+training data were."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from queue import Queue
+from threading import Thread
+
+import numpy as np
+
+from treesyntax.data.binarize.encode import TEXT, Batch, Encoding, encode_batch
+from treesyntax.data.binarize.records import Records
+from treesyntax.data.dictionary import EOS, Dictionary
+from treesyntax.data.tree_store import StoredTree
+from treesyntax.decoding.engine import Sentence
+from treesyntax.errors import InputError, TreeError
+from treesyntax.parsers import Parser
+from treesyntax.parsers.output import conllu_text, ptb_text
+from treesyntax.parsers.policy import Parsed, parse_lines
+from treesyntax.parsers.report import Cases, cases_of, total
+from treesyntax.trees.formats import Record, get_format
+from treesyntax.trees.formats.base import line_records
+
+STDIN = Path("/dev/stdin")
+
+ToBatches = Callable[[Sequence[Record]], Iterator[Batch]]
+
+
+def records_of(path: Path, format_name: str) -> Iterator[Record]:
+    """The records of a file or pipe, each as soon as it is complete.
+
+    Raises:
+        InputError: if it cannot be read or is not UTF-8.
+    """
+    return line_records(path) if format_name == TEXT else get_format(format_name).records(path)
+
+
+def chunks(records: Iterator[Record], size: int, wait: bool) -> Iterator[list[Record]]:
+    """Consecutive records to work on together.
+
+    Args:
+        records: read in a thread, ahead of the work.
+        size: most records of a chunk.
+        wait: fill every chunk; else none waits for more input than has come, so that somebody at
+            a terminal gets an answer to every line.
+
+    Raises:
+        Exception: what ``records`` raises, after the chunk of what came before it.
+    """
+    queue: Queue[Record | Exception | None] = Queue(size)
+    Thread(target=_read, args=(records, queue), daemon=True).start()
+    chunk: list[Record] = []
+    while True:
+        if len(chunk) == size or (chunk and not wait and queue.empty()):
+            yield chunk
+            chunk = []
+        item = queue.get()
+        if isinstance(item, Record):
+            chunk.append(item)
+            continue
+        if chunk:
+            yield chunk
+        if item is not None:
+            raise item
+        return
+
+
+def _read(records: Iterator[Record], queue: Queue[Record | Exception | None]) -> None:
+    try:
+        for record in records:
+            queue.put(record)
+        queue.put(None)
+    except Exception as error:
+        queue.put(error)
+
+
+class ReadBatches:
+    """Records as they were written: one batch each, so that a fault is that of its record."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __call__(self, records: Sequence[Record]) -> Iterator[Batch]:
+        """One batch a record."""
+        return (Batch(self.path, Records.of([record])) for record in records)
+
+
+class ParsedBatches:
+    """Raw lines, parsed as ``treesyntax parse`` does it, with the same text of every tree.
+
+    Args:
+        path: the input, for errors.
+        parser: the parser.
+        dependencies: whether its trees are dependency trees.
+        max_words: longer lines get flat trees.
+
+    Attributes:
+        cases: how many lines went another way than one sentence, one tree.
+    """
+
+    def __init__(self, path: Path, parser: Parser, dependencies: bool, max_words: int) -> None:
+        self.path, self.parser = path, parser
+        self.dependencies, self.max_words = dependencies, max_words
+        self.cases = Cases()
+
+    def __call__(self, records: Sequence[Record]) -> Iterator[Batch]:
+        """One batch a line.
+
+        Raises:
+            InputError: if the notation cannot hold a tree.
+        """
+        lines = [record.text for record in records]
+        parsed = parse_lines(self.parser, lines, self.dependencies, self.max_words)
+        self.cases = total([self.cases, cases_of(records[0].line, parsed)])
+        for record, result in zip(records, parsed, strict=True):
+            tree = self._tree_record(record, result)
+            yield Batch(self.path, Records.of([tree]), text=[record.text], spans=[result.spans])
+
+    def _tree_record(self, record: Record, parsed: Parsed) -> Record:
+        try:
+            if self.dependencies:
+                return Record(record.line, conllu_text(record.text, parsed.tree, parsed.spans))
+            return Record(record.line, ptb_text(parsed.tree))
+        except TreeError as error:
+            raise InputError(self.path, record.line, error.cause, error.remedy) from None
+
+
+class Encoder:
+    """From records to numbers, exactly as ``treesyntax binarize`` makes them.
+
+    Args:
+        encoding: of the source.
+        dictionary: of the source.
+        to_batches: how records become trees or text.
+        longest: most tokens of a sentence, the end-of-sentence mark included.
+    """
+
+    def __init__(
+        self, encoding: Encoding, dictionary: Dictionary, to_batches: ToBatches, longest: int
+    ) -> None:
+        self.encoding, self.dictionary = encoding, dictionary
+        self.to_batches, self.longest = to_batches, longest
+
+    def encode(self, records: Sequence[Record]) -> tuple[list[Sentence], InputError | None]:
+        """The sentences before the first fault, and the fault; None where there is none."""
+        sentences: list[Sentence] = []
+        try:
+            for batch in self.to_batches(records):
+                sentences.append(self._sentence(batch))
+        except InputError as fault:
+            return sentences, fault
+        return sentences, None
+
+    def _sentence(self, batch: Batch) -> Sentence:
+        encoded = encode_batch(self.encoding, batch)
+        symbols = [self.dictionary.index(symbol) for symbol in encoded.symbols]
+        ids = np.array([*(symbols[i] for i in encoded.ids.tolist()), EOS], np.int64)
+        if len(ids) > self.longest:
+            raise InputError(
+                batch.path,
+                batch.records.lines[0],
+                f"has {len(ids)} tokens with the end of the sentence, but the model takes at most "
+                f"{self.longest}",
+                "split or shorten it",
+            )
+        if encoded.trees is None:
+            return Sentence(ids, None)
+        arrays = (encoded.trees.parents, encoded.trees.branches, encoded.trees.token_nodes)
+        return Sentence(ids, StoredTree(*(array.astype(np.int64) for array in arrays)))

@@ -1,0 +1,146 @@
+"""The grammar of exactly the parents and children that training trees have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+
+import torch
+from torch import Tensor
+
+from treesyntax.decoding.grammar import NO_ROW, Grammar, has_sibling
+from treesyntax.errors import OptionError, TreeError
+from treesyntax.nn.growth import SlotTable, families, grow
+from treesyntax.trees.binary import FIRST_CHILD
+from treesyntax.trees.symbols import split_symbol
+
+CHUNK = 512
+MOST_APART = 64
+"""Labels with at least so many children have one row for all but the first."""
+
+Trees = Iterable[Sequence[int] | Tensor]
+
+
+def learn_grammar(trees: Trees, slots: SlotTable, order: str, eos: int) -> Grammar:
+    """The grammar of exactly the (parent symbol, slot, child symbol) triples of training trees.
+
+    Nothing is smoothed: a symbol that no tree has is in no row. Only slots that occur get a row.
+
+    Args:
+        trees: token ids of one tree each, with or without the end-of-sentence mark.
+        slots: the table of the dictionary, on the CPU.
+        order: order of the tokens, ``dfs`` or ``bfs``.
+        eos: id of the end-of-sentence mark.
+
+    Raises:
+        OptionError: for an unknown order, or if there are no trees.
+        TreeError: for tokens that are not one whole tree.
+    """
+    symbols, width = slots.branches.shape
+
+    def place_of(tokens: Tensor) -> Tensor:
+        growth = grow(tokens, slots, order)
+        place = 1 + tokens.gather(1, growth.parent.clamp(min=0)) * width + growth.slot
+        return place.masked_fill(growth.parent < 0, 0)
+
+    place, child = _distinct(trees, slots, order, eos, place_of)
+    fills, row_of_place = _rows(place, child, 1 + symbols * width, symbols)
+    return Grammar(fills, row_of_place[1:].view(symbols, width))
+
+
+def learn_sibling_grammar(
+    trees: Trees, symbols: Sequence[str], slots: SlotTable, order: str, eos: int
+) -> Grammar:
+    """The grammar of the children that labels have in trees in left-child-right-sibling form.
+
+    Labels that have equally many children wherever they have any have so many, each from a row of
+    its own. Other labels have the first child from a row of its own, and all later ones from
+    another, until one of them is without a sibling.
+
+    Args:
+        trees: as in `learn_grammar`.
+        symbols: the V symbols of the dictionary by id.
+        slots: their table, on the CPU.
+        order: order of the tokens, ``dfs`` or ``bfs``.
+        eos: id of the end-of-sentence mark.
+
+    Raises:
+        OptionError: for an unknown order, or if there are no trees.
+        TreeError: for tokens that are not one whole tree.
+    """
+    names = [(split_symbol(symbol) or ("",))[0] for symbol in symbols]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(["", *names]))}
+    first_place = MOST_APART * torch.tensor([numbers[name] for name in names])
+
+    def place_of(tokens: Tensor) -> Tensor:
+        parent, number = families(tokens, slots, order)
+        place = first_place[tokens.gather(1, parent.clamp(min=0))].masked_fill(parent < 0, 0)
+        return place + number.clamp(max=MOST_APART - 1)
+
+    place, child = _distinct(trees, slots, order, eos, place_of)
+    varied = _varied(place[~has_sibling(slots)[child]].unique(), len(numbers))
+    merged = place - (place % MOST_APART - 1).clamp(min=0)
+    place = torch.where(varied[place // MOST_APART], merged, place)
+    fills, row_of_place = _rows(place, child, MOST_APART * len(numbers), len(symbols))
+    places = place.unique()
+    repeats = varied[places // MOST_APART] & (places % MOST_APART == 1)
+    next_row = row_of_place[torch.where(repeats, places, places + 1)]
+    row_of_first = row_of_place[first_place].unsqueeze(1)
+    row_of_slot = torch.where(slots.branches == FIRST_CHILD, row_of_first, NO_ROW)
+    return Grammar(fills, row_of_slot, next_row)
+
+
+def _varied(last_places: Tensor, labels: int) -> Tensor:
+    """Bool [L], of labels with last children in several places, or beyond all that are apart."""
+    ends = torch.bincount(last_places // MOST_APART, minlength=labels)
+    beyond = last_places[last_places % MOST_APART == MOST_APART - 1] // MOST_APART
+    return (ends > 1).index_fill(0, beyond, True)
+
+
+def _rows(place: Tensor, child: Tensor, places: int, symbols: int) -> tuple[Tensor, Tensor]:
+    """The rows of the places that occur, bool [R, V] in their order, and the row of each place."""
+    found, rows = place.unique(return_inverse=True)
+    fills = torch.zeros(len(found), symbols, dtype=torch.bool)
+    fills[rows, child] = True
+    row_of_place = torch.full((places,), NO_ROW)
+    row_of_place[found] = torch.arange(len(found))
+    return fills, row_of_place
+
+
+def _distinct(
+    trees: Trees, slots: SlotTable, order: str, eos: int, place_of: Callable[[Tensor], Tensor]
+) -> tuple[Tensor, Tensor]:
+    """The distinct pairs of a place, 0 for the root's, and the symbol that fills it."""
+    symbols, pairs = len(slots.counts), []
+    for first, tokens in _chunks(trees, eos):
+        placed = _check_whole(tokens, first, slots, order, eos)
+        pairs.append((place_of(tokens) * symbols + tokens)[placed].unique())
+    if not pairs:
+        raise OptionError("a grammar cannot be learned from no trees; give training data")
+    distinct = torch.cat(pairs).unique()
+    return distinct // symbols, distinct % symbols
+
+
+def _chunks(trees: Trees, eos: int) -> Iterator[tuple[int, Tensor]]:
+    """Number of the first tree, and tokens [B, T] between a start symbol and padding."""
+    remaining, first = iter(trees), 0
+    while chunk := [torch.as_tensor(tree) for tree in islice(remaining, CHUNK)]:
+        tokens = torch.full((len(chunk), max(map(len, chunk)) + 2), eos)
+        for row, tree in zip(tokens, chunk, strict=True):
+            row[1 : len(tree) + 1] = tree
+        yield first, tokens
+        first += len(chunk)
+
+
+def _check_whole(tokens: Tensor, first: int, slots: SlotTable, order: str, eos: int) -> Tensor:
+    """Bool [B, T], the columns with nodes."""
+    growth = grow(tokens, slots, order)
+    stray = (tokens != eos) & ~growth.placed
+    whole = (growth.open_slots[:, -1] == 0) & ~stray[:, 1:].any(1)
+    if not whole.all():
+        number = first + int(whole.int().argmin()) + 1
+        raise TreeError(
+            f"the tokens of training tree {number} are not one whole tree",
+            "learn from the data on which the model was trained, in the same order",
+        )
+    return growth.placed

@@ -1,0 +1,122 @@
+"""The grammar of the trees that a notation holds, from its rules for labels and their children."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from treesyntax.decoding.grammar import NO_ROW, Grammar, has_sibling
+from treesyntax.nn.growth import SlotTable
+from treesyntax.trees.binary import FIRST_CHILD
+from treesyntax.trees.formats.base import Children, Format, Labels, any_label
+from treesyntax.trees.symbols import UNKNOWN, split_symbol
+
+ITSELF = -2
+ANY_NUMBER = Children((any_label,), more=True, optional=True)
+
+
+def notation_grammar(
+    symbols: Sequence[str], slots: SlotTable, notation: Format, binary: bool = False
+) -> Grammar:
+    """The grammar of what ``notation.root`` and ``notation.children`` say.
+
+    Unknown symbols, such as ``<unk>/2``, may stand wherever a node may, with any children.
+
+    Args:
+        symbols: the V symbols of the dictionary by id.
+        slots: their table.
+        notation: of the trees.
+        binary: whether symbols are those of left-child-right-sibling forms.
+    """
+    nodes = [split_symbol(symbol) for symbol in symbols]
+    labels = [None if node is None else node[0] for node in nodes]
+    children = {
+        label: (None if label == UNKNOWN else notation.children(label)) or ANY_NUMBER
+        for label in {label for label in labels if label is not None}
+    }
+    own = [None if label is None else children[label] for label in labels]
+    if binary:
+        return _of_siblings(_Rows(labels, _fit_siblings(own, slots)), own, slots, notation.root)
+    counts = slots.counts.tolist()
+    fit = [of is not None and of.may_be(count) for of, count in zip(own, counts, strict=True)]
+    return _of_slots(_Rows(labels, fit), own, slots, notation.root)
+
+
+class _Rows:
+    """The rows of a grammar as they come up, equal ones once.
+
+    Args:
+        labels: of the symbols, None for those that are no node.
+        fit: whether a symbol has a number of children that its label may have.
+    """
+
+    def __init__(self, labels: Sequence[str | None], fit: Sequence[bool]) -> None:
+        self.labels, self.fit = labels, torch.tensor(fit)
+        self.fills: list[Tensor] = []
+        self.following: list[int] = []
+        self._numbers: dict[tuple[bytes, int], int] = {}
+        self._those: dict[Labels, Tensor] = {}
+
+    def those(self, wanted: Labels) -> Tensor:
+        """Bool [V], the symbols with such a label."""
+        if wanted not in self._those:
+            found = [
+                label is not None and (label == UNKNOWN or wanted(label)) for label in self.labels
+            ]
+            self._those[wanted] = torch.tensor(found) & self.fit
+        return self._those[wanted]
+
+    def add(self, fills: Tensor, following: int = NO_ROW) -> int:
+        """The number of the row of these symbols before that row, which may be `ITSELF`."""
+        key = (fills.numpy().tobytes(), following)
+        if key not in self._numbers:
+            self._numbers[key] = number = len(self.fills)
+            self.fills.append(fills)
+            self.following.append(number if following == ITSELF else following)
+        return self._numbers[key]
+
+
+def _of_slots(
+    rows: _Rows, children: Sequence[Children | None], slots: SlotTable, root: Labels
+) -> Grammar:
+    rows.add(rows.those(root))
+    row_of_slot = torch.full_like(slots.branches, NO_ROW)
+    for own, of, count in zip(row_of_slot, children, slots.counts.tolist(), strict=True):
+        for slot, place in enumerate(of.places[:count] if of else ()):
+            own[slot:count] = rows.add(rows.those(place))
+    return Grammar(torch.stack(rows.fills), row_of_slot)
+
+
+def _fit_siblings(children: Sequence[Children | None], slots: SlotTable) -> list[bool]:
+    """A left-child-right-sibling symbol only says whether there are children at all."""
+    parents = (slots.branches == FIRST_CHILD).any(1).tolist()
+    return [
+        of is not None and (bool(of.places) if parent else of.may_be(0))
+        for of, parent in zip(children, parents, strict=True)
+    ]
+
+
+def _of_siblings(
+    rows: _Rows, children: Sequence[Children | None], slots: SlotTable, root: Labels
+) -> Grammar:
+    elder = has_sibling(slots)
+    rows.add(rows.those(root) & ~elder)
+    first: dict[Children, int] = {}
+    for of in filter(None, children):
+        if of in first or not of.places:
+            continue
+        last = rows.those(of.places[-1])
+        row = rows.add(last, ITSELF) if of.more else rows.add(last & ~elder)
+        for place in reversed(of.places[:-1]):
+            row = rows.add(rows.those(place) & elder, row)
+        first[of] = row
+    row_of_first = [NO_ROW if of is None else first.get(of, NO_ROW) for of in children]
+    row_of_slot = torch.where(
+        slots.branches == FIRST_CHILD, torch.tensor(row_of_first).unsqueeze(1), NO_ROW
+    )
+    fills = torch.stack(rows.fills)
+    if rows.following[1:] == [1]:  # one row for all children: no need to know which child it is
+        return Grammar(fills, torch.where(slots.branches >= 0, 1, NO_ROW))
+    return Grammar(fills, row_of_slot, torch.tensor(rows.following))

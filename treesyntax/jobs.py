@@ -1,0 +1,198 @@
+"""Commands as jobs of a cluster, by submitit.
+
+The folder of a study or parse must be one that the nodes see too. Interrupting it cancels its jobs. If
+it is killed they go on, and the next call takes them up again instead of starting them twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from treesyntax.errors import OptionError
+from treesyntax.files import atomic_file, parse_json
+
+KINDS = ("slurm", "local")
+FOLDER = "cluster"
+POLL = 1.0
+"""Seconds between two looks at a job, which may lie on a slow shared disk."""
+LOST = 1
+
+
+def add_arguments(parser: argparse.ArgumentParser, what: str) -> None:
+    """Declare ``--cluster`` and ``--cluster-set``.
+
+    Args:
+        parser: of the command.
+        what: is submitted, for the help.
+    """
+    parser.add_argument(
+        "--cluster",
+        choices=KINDS,
+        help=f"submit {what} as jobs, by submitit; local tries it on this machine",
+    )
+    parser.add_argument(
+        "--cluster-set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="setting of submitit, such as slurm_partition=gpu, gpus_per_node=1, timeout_min=600",
+    )
+
+
+class Job:
+    """A job that was submitted, with the part of a process's face that is needed.
+
+    Attributes:
+        returncode: the command's; `LOST` if the job ended without one; None while it runs.
+    """
+
+    def __init__(self, job: Any, log: Path) -> None:
+        self.job, self.log = job, log
+        self.returncode: int | None = None
+        self.next_look = 0.0
+
+    def poll(self) -> int | None:
+        """The return code once there is one."""
+        if self.returncode is None and time.monotonic() >= self.next_look:
+            self.next_look = time.monotonic() + POLL
+            if self.job.done():
+                self.returncode = self._outcome()
+        return self.returncode
+
+    def _outcome(self) -> int:
+        try:
+            return int(self.job.result())
+        except Exception as error:  # whatever a node, a time limit or a full disk may raise
+            with self.log.open("a", encoding="utf-8") as stream:
+                stream.write(f"job {self.job.job_id} was lost: {str(error).splitlines()[0]}\n")
+            return LOST
+
+    def stop(self) -> None:
+        """Cancel it."""
+        self.job.cancel(check=False)
+
+
+class Cluster:
+    """Submits commands.
+
+    Args:
+        kind: one of `KINDS`; "local" runs jobs on this machine, to try things out.
+        folder: of the study or parse.
+        parameters: of submitit's executor, such as ``slurm_partition`` or ``timeout_min``.
+
+    Raises:
+        OptionError: if submitit is not installed, or does not take the parameters.
+    """
+
+    def __init__(self, kind: str, folder: Path, parameters: Mapping[str, Any]) -> None:
+        try:
+            import submitit
+        except ImportError:
+            raise OptionError(
+                "--cluster needs submitit: pip install 'treesyntax[cluster]'"
+            ) from None
+        self.folder = folder.resolve() / FOLDER
+        try:
+            self.executor = submitit.AutoExecutor(folder=self.folder, cluster=kind)
+            self.executor.update_parameters(**parameters)
+        except (RuntimeError, NameError, ValueError, TypeError, OSError) as error:
+            raise OptionError(f"--cluster {kind}: {str(error).splitlines()[0]}") from None
+
+    def start(
+        self, name: str, key: str, words: Sequence[str], log: Path, environment: Mapping[str, str]
+    ) -> Job:
+        """Submit a command, or find it submitted by a call that was killed.
+
+        Args:
+            name: of the job, unique in the folder.
+            key: what the job is; one under the same name with another key is not taken up.
+            words: the command.
+            log: file for its output, which is appended.
+            environment: variables to set beside those of the node.
+
+        Raises:
+            OSError: if it cannot be submitted.
+        """
+        ticket = self.folder / "tickets" / f"{name}.json"
+        job = self._submitted(ticket, key)
+        if job is None:
+            try:
+                job = self.executor.submit(
+                    run_command, list(words), str(log.resolve()), dict(environment)
+                )
+            except Exception as error:  # submitit has errors of its own for sbatch
+                raise OSError(0, str(error).splitlines()[0]) from None
+            with atomic_file(ticket) as staged:
+                staged.write_text(json.dumps({"job": job.job_id, "key": key}), encoding="utf-8")
+        return Job(job, log)
+
+    def _submitted(self, ticket: Path, key: str) -> Any:
+        """The job of an earlier call if it still waits or runs."""
+        try:
+            content = parse_json(ticket.read_text(encoding="utf-8"))
+            if content["key"] != key:
+                return None
+            job = self.executor.job_class(self.folder, content["job"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return None if job.done(force_check=True) else job
+
+
+def run_command(words: list[str], log: str, environment: dict[str, str]) -> int:
+    """What a job does: run a command with its output appended to a log; returns how it ended."""
+    with open(log, "ab") as stream:
+        done = subprocess.run(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+            env={**os.environ, **environment},
+            check=False,
+        )
+    return done.returncode
+
+
+def read_parameters(settings: Sequence[str]) -> dict[str, Any]:
+    """``["timeout_min=60", …]`` as a mapping; values are YAML.
+
+    Raises:
+        OptionError: if one is not of that form.
+    """
+    parameters = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        try:
+            parameters[name] = yaml.safe_load(text)
+        except yaml.YAMLError:
+            equals = ""
+        if not name or not equals:
+            raise OptionError(f"--cluster-set {setting}: write it as name=value")
+    return parameters
+
+
+def begin_worker() -> None:
+    """Leave interrupts to the main process, which then ends the others, and end when it is gone.
+
+    Without the latter the workers of a process that was killed would wait for work for ever.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

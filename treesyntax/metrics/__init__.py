@@ -1,0 +1,267 @@
+"""Metrics over hypotheses and references, one line of text each.
+
+A metric is named on the command line as ``exact``, ``bleu``, ``chrf``, ``ter`` or
+``KIND:NOTATION``, where NOTATION is one of the tree formats and KIND one of these:
+
+``tree``         the same tree
+``program``      the same by the name it has for programs, program accuracy (Chen et al. 2018)
+``unordered``    the same up to the order of conjuncts, as Dong & Lapata 2016 count
+``modulo``       the same up to that and the names of bound variables
+``top1, top2``   the same tree down to depth 1 or 2: the channels of trigger-action programs, and
+                 their functions
+``f1``           micro-averaged F1 over nodes with their parents
+``productions``  micro-averaged F1 over productions
+``wellformed``   any tree at all
+
+With ``:unseen`` at its end a metric counts only the lines that the training data does not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.metrics.base import Metric as SacreBleu
+
+from treesyntax import __version__
+from treesyntax.errors import OptionError
+from treesyntax.metrics.equivalence import CALCULI
+from treesyntax.metrics.trees import (
+    Parts,
+    check_aligned,
+    micro_f1,
+    modulo_items,
+    node_parts,
+    production_parts,
+    top_items,
+    tree_items,
+    unordered_items,
+    wellformed_items,
+)
+from treesyntax.trees.formats import FORMATS
+
+UNSEEN = ":unseen"
+# For the notations of logical forms alone.
+FORM_KINDS: dict[str, Callable[..., list[bool]]] = {
+    "unordered": unordered_items,
+    "modulo": modulo_items,
+}
+
+
+class Score(NamedTuple):
+    """A number with what it takes to compare it with another.
+
+    Attributes:
+        metric: the name it was asked for by.
+        value: percent, or points from 0 to 100.
+        signature: how it was computed.
+        n: number of lines.
+    """
+
+    metric: str
+    value: float
+    signature: str
+    n: int
+
+
+Metric = Callable[[Sequence[str], Sequence[str]], list[Score]]
+ItemMetric = Callable[[Sequence[str], Sequence[str]], list[bool]]
+PartMetric = Callable[[Sequence[str], Sequence[str]], Parts]
+
+
+def exact_items(hypotheses: Sequence[str], references: Sequence[str]) -> list[bool]:
+    """Which hypotheses have the tokens of their reference; white space does not count.
+
+    Raises:
+        OptionError: if there are no lines, or not as many of both.
+    """
+    check_aligned(hypotheses, references)
+    pairs = zip(hypotheses, references, strict=True)
+    return [hypothesis.split() == reference.split() for hypothesis, reference in pairs]
+
+
+def share(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    items: ItemMetric,
+    name: str,
+    settings: str,
+) -> list[Score]:
+    """The percentage of lines that are right.
+
+    Raises:
+        OptionError: as ``items`` does.
+    """
+    right = items(hypotheses, references)
+    return [_score(name, 100 * sum(right) / len(right), settings, len(right))]
+
+
+def tree_f1(
+    hypotheses: Sequence[str], references: Sequence[str], parts: PartMetric, name: str
+) -> list[Score]:
+    """One of the F1 scores over parts of trees.
+
+    Raises:
+        OptionError: as ``parts`` does.
+    """
+    sums = map(sum, zip(*parts(hypotheses, references), strict=True))
+    return [_score(name, micro_f1(*sums), f"{name}|avg:micro", len(references))]
+
+
+def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> list[Score]:
+    """Corpus BLEU of sacreBLEU (Post 2018) with its default settings, on raw text.
+
+    Raises:
+        OptionError: as for `exact_items`.
+    """
+    return _sacrebleu("bleu", hypotheses, references)
+
+
+def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[Score]:
+    """Corpus chrF2 of sacreBLEU (Popović 2015), on raw text.
+
+    Raises:
+        OptionError: as for `exact_items`.
+    """
+    return _sacrebleu("chrf", hypotheses, references)
+
+
+def ter(hypotheses: Sequence[str], references: Sequence[str]) -> list[Score]:
+    """Corpus TER of sacreBLEU (Snover et al. 2006), on raw text: the lower the better.
+
+    Raises:
+        OptionError: as for `exact_items`.
+    """
+    return _sacrebleu("ter", hypotheses, references)
+
+
+def _item_metrics() -> dict[str, ItemMetric]:
+    kinds: dict[str, Callable[..., list[bool]]] = {
+        "tree": tree_items,
+        "program": tree_items,
+        "wellformed": wellformed_items,
+        "top1": partial(top_items, depth=1),
+        "top2": partial(top_items, depth=2),
+    }
+    return {
+        "exact": exact_items,
+        **{
+            f"{kind}:{name}": partial(items, notation=name)
+            for kind, items in kinds.items()
+            for name in FORMATS
+        },
+        **{
+            f"{kind}:{name}": partial(items, notation=name)
+            for kind, items in FORM_KINDS.items()
+            for name in CALCULI
+        },
+    }
+
+
+def _metrics() -> dict[str, Metric]:
+    metrics: dict[str, Metric] = {"bleu": bleu, "chrf": chrf, "ter": ter}
+    for name, items in ITEM_METRICS.items():
+        settings = "exact|tok:space" if name == "exact" else name
+        metrics[name] = partial(share, items=items, name=name, settings=settings)
+    for name, parts in PART_METRICS.items():
+        metrics[name] = partial(tree_f1, parts=parts, name=name)
+    return metrics
+
+
+def _part_metrics() -> dict[str, PartMetric]:
+    kinds = {"f1": node_parts, "productions": production_parts}
+    return {
+        f"{kind}:{name}": partial(parts, notation=name)
+        for name in FORMATS
+        for kind, parts in kinds.items()
+    }
+
+
+# What the corpus metrics of sacreBLEU are made with, the metrics that judge each line by itself, and
+# those that count parts in each line; tests of significance need them.
+CORPUS_METRICS: dict[str, Callable[..., SacreBleu]] = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
+LOWER_IS_BETTER = ("ter",)
+ITEM_METRICS = _item_metrics()
+PART_METRICS = _part_metrics()
+METRICS = _metrics()
+
+
+def get_metric(name: str, unseen: Sequence[bool] | None = None) -> Metric:
+    """The metric of that name.
+
+    Args:
+        name: as in `METRICS`, with or without `UNSEEN`.
+        unseen: for a name with it, which lines count (`unseen_lines`).
+
+    Raises:
+        OptionError: if there is none, and the message lists the names; if it is not known which
+            lines count, or none does.
+    """
+    plain = name.removesuffix(UNSEEN)
+    if plain not in METRICS:
+        raise OptionError(f"no metric is named {name!r}; {_names()}")
+    if plain == name:
+        return METRICS[name]
+    if unseen is None:
+        raise OptionError(f"{name} needs the training data, to know what is in it")
+    if not any(unseen):
+        raise OptionError(f"{name}: every line is in the training data, so none is left to score")
+    return partial(_score_unseen, metric=METRICS[plain], unseen=unseen)
+
+
+def unseen_lines(
+    sources: Sequence[str], references: Sequence[str],
+    train_sources: Sequence[str], train_references: Sequence[str],
+) -> list[bool]:  # fmt: skip
+    """Which pairs of source and reference are not in the training data, white space aside.
+
+    Raises:
+        OptionError: if sources and references differ in number, in training or test.
+    """
+    for one, other in ((sources, references), (train_sources, train_references)):
+        if len(one) != len(other):
+            raise OptionError(f"{len(one)} sources do not belong to {len(other)} references")
+    seen = set(_pairs(train_sources, train_references))
+    return [pair not in seen for pair in _pairs(sources, references)]
+
+
+def _pairs(sources: Sequence[str], references: Sequence[str]) -> list[tuple[str, str]]:
+    spaced = zip(sources, references, strict=True)
+    return [(" ".join(source.split()), " ".join(reference.split())) for source, reference in spaced]
+
+
+def _score_unseen(
+    hypotheses: Sequence[str], references: Sequence[str], metric: Metric, unseen: Sequence[bool]
+) -> list[Score]:
+    check_aligned(hypotheses, references)
+    if len(unseen) != len(references):
+        raise OptionError(f"{len(unseen)} sources do not belong to {len(references)} references")
+    chosen = [number for number, new in enumerate(unseen) if new]
+    scores = metric([hypotheses[n] for n in chosen], [references[n] for n in chosen])
+    return [
+        score._replace(metric=score.metric + UNSEEN, signature=f"{score.signature}|lines:unseen")
+        for score in scores
+    ]
+
+
+def _names() -> str:
+    plain = ", ".join(name for name in METRICS if ":" not in name)
+    of_any = [name.removesuffix(":jsonl") for name in METRICS if name.endswith(":jsonl")]
+    of_forms = [f"{kind}:{name}" for kind in FORM_KINDS for name in CALCULI]
+    return (
+        f"there are {plain}, {', '.join(f'{kind}:NOTATION' for kind in of_any)} with NOTATION one "
+        f"of {', '.join(FORMATS)}, {', '.join(of_forms)}; each may end in {UNSEEN}"
+    )
+
+
+def _score(metric: str, value: float, settings: str, size: int) -> Score:
+    return Score(metric, value, f"{settings}|v:{__version__}", size)
+
+
+def _sacrebleu(name: str, hypotheses: Sequence[str], references: Sequence[str]) -> list[Score]:
+    check_aligned(hypotheses, references)
+    metric = CORPUS_METRICS[name]()
+    value = metric.corpus_score(hypotheses, [references]).score
+    return [Score(name, value, str(metric.get_signature()), len(references))]

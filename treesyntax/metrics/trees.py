@@ -1,0 +1,236 @@
+"""Scores that look at the trees of hypotheses and references, in any tree format.
+
+A hypothesis that does not parse is wrong; a reference that does not is the user's mistake.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from treesyntax.errors import OptionError, TreeError
+from treesyntax.metrics.equivalence import CALCULI, Calculus, equivalent, with_names
+from treesyntax.trees.formats import get_format
+from treesyntax.trees.tree import NO_WORD, Tree
+from treesyntax.trees.views import get_view
+
+# What no format reads as a tree.
+MALFORMED = "("
+LEAVES_ARE_WORDS = ("ptb", "mrg")
+
+
+def tree_items(hypotheses: Sequence[str], references: Sequence[str], notation: str) -> list[bool]:
+    """Which hypotheses parse to the tree of their reference.
+
+    Raises:
+        OptionError: if there are no lines, or not as many of both; if there is no such notation,
+            or a reference is malformed.
+    """
+    return [left == right for left, right in _parsed(hypotheses, references, notation)]
+
+
+def modulo_items(hypotheses: Sequence[str], references: Sequence[str], notation: str) -> list[bool]:
+    """Which hypotheses are their reference but for order and names (`equivalent`).
+
+    Raises:
+        OptionError: as for `tree_items`, and for a notation that is not in `CALCULI`.
+    """
+    return _equivalent(hypotheses, references, notation, _calculus(notation))
+
+
+def unordered_items(
+    hypotheses: Sequence[str], references: Sequence[str], notation: str
+) -> list[bool]:
+    """Which hypotheses are their reference but for the order of conjuncts.
+
+    So the program of Dong & Lapata 2016 (compute_tree_accuracy) compares forms of the λ-calculus: it
+    sorts what stands below ``and`` and ``or``.
+
+    Raises:
+        OptionError: as for `modulo_items`.
+    """
+    return _equivalent(hypotheses, references, notation, with_names(_calculus(notation)))
+
+
+def _calculus(notation: str) -> Calculus:
+    if notation not in CALCULI:
+        raise OptionError(
+            f"{notation} has no conjuncts and bound variables; {', '.join(CALCULI)} have some"
+        )
+    return CALCULI[notation]
+
+
+def _equivalent(
+    hypotheses: Sequence[str], references: Sequence[str], notation: str, calculus: Calculus
+) -> list[bool]:
+    pairs = _parsed(hypotheses, references, notation)
+    return [left is not None and equivalent(left, right, calculus) for left, right in pairs]
+
+
+def top_items(
+    hypotheses: Sequence[str], references: Sequence[str], notation: str, depth: int
+) -> list[bool]:
+    """Which hypotheses have the nodes of their reference down to a depth, that of the root being 0.
+
+    Of trigger-action programs as ``( IF ( CHANNEL FUNCTION ) ( CHANNEL FUNCTION ) )``, depth 1 is
+    the accuracy of channels and depth 2 that of channels and functions (Quirk et al. 2015).
+
+    Raises:
+        OptionError: as for `tree_items`.
+    """
+
+    def top(tree: Tree) -> list[tuple[int, str]]:
+        # In preorder the depths determine the shape.
+        nodes = zip(tree.depths.tolist(), tree.labels, strict=True)
+        return [(level, label) for level, label in nodes if level <= depth]
+
+    pairs = _parsed(hypotheses, references, notation)
+    return [left is not None and top(left) == top(right) for left, right in pairs]
+
+
+def wellformed_items(
+    hypotheses: Sequence[str], references: Sequence[str], notation: str
+) -> list[bool]:
+    """Which hypotheses parse. Blank ones, which are empty trees, do not count.
+
+    Raises:
+        OptionError: as for `tree_items`, but references are not read.
+    """
+    check_aligned(hypotheses, references)
+    return [bool(_parse_hypothesis(text, notation)) for text in hypotheses]
+
+
+Parts = list[tuple[int, int]]
+"""By line how many parts of a hypothesis and its reference are common, and how many both have."""
+
+
+def node_parts(hypotheses: Sequence[str], references: Sequence[str], notation: str) -> Parts:
+    """The nodes of all trees, for F1.
+
+    A node counts as its label, its parent's label and its place among the parent's children; below
+    a label that `CALCULI` calls unordered, as the two labels alone. What a tree has several times
+    counts several times. A hypothesis that does not parse has no nodes.
+
+    Raises:
+        OptionError: as for `tree_items`.
+    """
+    unordered = _unordered(notation)
+
+    def nodes(tree: Tree) -> Counter[object]:
+        found: Counter[object] = Counter()
+        places = zip(tree.labels, tree.parents.tolist(), tree.branches.tolist(), strict=True)
+        for label, parent, branch in places:
+            above = tree.labels[parent] if parent >= 0 else None
+            found[label, above, None if above in unordered else branch] += 1
+        return found
+
+    return _parts(nodes, _parsed(hypotheses, references, notation))
+
+
+def production_parts(hypotheses: Sequence[str], references: Sequence[str], notation: str) -> Parts:
+    """The productions of all trees, for F1, counted like the nodes in `node_parts`.
+
+    A production is the label of an interior node with those of its children, in order but below a
+    label that `CALCULI` calls unordered; Quirk et al. (2015) score trigger-action programs so.
+
+    Raises:
+        OptionError: as for `tree_items`.
+    """
+
+    unordered = _unordered(notation)
+
+    def productions(tree: Tree) -> Counter[object]:
+        found: Counter[object] = Counter()
+        for label, children in zip(tree.labels, tree.children(), strict=True):
+            below = [tree.labels[child] for child in children]
+            if below:
+                found[label, *(sorted(below) if label in unordered else below)] += 1
+        return found
+
+    return _parts(productions, _parsed(hypotheses, references, notation))
+
+
+def micro_f1(common: float, total: float) -> float:
+    """Micro-averaged F1 in percent of summed parts; 100 without any on either side."""
+    return 200 * common / total if total else 100.0
+
+
+def from_view(line: str, view: str, notation: str) -> str:
+    """The text in a notation of a tree that is given as the tokens of a view.
+
+    Raises:
+        TreeError: if the tokens are no tree, or the notation cannot hold it.
+        OptionError: if there is no such view or notation, or the view does not determine the tree.
+    """
+    inverse = get_view(view).tree
+    if inverse is None:
+        raise OptionError(f"the tokens of the view {view} do not determine the tree")
+    tree = inverse(line.split())
+    return get_format(notation).write(_with_words(tree) if notation in LEAVES_ARE_WORDS else tree)
+
+
+def _with_words(tree: Tree) -> Tree:
+    """The tree with its leaves as words, which the tokens of a view do not tell."""
+    words = np.full(len(tree), NO_WORD)
+    leaves = np.setdiff1d(np.arange(len(tree)), tree.parents)
+    words[leaves] = np.arange(len(leaves))
+    return Tree(tree.parents, tree.labels, words, tree.relations, tree.branches)
+
+
+def check_aligned(hypotheses: Sequence[str], references: Sequence[str]) -> None:
+    """Refuse lists that cannot be scored.
+
+    Raises:
+        OptionError: if there are no lines, or not as many of both.
+    """
+    if len(hypotheses) != len(references):
+        raise OptionError(
+            f"{len(hypotheses)} hypotheses cannot be scored against {len(references)} references"
+        )
+    if not references:
+        raise OptionError("there are no lines to score")
+
+
+def _unordered(notation: str) -> frozenset[str]:
+    return CALCULI[notation].unordered if notation in CALCULI else frozenset()
+
+
+def _parsed(
+    hypotheses: Sequence[str], references: Sequence[str], notation: str
+) -> list[tuple[Tree | None, Tree]]:
+    check_aligned(hypotheses, references)
+    wanted = _parse_references(references, notation)
+    found = (_parse_hypothesis(hypothesis, notation) for hypothesis in hypotheses)
+    return list(zip(found, wanted, strict=True))
+
+
+def _parse_references(references: Sequence[str], notation: str) -> list[Tree]:
+    parse = get_format(notation).parse
+    trees = []
+    for line, reference in enumerate(references, start=1):
+        try:
+            trees.append(parse(reference))
+        except TreeError as error:
+            # Else a mistyped notation would look like a model that gets nothing right.
+            raise OptionError(f"reference {line} is not {notation}: {error}") from None
+    return trees
+
+
+def _parse_hypothesis(hypothesis: str, notation: str) -> Tree | None:
+    try:
+        return get_format(notation).parse(hypothesis)
+    except TreeError:
+        return None
+
+
+def _parts(
+    items_of: Callable[[Tree], Counter[object]], pairs: list[tuple[Tree | None, Tree]]
+) -> Parts:
+    parts = []
+    for found, wanted in pairs:
+        left = Counter() if found is None else items_of(found)
+        right = items_of(wanted)
+        parts.append(((left & right).total(), left.total() + right.total()))
+    return parts

@@ -1,0 +1,266 @@
+"""Methods named in a text, such as ``stack_pe(depth=16)+relation_mask``, built as one."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from torch import Tensor, nn
+
+from treesyntax.errors import OptionError
+from treesyntax.methods import METHODS
+from treesyntax.nn.batch import TreeBatch
+from treesyntax.nn.flex_kernel import CodeOf, ComputedBias, is_long
+from treesyntax.nn.injection import Injection, Site
+from treesyntax.nn.pair_bias import PairBias
+from treesyntax.nn.pair_vectors import PairVectors
+from treesyntax.nn.pairs import Pairs
+from treesyntax.nn.relations import QueriedTrees
+
+
+def options_of(name: str) -> dict[str, Any]:
+    """The arguments of a method and their defaults.
+
+    Raises:
+        OptionError: if there is no such method.
+    """
+    if name not in METHODS:
+        known = ", ".join([*METHODS, *PRESETS])
+        raise OptionError(f"unknown method {name!r}; the methods are {known}")
+    parameters = list(inspect.signature(METHODS[name].__init__).parameters.values())[2:]
+    return {parameter.name: parameter.default for parameter in parameters}
+
+
+def parse_spec(spec: str) -> dict[str, dict[str, Any]]:
+    """Read ``stack_pe(depth=16)+relation_mask`` as methods and their arguments.
+
+    Args:
+        spec: names of methods or presets joined by ``+``, each with keyword arguments in
+            parentheses if any; ``none`` or an empty text is the plain Transformer.
+
+    Raises:
+        OptionError: for unknown methods or arguments (the valid ones are named), a method given
+            twice, or a text that is not of that form.
+    """
+    if spec.strip() in ("", "none"):
+        return {}
+    try:
+        tree = ast.parse(spec.strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        raise _malformed(spec) from None
+    methods: dict[str, dict[str, Any]] = {}
+    named = (_read_part(part, spec) for part in _summands(tree, spec))
+    for name, options in (method for part in named for method in _expanded(*part)):
+        if name in methods:
+            raise OptionError(f"the method {name} is given twice in {spec!r}; give it once")
+        _check_options(name, options)
+        methods[name] = options
+    return methods
+
+
+def _expanded(name: str, options: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """A preset as its methods, anything else as it is."""
+    if name not in PRESETS:
+        return [(name, options)]
+    methods = list(parse_spec(PRESETS[name].spec).items())
+    if options and len(methods) > 1:
+        raise OptionError(
+            f"{name} is {PRESETS[name].spec}; write that out to give it other arguments"
+        )
+    return [(method, {**settings, **options}) for method, settings in methods]
+
+
+def _malformed(spec: str) -> OptionError:
+    return OptionError(
+        f"cannot read the methods {spec!r}; write them like stack_pe(depth=16)+relation_mask"
+    )
+
+
+def _summands(tree: ast.expr, spec: str) -> Iterator[ast.expr]:
+    parts = []
+    while isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Add):
+        parts.append(tree.right)
+        tree = tree.left
+    return reversed([*parts, tree])
+
+
+def _read_part(part: ast.expr, spec: str) -> tuple[str, dict[str, Any]]:
+    if isinstance(part, ast.Name):
+        return part.id, {}
+    if not (isinstance(part, ast.Call) and isinstance(part.func, ast.Name)) or part.args:
+        raise _malformed(spec)
+    options: dict[str, Any] = {}
+    for keyword in part.keywords:
+        if keyword.arg is None:
+            raise _malformed(spec)
+        try:
+            options[keyword.arg] = ast.literal_eval(keyword.value)
+        except ValueError:
+            raise OptionError(
+                f"the value of {keyword.arg} in {spec!r} is not a number, True, False or 'text'"
+            ) from None
+    return part.func.id, options
+
+
+def _check_options(name: str, options: dict[str, Any]) -> None:
+    known = options_of(name)
+    for option, value in options.items():
+        if option not in known:
+            valid = ", ".join(f"{key}={default!r}" for key, default in known.items())
+            raise OptionError(
+                f"the method {name} has no argument {option!r}; "
+                + (f"it has {valid}" if valid else "it has none")
+            )
+        default = known[option]
+        fits = isinstance(value, float | int) if isinstance(default, float) else True
+        if isinstance(default, bool | int | str) and type(value) is not type(default):
+            fits = False
+        if not fits:
+            raise OptionError(
+                f"the argument {option} of {name} is {value!r}; "
+                f"it must be of the kind of its default {default!r}"
+            )
+
+
+class Composition(nn.ModuleDict):
+    """Several methods as one: encodings add up, biases add up.
+
+    The keys of its state are the methods' names, so each method's parameters are found again
+    whatever else is composed with it.
+    """
+
+    def __init__(self, spec: str, site: Site) -> None:
+        """Build the methods of a spec.
+
+        Raises:
+            OptionError: for a spec that :func:`parse_spec` refuses.
+        """
+        methods = parse_spec(spec)
+        super().__init__(
+            {name: METHODS[name](site, **options) for name, options in methods.items()}
+        )
+
+    @property
+    def methods(self) -> list[Injection]:
+        """The methods in the order of the spec."""
+        return list(self.values())  # type: ignore[arg-type]
+
+    @property
+    def needs_tree(self) -> bool:
+        """Whether any method needs trees beside the tokens."""
+        return any(method.needs_tree for method in self.methods)
+
+    @property
+    def replaces_positions(self) -> bool:
+        """Whether any method takes the place of absolute positions."""
+        return any(method.replaces_positions for method in self.methods)
+
+    def encode(self, tree: TreeBatch) -> Tensor | None:
+        """The sum of all node encodings, [B, T, d_model], or None."""
+        total = None
+        for method in self.methods:
+            encoding = method.node_encoding(tree)
+            if encoding is not None:
+                total = encoding if total is None else total + encoding
+        return total
+
+    def leaks_future(self) -> str | None:
+        """The first method that cannot be built into a decoder, with its reason, or None."""
+        for name, method in self.items():
+            reason = method.leaks_future()  # type: ignore[operator]
+            if reason is not None:
+                return f"{name} {reason}"
+        return None
+
+    def code_pairs(
+        self, tree: TreeBatch, may_compute: bool = False, rows: slice = slice(None)
+    ) -> CodedPairs:
+        """The pairwise methods with their codes for this batch, shared by all layers.
+
+        Args:
+            tree: the batch.
+            may_compute: whether long inputs on a GPU may take :mod:`treesyntax.nn.flex_kernel`, which knows
+                neither dropout of weights nor masks but padding.
+            rows: the tokens that look at the others, all of them unless told.
+        """
+        if may_compute and is_long(tree):
+            computed = [(method, method.code_of_pair(tree)) for method in self.methods]
+            known = [(method, code_of) for method, code_of in computed if code_of is not None]
+            if known and all(code_of or not _is_pairwise(method) for method, code_of in computed):
+                return CodedPairs([], [], known)
+        queried = QueriedTrees.of(tree, rows)
+        codes = [(method, method.pair_codes(queried)) for method in self.methods]
+        scales = [(method, method.pair_scale(queried)) for method in self.methods]
+        return CodedPairs(
+            [(method, queried.asked(code)) for method, code in codes if code is not None],
+            [(method, queried.asked(scale)) for method, scale in scales if scale is not None],
+        )
+
+
+def _is_pairwise(method: Injection) -> bool:
+    hooks = ("pair_codes", "pair_scale")
+    return any(getattr(type(method), hook) is not getattr(Injection, hook) for hook in hooks)
+
+
+@dataclass(frozen=True)
+class CodedPairs:
+    """Pairwise methods and what each computed for the pairs of a batch.
+
+    Attributes:
+        coded: methods with codes [B or 1, rows, T].
+        scaled: methods with scales [B or 1, rows, T].
+        computed: methods whose codes the kernel computes; then there are no others.
+    """
+
+    coded: list[tuple[Injection, Tensor]]
+    scaled: list[tuple[Injection, Tensor]]
+    computed: list[tuple[Injection, CodeOf]] = field(default_factory=list)
+
+    def layer(self, layer: int) -> Pairs:
+        """What a layer adds to its pairs."""
+        biases, vectors = [], []
+        for method, codes in self.coded:
+            table = method.bias_table(layer)
+            if table is not None:
+                biases.append(PairBias(codes, table))
+            keys, values = method.vector_tables(layer)
+            if keys is not None or values is not None:
+                vectors.append(PairVectors(codes, keys, values))
+        scales = [scale for method, scale in self.scaled if method.scales_layer(layer)]
+        tables = [(code_of, method.bias_table(layer)) for method, code_of in self.computed]
+        computed = [ComputedBias(code_of, table) for code_of, table in tables if table is not None]
+        return Pairs(biases, vectors, scales, computed)
+
+
+class Preset(NamedTuple):
+    """A specification under a name of its own.
+
+    Attributes:
+        spec: what it stands for, see :func:`treesyntax.model.composition.parse_spec`.
+        source: whose settings these are, and what is open in it.
+    """
+
+    spec: str
+    source: str
+
+
+PRESETS = {
+    "stack_pe_paper": Preset(
+        "stack_pe(degree=2, depth=32, parameters=32, tree='lcrs', start='high')",
+        "Shiv & Quirk 2019: d_pos = 2048 over left-child-right-sibling trees. The text does not say "
+        "where p begins; here in [0.60, 0.76], as in later implementations.",
+    ),
+    "stack_pe_icecaps": Preset(
+        "stack_pe(degree=2, depth=32, parameters=32, tree='lcrs', start='icecaps')",
+        "microsoft/icecaps, the authors' published code: as the paper, and p = tanh(raw) with raw "
+        "from U(-a, a), a = sqrt(3 / parameters), so |p| <= 0.30 at the start.",
+    ),
+    "dependency_and_position": Preset(
+        "relative_position(clip=2)+relative_depth(clip=2)",
+        "Omote, Tamura & Ninomiya 2019, their hybrid dep+rel with k = l = 2.",
+    ),
+}
+"""All presets by name. Where a preset is one method, its arguments can be overridden."""

@@ -1,0 +1,236 @@
+"""The decoder: fairseq's, parameter name by parameter name, with a cache for step-by-step use.
+
+Methods are injected over the tree that the target tokens have grown so far, which is a function of
+the tokens alone, so that training, step-by-step decoding and any beam see the same.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from treesyntax.errors import OptionError
+from treesyntax.model.composition import Composition
+from treesyntax.model.encoder import EncoderOutput
+from treesyntax.model.layers import (
+    FeedForward,
+    Settings,
+    make_positions,
+    padding_index_of,
+    token_positions,
+)
+from treesyntax.nn.attention import Attention, KeyValues
+from treesyntax.nn.batch import TreeBatch
+from treesyntax.nn.growing_tree import GROWING_VIEWS, GrowingTrees
+from treesyntax.nn.injection import Injection, Site
+from treesyntax.nn.pairs import Pairs
+
+
+class DecoderLayer(FeedForward):
+    """Causal self-attention, attention to the encoder, feed-forward."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.self_attn = Attention(settings.d_model, settings.heads, settings.attention_dropout)
+        self.self_attn_layer_norm = nn.LayerNorm(settings.d_model)
+        self.encoder_attn = Attention(
+            settings.d_model,
+            settings.heads,
+            settings.attention_dropout,
+            d_key=settings.d_memory or settings.d_model,
+        )
+        self.encoder_attn_layer_norm = nn.LayerNorm(settings.d_model)
+
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor | None,
+        pairs: Pairs,
+        source: EncoderOutput,
+        cached: LayerCache | None,
+    ) -> Tensor:
+        """[B, Q, d_model] to the same.
+
+        Args:
+            x: the target positions to compute.
+            mask: over the target, as in :class:`Attention`.
+            pairs: what methods add over the target, as in :class:`Attention`.
+            source: what the encoder gave.
+            cached: earlier positions' keys and values; extended in place.
+        """
+        query = self._before(self.self_attn_layer_norm, x)
+        memory = self.self_attn.project(query)
+        if cached is not None:
+            memory = cached.extend(memory)
+        x = self._after(self.self_attn_layer_norm, x, self.self_attn(query, memory, mask, pairs))
+
+        query = self._before(self.encoder_attn_layer_norm, x)
+        known = cached.source if cached is not None else None
+        source_memory = known or self.encoder_attn.project(source.memory)
+        if cached is not None:
+            cached.source = source_memory
+        attended = self.encoder_attn(query, source_memory, source.mask)
+        return self.feed_forward(self._after(self.encoder_attn_layer_norm, x, attended))
+
+
+@dataclass
+class LayerCache:
+    """Keys and values of one decoder layer: of the prefix so far, and of the source."""
+
+    prefix: KeyValues | None = None
+    source: KeyValues | None = None
+
+    def extend(self, new: KeyValues) -> KeyValues:
+        """The prefix with new positions at its end."""
+        if self.prefix is not None:
+            new = KeyValues(
+                torch.cat([self.prefix.keys, new.keys], dim=2),
+                torch.cat([self.prefix.values, new.values], dim=2),
+            )
+        self.prefix = new
+        return new
+
+
+@dataclass
+class Cache:
+    """What incremental decoding remembers, layer by layer."""
+
+    layers: list[LayerCache] = field(default_factory=list)
+
+    def reorder(self, order: Tensor) -> None:
+        """Keep the rows ``order`` of the batch, as beam search picks them."""
+        for layer in self.layers:
+            layer.prefix = layer.prefix and layer.prefix.reorder(order)
+            layer.source = layer.source and layer.source.reorder(order)
+
+
+class Decoder(nn.Module):
+    """Transformer decoder over token sequences, with methods over the trees that they grow.
+
+    The encoding added to an input token is that of its own node; the start symbol, like the root,
+    has the empty path (Shiv & Quirk 2019, section 4). With ``settings.next_slot``, a model of our
+    own, the encoding of the slot to be filled next is added as well, by methods of its own.
+
+    Args:
+        settings: sizes and methods.
+        embed_tokens: token embedding with a padding index.
+        share_output: use the embedding as the output projection as well.
+        trees: how target tokens grow trees; may be None where no method needs them.
+
+    Raises:
+        OptionError: if a method would see the future, needs trees and there are none, or if there
+            is no method that could encode the next slot.
+    """
+
+    version: Tensor
+
+    def __init__(
+        self,
+        settings: Settings,
+        embed_tokens: nn.Embedding,
+        share_output: bool = False,
+        trees: GrowingTrees | None = None,
+    ) -> None:
+        nn.Module.__init__(self)
+        self.settings = settings
+        self.register_buffer("version", torch.tensor([3.0]))
+        self.embed_tokens = embed_tokens
+        self.padding_index = padding_index_of(embed_tokens)
+        site = Site(settings.d_model, settings.heads, settings.layers)
+        self.injections = Composition(settings.injection, site)
+        self.trees = trees
+        self._check_methods()
+        self.next_slot = _encodings_alone(settings.injection, site) if settings.next_slot else None
+        self.embed_positions = make_positions(settings, self.injections, self.padding_index)
+        self.layers = nn.ModuleList(DecoderLayer(settings) for _ in range(settings.layers))
+        self.layer_norm = nn.LayerNorm(settings.d_model) if settings.normalize_before else None
+        self.output_projection = nn.Linear(
+            settings.d_model, embed_tokens.num_embeddings, bias=False
+        )
+        if share_output:
+            self.output_projection.weight = embed_tokens.weight
+        else:
+            nn.init.normal_(self.output_projection.weight, std=settings.d_model**-0.5)
+
+    def _check_methods(self) -> None:
+        leak = self.injections.leaks_future()
+        if leak is not None:
+            raise OptionError(
+                f"a decoder cannot use {self.settings.injection}, it would see the future: {leak}"
+            )
+        if self.injections.needs_tree and self.trees is None:
+            raise OptionError(
+                f"the decoder's method {self.settings.injection} needs a target whose tokens grow "
+                f"a tree; binarize it with --target-view {' or '.join(GROWING_VIEWS)}"
+            )
+
+    def decode(self, tokens: Tensor, source: EncoderOutput, cache: Cache | None = None) -> Tensor:
+        """Features of target positions.
+
+        Args:
+            tokens: LongTensor [B, T], the target shifted right by one.
+            source: what the encoder gave.
+            cache: with it, only the last position is computed, the earlier ones are remembered.
+
+        Returns:
+            [B, T, d_model], or [B, 1, d_model] with a cache.
+        """
+        tree = self._grown(tokens)
+        mask = tokens.ne(self.padding_index)[:, None, None]
+        columns = slice(None)
+        if cache is not None:
+            columns = slice(-1, None)
+            cache.layers = cache.layers or [LayerCache() for _ in self.layers]
+        else:
+            size = tokens.shape[1]
+            mask = mask & torch.ones(size, size, dtype=torch.bool, device=tokens.device).tril()
+        pairs = self.injections.code_pairs(tree, rows=columns)
+        x = self._embedded(tokens, tree, columns)
+        x = F.dropout(x, self.settings.dropout, self.training)
+        for index, layer in enumerate(self.layers):
+            cached = cache.layers[index] if cache is not None else None
+            x = layer(x, mask, pairs.layer(index), source, cached)
+        return x if self.layer_norm is None else self.layer_norm(x)
+
+    def _grown(self, tokens: Tensor) -> TreeBatch:
+        if self.trees is None or not self.injections.needs_tree:
+            return TreeBatch.without_trees(tokens)
+        return self.trees.grown(tokens)
+
+    def _embedded(self, tokens: Tensor, tree: TreeBatch, columns: slice) -> Tensor:
+        """Some columns with their positions and the encodings of their nodes."""
+        scale = math.sqrt(self.settings.d_model) if self.settings.scale_embedding else 1.0
+        x = scale * self.embed_tokens(tokens[:, columns])
+        if self.embed_positions is not None:
+            x = x + self.embed_positions(token_positions(tokens, self.padding_index)[:, columns])
+        encodings = [self.injections.encode(_of_columns(tree, columns))]
+        if self.next_slot is not None and self.trees is not None:
+            slots = self.trees.next_slots(tokens)
+            encodings.append(self.next_slot.encode(_of_columns(slots, columns)))
+        for encoding in encodings:
+            if encoding is not None:
+                x = x + encoding.to(x.dtype)
+        return x
+
+
+def _encodings_alone(spec: str, site: Site) -> Composition:
+    """The methods of a spec that encode nodes of a tree, without those that relate pairs."""
+    methods = Composition(spec, site)
+    for name, method in zip(list(methods), methods.methods, strict=True):
+        encodes = type(method).node_encoding is not Injection.node_encoding
+        if not (encodes and method.needs_tree):
+            methods.pop(name)
+    if not methods:
+        raise OptionError(
+            f"the next slot has no encoding with {spec!r}; add a method that encodes nodes, such "
+            "as stack_pe"
+        )
+    return methods
+
+
+def _of_columns(tree: TreeBatch, columns: slice) -> TreeBatch:
+    return TreeBatch(tree.parent, tree.branch, tree.token_node[:, columns])

@@ -1,0 +1,121 @@
+"""The encoder: fairseq's, parameter name by parameter name, with one hook for trees.
+
+A state dict of fairseq's ``TransformerEncoder`` loads strictly and gives the same output to float
+tolerance; all that is added is what the methods declare.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from treesyntax.errors import OptionError
+from treesyntax.model.composition import Composition
+from treesyntax.model.layers import (
+    FeedForward,
+    Settings,
+    make_positions,
+    padding_index_of,
+    token_positions,
+)
+from treesyntax.nn.attention import Attention
+from treesyntax.nn.batch import TreeBatch
+from treesyntax.nn.injection import Site
+from treesyntax.nn.pairs import Pairs
+
+
+class EncoderLayer(FeedForward):
+    """Self-attention and feed-forward."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.self_attn = Attention(settings.d_model, settings.heads, settings.attention_dropout)
+        self.self_attn_layer_norm = nn.LayerNorm(settings.d_model)
+
+    def forward(self, x: Tensor, keep: Tensor | None, pairs: Pairs) -> Tensor:
+        """[B, T, d_model] to the same; keep and pairs as in :class:`Attention`."""
+        query = self._before(self.self_attn_layer_norm, x)
+        attended = self.self_attn(query, self.self_attn.project(query), keep, pairs)
+        return self.feed_forward(self._after(self.self_attn_layer_norm, x, attended))
+
+
+@dataclass
+class EncoderOutput:
+    """What the decoder attends to.
+
+    Attributes:
+        memory: [B, T, d_model].
+        keep: bool [B, T], True for real tokens; None where there is no padding.
+    """
+
+    memory: Tensor
+    keep: Tensor | None
+
+    @property
+    def mask(self) -> Tensor | None:
+        """``keep`` as the attention wants it, [B, 1, 1, T]."""
+        return None if self.keep is None else self.keep[:, None, None]
+
+
+class Encoder(nn.Module):
+    """Transformer encoder with injected trees.
+
+    Args:
+        settings: sizes and methods.
+        embed_tokens: token embedding with a padding index.
+    """
+
+    version: Tensor
+
+    def __init__(self, settings: Settings, embed_tokens: nn.Embedding) -> None:
+        nn.Module.__init__(self)
+        self.settings = settings
+        self.register_buffer("version", torch.tensor([3.0]))
+        self.embed_tokens = embed_tokens
+        self.padding_index = padding_index_of(embed_tokens)
+        site = Site(settings.d_model, settings.heads, settings.layers)
+        self.injections = Composition(settings.injection, site)
+        self.embed_positions = make_positions(settings, self.injections, self.padding_index)
+        self.layers = nn.ModuleList(EncoderLayer(settings) for _ in range(settings.layers))
+        self.layer_norm = nn.LayerNorm(settings.d_model) if settings.normalize_before else None
+
+    def encode(self, tokens: Tensor, tree: TreeBatch | None) -> EncoderOutput:
+        """Encode a batch.
+
+        Args:
+            tokens: LongTensor [B, T], padded on either side.
+            tree: the trees over these tokens; may be None where no method needs them.
+
+        Raises:
+            OptionError: if a method needs trees and there are none.
+        """
+        if tree is None and self.injections.needs_tree:
+            raise OptionError(
+                f"the method {self.settings.injection} needs trees, but the data has none for this "
+                "side; binarize it from tree files (treesyntax binarize --source-format …)"
+            )
+        tree = TreeBatch.without_trees(tokens) if tree is None else tree
+        scale = math.sqrt(self.settings.d_model) if self.settings.scale_embedding else 1.0
+        x = scale * self.embed_tokens(tokens)
+        if self.embed_positions is not None:
+            x = x + self.embed_positions(token_positions(tokens, self.padding_index))
+        encoding = self.injections.encode(tree)
+        if encoding is not None:
+            x = x + encoding.to(x.dtype)
+        x = F.dropout(x, self.settings.dropout, self.training)
+        keep = tokens.ne(self.padding_index)
+        if bool(keep.all()):
+            return EncoderOutput(self._layers(x, None, tree), None)
+        return EncoderOutput(self._layers(x * keep.unsqueeze(-1), keep, tree), keep)
+
+    def _layers(self, x: Tensor, keep: Tensor | None, tree: TreeBatch) -> Tensor:
+        mask = None if keep is None else keep[:, None, None]
+        drops = self.training and self.settings.attention_dropout > 0
+        pairs = self.injections.code_pairs(tree, may_compute=not drops)
+        for index, layer in enumerate(self.layers):
+            x = layer(x, mask, pairs.layer(index))
+        return x if self.layer_norm is None else self.layer_norm(x)

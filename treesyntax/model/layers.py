@@ -1,0 +1,151 @@
+"""What encoder and decoder have in common: settings, positions, the feed-forward half."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from treesyntax.errors import OptionError
+from treesyntax.model.composition import Composition
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
+POSITIONS = ("auto", "absolute", "none")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Sizes and switches of an encoder or a decoder, with fairseq's defaults.
+
+    Attributes:
+        injection: the methods, see :func:`treesyntax.model.composition.parse_spec`.
+        positions: ``absolute`` adds fairseq's absolute positions, ``none`` does not, ``auto``
+            does unless a method takes their place.
+        next_slot: whether a decoder also gets the encoding of the slot to be filled next.
+        d_memory: width of the encoder's output, for a decoder of another width.
+    """
+
+    d_model: int = 512
+    d_ff: int = 2048
+    heads: int = 8
+    layers: int = 6
+    dropout: float = 0.1
+    attention_dropout: float = 0.0
+    activation_dropout: float = 0.0
+    activation: str = "relu"
+    normalize_before: bool = False
+    learned_positions: bool = False
+    scale_embedding: bool = True
+    max_positions: int = 1024
+    injection: str = "none"
+    positions: str = "auto"
+    next_slot: bool = False
+    d_memory: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raise OptionError for settings that cannot be built."""
+        if self.d_model % self.heads:
+            raise OptionError(f"{self.heads} heads do not divide a width of {self.d_model}")
+        for name, value, valid in (
+            ("activation function", self.activation, ACTIVATIONS),
+            ("positions", self.positions, POSITIONS),
+        ):
+            if value not in valid:
+                raise OptionError(f"unknown {name} {value!r}; valid are {', '.join(valid)}")
+
+
+def make_positions(
+    settings: Settings, composition: Composition, padding_index: int
+) -> nn.Module | None:
+    """The absolute positions that the settings ask for."""
+    wanted = settings.positions == "absolute" or (
+        settings.positions == "auto" and not composition.replaces_positions
+    )
+    if not wanted:
+        return None
+    if settings.learned_positions:
+        return LearnedPositions(settings.d_model, padding_index, settings.max_positions)
+    return SinusoidalPositions(settings.d_model, padding_index)
+
+
+class FeedForward(nn.Module):
+    """The position-wise half of a layer and the residual around a sub-layer."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self.settings = settings
+        self.fc1 = nn.Linear(settings.d_model, settings.d_ff)
+        self.fc2 = nn.Linear(settings.d_ff, settings.d_model)
+        self.final_layer_norm = nn.LayerNorm(settings.d_model)
+
+    def _before(self, norm: nn.LayerNorm, x: Tensor) -> Tensor:
+        return norm(x) if self.settings.normalize_before else x
+
+    def _after(self, norm: nn.LayerNorm, residual: Tensor, change: Tensor) -> Tensor:
+        x = residual + F.dropout(change, self.settings.dropout, self.training)
+        return x if self.settings.normalize_before else norm(x)
+
+    def feed_forward(self, x: Tensor) -> Tensor:
+        """The feed-forward sub-layer with its residual and norm, [B, T, d_model]."""
+        hidden = ACTIVATIONS[self.settings.activation](
+            self.fc1(self._before(self.final_layer_norm, x))
+        )
+        hidden = F.dropout(hidden, self.settings.activation_dropout, self.training)
+        return self._after(self.final_layer_norm, x, self.fc2(hidden))
+
+
+def padding_index_of(embedding: nn.Embedding) -> int:
+    """The padding index of a token embedding, which must have one."""
+    if embedding.padding_idx is None:
+        raise ValueError("the token embedding needs a padding index")
+    return embedding.padding_idx
+
+
+class SinusoidalPositions(nn.Module):
+    """Sines and cosines of positions that count non-padding tokens (Vaswani et al. 2017, 3.5).
+
+    As in fairseq, which follows tensor2tensor: all sines first, then all cosines; the first
+    token's position is ``padding_index + 1``; padding gets zeros.
+    """
+
+    table: Tensor
+
+    def __init__(self, d_model: int, padding_index: int) -> None:
+        super().__init__()
+        self.d_model, self.padding_index = d_model, padding_index
+        self.register_buffer("table", self._rows(1024), persistent=False)
+
+    def _rows(self, count: int) -> Tensor:
+        half = self.d_model // 2
+        rates = torch.exp(torch.arange(half) * -(math.log(10000) / max(half - 1, 1)))
+        angles = torch.arange(count).unsqueeze(1) * rates
+        rows = torch.cat([angles.sin(), angles.cos()], dim=1)
+        rows = F.pad(rows, (0, self.d_model - 2 * half))
+        rows[self.padding_index] = 0
+        return rows
+
+    def forward(self, positions: Tensor) -> Tensor:
+        """Rows [..., d_model] of integer positions."""
+        needed = self.padding_index + 1 + positions.shape[1]
+        if needed > len(self.table):
+            self.table = self._rows(2 * needed).to(self.table)
+        return self.table[positions]
+
+
+class LearnedPositions(nn.Embedding):
+    """Learned absolute positions under fairseq's name and numbering."""
+
+    def __init__(self, d_model: int, padding_index: int, max_positions: int) -> None:
+        super().__init__(max_positions + padding_index + 1, d_model, padding_index)
+        nn.init.normal_(self.weight, std=d_model**-0.5)
+        nn.init.zeros_(self.weight[padding_index])
+
+
+def token_positions(tokens: Tensor, padding_index: int) -> Tensor:
+    """LongTensor [B, T]: padding_index + 1, + 2, … for tokens, padding_index for padding."""
+    real = tokens.ne(padding_index).long()
+    return real.cumsum(1) * real + padding_index

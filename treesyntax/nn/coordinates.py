@@ -1,0 +1,155 @@
+"""Coordinates of nodes, computed on the device from a batch's O(N) integers.
+
+Nothing here loops over nodes. Depths and subtree intervals come by pointer doubling: after r
+rounds every node points 2^r steps up, so ceil(log2 N) gathers reach any root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from treesyntax.nn.batch import TreeBatch
+from treesyntax.trees.binary import NEXT_SIBLING
+
+
+def doubled_ancestors(parent: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """The ancestors 1, 2, 4, … steps up, [B, N] each (node 0 beyond the root), and whether
+    the node has that many ancestors at all."""
+    jump, inside = parent.clamp(min=0), parent >= 0
+    for _ in range(max(parent.shape[1] - 1, 1).bit_length()):
+        yield jump, inside
+        inside = inside & inside.gather(1, jump)
+        jump = jump.gather(1, jump)
+
+
+def depth(tree: TreeBatch) -> Tensor:
+    """LongTensor [B, N]: edges from the root."""
+    depths = (tree.parent >= 0).long()
+    for jump, _ in doubled_ancestors(tree.parent):
+        depths = depths + depths.gather(1, jump)
+    return depths
+
+
+def last_descendant(tree: TreeBatch) -> Tensor:
+    """LongTensor [B, N]: the last node of each subtree, so node i dominates i < j <= last[i]."""
+    last = torch.arange(tree.parent.shape[1], device=tree.parent.device)
+    last = last.expand_as(tree.parent)
+    for jump, inside in doubled_ancestors(tree.parent):
+        reached = last.masked_fill(~inside, 0)
+        last = last.scatter_reduce(1, jump, reached, "amax", include_self=True)
+    return last
+
+
+def previous_sibling(tree: TreeBatch) -> Tensor:
+    """LongTensor [B, N]: the nearest sibling to the left, -1 for a first child."""
+    order = tree.parent.argsort(dim=1, stable=True)
+    parent = tree.parent.gather(1, order)
+    same = (parent[:, 1:] == parent[:, :-1]) & (parent[:, 1:] >= 0)
+    elder = torch.full_like(order, -1)
+    elder[:, 1:] = order[:, :-1].masked_fill(~same, -1)
+    return torch.empty_like(order).scatter_(1, order, elder)
+
+
+def left_child_right_sibling(tree: TreeBatch) -> TreeBatch:
+    """The batch form of :func:`treesyntax.trees.binary.to_binary`: same nodes, two branches."""
+    elder = previous_sibling(tree)
+    parent = torch.where(elder >= 0, elder, tree.parent)
+    return TreeBatch(parent, (elder >= 0).long(), tree.token_node)
+
+
+def undo_left_child_right_sibling(tree: TreeBatch) -> TreeBatch:
+    """The trees of which these are the left-child-right-sibling forms, complete or still growing.
+
+    Both number their nodes in the same preorder. A sibling of a root, which such a form cannot
+    have, becomes a root of its own.
+    """
+    nodes = torch.arange(tree.parent.shape[1], device=tree.parent.device).expand_as(tree.parent)
+    has_elder = (tree.parent >= 0) & (tree.branch == NEXT_SIBLING)
+    first, index = torch.where(has_elder, tree.parent, nodes), has_elder.long()
+    for _ in range(max(nodes.shape[1] - 1, 1).bit_length()):
+        index = index + index.gather(1, first)
+        first = first.gather(1, first)
+    parent = tree.parent.gather(1, first)
+    return TreeBatch(parent, index.masked_fill(parent < 0, 0), tree.token_node)
+
+
+def right_factored(tree: TreeBatch) -> TreeBatch:
+    """Binary trees in which children 2, 3, … hang together below branch 1.
+
+    A node with children a, b, c, d becomes ``(a (b (c d)))``; an only child takes branch 0. Each
+    inner child (neither first nor last) gets one new node above it and its right siblings,
+    numbered N + its own number; the nodes of the tree keep their numbers.
+
+    Returns:
+        A batch with 2 N nodes, not in preorder: for paths only.
+    """
+    return _factored(tree, previous_sibling(tree), _next_sibling(tree), first_branch=0)
+
+
+def left_factored(tree: TreeBatch) -> TreeBatch:
+    """The mirror image of :func:`right_factored`: a, b, c, d becomes ``(((a b) c) d)``."""
+    return _factored(tree, _next_sibling(tree), previous_sibling(tree), first_branch=1)
+
+
+def _next_sibling(tree: TreeBatch) -> Tensor:
+    elder = previous_sibling(tree)
+    nodes = torch.arange(elder.shape[1], device=elder.device).expand_as(elder)
+    younger = torch.full((elder.shape[0], elder.shape[1] + 1), -1, device=elder.device)
+    # Nodes without an elder sibling write to the spare last column.
+    younger.scatter_(1, elder.masked_fill(elder < 0, elder.shape[1]), nodes)
+    return younger[:, :-1]
+
+
+def _factored(tree: TreeBatch, before: Tensor, after: Tensor, first_branch: int) -> TreeBatch:
+    size = tree.parent.shape[1]
+    nodes = torch.arange(size, device=tree.parent.device).expand_as(tree.parent)
+    inner = (before >= 0) & (after >= 0)
+    before_is_inner = inner.gather(1, before.clamp(min=0)) & (before >= 0)
+    # Above a last or new node stands the new node of the sibling before it, if that has one.
+    above = torch.where(before_is_inner, before + size, tree.parent)
+    parent = torch.where(inner, nodes + size, above)
+    only = (before < 0) & (after < 0)
+    branch = torch.where((before >= 0) & (after < 0), 1 - first_branch, first_branch)
+    branch = branch.masked_fill(only, 0)
+    new_branch = torch.full_like(branch, 1 - first_branch)
+    return TreeBatch(
+        torch.cat([parent, above.masked_fill(~inner, -1)], 1),
+        torch.cat([branch, new_branch], 1),
+        tree.token_node,
+    )
+
+
+BINARY_FORMS = {
+    "lcrs": left_child_right_sibling,
+    "left": left_factored,
+    "right": right_factored,
+}
+"""Binary forms of a batch of trees in which every node keeps its number."""
+
+
+def branch_path(tree: TreeBatch, steps: int, nodes: Tensor | None = None) -> Tensor:
+    """The last steps of the path from the root to each node.
+
+    Args:
+        tree: the batch.
+        steps: how many steps K to keep.
+        nodes: LongTensor [B, M], the nodes whose paths are wanted; None for all N.
+
+    Returns:
+        LongTensor [B, M, K]: entry 0 is the branch by which the node hangs on its parent, entry 1
+        the parent's, and so on; -1 beyond the root. Steps nearest the root are the ones lost.
+    """
+    if nodes is None:
+        nodes = torch.arange(tree.parent.shape[1], device=tree.parent.device)
+        nodes = nodes.expand_as(tree.parent)
+    node_branch = tree.branch.masked_fill(tree.parent < 0, -1)
+    path = torch.full((*nodes.shape, steps), -1, device=nodes.device)
+    alive = tree.parent.gather(1, nodes) >= 0
+    for step in range(min(steps, tree.parent.shape[1] - 1)):
+        path[..., step] = node_branch.gather(1, nodes).masked_fill(~alive, -1)
+        nodes = tree.parent.gather(1, nodes).clamp(min=0)
+        alive = alive & (tree.parent.gather(1, nodes) >= 0)
+    return path

@@ -1,0 +1,64 @@
+"""What relative positions and relative depths share: vectors chosen by a clipped distance."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from treesyntax.errors import OptionError
+from treesyntax.nn.injection import Injection, Site
+
+
+class DistanceVectors(Injection):
+    """A learned vector per clipped distance on the key side, the value side or both.
+
+    Tables are per layer. They are shared by all heads (Shaw et al. 2018, section 3.3) unless
+    ``per_head`` is set. Codes run from 0 (distance <= -clip) to 2 * clip (distance >= clip);
+    :attr:`no_vector` is the code of pairs without a distance.
+
+    Args:
+        site: where the method is built in.
+        name: of the method, for messages.
+        clip: largest distance with a vector of its own.
+        keys: add vectors to the keys.
+        values: add vectors to the values.
+        per_head: a table for each head.
+
+    Attributes:
+        key_table: [layers, 2 * clip + 1, d], or [layers, heads, 2 * clip + 1, d].
+        value_table: the same.
+
+    Raises:
+        OptionError: for a clip below 1, or vectors on neither side.
+    """
+
+    key_table: nn.Parameter | None
+    value_table: nn.Parameter | None
+
+    def __init__(
+        self, site: Site, name: str, clip: int, keys: bool, values: bool, per_head: bool
+    ) -> None:
+        super().__init__(site)
+        if clip < 1:
+            raise OptionError(f"{name}: clip must be 1 or more, not {clip}")
+        if not (keys or values):
+            raise OptionError(f"{name}: keys and values are both off, which leaves nothing")
+        self.clip, self.no_vector = clip, 2 * clip + 1
+        heads = (site.heads,) if per_head else ()
+        shape = (site.layers, *heads, 2 * clip + 1, site.d_model // site.heads)
+        for side, wanted in (("key_table", keys), ("value_table", values)):
+            table = nn.Parameter(torch.empty(shape)) if wanted else None
+            self.register_parameter(side, table)
+            if table is not None:
+                nn.init.xavier_uniform_(table.view(-1, shape[-1]))
+
+    def clipped(self, distance: Tensor) -> Tensor:
+        """Codes of integer distances, in as few bytes as hold them."""
+        codes = distance.clamp(-self.clip, self.clip) + self.clip
+        return codes.to(torch.uint8 if self.no_vector < 256 else torch.int16)
+
+    def vector_tables(self, layer: int) -> tuple[Tensor | None, Tensor | None]:
+        """The tables of a layer with a row of zeros for :attr:`no_vector` at their end."""
+        tables = (self.key_table, self.value_table)
+        padded = [None if t is None else nn.functional.pad(t[layer], (0, 0, 0, 1)) for t in tables]
+        return padded[0], padded[1]

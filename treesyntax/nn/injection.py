@@ -1,0 +1,116 @@
+"""What a method is: an `Injection` that declares what it adds, and the registry of methods.
+
+A method never sees tokens, layers or attention. It turns a :class:`TreeBatch` into a node
+encoding, or into pair codes plus a table per layer; the backbone adds them. That is why methods
+compose, and why adding nothing is the plain Transformer bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from torch import Tensor, nn
+
+from treesyntax.nn.batch import TreeBatch
+from treesyntax.nn.flex_kernel import CodeOf
+
+
+@dataclass(frozen=True)
+class Site:
+    """The stack of layers into which a method is built."""
+
+    d_model: int
+    heads: int
+    layers: int
+
+
+class Injection(nn.Module):
+    """Base of all methods; a method overrides the hooks it needs, the others add nothing.
+
+    Attributes:
+        paper: where the method comes from.
+        equation: what it computes, in one line.
+        cost: what it takes beside the plain Transformer, in one line.
+        view: the view of the tree (see :mod:`treesyntax.trees.views`) that its paper feeds.
+        needs_tree: whether it needs trees beside the tokens.
+        replaces_positions: whether the tokens' absolute positions are left out with it.
+    """
+
+    paper = ""
+    equation = ""
+    cost = ""
+    view = "preorder"
+    needs_tree = True
+    replaces_positions = False
+
+    def __init__(self, site: Site) -> None:
+        super().__init__()
+        self.site = site
+
+    def node_encoding(self, tree: TreeBatch) -> Tensor | None:
+        """[B, T, d_model] to add to the scaled token embeddings, or None."""
+        return None
+
+    def pair_codes(self, tree: TreeBatch) -> Tensor | None:
+        """Integer codes [B, T, T] of (query, key) pairs, computed once a forward pass, or None.
+
+        Step by step a decoder needs the last query alone. Codes put together by
+        :func:`treesyntax.nn.relations.by_rows` are computed for that one; others for all, and cut.
+        """
+        return None
+
+    def code_of_pair(self, tree: TreeBatch) -> CodeOf | None:
+        """:meth:`pair_codes` as a function of single pairs, from coordinates of O(N), or None.
+
+        With it, and without vectors and scales, long inputs take :mod:`treesyntax.nn.flex_kernel`.
+        """
+        return None
+
+    def bias_table(self, layer: int) -> Tensor | None:
+        """[H, C]: what each code adds to the logits of each head in a layer, or None."""
+        return None
+
+    def pair_scale(self, tree: TreeBatch) -> Tensor | None:
+        """[B, T, T]: what the logits of (query, key) pairs are multiplied by before biases, or None.
+
+        It applies in the layers of which :meth:`scales_layer` says so.
+        """
+        return None
+
+    def scales_layer(self, layer: int) -> bool:
+        """Whether :meth:`pair_scale` applies in a layer."""
+        return True
+
+    def leaks_future(self) -> str | None:
+        """Why the method must not be built into a decoder, whose tree is not yet complete, or None.
+
+        What a method computes for a node must not depend on nodes that come later.
+        """
+        return None
+
+    def vector_tables(self, layer: int) -> tuple[Tensor | None, Tensor | None]:
+        """Vectors of the codes on the key and on the value side of a layer.
+
+        Either is [C, d], [H, C, d] for a table per head, or None; d is a head's width.
+        """
+        return None, None
+
+
+METHODS: dict[str, type[Injection]] = {}
+"""All methods by name. Architectures, tests, listings and studies are made from it."""
+
+Method = TypeVar("Method", bound=type[Injection])
+
+
+def register(name: str) -> Callable[[Method], Method]:
+    """Class decorator: make a method known under a name."""
+
+    def add(method: Method) -> Method:
+        if name in METHODS and METHODS[name] is not method:
+            raise ValueError(f"two methods are named {name}")
+        METHODS[name] = method
+        return method
+
+    return add

@@ -1,0 +1,178 @@
+"""Relations between the nodes of two tokens, as small integer codes.
+
+The nine relations of McDonald & Chiang (2021) partition all pairs of nodes, so one
+code per pair says everything that nine 0/1 masks say, in a ninth of the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from treesyntax.nn.batch import TreeBatch
+from treesyntax.nn.coordinates import depth, last_descendant
+from treesyntax.nn.flex_kernel import CodeOf
+
+RELATIONS = (
+    "self",
+    "parent",
+    "child",
+    "left_sibling",
+    "right_sibling",
+    "ancestor",
+    "descendant",
+    "left_other",
+    "right_other",
+)
+"""Names by code: RELATIONS[code[i, j]] says what i is to j, as in "i is the parent of j"."""
+
+NO_RELATION = len(RELATIONS)
+"""Code of pairs in which a token has no node (end of sentence, padding)."""
+
+
+def tree_relations(tree: TreeBatch, rows: slice = slice(None)) -> Tensor:
+    """What the node of token i is to the node of token j.
+
+    Dominance comes from the tree, left and right from the order of the tokens, so the codes serve
+    constituency trees in preorder as well as dependency trees in word order. An ancestor is one
+    that is not the parent, a descendant one that is not a child.
+
+    Args:
+        tree: the batch.
+        rows: the tokens i, all T of them unless told.
+
+    Returns:
+        uint8 tensor [B, rows, T] of codes into :data:`RELATIONS`, or :data:`NO_RELATION`.
+    """
+    # Codes are put together from 0/1 bytes: selecting with torch.where takes ten times as long.
+    node = tree.token_node.int()
+    parent = tree.at_tokens(tree.parent, fill=-2).int()
+    last = tree.at_tokens(last_descendant(tree)).int()
+    first, second = node[:, rows].unsqueeze(2), node.unsqueeze(1)
+    first_parent, first_last = (x[:, rows].unsqueeze(2) for x in (parent, last))
+    above = _byte(first < second) * _byte(second <= first_last)
+    below = _byte(second < first) * _byte(first <= last.unsqueeze(1))
+    adjacent = _byte(first == parent.unsqueeze(1)) + _byte(first_parent == second)
+    same_parent = _byte(first_parent == parent.unsqueeze(1))
+    positions = torch.arange(node.shape[1], device=node.device)
+    left = _byte(positions[rows].unsqueeze(1) < positions)
+
+    aside = (8 - left - 4 * same_parent) * (1 - above - below)
+    codes = (aside + 5 * above + 6 * below - 4 * adjacent) * _byte(first != second)
+    placed = _byte(node >= 0)
+    covered = placed[:, rows].unsqueeze(2) * placed.unsqueeze(1)
+    return codes * covered + NO_RELATION * (1 - covered)
+
+
+def relation_of_pair(tree: TreeBatch) -> CodeOf:
+    """:func:`tree_relations` pair by pair, from three coordinates a token."""
+    node = tree.token_node
+    parent = tree.at_tokens(tree.parent, fill=-2)
+    last = tree.at_tokens(last_descendant(tree))
+
+    def code(b: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        first, second = node[b, i], node[b, j]
+        above = (first < second) & (second <= last[b, i])
+        below = (second < first) & (first <= last[b, j])
+        same_parent = (parent[b, i] == parent[b, j]).int()
+        aside = 8 - (i < j).int() - 4 * same_parent
+        upward = torch.where(first == parent[b, j], 1, 5)
+        downward = torch.where(parent[b, i] == second, 2, 6)
+        found = torch.where(above, upward, torch.where(below, downward, aside))
+        found = torch.where(first == second, 0, found)
+        return torch.where((first >= 0) & (second >= 0), found, NO_RELATION)
+
+    return code
+
+
+def _byte(condition: Tensor) -> Tensor:
+    return condition.view(torch.uint8)
+
+
+PAIRS_AT_ONCE = 1 << 20
+"""Pairs whose codes are computed together. On the way to a code of one byte a pair takes 64-bit
+numbers, several times over: 18 GB for a tree of 16,384 nodes all at once."""
+
+
+@dataclass(frozen=True)
+class QueriedTrees(TreeBatch):
+    """Trees of which only some tokens look at the others, as the last one does step by step.
+
+    Methods need not know: :func:`by_rows` leaves out what is not asked for.
+
+    Attributes:
+        rows: the tokens that look.
+    """
+
+    rows: slice
+
+    @classmethod
+    def of(cls, tree: TreeBatch, rows: slice) -> QueriedTrees:
+        """A batch, of which some rows are asked for."""
+        return cls(tree.parent, tree.branch, tree.token_node, rows)
+
+    def asked(self, pairs: Tensor) -> Tensor:
+        """The rows asked for of [B or 1, T, T], or of what has no others [B or 1, rows, T]."""
+        count = len(range(*self.rows.indices(self.token_node.shape[1])))
+        return pairs if pairs.shape[1] == count else pairs[:, self.rows]
+
+
+def by_rows(tree: TreeBatch, compute: Callable[[slice], Tensor]) -> Tensor:
+    """Something of all pairs, put together from some query rows at a time.
+
+    Args:
+        tree: the batch.
+        compute: from some rows r to [B or 1, r, T].
+
+    Returns:
+        [B or 1, T, T]; of :class:`QueriedTrees`, the rows asked for alone, in O(rows * T).
+    """
+    batch, width = tree.token_node.shape
+    rows = tree.rows if isinstance(tree, QueriedTrees) else slice(None)
+    start, stop, _ = rows.indices(width)
+    step = max(PAIRS_AT_ONCE // max(batch * width, 1), 1)
+    first = compute(slice(start, min(start + step, stop)))
+    if start + step >= stop:
+        return first
+    total = first.new_empty(len(first), stop - start, width)
+    total[:, :step] = first
+    for row in range(start + step, stop, step):
+        part = slice(row, min(row + step, stop))
+        total[:, row - start : part.stop - start] = compute(part)
+    return total
+
+
+def path_lengths(tree: TreeBatch, rows: slice = slice(None)) -> Tensor:
+    """Edges on the path between the nodes of two tokens.
+
+    In preorder the lowest common ancestor of nodes i <= j is the deepest ancestor of j, or j
+    itself, whose number is at most i. Binary lifting finds all of them in ceil(log2 N) gathers.
+
+    Args:
+        tree: the batch.
+        rows: the first tokens of the pairs, all T of them unless told.
+
+    Returns:
+        LongTensor [B, rows, T], -1 where a token has no node.
+    """
+    ups = [tree.parent.clamp(min=0)]
+    while 1 << len(ups) < tree.parent.shape[1]:
+        ups.append(ups[-1].gather(1, ups[-1]))
+    node = tree.token_node.clamp(min=0)
+    first = node[:, rows]
+    shape = (first.shape[1], node.shape[1])
+    lower = torch.minimum(first.unsqueeze(2), node.unsqueeze(1)).flatten(1)
+    climbing = torch.maximum(first.unsqueeze(2), node.unsqueeze(1)).flatten(1)
+    for up in reversed(ups):
+        higher = up.gather(1, climbing)
+        climbing = torch.where(higher > lower, higher, climbing)
+    common = torch.where(climbing > lower, ups[0].gather(1, climbing), climbing)
+    depths = depth(tree)
+    at_common = depths.gather(1, common).unflatten(1, shape)
+    at_tokens = tree.at_tokens(depths, 0)
+    lengths = at_tokens[:, rows].unsqueeze(2) + at_tokens.unsqueeze(1) - 2 * at_common
+    placed = tree.token_node >= 0
+    return lengths.masked_fill(~(placed[:, rows].unsqueeze(2) & placed.unsqueeze(1)), -1)

@@ -1,0 +1,195 @@
+"""Axes of a study: options that are varied, and the rows that come of it.
+
+An axis has a name and one or more options with a list of values each::
+
+    axes:
+      control: {binarize.source-control: [given, random, flat]}
+      pairs: {vars.pairs: [1000, 4000]}
+
+Options are named as in ``--set``: flags of ``binarize``, ``train`` and ``generate`` for all methods,
+variables (``vars.NAME``), or with ``methods.NAME.`` before them a flag or the ``arch`` of one method,
+which alone is then expanded. Options of one axis vary together, in pairs; several axes make the
+grid of all their values. Rows are named by method, axis and value, such as
+``relation_mask-control=random-pairs=1000``. Where a value makes no good name, write values as
+``{label: value}`` instead of a list. Seeds are an axis of their own and listed under ``seeds``.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from treesyntax.study.recipe.checks import RESERVED, Check
+
+Point = tuple[tuple[str, str], ...]
+"""Label by axis."""
+
+METHODS, VARIABLES, ARCH = "methods", "vars", "arch"
+LONGEST = 40
+LABEL = re.compile(r"[\w.+-]+")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Options that vary together.
+
+    Attributes:
+        labels: one for each position on the axis.
+        options: by name the values of each position.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    options: dict[str, tuple[Any, ...]]
+
+    @property
+    def shared(self) -> set[str]:
+        """Options that vary for all methods alike."""
+        return {option for option in self.options if not option.startswith(f"{METHODS}.")}
+
+    def applies(self, method: str) -> bool:
+        """Whether it varies anything of that method."""
+        return bool(self.shared) or any(option.split(".")[1] == method for option in self.options)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A method at a point of the grid, as the recipe would have it written out.
+
+    Attributes:
+        name: of the row.
+        base: the method's name in the recipe.
+        content: the method's entry with the point's flags.
+        variables: the point's variables.
+    """
+
+    name: str
+    base: str
+    point: Point
+    content: dict[str, Any]
+    variables: dict[str, Any]
+
+
+def read_axes(value: Any, recipe: Mapping[str, Any], check: Check) -> tuple[Axis, ...]:
+    """The axes of a recipe, checked.
+
+    Args:
+        value: what the recipe has under ``axes``.
+        recipe: all of it, whose methods and variables options must name.
+        check: the checks, for their messages.
+
+    Raises:
+        OptionError: for names, options or values that do not fit.
+    """
+    axes = []
+    owner: dict[str, str] = {}
+    for name, content in check.mapping(value, "axes").items():
+        place = f"axes.{name}"
+        check.folder_name(name, f"the axis name {name!r}")
+        if not check.mapping(content, place):
+            raise check.error(place, "is empty; name at least one option, such as train.lr: [1, 2]")
+        for option in content:
+            _check_option(option, place, recipe, check)
+            if option in owner:
+                raise check.error(place, f"varies {option}, as {owner[option]} does")
+            owner[option] = place
+        axes.append(_axis(name, content, place, check))
+    return tuple(axes)
+
+
+def _check_option(option: Any, place: str, recipe: Mapping[str, Any], check: Check) -> None:
+    parts = str(option).split(".")
+    inner = parts
+    if parts[0] == METHODS:
+        if len(parts) < 3 or parts[1] not in recipe[METHODS]:
+            raise check.error(
+                place, f"varies {option}; the methods are {', '.join(recipe[METHODS])}"
+            )
+        inner = parts[2:]
+        if inner == [ARCH]:
+            return
+    elif parts[0] == VARIABLES and len(parts) == 2:
+        if parts[1] not in recipe[VARIABLES]:
+            raise check.error(place, f"varies {option}, which is not a variable under vars")
+        return
+    if len(inner) != 2 or inner[0] not in RESERVED:
+        raise check.error(
+            place,
+            f"varies {option!r}; an axis varies flags (binarize.FLAG, train.FLAG, generate.FLAG), "
+            "variables (vars.NAME) or one method's flags and arch (methods.NAME.…); "
+            "seeds are listed under seeds",
+        )
+
+
+def _axis(name: str, content: Mapping[str, Any], place: str, check: Check) -> Axis:
+    labels: list[str] = []
+    options: dict[str, tuple[Any, ...]] = {}
+    for option, values in content.items():
+        if not isinstance(values, list | dict) or not values:
+            raise check.error(
+                place, f"gives {option} the values {values!r}; write a list, or {{label: value}}"
+            )
+        options[option] = tuple(values.values() if isinstance(values, dict) else values)
+        labels = labels or _labels(values, f"{place}.{option}", check)
+        if len(options[option]) != len(labels):
+            raise check.error(
+                place,
+                f"has {len(labels)} values for {next(iter(options))} but {len(options[option])} "
+                f"for {option}; options of one axis vary together",
+            )
+    return Axis(name, tuple(labels), options)
+
+
+def _labels(values: Sequence[Any] | Mapping[Any, Any], place: str, check: Check) -> list[str]:
+    if isinstance(values, Mapping):
+        labels = [str(label) for label in values]
+        if odd := [label for label in labels if not LABEL.fullmatch(label)]:
+            raise check.error(
+                place, f"has the label {odd[0]!r}; use letters, digits, _, -, + and ."
+            )
+    else:
+        labels = [_label(value) for value in values]
+    if len(set(labels)) < len(labels) or not all(0 < len(label) <= LONGEST for label in labels):
+        raise check.error(
+            place, f"would be labelled {', '.join(labels)}; name its values: {{label: value, …}}"
+        )
+    return labels
+
+
+def _label(value: Any) -> str:
+    text = str(value).lower() if value is None or isinstance(value, bool) else str(value)
+    return re.sub(r"[^\w.+-]+", "_", text).strip("_")
+
+
+def expand(axes: Sequence[Axis], methods: Mapping[str, dict[str, Any]]) -> Iterator[Variant]:
+    """All rows: each method of a recipe at each point of the axes that apply to it."""
+    for method, content in methods.items():
+        own = [axis for axis in axes if axis.applies(method)]
+        for positions in itertools.product(*(range(len(axis.labels)) for axis in own)):
+            point = tuple(
+                (axis.name, axis.labels[at]) for axis, at in zip(own, positions, strict=True)
+            )
+            name = "-".join([method, *(f"{axis}={label}" for axis, label in point)])
+            variant = Variant(name, method, point, copy.deepcopy(content), {})
+            for axis, at in zip(own, positions, strict=True):
+                for option, values in axis.options.items():
+                    _set(variant, option.split("."), values[at])
+            yield variant
+
+
+def _set(variant: Variant, keys: list[str], value: Any) -> None:
+    """Set one option, unless it is another method's."""
+    if keys[0] == METHODS:
+        if keys[1] != variant.base:
+            return
+        keys = keys[2:]
+    if keys == [ARCH]:
+        variant.content[ARCH] = value
+    elif keys[0] == VARIABLES:
+        variant.variables[keys[1]] = value
+    else:
+        variant.content.setdefault(keys[0], {})[keys[1]] = value

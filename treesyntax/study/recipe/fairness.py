@@ -1,0 +1,140 @@
+"""Whether methods differ in anything that is not what is compared.
+
+Methods may differ in `FREE` flags: the injection, and how data present the tree. Any other flag in
+which they differ would be compared along with the methods, so it must be declared and explained::
+
+    differences: {train.lr: "its own rate, tuned on the validation set as the others' was"}
+
+Options that an axis varies for all methods alike are the question itself and need no explanation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from treesyntax.errors import OptionError
+from treesyntax.study.recipe.recipe import SECTIONS, Method, Recipe
+from treesyntax.study.run.steps import flag_words
+
+TREE_TASK = ("target-view", "tree-constraints", "no-target-eos-loss")
+NO_EFFECT = ("num-workers", "log-interval", "log-file", "no-progress-bar", "cpu")
+FREE = {
+    "binarize": (
+        "source-format", "source-view", "source-control", "target-format", "target-view",
+        "target-control", "control-seed", "subword-policy", "workers",
+    ),
+    "train": (
+        "encoder-injection", "encoder-positions", "decoder-injection", "decoder-positions",
+        "decoder-next-slot", *TREE_TASK, *NO_EFFECT,
+    ),
+    "generate": (*TREE_TASK, *NO_EFFECT),
+}  # fmt: skip
+"""The flags in which methods are meant to differ, and those that change no number. Positions are
+here because many methods replace or drop them."""
+
+_KINDS = {
+    "budget": r"train\.(max-update|max-epoch|max-tokens|batch-size|update-freq|patience|stop-.*)",
+    "choice of the checkpoint": r"train\.(valid.*|save-interval.*|.*best-checkpoint.*|keep-best.*)",
+    "data": r"train\.(train-subset|combine-valid.*|skip-.*|max-(source|target)-positions)",
+    "model size": r"train\.((en|de)coder-.*|share-.*|no-scale-embedding|activation-fn)",
+    "optimiser": r"train\..*",
+    "tokenisation": r"binarize\..*",
+    "decoding": r"generate\..*",
+}
+"""What any other flag belongs to: the first pattern that fits."""
+
+
+class Difference(NamedTuple):
+    """A flag in which methods differ that are compared.
+
+    Attributes:
+        key: ``SECTION.FLAG``.
+        values: the flag's value, None for none, by the method's name in the recipe.
+    """
+
+    key: str
+    values: dict[str, Any]
+
+    @property
+    def kind(self) -> str:
+        """What the flag belongs to."""
+        return next(kind for kind, pattern in _KINDS.items() if re.fullmatch(pattern, self.key))
+
+
+def find_differences(recipe: Recipe) -> list[Difference]:
+    """The flags, other than `FREE` ones, that are not the same in all rows.
+
+    Values that a shared axis gives are left out.
+    """
+    varied = {_dashed(option) for axis in recipe.axes for option in axis.shared}
+    found = []
+    for section in SECTIONS:
+        flags = {method.name: _flags(recipe, method, section) for method in recipe.methods}
+        names = dict.fromkeys(name for own in flags.values() for name in own)
+        for name in names:
+            key = f"{section}.{name}"
+            values = {method: own.get(name) for method, own in flags.items()}
+            differ = len({str(value) for value in values.values()}) > 1
+            if differ and name not in FREE[section] and key not in varied:
+                found.append(Difference(key, values))
+    return found
+
+
+def check_fairness(recipe: Recipe) -> None:
+    """Refuse differences that the recipe does not explain.
+
+    Raises:
+        OptionError: if there is one; the message says in what, between which methods, and how to
+            declare it.
+    """
+    for difference in find_differences(recipe):
+        if difference.key in recipe.differences:
+            continue
+        holders: dict[str, str] = {}
+        for name, value in difference.values.items():
+            holders.setdefault("none" if value is None else str(value), name)
+        shown = ", ".join(f"{name} has {value}" for value, name in holders.items())
+        raise OptionError(
+            f"{recipe.path}: methods differ in {difference.key} ({difference.kind}): {shown}; "
+            f"set it under {difference.key.partition('.')[0]} for all, or declare and explain it: "
+            f'differences: {{{difference.key}: "why"}}'
+        )
+
+
+def own_settings(recipe: Recipe, method: Method, differences: Sequence[Difference]) -> list[str]:
+    """What a row has that its baseline has not, one text a flag, with the reason.
+
+    Args:
+        recipe: the recipe.
+        method: the row.
+        differences: those of the recipe, see `find_differences`.
+    """
+    baseline = recipe.baseline_of(method)
+    if baseline is None:
+        return []
+    texts = []
+    for difference in differences:
+        value = difference.values[method.name]
+        if str(value) == str(difference.values[baseline.name]):
+            continue
+        name = difference.key.partition(".")[2]
+        words = " ".join(flag_words({name: value})) or f"no --{name}"
+        why = recipe.differences.get(difference.key)
+        texts.append(f"{words}: {why}" if why else words)
+    return texts
+
+
+def _flags(recipe: Recipe, method: Method, section: str) -> dict[str, Any]:
+    """The flags that have a value; False and null leave a flag out."""
+    flags = recipe.flags(method, section)
+    return {
+        _dashed(name): item
+        for name, item in flags.items()
+        if item is not None and item is not False
+    }
+
+
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")

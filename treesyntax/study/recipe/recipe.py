@@ -1,0 +1,249 @@
+"""Recipes: a comparison of methods as a short YAML file, read and checked."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from treesyntax.study.recipe.axes import Axis, Point, Variant, expand, read_axes
+from treesyntax.study.recipe.checks import DATA, RESERVED, Check, Flags, replace_variables
+from treesyntax.study.recipe.files import apply_override, read_extended
+
+__all__ = ["DATA", "SECTIONS", "Flags", "Method", "Recipe", "Side", "read_recipe"]
+
+DEFAULTS: dict[str, Any] = {
+    "question": "",
+    "prepare": [],
+    "binarize": {},
+    "generate": {},
+    "vars": {},
+}
+REQUIRED = ("name", "title", "data", "train", "score", "seeds", "methods")
+OPTIONAL = ("average", "axes", "baseline", "differences")
+"""Keys that a resolved recipe has only if the recipe has them: they are part of its hash."""
+ORDER = (
+    "name", "title", "question", "vars", "prepare", "data", "binarize", "train", "generate",
+    "score", "seeds", "methods", *OPTIONAL,
+)  # fmt: skip
+SIDE_KEYS = ("lang", "train", "valid", "test")
+SECTIONS = tuple(RESERVED)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One language of the data: its code and its three files."""
+
+    lang: str
+    train: str
+    valid: str
+    test: str
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of the table: an architecture, its flags for binarize, and any settings of its own.
+
+    Attributes:
+        base: its name in the recipe, which is its own unless axes expand it.
+        point: where it is on the axes.
+        source: the data, which axes over variables may vary.
+    """
+
+    name: str
+    base: str
+    point: Point
+    arch: str
+    source: Side
+    target: Side
+    binarize: Flags
+    train: Flags
+    generate: Flags
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A checked recipe.
+
+    Attributes:
+        content: the whole recipe as plain values, defaults filled in and variables replaced; all
+            that a study does follows from it.
+        methods: the rows, axes expanded.
+        average: how many checkpoints, the last that were saved, are averaged to be tested; 0 for
+            the best one alone.
+        baseline: what rows are compared with: a method of the recipe or one row.
+        differences: by ``SECTION.FLAG`` why methods differ in it.
+    """
+
+    path: Path
+    content: dict[str, Any] = field(repr=False)
+    name: str
+    title: str
+    question: str
+    prepare: tuple[str, ...]
+    source: Side
+    target: Side
+    binarize: Flags
+    train: Flags
+    generate: Flags
+    average: int
+    score: tuple[str, ...]
+    seeds: tuple[int, ...]
+    methods: tuple[Method, ...]
+    axes: tuple[Axis, ...]
+    baseline: str
+    differences: dict[str, str]
+
+    def baseline_of(self, method: Method) -> Method | None:
+        """The row that a row is compared with, at the same point of the axes that both have.
+
+        None for a baseline.
+        """
+        rows = [row for row in self.methods if row.name == self.baseline] or [
+            row for row in self.methods if row.base == self.baseline
+        ]
+        if method in rows:
+            return None
+        own = dict(method.point)
+        return next(
+            row
+            for row in rows
+            if len(rows) == 1 or all(own.get(axis, label) == label for axis, label in row.point)
+        )
+
+    def flags(self, method: Method, section: str) -> Flags:
+        """The flags of a method in one of `SECTIONS`, the shared ones included."""
+        return {**getattr(self, section), **getattr(method, section)}
+
+
+def read_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Recipe:
+    """Read and check a recipe.
+
+    Args:
+        path: the YAML file.
+        overrides: ``key.sub=value`` each, applied in order before anything is checked.
+
+    Raises:
+        InputError: if the file cannot be read or is not YAML.
+        OptionError: for unknown or missing keys, wrong types, and overrides that do not fit.
+    """
+    path = Path(path)
+    content = read_extended(path)
+    check = Check(path)
+    check.keys(content, "", REQUIRED, (*DEFAULTS, *OPTIONAL))
+    filled = _ordered({**copy.deepcopy(DEFAULTS), **content})
+    for override in overrides:
+        apply_override(filled, override)
+    return _recipe(_ordered(filled), check)
+
+
+def _ordered(content: Mapping[str, Any]) -> dict[str, Any]:
+    # A study's hash must not depend on the order of the recipe's keys.
+    return {key: content[key] for key in ORDER if key in content}
+
+
+def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
+    variables = check.variables(raw["vars"])
+    variants, axes = _variants(raw, check)
+    varied = {name for variant in variants for name in variant.variables}
+    fixed = {name: value for name, value in variables.items() if name not in varied}
+    content = {**replace_variables(raw, fixed), "vars": raw["vars"]}
+    methods = tuple(_method(variant, raw, variables, check) for variant in variants)
+    for side in ("source", "target"):
+        if len({getattr(method, side).test for method in methods}) > 1:
+            raise check.error(
+                f"data.{side}.test",
+                "is another file on other points of the axes; scores compare on one test set only",
+            )
+    return Recipe(
+        path=check.path,
+        content=content,
+        name=check.folder_name(content["name"], "name"),
+        title=check.text(content["title"], "title"),
+        question=check.text(content["question"], "question"),
+        prepare=_prepare(raw, variables, variants, check),
+        source=methods[0].source,
+        target=methods[0].target,
+        **{section: check.flags(content[section], section, section) for section in SECTIONS},
+        average=check.count(content.get("average", 0), "average"),
+        score=tuple(check.distinct(content["score"], "score", str)),
+        seeds=tuple(check.distinct(content["seeds"], "seeds", int)),
+        methods=methods,
+        axes=axes,
+        baseline=_baseline(content.get("baseline"), methods, check),
+        differences=check.differences(content.get("differences", {})),
+    )
+
+
+def _variants(raw: dict[str, Any], check: Check) -> tuple[list[Variant], tuple[Axis, ...]]:
+    methods = check.mapping(raw["methods"], "methods")
+    if not methods:
+        raise check.error("methods", "is empty; name at least one method")
+    for name, method in methods.items():
+        check.folder_name(name, f"the method name {name!r}")
+        check.keys(method, f"methods.{name}", ("arch",), SECTIONS)
+        for section in SECTIONS:
+            check.mapping(method.get(section, {}), f"methods.{name}.{section}")
+    axes = read_axes(raw.get("axes", {}), raw, check)
+    return list(expand(axes, methods)), axes
+
+
+def _method(
+    variant: Variant, raw: dict[str, Any], variables: Mapping[str, str], check: Check
+) -> Method:
+    place = f"methods.{variant.name}"
+    known = {**variables, **check.variables(variant.variables, f"{place}.vars")}
+    content = replace_variables(variant.content, known)
+    source, target = _sides(replace_variables(raw["data"], known), check)
+    flags = {
+        section: check.flags(content.get(section, {}), f"{place}.{section}", section)
+        for section in SECTIONS
+    }
+    arch = check.text(content["arch"], f"{place}.arch")
+    return Method(variant.name, variant.base, variant.point, arch, source, target, **flags)
+
+
+def _sides(data: Any, check: Check) -> tuple[Side, Side]:
+    check.keys(data, "data", ("source", "target"))
+    sides = []
+    for name in ("source", "target"):
+        place, content = f"data.{name}", data[name]
+        check.keys(content, place, SIDE_KEYS)
+        values = {key: check.text(content[key], f"{place}.{key}") for key in SIDE_KEYS}
+        for key in SIDE_KEYS[1:]:
+            check.placeholders(values[key], f"{place}.{key}")
+        check.folder_name(values["lang"], f"{place}.lang")
+        sides.append(Side(**values))
+    if sides[0].lang == sides[1].lang:
+        raise check.error("data.target.lang", f"is {sides[1].lang!r} like the source's")
+    return sides[0], sides[1]
+
+
+def _prepare(
+    raw: dict[str, Any],
+    variables: Mapping[str, str],
+    variants: Sequence[Variant],
+    check: Check,
+) -> tuple[str, ...]:
+    """Each command once for each of the values that axes give to the variables in it."""
+    points = list({str(variant.variables): variant.variables for variant in variants}.values())
+    known = [{**variables, **check.variables(point)} for point in points]
+    commands: list[str] = []
+    for number, command in enumerate(check.commands(raw["prepare"]), start=1):
+        texts = dict.fromkeys(replace_variables(command, values) for values in known)
+        place = f"prepare, command {number},"
+        commands += [check.placeholders(text, place) for text in texts]
+    return tuple(commands)
+
+
+def _baseline(value: Any, methods: Sequence[Method], check: Check) -> str:
+    bases = list(dict.fromkeys(method.base for method in methods))
+    if value is None:
+        return bases[0] if len(bases) > 1 else methods[0].name
+    if value not in bases and value not in [method.name for method in methods]:
+        raise check.error(
+            "baseline", f"is {value!r}; it must be a method: {', '.join(map(str, bases))}"
+        )
+    return str(value)

@@ -1,0 +1,279 @@
+"""Scores of the test set by length of the source and by depth of the tree.
+
+The lines of the test set are put into a few bins of about equal size, the same for all methods, and
+each metric is computed over the lines of a bin, as over a whole test set. What was computed is kept
+beside the figure and computed anew only where hypotheses, bins or this version changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from treesyntax import __version__
+from treesyntax.commands.inspect import find_prefix
+from treesyntax.data.binarize.encode import TEXT
+from treesyntax.data.token_files import TokenData
+from treesyntax.errors import TreeSyntaxError
+from treesyntax.files import read_lines
+from treesyntax.metrics import METRICS, UNSEEN
+from treesyntax.study.report.curves import line_of
+from treesyntax.study.results.results import Result
+from treesyntax.study.run.plan import Plan
+from treesyntax.study.run.steps import OUT, Run, inside
+from treesyntax.trees.formats import FORMATS, get_format, read_trees
+from treesyntax.trees.tree import Tree
+
+BINS = 5
+SPLIT = "test"
+SPREAD = 0.5
+"""Width over which the marks of one bin are spread, of the distance between bins."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number for each line of the test set.
+
+    Attributes:
+        name: part of a file's name.
+        label: of the horizontal axis.
+        values: the numbers.
+    """
+
+    name: str
+    label: str
+    values: tuple[int, ...]
+
+    @cached_property
+    def bins(self) -> list[tuple[int, int]]:
+        """First and last value of each bin."""
+        return make_bins(self.values)
+
+    def lines(self, place: int) -> list[int]:
+        """Numbers of the lines in a bin."""
+        low, high = self.bins[place]
+        return [line for line, value in enumerate(self.values) if low <= value <= high]
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """The scores of all runs, bin by bin.
+
+    Attributes:
+        quantity: what bins are of.
+        metrics: in the order of the recipe.
+        scores: by method, for each seed the scores [bins] by metric.
+        known: what is kept: by run a key and its scores.
+    """
+
+    quantity: Quantity
+    metrics: tuple[str, ...]
+    scores: Mapping[str, Sequence[Mapping[str, Sequence[float]]]]
+    known: Mapping[str, Mapping[str, Any]]
+
+    def means(self, method: str, metric: str) -> list[float]:
+        """Of each bin over the seeds."""
+        return [fmean(column) for column in self._columns(method, metric)]
+
+    def ranges(self, method: str, metric: str) -> list[tuple[float, float]]:
+        """Of each bin the lowest and the highest seed."""
+        return [(min(column), max(column)) for column in self._columns(method, metric)]
+
+    def _columns(self, method: str, metric: str) -> list[tuple[float, ...]]:
+        return list(zip(*(seed[metric] for seed in self.scores[method]), strict=True))
+
+    def numbers(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        return {
+            "quantity": self.quantity.label,
+            "bins": [
+                {"from": low, "to": high, "lines": len(self.quantity.lines(place))}
+                for place, (low, high) in enumerate(self.quantity.bins)
+            ],
+            "mean": {
+                method: {metric: self.means(method, metric) for metric in self.metrics}
+                for method in self.scores
+            },
+            "runs": dict(self.known),
+        }
+
+
+def make_bins(values: Sequence[int], most: int = BINS) -> list[tuple[int, int]]:
+    """Ranges that hold all values, at most ``most``, of about equally many each."""
+    bins: list[tuple[int, int]] = []
+    left, held, low = len(values), 0, None
+    for value, count in sorted(Counter(values).items()):
+        low = value if low is None else low
+        held += count
+        if held * (most - len(bins)) >= left:
+            bins.append((low, value))
+            left, held, low = left - held, 0, None
+    return bins
+
+
+def find_quantities(plan: Plan, folder: Path) -> list[Quantity]:
+    """Source length and, where there are trees, their depths; what cannot be read is left out.
+
+    Lengths are tokens as the first row reads them. Source trees are read as the first row with
+    trees does, target trees as binarize or a metric names their notation.
+    """
+    recipe, first = plan.recipe, plan.recipe.methods[0]
+    references = _file(folder, first.target.test)
+    if not references.is_file():
+        return []
+    size = sum(1 for _ in read_lines(references))
+    found = []
+    data = Path(plan.steps_of(Run(first, recipe.seeds[0]))[0].command[1].replace(OUT, str(folder)))
+    try:
+        sizes = TokenData(find_prefix(data, SPLIT, "source")).sizes
+        label = f"length of the source (tokens of {first.name})"
+        found.append(Quantity("source_length", label, tuple((sizes - 1).tolist())))
+    except TreeSyntaxError:
+        pass
+    for side in ("source", "target"):
+        notation = _notation(plan, side)
+        path = _file(folder, getattr(first, side).test)
+        depths = _depths(path, notation, side) if notation else []
+        found.append(Quantity(f"{side}_depth", f"depth of the {side} tree (edges)", tuple(depths)))
+    return [one for one in found if len(one.values) == size and len(one.bins) > 1]
+
+
+def _notation(plan: Plan, side: str) -> str | None:
+    flags = [plan.recipe.flags(method, "binarize") for method in plan.recipe.methods]
+    named = [str(one.get(f"{side}-format", TEXT)) for one in flags]
+    if side == "target":
+        named += [metric.removesuffix(UNSEEN).partition(":")[2] for metric in plan.recipe.score]
+    return next((name for name in named if name in FORMATS), None)
+
+
+def _depths(path: Path, notation: str, side: str) -> list[int]:
+    """The depth of each tree; nothing if the file cannot be read so."""
+    try:
+        if side == "source":
+            return [_depth(tree) for tree in read_trees(path, notation)]
+        # Scored line by line, so read line by line.
+        return [_depth(get_format(notation).parse(line)) for line in read_lines(path)]
+    except TreeSyntaxError:
+        return []
+
+
+def _depth(tree: Tree) -> int:
+    return int(tree.depths.max(initial=0))
+
+
+def break_down(
+    plan: Plan, folder: Path, results: Sequence[Result], quantity: Quantity, file: Path
+) -> Breakdown | None:
+    """The scores of all runs with results, bin by bin; None if there are none.
+
+    Args:
+        plan: the study's plan.
+        folder: the study's folder.
+        results: what there is so far.
+        quantity: of the test set.
+        file: where the numbers were kept before, if they were.
+
+    Raises:
+        TreeSyntaxError: if hypotheses or references cannot be read or scored.
+    """
+    # Those on unseen lines say the same of fewer lines.
+    metrics = tuple(metric for metric in plan.recipe.score if metric in METRICS)
+    scored = {(result.method, result.seed) for result in results}
+    before, known = _read_known(file), {}
+    scores: dict[str, list[dict[str, list[float]]]] = {}
+    for run in plan.runs:
+        hypotheses = folder / run.folder / "hypotheses.txt"
+        if (run.method.name, run.seed) not in scored or not hypotheses.is_file() or not metrics:
+            continue
+        lines, references = (
+            list(read_lines(path)) for path in (hypotheses, _file(folder, run.method.target.test))
+        )
+        if not len(lines) == len(references) == len(quantity.values):
+            continue
+        key = _key(lines, references, quantity, metrics)
+        held = before.get(run.name, {})
+        own = held["scores"] if held.get("key") == key else None
+        if own is None:
+            own = _scores(lines, references, quantity, metrics)
+        known[run.name] = {"key": key, "scores": own}
+        scores.setdefault(run.method.name, []).append(own)
+    return Breakdown(quantity, metrics, scores, known) if scores else None
+
+
+def _scores(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    quantity: Quantity,
+    metrics: Sequence[str],
+) -> dict[str, list[float]]:
+    bins = [quantity.lines(place) for place in range(len(quantity.bins))]
+    return {
+        metric: [
+            METRICS[metric]([hypotheses[n] for n in lines], [references[n] for n in lines])[0].value
+            for lines in bins
+        ]
+        for metric in metrics
+    }
+
+
+def _key(lines: object, references: object, quantity: Quantity, metrics: object) -> str:
+    parts = [lines, references, quantity.values, quantity.bins, metrics, __version__]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _read_known(file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))["runs"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _file(folder: Path, name: str) -> Path:
+    return Path(inside(name).replace(OUT, str(folder)))
+
+
+def draw_breakdown(found: Breakdown, order: Sequence[str]) -> Figure:
+    """A panel a metric: means over seeds by bin, the range of seeds as a bar.
+
+    Args:
+        found: the scores.
+        order: all methods of the study, which gives each its colour.
+    """
+    across = min(2, len(found.metrics))
+    down = -(-len(found.metrics) // across)
+    figure = Figure(figsize=(4.2 * across + 0.6, 3.0 * down + 0.6), layout="constrained")
+    axes = figure.subplots(down, across, squeeze=False)
+    for panel in axes.flat[len(found.metrics) :]:
+        panel.set_visible(False)
+    quantity = found.quantity
+    names = [
+        f"{low if low == high else f'{low}–{high}'}\n({len(quantity.lines(place))})"
+        for place, (low, high) in enumerate(quantity.bins)
+    ]
+    for panel, metric in zip(axes.flat, found.metrics, strict=False):
+        for number, method in enumerate(found.scores):
+            shift = SPREAD * ((number + 0.5) / len(found.scores) - 0.5)
+            places = [place + shift for place in range(len(names))]
+            style = line_of(order.index(method))
+            lows, highs = zip(*found.ranges(method, metric), strict=True)
+            panel.vlines(places, lows, highs, color=style["color"], linewidth=1)
+            panel.plot(places, found.means(method, metric), **style, markersize=5, label=method)
+        panel.set_xticks(range(len(names)), names)
+        panel.set_xlabel(f"{quantity.label}, (lines)")
+        panel.set_ylabel(metric)
+        panel.set_ylim(0, max(1.0, panel.get_ylim()[1]))
+        panel.grid(alpha=0.25, axis="y")
+        panel.spines[["top", "right"]].set_visible(False)
+    handles, labels = axes.flat[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper left", ncols=2 * across, frameon=False)
+    return figure

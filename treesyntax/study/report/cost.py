@@ -1,0 +1,109 @@
+"""What methods cost beside what they score: parameters, speed and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
+from treesyntax.study.report.curves import line_of
+from treesyntax.study.report.table import Spread
+from treesyntax.study.results.results import Result
+
+AXES = {
+    "parameters": "parameters",
+    "tokens_per_second": "target tokens/s in training",
+    "peak_memory": "peak memory in training (MiB)",
+}
+"""What is drawn, if it is known, and its label."""
+
+TOLD_APART = 28
+"""Methods that have a mark of their own; of more, all look alike."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One method.
+
+    Attributes:
+        score: over seeds.
+        costs: by the names of :data:`AXES`, means over those seeds where it is known.
+    """
+
+    score: Spread
+    costs: Mapping[str, float]
+
+
+def compute_costs(
+    results: Sequence[Result], methods: Sequence[str], metric: str
+) -> dict[str, Cost]:
+    """The cost of each method that has results in a metric."""
+    by_method: dict[str, list[Result]] = {}
+    for result in results:
+        if result.metric == metric:
+            by_method.setdefault(result.method, []).append(result)
+    found = {}
+    for method in methods:
+        own = by_method.get(method)
+        if not own:
+            continue
+        known = {
+            name: [value for result in own if (value := getattr(result, name)) is not None]
+            for name in AXES
+        }
+        costs = {name: fmean(values) for name, values in known.items() if values}
+        found[method] = Cost(Spread.of([result.value for result in own]), costs)
+    return found
+
+
+def cost_numbers(found: Mapping[str, Cost], metric: str) -> dict[str, Any]:
+    """Everything in the figure as plain values."""
+    return {
+        "metric": metric,
+        "methods": {
+            method: {"score": cost.score.mean, "sd": cost.score.sd, **cost.costs}
+            for method, cost in found.items()
+        },
+    }
+
+
+def draw_costs(found: Mapping[str, Cost], metric: str, order: Sequence[str]) -> Figure:
+    """A panel a cost: score over it, with the standard deviation over seeds as a bar.
+
+    Args:
+        found: at least one method.
+        metric: of the scores.
+        order: all methods of the study, which gives each its colour.
+    """
+    shown = [name for name in AXES if any(name in cost.costs for cost in found.values())]
+    figure = Figure(figsize=(3.2 * len(shown) + 0.6, 3.4), layout="constrained")
+    axes = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
+    for panel, name in zip(axes, shown, strict=True):
+        known = {method: cost for method, cost in found.items() if name in cost.costs}
+        if len(known) > TOLD_APART:
+            _draw(panel, list(known.values()), name, fmt="o", color="0.3")
+        else:
+            for method, cost in known.items():
+                style = {**line_of(order.index(method)), "linestyle": "none"}
+                _draw(panel, [cost], name, label=method, **style)
+        panel.margins(0.15)
+        panel.set_xlabel(AXES[name])
+        panel.xaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=1))
+        panel.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        panel.grid(alpha=0.25)
+        panel.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylabel(metric)
+    if len(found) <= TOLD_APART:
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper left", ncols=len(shown), frameon=False)
+    return figure
+
+
+def _draw(panel: Any, costs: Sequence[Cost], name: str, **style: Any) -> None:
+    places = [cost.costs[name] for cost in costs]
+    means, bars = ([cost.score.mean for cost in costs], [cost.score.sd or 0.0 for cost in costs])
+    panel.errorbar(places, means, yerr=bars, markersize=7, **style)

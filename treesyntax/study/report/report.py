@@ -1,0 +1,172 @@
+"""The report of a study: report.md, and report.html as one file without any outside resource.
+
+Beside them: tables as CSV and LaTeX, figures with their numbers, and the tests in significance.json.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from treesyntax.files import atomic_file
+from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.report.sections import make_sections
+from treesyntax.study.report.table import StudyTable, make_table, markdown_table
+from treesyntax.study.report.table_files import latex_table, results_csv, table_csv
+from treesyntax.study.report.table_notes import direction
+from treesyntax.study.results.comparisons import Comparison, read_comparisons, write_comparisons
+from treesyntax.study.results.results import RESULTS_FILE, Result, read_results
+from treesyntax.study.results.significance import compare, lost_reference
+from treesyntax.study.run.failures import read_failures
+from treesyntax.study.run.identity import RECIPE_FILE, Identity, read_identity
+from treesyntax.study.run.plan import Plan, make_plan
+
+TEMPLATES = Path(__file__).parent
+SCRIPT = TEMPLATES / "report_sort.js"
+
+
+@dataclass(frozen=True)
+class Study:
+    """Everything in a study's folder that reports are made from."""
+
+    folder: Path
+    plan: Plan
+    identity: Identity
+    results: list[Result]
+    comparisons: list[Comparison]
+    table: StudyTable
+
+
+def read_study(folder: Path, baseline: str | None = None) -> Study:
+    """Read a study's folder, finished or not, and test its rows against their baseline.
+
+    Args:
+        folder: the study's folder.
+        baseline: another baseline than the recipe's.
+
+    Raises:
+        OptionError: if it holds no study.
+        InputError: if one of its files is damaged.
+    """
+    identity = read_identity(folder)
+    overrides = [] if baseline is None else [f"baseline={baseline}"]
+    plan = make_plan(read_recipe(folder / RECIPE_FILE, overrides))
+    results = read_results(folder / RESULTS_FILE)
+    comparisons = compare(plan, folder, results, read_comparisons(folder))
+    table = make_table(plan, results, read_failures(folder), comparisons)
+    if results and (lost := lost_reference(plan, folder)):
+        note = f"Not tested for significance: {lost} is not there; report where the study was run"
+        table = replace(table, notes=(*table.notes, note))
+    return Study(folder, plan, identity, results, comparisons, table)
+
+
+def write_report(study: Study) -> Path:
+    """Write the report, its figures and its tables; returns the HTML file.
+
+    Raises:
+        InputError: if the folder cannot be written.
+    """
+    failures = read_failures(study.folder)
+    sections = make_sections(study.plan, study.folder, study.results, failures)
+    context = {**_context(study), "sections": sections, "script": SCRIPT.read_text("utf-8")}
+    for suffix in ("md", "html"):
+        _write(study.folder / f"report.{suffix}", _render(f"report.{suffix}.j2", context))
+    if study.comparisons:
+        write_comparisons(study.folder, study.comparisons)
+    for name, text in (
+        ("results.csv", results_csv(study.results)),
+        ("table.csv", table_csv(study.table)),
+        ("table.tex", latex_table(study.table)),
+    ):
+        _write(study.folder / "tables" / name, text)
+    return study.folder / "report.html"
+
+
+def _context(study: Study) -> dict[str, Any]:
+    recipe = study.plan.recipe
+    return {
+        "recipe": recipe,
+        "table": study.table,
+        "markdown_table": markdown_table(study.table),
+        "direction": direction(recipe.score),
+        "provenance": provenance_rows(study.identity, study.results),
+        "inputs": study.identity.inputs,
+        "runs": _run_rows(recipe.score, study.results),
+        "run_header": [
+            "run",
+            *recipe.score,
+            "valid loss",
+            "last update averaged" if recipe.average else "best update",
+            "updates",
+            "training",
+            "peak memory",
+        ],
+        "commands": shown_commands(study.plan),
+    }
+
+
+def provenance_rows(identity: Identity, results: Sequence[Result]) -> list[tuple[str, str]]:
+    """What the results come from; several values where runs differ."""
+    rows = [("study", identity.hash)]
+    for label, values in (
+        ("commit", [result.commit or "not in a repository" for result in results]),
+        ("versions", [_versions(result) for result in results]),
+        ("device", [result.device for result in results]),
+        ("data sha256", [result.data_sha256 for result in results]),
+        ("metrics", [f"{result.metric}: {result.signature}" for result in results]),
+        ("test sentences", [str(result.n) for result in results]),
+        ("seeds", [str(result.seed) for result in results]),
+        ("date", [result.date[:10] for result in results]),
+    ):
+        if values:
+            rows.append((label, "; ".join(dict.fromkeys(values))))
+    return rows
+
+
+def shown_commands(plan: Plan) -> dict[str, list[str]]:
+    """Command lines by heading: those that make the data, and those of each method's first run."""
+    data = [step for step in plan.steps if step.name.startswith(("prepare", "binarize"))]
+    first = [run for run in plan.runs if run.seed == plan.recipe.seeds[0]]
+    groups = {"data": data, **{run.name: plan.steps_of(run) for run in first}}
+    return {name: [shlex.join(step.command) for step in steps] for name, steps in groups.items()}
+
+
+def _versions(result: Result) -> str:
+    return ", ".join(f"{name} {version}" for name, version in result.versions.items())
+
+
+def _run_rows(metrics: Sequence[str], results: Sequence[Result]) -> list[list[str]]:
+    """A row a run: its metrics, and how its training went."""
+    runs: dict[str, dict[str, Result]] = {}
+    for result in results:
+        runs.setdefault(f"{result.method}-{result.seed}", {})[result.metric] = result
+    rows = []
+    for name, found in runs.items():
+        some = next(iter(found.values()))
+        values = [f"{found[metric].value:.2f}" if metric in found else "–" for metric in metrics]
+        training = [f"{some.valid_loss:.3f}", str(some.best_update), str(some.updates)]
+        memory = "–" if some.peak_memory is None else f"{some.peak_memory:,.0f} MiB"
+        rows.append([name, *values, *training, f"{some.train_seconds:.0f} s", memory])
+    return rows
+
+
+def _render(template: str, context: dict[str, Any]) -> str:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=template.endswith(".html.j2"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template(template).render(context)
+
+
+def _write(path: Path, text: str) -> None:
+    with atomic_file(path) as staged:
+        staged.write_text(text, encoding="utf-8")

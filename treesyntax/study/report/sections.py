@@ -1,0 +1,260 @@
+"""The figures of a report: what is drawn here, and what the analyses of the runs left behind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from treesyntax.errors import TreeSyntaxError
+from treesyntax.files import atomic_file
+from treesyntax.study.report.breakdown import break_down, draw_breakdown, find_quantities
+from treesyntax.study.report.cost import compute_costs, cost_numbers, draw_costs
+from treesyntax.study.report.curves import draw_curves, inline_svg, svg_text
+from treesyntax.study.results.results import Result
+from treesyntax.study.run.failures import Failure, failure_of
+from treesyntax.study.run.logs import read_log
+from treesyntax.study.run.plan import Plan
+from treesyntax.study.run.steps import STUDY_ANALYSES, Run
+
+FIGURES = "figures"
+LIST = "analyses.json"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure of the report.
+
+    Attributes:
+        file: the SVG inside the study.
+        numbers: JSON files with its numbers inside the study.
+        caption: what it shows.
+        svg: for a page.
+    """
+
+    file: str
+    numbers: tuple[str, ...]
+    caption: str
+    svg: str
+
+
+@dataclass
+class Section:
+    """A heading with figures under it.
+
+    Attributes:
+        name: its id on the page.
+        heading: in words.
+        text: how to read the figures.
+        notes: what could not be drawn, and why.
+    """
+
+    name: str
+    heading: str
+    text: str
+    pictures: list[Picture] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+ANALYSES = {
+    "attention_mass": (
+        "Attention by tree relation",
+        "Which share of a token's attention goes to all tokens in a relation, mean over the first "
+        "validation sentences. The last row is chance: equal attention to all tokens of a "
+        "sentence. Then the same against chance, as a power of 2: 0 is chance, 1 twice as much.",
+    ),
+    "mask_strengths": (
+        "Mask strengths",
+        "Strength s of each relation in each head: the head adds −exp(s) to the logits of all "
+        "pairs in the relation. A large s hides the relation from the head, a small one leaves it "
+        "alone; all start at 0 (McDonald & Chiang 2021).",
+    ),
+    "sentence_masks": (
+        "The masks of one sentence",
+        "The strengths that hold for each pair of tokens of one validation sentence, summed. Dots "
+        "before a token show how deep its node is in the tree.",
+    ),
+    "strength_trajectories": (
+        "Mask strengths over training",
+        "Each line is the strength of one relation, mean over heads, at the checkpoints that were "
+        "kept.",
+    ),
+    "strength_study": (
+        "Mask strengths beside what masks gain",
+        "Smallest and largest strength, mean over the seeds, and the difference of the mean score "
+        "to the baseline's.",
+    ),
+    "encoding_similarity": (
+        "Similarity of stack encodings",
+        "Cosine of the encodings of each pair of nodes of a complete tree, named by the steps from "
+        "the root: for chosen p, for the learned p, and behind the projection; then after each "
+        "node was moved by an operator (U to its parent, D0, D1, … to a child); then the "
+        "learned p. Hatched where an encoding is zero and has no direction.",
+    ),
+    "relative_tables": (
+        "Vectors of relative distances",
+        "For each distance the length of its learned vector, and the cosines of all pairs of "
+        "distances.",
+    ),
+}  # fmt: skip
+
+
+def make_sections(
+    plan: Plan, folder: Path, results: Sequence[Result], failures: Mapping[str, Failure]
+) -> list[Section]:
+    """All figures of a study as far as there is something to draw; writes those that are new.
+
+    Args:
+        plan: the study's plan.
+        folder: the study's folder.
+        results: what there is so far.
+        failures: failed steps.
+
+    Raises:
+        InputError: if the folder cannot be written.
+    """
+    found = [_curves(plan, folder), _breakdowns(plan, folder, results)]
+    found += [_costs(plan, folder, results), *_analyses(plan, folder, failures)]
+    return [section for section in found if section.pictures or section.notes]
+
+
+def _curves(plan: Plan, folder: Path) -> Section:
+    curves = {}
+    for method in plan.recipe.methods:
+        logs = [
+            read_log(folder / f"logs/{Run(method, seed).step('train')}.log").valid
+            for seed in plan.recipe.seeds
+        ]
+        if found := [log for log in logs if log]:
+            curves[method.name] = found
+    section = Section("learning-curves", "Learning curves", "")
+    if curves:
+        caption = "Validation loss by update: the mean of each method as a thick line, each seed as a thin one."  # fmt: skip
+        picture = _write(folder, "learning_curves", draw_curves(curves), curves, caption)
+        section.pictures.append(picture)
+    return section
+
+
+def _breakdowns(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
+    section = Section(
+        "score-by-size",
+        "Score by length and depth",
+        "Each metric over the lines of the test set in a bin, mean over seeds, with the lowest and "
+        "the highest seed as a bar. Below each bin stands its number of lines.",
+    )
+    if not results:
+        return section
+    order = [method.name for method in plan.recipe.methods]
+    for quantity in find_quantities(plan, folder):
+        name = f"score_by_{quantity.name}"
+        file = folder / FIGURES / f"{name}.json"
+        try:
+            found = break_down(plan, folder, results, quantity, file)
+        except TreeSyntaxError as error:
+            section.notes.append(f"Score by {quantity.label} is not drawn: {error}")
+            continue
+        if found is not None:
+            caption = f"Score by {quantity.label}."
+            figure = draw_breakdown(found, order)
+            section.pictures.append(_write(folder, name, figure, found.numbers(), caption))
+    return section
+
+
+def _costs(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
+    section = Section("cost", "Score against cost", "")
+    order, metric = [method.name for method in plan.recipe.methods], plan.recipe.score[0]
+    if found := compute_costs(results, order, metric):
+        memory = (
+            "Peak memory is the most that a GPU held at a log interval, or on a CPU the largest "
+            "resident size of the training process, which is mostly the libraries it loads."
+            if any("peak_memory" in cost.costs for cost in found.values())
+            else "Peak memory was not recorded for these runs."
+        )
+        caption = f"Mean {metric} over seeds, with its standard deviation as a bar. {memory}"
+        figure = draw_costs(found, metric, order)
+        numbers = cost_numbers(found, metric)
+        section.pictures.append(_write(folder, "score_by_cost", figure, numbers, caption))
+    return section
+
+
+def _write(folder: Path, name: str, figure: Figure, numbers: Any, caption: str) -> Picture:
+    text = svg_text(figure)
+    for suffix, content in (
+        ("svg", text), ("json", json.dumps(numbers, indent=1, ensure_ascii=False))
+    ):  # fmt: skip
+        with atomic_file(folder / FIGURES / f"{name}.{suffix}") as staged:
+            staged.write_text(content, encoding="utf-8")
+    file = f"{FIGURES}/{name}.svg"
+    return Picture(file, (f"{FIGURES}/{name}.json",), caption, inline_svg(text, name, caption))
+
+
+def _analyses(plan: Plan, folder: Path, failures: Mapping[str, Failure]) -> list[Section]:
+    """A section for each kind of analysis, with the first seed of each method."""
+    sections = {
+        name: Section(name.replace("_", "-"), heading, text)
+        for name, (heading, text) in ANALYSES.items()
+    }
+    lost = Section("not-drawn", "Analyses that are not drawn", "")
+    for owner, place, step in _places(plan):
+        if (failure := failure_of(step, plan, failures)) is not None:
+            lost.notes.append(f"{owner}: {failure.message} (see {failure.log})")
+            continue
+        listed = _read_list(folder / place / LIST)
+        for entry in listed["drawn"]:
+            if entry["name"] in sections:
+                pictures = _pictures(folder, place, owner, entry)
+                sections[entry["name"]].pictures += pictures
+        for entry in listed["absent"]:
+            heading = ANALYSES.get(entry["name"], (entry["name"],))[0]
+            why = str(entry["why"]).replace(f"{folder}/", "")
+            lost.notes.append(f"{heading}, {owner}: {why}")
+    return [*sections.values(), lost]
+
+
+def _places(plan: Plan) -> Iterator[tuple[str, str, str]]:
+    """Whose analyses, in which folder, made by which step."""
+    for run in plan.runs:
+        if run.seed == plan.recipe.seeds[0]:
+            yield run.name, f"{run.folder}/analyses", run.step("analyses")
+    if any(step.name == STUDY_ANALYSES for step in plan.steps):
+        yield "all runs", STUDY_ANALYSES, STUDY_ANALYSES
+
+
+def _read_list(path: Path) -> dict[str, list[dict[str, Any]]]:
+    """What was drawn and what was not; nothing before that was tried."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return {"drawn": list(found["drawn"]), "absent": list(found["absent"])}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {"drawn": [], "absent": []}
+
+
+def _pictures(folder: Path, place: str, owner: str, entry: Mapping[str, Any]) -> list[Picture]:
+    side = " (decoder)" if entry["side"] == "decoder" else ""
+    numbers = tuple(f"{place}/{name}" for name in entry["numbers"])
+    pictures = []
+    for name in entry["figures"]:
+        if not (folder / place / name).is_file():
+            continue
+        stem = Path(name).stem
+        caption = f"{owner}{side}: {stem.replace('_', ' ')}"
+        if stem == "learned_p":
+            caption += f" = {_learned_p(folder / numbers[0])}"
+        caption += "."
+        text = (folder / place / name).read_text(encoding="utf-8")
+        prefix = f"{owner}-{entry['side']}-{stem}"
+        svg = inline_svg(text, prefix, caption)
+        pictures.append(Picture(f"{place}/{name}", numbers, caption, svg))
+    return pictures
+
+
+def _learned_p(path: Path) -> str:
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))["learned_p"]
+    except (OSError, ValueError, KeyError):
+        return "?"
+    return ", ".join(f"{value:.3f}" for value in values)

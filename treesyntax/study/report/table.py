@@ -1,0 +1,226 @@
+"""The table of a study: a row a method, mean ± standard deviation over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import Literal
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from treesyntax.study.recipe.recipe import Method, Recipe
+from treesyntax.study.report.table_notes import (
+    EQUAL,
+    SIGNIFICANT,
+    average_note,
+    parameter_note,
+    row_notes,
+    significance_notes,
+)
+from treesyntax.study.results.comparisons import Comparison
+from treesyntax.study.results.results import Result
+from treesyntax.study.run.failures import Failure, failure_of
+from treesyntax.study.run.plan import Plan
+from treesyntax.study.run.steps import Run
+
+NOTHING = "–"
+PLAIN_WIDTH = 240
+STARS = 3
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean and sample standard deviation (n - 1; None for a single value) of n values."""
+
+    mean: float
+    sd: float | None
+    n: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Of at least one value."""
+        return cls(fmean(values), stdev(values) if len(values) > 1 else None, len(values))
+
+    def __str__(self) -> str:
+        return f"{self.mean:.2f} ± {NOTHING if self.sd is None else f'{self.sd:.2f}'}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method in the table.
+
+    Attributes:
+        metrics: its spread by metric; metrics without any result are left out.
+        seeds: seeds with results, as in "2 of 3".
+        mark: footnote mark, "" for none.
+        tests: its comparison with its baseline by metric, where there is one.
+    """
+
+    method: str
+    metrics: dict[str, Spread]
+    parameters: int | None
+    tokens_per_second: float | None
+    seeds: str
+    mark: str
+    tests: Mapping[str, Comparison]
+
+    def metric(self, metric: str) -> str:
+        """The text of a cell: mean, standard deviation and whether it is significant."""
+        if metric not in self.metrics:
+            return NOTHING
+        test = self.tests.get(metric)
+        mark = "" if test is None else f" {SIGNIFICANT if test.significant else EQUAL}"
+        return f"{self.metrics[metric]}{mark}"
+
+
+@dataclass(frozen=True)
+class StudyTable:
+    """Everything that the table shows.
+
+    Attributes:
+        notes: what the footnote marks mean.
+        failed: one line a run that failed: its name, its failed command, the last log line.
+    """
+
+    title: str
+    metrics: tuple[str, ...]
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...]
+    failed: tuple[str, ...]
+
+    @property
+    def header(self) -> list[str]:
+        """Column headings."""
+        return ["method", *self.metrics, "parameters", "tokens/s", "seeds"]
+
+    def cells(self, row: Row) -> list[str]:
+        """The texts of a row, in the order of the heading."""
+        return [
+            row.method + row.mark,
+            *map(row.metric, self.metrics),
+            NOTHING if row.parameters is None else f"{row.parameters:,}",
+            NOTHING if row.tokens_per_second is None else f"{row.tokens_per_second:,.0f}",
+            row.seeds,
+        ]
+
+
+def make_table(
+    plan: Plan,
+    results: Sequence[Result],
+    failures: Mapping[str, Failure],
+    comparisons: Sequence[Comparison] = (),
+) -> StudyTable:
+    """The table of a study, finished or not.
+
+    Args:
+        plan: the study's plan, which gives the order of the rows.
+        results: what there is so far.
+        failures: failed steps, see :func:`treesyntax.study.run.failures.read_failures`.
+        comparisons: tests of rows against their baselines.
+    """
+    recipe = plan.recipe
+    failed = _failed(plan, failures)
+    texts = row_notes(recipe)
+    marks = {name: _mark(number) for number, name in enumerate(texts, start=1)}
+    own: dict[str, list[Result]] = {method.name: [] for method in recipe.methods}
+    for result in results:
+        own.setdefault(result.method, []).append(result)
+    tests: dict[str, dict[str, Comparison]] = {}
+    for one in comparisons:
+        tests.setdefault(one.method, {})[one.metric] = one
+    rows = [
+        _row(
+            method,
+            recipe,
+            own[method.name],
+            sum(Run(method, seed).name in failed for seed in recipe.seeds),
+            marks.get(method.name, ""),
+            tests.get(method.name, {}),
+        )
+        for method in recipe.methods
+    ]
+    parameters = {row.method: row.parameters for row in rows if row.parameters is not None}
+    notes = [
+        *(f"{marks[name]} {text}" for name, text in texts.items()),
+        *significance_notes(recipe, comparisons),
+        *parameter_note(recipe, parameters),
+        *average_note(recipe),
+    ]
+    lines = [f"{name} failed: {why.message} (see {why.log})" for name, why in failed.items()]
+    return StudyTable(recipe.title, recipe.score, tuple(rows), tuple(notes), tuple(lines))
+
+
+def _row(
+    method: Method,
+    recipe: Recipe,
+    own: Sequence[Result],
+    failed: int,
+    mark: str,
+    tests: Mapping[str, Comparison],
+) -> Row:
+    values = {
+        metric: [result.value for result in own if result.metric == metric]
+        for metric in recipe.score
+    }
+    speeds = {result.seed: result.tokens_per_second for result in own if result.tokens_per_second}
+    seeds = f"{len({result.seed for result in own})} of {len(recipe.seeds)}"
+    return Row(
+        method=method.name,
+        metrics={metric: Spread.of(found) for metric, found in values.items() if found},
+        parameters=own[0].parameters if own else None,
+        tokens_per_second=fmean(speeds.values()) if speeds else None,
+        seeds=f"{seeds}, {failed} failed" if failed else seeds,
+        mark=mark,
+        tests=tests,
+    )
+
+
+def _mark(number: int) -> str:
+    return "*" * number if number <= STARS else f"*{number}"
+
+
+def _failed(plan: Plan, failures: Mapping[str, Failure]) -> dict[str, Failure]:
+    """The runs that failed by name, each with its first failure; analyses fail for themselves."""
+    failed: dict[str, Failure] = {}
+    for run in plan.runs:
+        for step in plan.steps_of(run):
+            if step.name == run.step("analyses"):
+                continue
+            if (failure := failure_of(step.name, plan, failures)) is not None:
+                failed.setdefault(run.name, failure)
+    return failed
+
+
+def make_console() -> Console:
+    """The terminal, or a width into which tables fit where there is none."""
+    console = Console()
+    return console if console.is_terminal else Console(width=PLAIN_WIDTH)
+
+
+def print_table(table: StudyTable, console: Console) -> None:
+    """For the terminal: the table, then its notes and failures."""
+    drawn = Table(title=Text(table.title))
+    for number, heading in enumerate(table.header):
+        justify: Literal["right", "left"] = "right" if number else "left"
+        drawn.add_column(Text(heading), justify=justify, overflow="fold")
+    for row in table.rows:
+        drawn.add_row(*map(Text, table.cells(row)))  # as Text, brackets are no markup
+    console.print(drawn)
+    for line in (*table.notes, *table.failed):
+        console.print(Text(line), soft_wrap=True)
+
+
+def markdown_table(table: StudyTable) -> str:
+    """For report.md: the table, then its notes and failures."""
+    rule = ["---", *(["---:"] * (len(table.header) - 1))]
+    rows = [table.header, rule, *(table.cells(row) for row in table.rows)]
+    lines = ["| " + " | ".join(map(_escape, row)) + " |" for row in rows]
+    lines += [f"\n{_escape(note)}" for note in (*table.notes, *table.failed)]
+    return "\n".join(lines) + "\n"
+
+
+def _escape(text: str) -> str:
+    return text.replace("|", "\\|").replace("*", "\\*")

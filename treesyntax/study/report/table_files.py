@@ -1,0 +1,87 @@
+"""The table of a study as files for papers and spreadsheets, in the folder ``tables``.
+
+``results.csv`` has all of results.jsonl, a line a run and metric; ``table.csv`` the rows of the table
+with means, standard deviations and p-values in full; ``table.tex`` the table itself.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from typing import Any
+
+from treesyntax.study.report.table import StudyTable
+from treesyntax.study.report.table_notes import SIGNIFICANT
+from treesyntax.study.results.results import Result
+
+TABLE_COLUMNS = (
+    "method", "metric", "mean", "sd", "seeds", "parameters", "tokens_per_second", "baseline",
+    "difference", "test", "p", "holm_p", "bootstrap_p",
+)  # fmt: skip
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "±": r"$\pm$", SIGNIFICANT: r"$^{\dagger}$", "–": "--", "<": r"$<$", ">": r"$>$",
+}  # fmt: skip
+
+
+def results_csv(results: Sequence[Result]) -> str:
+    """results.jsonl as CSV: texts as they are, everything else as JSON, nothing rounded."""
+    rows = [list(map(_cell, asdict(result).values())) for result in results]
+    return _csv([[item.name for item in fields(Result)], *rows])
+
+
+def _cell(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def table_csv(table: StudyTable) -> str:
+    """A line a row and metric of the table; empty where there is nothing."""
+    rows = []
+    for row in table.rows:
+        for metric, spread in row.metrics.items():
+            test = row.tests.get(metric)
+            compared = ["", "", "", "", "", ""] if test is None else [
+                test.baseline, test.difference, test.test, test.p, test.holm_p, test.bootstrap_p,
+            ]  # fmt: skip
+            rows.append([
+                row.method, metric, spread.mean, spread.sd, spread.n, row.parameters,
+                row.tokens_per_second, *compared,
+            ])  # fmt: skip
+    return _csv([TABLE_COLUMNS, *rows])
+
+
+def _csv(rows: Sequence[Sequence[object]]) -> str:
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerows(rows)
+    return stream.getvalue()
+
+
+def latex_table(table: StudyTable) -> str:
+    """The table for a paper; it needs the package booktabs. Notes and failures follow it."""
+    head, *body = ([_latex(cell) for cell in line] for line in (
+        table.header, *(table.cells(row) for row in table.rows)
+    ))  # fmt: skip
+    lines = [
+        r"% \usepackage{booktabs}",
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_latex(table.title)}}}",
+        rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
+        r"\toprule",
+        " & ".join(head) + r" \\",
+        r"\midrule",
+        *(" & ".join(cells) + r" \\" for cells in body),
+        r"\bottomrule",
+        r"\end{tabular}",
+        *(rf"\par {_latex(note)}" for note in (*table.notes, *table.failed)),
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(letter, letter) for letter in text)

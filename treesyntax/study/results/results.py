@@ -1,0 +1,178 @@
+"""results.jsonl: one line a run and metric, appended once and never doubled."""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from treesyntax.errors import InputError
+from treesyntax.files import parse_json
+
+RESULTS_FILE = "results.jsonl"
+CHECKSUM = "crc32"
+"""Of the text of the line without it; lines of versions before this one have none."""
+Key = tuple[str, int, str]
+KINDS = {"int": (int,), "float": (int, float), "float | None": (int, float, type(None))}
+
+
+@dataclass(frozen=True)
+class Result:
+    """One number, with all that is needed to trust or repeat it.
+
+    Attributes:
+        hash: the study's.
+        injection: the methods in the encoder, as the checkpoint has them.
+        signature: how the metric was computed.
+        n: number of test sentences.
+        parameters: trained numbers in the model; shared ones count once.
+        tokens_per_second: target tokens a second while training, median over log intervals.
+        train_seconds: wall-clock time of training with validation, over all resumes.
+        valid_loss: of the checkpoint that was tested, or the last one of those averaged.
+        updates: updates trained.
+        best_update: update of the same.
+        versions: of Python and the packages.
+        commit: git commit of treesyntax, "" outside a repository; "+" marks local changes.
+        data_sha256: over the six data files.
+        commands: what was run, ``{out}`` being the study's folder and ``{plugins}`` what
+            ``treesyntax plugins`` prints.
+        peak_memory: MiB of the training, see :attr:`treesyntax.study.run.logs.TrainLog.peak_memory`;
+            None where it is not known, as on a cluster without GPU.
+    """
+
+    recipe: str
+    hash: str
+    method: str
+    arch: str
+    injection: str
+    seed: int
+    metric: str
+    value: float
+    signature: str
+    n: int
+    parameters: int
+    tokens_per_second: float | None
+    train_seconds: float
+    valid_loss: float
+    updates: int
+    best_update: int
+    versions: dict[str, str]
+    commit: str
+    device: str
+    date: str
+    data_sha256: str
+    commands: list[str]
+    peak_memory: float | None = None
+
+    @property
+    def key(self) -> Key:
+        """What may be there once only."""
+        return (self.method, self.seed, self.metric)
+
+
+def read_results(path: Path) -> list[Result]:
+    """The results of a study; a last line without its end, left by a kill, is dropped.
+
+    Raises:
+        InputError: if the file cannot be read, another line is not a result or damaged, or two
+            lines say different things of one run and metric.
+    """
+    results: dict[Key, Result] = {}
+    for number, raw in enumerate(_whole_lines(path), start=1):
+        try:
+            result = _result(parse_json(raw))
+        except (ValueError, TypeError) as error:
+            cause = str(error) if isinstance(error, _DamagedError) else "is not a result"
+            remedy = "restore the line, or remove it and run the study again"
+            raise InputError(path, number, cause, remedy) from None
+        if results.setdefault(result.key, result) != result:
+            cause = f"is another result of {result.method}-{result.seed} in {result.metric}"
+            raise InputError(path, number, cause[:200], "remove one of the lines")
+    return list(results.values())
+
+
+class _DamagedError(ValueError):
+    """A line that was a result."""
+
+
+def _result(values: Any) -> Result:
+    if not isinstance(values, dict):
+        raise TypeError
+    checksum = values.pop(CHECKSUM, None)
+    known = {item.name: values[item.name] for item in fields(Result) if item.name in values}
+    # Fields that a later version adds do not hinder this one, but a damaged name is none.
+    if checksum is None and len(known) < len(values):
+        raise _DamagedError("has no checksum: the line is damaged")
+    if checksum is not None and checksum != _checksum(values):
+        raise _DamagedError("its checksum differs: the line is damaged")
+    for item in fields(Result):
+        if not _fits(known.get(item.name), str(item.type)):
+            raise TypeError
+    return Result(**known)
+
+
+def _fits(value: Any, kind: str) -> bool:
+    if kind.startswith("dict"):
+        return isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
+    if kind.startswith("list"):
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return isinstance(value, KINDS.get(kind, (str,))) and not isinstance(value, bool)
+
+
+def _checksum(values: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(values, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+
+
+def _line(result: Result) -> str:
+    values = asdict(result)
+    text = json.dumps({**values, CHECKSUM: _checksum(values)}, ensure_ascii=False)
+    return f"{text}\n"
+
+
+def _whole_lines(path: Path) -> list[bytes]:
+    try:
+        content = path.read_bytes() if path.exists() else b""
+    except OSError as error:
+        raise InputError(path, None, f"cannot be read ({error.strerror})") from None
+    return content.split(b"\n")[:-1]
+
+
+def append_results(path: Path, results: Iterable[Result]) -> list[Result]:
+    """Append those results that are not there yet; returns them.
+
+    Raises:
+        InputError: if the file is damaged or cannot be written; then it is as it was.
+    """
+    known = {result.key for result in read_results(path)}
+    new = [result for result in results if result.key not in known]
+    if not new:
+        return []
+    whole = sum(len(line) + 1 for line in _whole_lines(path))
+    try:
+        _append(path, whole, "".join(map(_line, new)).encode())
+    except OSError as error:
+        raise InputError(
+            path,
+            None,
+            f"cannot be written ({error.strerror})",
+            "check free space and permissions, and run the study again",
+        ) from None
+    return new
+
+
+def _append(path: Path, whole: int, text: bytes) -> None:
+    """Write after the whole lines; what could not be written to its end is taken back."""
+    with path.open("ab", buffering=0) as stream:
+        stream.truncate(whole)
+        try:
+            written = 0
+            while written < len(text):
+                written += stream.write(text[written:])
+            os.fsync(stream.fileno())
+        except OSError:
+            stream.truncate(whole)
+            raise

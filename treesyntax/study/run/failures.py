@@ -1,0 +1,63 @@
+"""Steps that failed: why, and what else could not be done for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from treesyntax.errors import InputError
+from treesyntax.files import atomic_file, parse_json
+from treesyntax.study.run.plan import Plan
+
+FAILURES_FILE = "failures.json"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a step is not done: what it said last, and where all of it is."""
+
+    message: str
+    log: str
+
+
+def write_failures(folder: Path, failures: Mapping[str, Failure]) -> None:
+    """Write the steps that failed, by name.
+
+    Raises:
+        InputError: if the folder cannot be written.
+    """
+    content = {name: asdict(failure) for name, failure in failures.items()}
+    with atomic_file(folder / FAILURES_FILE) as staged:
+        staged.write_text(json.dumps(content, indent=1, ensure_ascii=False), encoding="utf-8")
+
+
+def read_failures(folder: Path) -> dict[str, Failure]:
+    """The steps that failed when a study last ran, by name.
+
+    Raises:
+        InputError: if the file is damaged.
+    """
+    path = folder / FAILURES_FILE
+    if not path.is_file():
+        return {}
+    try:
+        content = parse_json(path.read_text(encoding="utf-8"))
+        found = {name: Failure(**values) for name, values in content.items()}
+        if all(type(text) is str for one in found.values() for text in (one.message, one.log)):
+            return found
+        raise TypeError
+    except (OSError, ValueError, TypeError, AttributeError):
+        raise InputError(path, None, "is damaged", "remove it") from None
+
+
+def failure_of(name: str, plan: Plan, failures: Mapping[str, Failure]) -> Failure | None:
+    """Why a step could not be done: its own failure, or that of something it needs."""
+    agenda = [name]
+    while agenda:
+        current = agenda.pop()
+        if current in failures:
+            return failures[current]
+        agenda.extend(plan.needs[current])
+    return None

@@ -1,0 +1,98 @@
+"""Put what fairseq-generate wrote into the order of the test set, one hypothesis a line.
+
+Where the model's target is a tree's tokens (binarize --target-view bracketed, nary_dfs, …), --view
+and --notation turn them into the text of the tree again; tokens that are no tree become "(", which
+no notation reads as one.
+
+Example: python -m treesyntax.study.run.hypotheses generate-test.txt hypotheses.txt --reference test.tgt
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from treesyntax.decoding.output import as_text
+from treesyntax.errors import InputError, OptionError, TreeSyntaxError
+from treesyntax.files import atomic_file, read_lines
+from treesyntax.trees.formats import FORMATS
+from treesyntax.trees.views import VIEWS
+
+PREFIX = "D-"
+SHOWN = 5
+_NUMBER = re.compile("[0-9]{1,9}")
+
+
+def read_hypotheses(path: str | Path, size: int) -> list[str]:
+    """The hypotheses of a test set, best one a sentence, in the order of the test set.
+
+    Args:
+        path: ``generate-SUBSET.txt``, in which ``D-NUMBER<tab>score<tab>text`` lines come in
+            the order of fairseq's batches.
+        size: number of sentences in the test set.
+
+    Raises:
+        InputError: if a line is malformed, or sentences are missing, doubled or too many.
+    """
+    found: dict[int, str] = {}
+    for line, text in enumerate(read_lines(path), start=1):
+        if not text.startswith(PREFIX):
+            continue
+        fields = text.removeprefix(PREFIX).split("\t", 2)
+        if len(fields) != 3 or not _NUMBER.fullmatch(fields[0]):
+            raise InputError(path, line, "is not D-NUMBER, score and text", "generate again")
+        number = int(fields[0])
+        if number in found or number >= size:
+            cause = "comes twice" if number in found else f"is not in a test set of {size}"
+            raise InputError(path, line, f"sentence {number} {cause}", "generate again")
+        found[number] = fields[2]
+    missing = [number for number in range(size) if number not in found]
+    if missing:
+        shown = ", ".join(map(str, missing[:SHOWN])) + (", …" if len(missing) > SHOWN else "")
+        raise InputError(
+            path,
+            None,
+            f"{len(missing)} of {size} sentences have no hypothesis (number {shown})",
+            "they are too long for the model, or generation was cut off",
+        )
+    return [found[number] for number in range(size)]
+
+
+def write_hypotheses(path: str | Path, hypotheses: Sequence[str]) -> None:
+    """Write one hypothesis a line; an empty one is an empty line.
+
+    Raises:
+        InputError: if the file cannot be written.
+    """
+    with atomic_file(path) as staged, staged.open("w", encoding="utf-8", newline="\n") as out:
+        out.writelines(f"{hypothesis}\n" for hypothesis in hypotheses)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Collect the hypotheses of one test set; a fault is one line and status 2."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("generated", help="generate-test.txt of fairseq-generate")
+    parser.add_argument("out", help="file to write")
+    parser.add_argument("--reference", required=True, help="the test set, for its size")
+    parser.add_argument("--view", choices=VIEWS, help="the view that the tokens are")
+    parser.add_argument("--notation", choices=FORMATS, help="the notation to write trees in")
+    args = parser.parse_args(argv)
+    try:
+        size = sum(1 for _ in read_lines(args.reference))
+        hypotheses = read_hypotheses(args.generated, size)
+        if (args.view is None) != (args.notation is None):
+            raise OptionError("--view and --notation need each other")
+        if args.view is not None:
+            hypotheses = [as_text(line, args.view, args.notation) for line in hypotheses]
+        write_hypotheses(args.out, hypotheses)
+    except TreeSyntaxError as error:
+        print(f"hypotheses: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,167 @@
+"""A recipe as steps: command lines, what each needs, and what each leaves behind.
+
+Commands are symbolic, see :mod:`treesyntax.study.run.steps`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+
+from treesyntax.data.binarize.encode import TEXT
+from treesyntax.errors import OptionError
+from treesyntax.study.recipe.recipe import Method, Recipe, Side
+from treesyntax.study.run.steps import (
+    OUT,
+    Run,
+    Step,
+    flag_words,
+    inside,
+    languages,
+    run_steps,
+    study_step,
+)
+
+SPLITS = ("train", "valid", "test")
+
+LONGEST_NAME = 120
+"""Letters in the name of a folder; most file systems allow 255 bytes."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All steps of a study in the order in which they are preferred, and its runs."""
+
+    recipe: Recipe
+    steps: tuple[Step, ...]
+    runs: tuple[Run, ...]
+
+    def steps_of(self, run: Run) -> list[Step]:
+        """The run's own steps."""
+        return self._steps_by_run[run.name]
+
+    @cached_property
+    def _steps_by_run(self) -> dict[str, list[Step]]:
+        found: dict[str, list[Step]] = {run.name: [] for run in self.runs}
+        for step in self.steps:
+            if (name := step.name.partition("/")[0]) in found:
+                found[name].append(step)
+        return found
+
+    @cached_property
+    def needs(self) -> dict[str, tuple[str, ...]]:
+        """What each step needs, by name."""
+        return {step.name: step.needs for step in self.steps}
+
+    @cached_property
+    def needed_by(self) -> dict[str, list[str]]:
+        """What needs each step, by name."""
+        found: dict[str, list[str]] = {}
+        for step in self.steps:
+            for need in step.needs:
+                found.setdefault(need, []).append(step.name)
+        return found
+
+    @cached_property
+    def run_of_training(self) -> dict[str, Run]:
+        """The run of each training step."""
+        return {run.step("train"): run for run in self.runs}
+
+    def keys(self) -> dict[str, str]:
+        """For each step a hash of its command and, through their hashes, of all it needs."""
+        keys: dict[str, str] = {}
+        for step in self.steps:
+            parts = [list(step.command), *(keys[need] for need in step.needs)]
+            keys[step.name] = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+        return keys
+
+
+def make_plan(recipe: Recipe) -> Plan:
+    """The steps of a recipe: prepare, binarize each distinct setting once, then the runs.
+
+    Runs are ordered by seed first, so that an unfinished study has something of every method.
+
+    Raises:
+        OptionError: if a command under prepare has unbalanced quotes.
+    """
+    prepare = _prepare_steps(recipe)
+    ready = tuple(step.name for step in prepare[-1:])
+    groups = _binarize_groups(recipe)
+    binarize = [_binarize_step(recipe, methods, ready) for methods in groups]
+    folder_of = {
+        method.name: step
+        for methods, step in zip(groups, binarize, strict=True)
+        for method in methods
+    }
+    runs = tuple(Run(method, seed) for seed in recipe.seeds for method in recipe.methods)
+    lenders = _with_trees(recipe, folder_of)
+    steps = [
+        step
+        for run in runs
+        for step in run_steps(
+            recipe, run, folder_of[run.method.name], lenders.get(run.method.name, [])
+        )
+    ]
+    return Plan(recipe, (*prepare, *binarize, *steps, *study_step(recipe, runs)), runs)
+
+
+def _with_trees(recipe: Recipe, folder_of: dict[str, Step]) -> dict[str, list[Step]]:
+    """For each method that reads plain text, the steps that make trees of the same source."""
+    trees: dict[Side, dict[str, Step]] = {}
+    texts = []
+    for method in recipe.methods:
+        if recipe.flags(method, "binarize").get("source-format", TEXT) == TEXT:
+            texts.append(method)
+        else:
+            step = folder_of[method.name]
+            trees.setdefault(method.source, {})[step.name] = step
+    return {method.name: list(trees.get(method.source, {}).values()) for method in texts}
+
+
+def _prepare_steps(recipe: Recipe) -> list[Step]:
+    steps: list[Step] = []
+    for number, line in enumerate(recipe.prepare, start=1):
+        try:
+            words = tuple(inside(word) for word in shlex.split(line))
+        except ValueError as error:
+            raise OptionError(
+                f"{recipe.path}: prepare, command {number}: {str(error).lower()}"
+            ) from None
+        needs = tuple(step.name for step in steps[-1:])
+        steps.append(Step(f"prepare-{number}", words, needs))
+    return steps
+
+
+def _binarize_groups(recipe: Recipe) -> list[list[Method]]:
+    """The methods that share their data and all settings of binarize."""
+    groups: dict[str, list[Method]] = {}
+    for method in recipe.methods:
+        setting = [recipe.flags(method, "binarize"), asdict(method.source), asdict(method.target)]
+        groups.setdefault(json.dumps(setting, sort_keys=True), []).append(method)
+    return list(groups.values())
+
+
+def _binarize_step(recipe: Recipe, methods: Sequence[Method], needs: tuple[str, ...]) -> Step:
+    first = methods[0]
+    name = _joined([method.name for method in methods])
+    folder = f"binarized/{name}"
+    # A kill may come after the folder is there and before the study has noted it.
+    words = ["treesyntax", "binarize", f"{OUT}/{folder}", "--overwrite", *languages(recipe)]
+    for split in SPLITS:
+        files = (getattr(side, split) for side in (first.source, first.target))
+        words += [f"--{split}", *map(inside, files)]
+    words += [inside(word) for word in flag_words(recipe.flags(first, "binarize"))]
+    return Step(f"binarize/{name}", tuple(words), needs, (folder,))
+
+
+def _joined(names: Sequence[str]) -> str:
+    """The names of methods as one; many are the first, their number and a hash of all."""
+    name = "+".join(names)
+    if len(name) <= LONGEST_NAME:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{names[0]}+{len(names) - 1}-more-{digest}"

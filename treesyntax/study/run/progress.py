@@ -1,0 +1,192 @@
+"""What the user sees while a study runs: a live view, or plain lines where there is no terminal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from treesyntax.study.run.failures import Failure
+from treesyntax.study.run.logs import TrainLog, read_log
+from treesyntax.study.run.plan import Plan
+from treesyntax.study.run.steps import Run, Step
+
+LINE_EVERY = 30.0
+TRAINING_SHARE = 0.9
+"""Share of training in a run's work, for the time that is left."""
+
+
+class Estimate:
+    """How much of a study is done and how long the rest takes.
+
+    Args:
+        plan: the study's plan.
+        folder: its folder, where the logs are.
+        done: names of the steps that were done before.
+
+    Attributes:
+        failed: names of the steps that failed for good.
+    """
+
+    def __init__(self, plan: Plan, folder: Path, done: set[str]) -> None:
+        self.plan, self.folder, self.ended = plan, folder, set(done)
+        self.failed: set[str] = set()
+        self.begun = time.monotonic()
+        self.before = self.work_done([])
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since this session began."""
+        return time.monotonic() - self.begun
+
+    @property
+    def runs_done(self) -> int:
+        """Runs without any step left."""
+        return sum(self._is_done(run) for run in self.plan.runs)
+
+    def left(self, running: Sequence[Step]) -> float | None:
+        """Seconds left at the pace so far; None before there is a pace."""
+        done = self.work_done(running)
+        if done <= self.before:
+            return None
+        return self.elapsed * (len(self.plan.runs) - done) / (done - self.before)
+
+    def work_done(self, running: Sequence[Step]) -> float:
+        """Runs done, counting parts of runs."""
+        names = {step.name for step in running}
+        return sum(self._share(run, run.step("train") in names) for run in self.plan.runs)
+
+    def _share(self, run: Run, training: bool) -> float:
+        if self._is_done(run):
+            return 1.0
+        if run.step("train") in self.ended:
+            return TRAINING_SHARE
+        return TRAINING_SHARE * self.trained(run, self.log(run)) if training else 0.0
+
+    def _is_done(self, run: Run) -> bool:
+        return self.ended.issuperset(step.name for step in self.plan.steps_of(run))
+
+    def log(self, run: Run) -> TrainLog:
+        """The end of a run's training log."""
+        return read_log(self.folder / f"logs/{run.step('train')}.log", tail=True)
+
+    def trained(self, run: Run, log: TrainLog) -> float:
+        """Share of a training that is done, 0 to 1."""
+        flags = self.plan.recipe.flags(run.method, "train")
+        parts = [
+            done / float(flags[flag])
+            for flag, done in (("max-update", log.updates), ("max-epoch", log.epochs))
+            if flags.get(flag)
+        ]
+        return min(1.0, max(parts, default=0.0))
+
+
+def clock(seconds: float | None) -> str:
+    """Seconds as ``1:02:03`` or ``2:03``, "?" if unknown."""
+    if seconds is None:
+        return "?"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def state_of(step: Step, estimate: Estimate) -> str:
+    """A running step in a few words."""
+    run = estimate.plan.run_of_training.get(step.name)
+    if run is None:
+        return step.name
+    log = estimate.log(run)
+    loss = "" if log.loss is None else f", loss {log.loss:.3f}"
+    share = estimate.trained(run, log)
+    return f"{step.name} {share:4.0%}: epoch {log.epochs:.1f}, update {log.updates}{loss}"
+
+
+def summary(running: Sequence[Step], estimate: Estimate) -> str:
+    """The whole study in one line."""
+    failed = f"{len(estimate.failed)} failed, " if estimate.failed else ""
+    return (
+        f"{estimate.runs_done} of {len(estimate.plan.runs)} runs done, {failed}"
+        f"{clock(estimate.elapsed)} elapsed, {clock(estimate.left(running))} left"
+    )
+
+
+class PlainProgress:
+    """A line for each event that takes time, and where everything stands twice a minute."""
+
+    def __init__(self, estimate: Estimate, console: Console) -> None:
+        self.estimate, self.console = estimate, console
+        self.next_line = time.monotonic() + LINE_EVERY
+
+    def started(self, step: Step) -> None:
+        """Say so, for a training."""
+        if step.name.endswith("/train"):
+            self.say(f"start  {step.name}")
+
+    def finished(self, step: Step, seconds: float) -> None:
+        """Say how long it took."""
+        self.estimate.ended.add(step.name)
+        self.say(f"done   {step.name} ({clock(seconds)})")
+
+    def retried(self, step: Step, failure: Failure) -> None:
+        """Say so, with the reason."""
+        self.say(f"retry  {step.name}: {failure.message} (see {failure.log})")
+
+    def failed(self, step: Step, failure: Failure) -> None:
+        """Say so, with the reason."""
+        self.estimate.failed.add(step.name)
+        self.say(f"FAILED {step.name}: {failure.message} (see {failure.log})")
+
+    def tick(self, running: list[Step]) -> None:
+        """Say where everything stands, now and then."""
+        if time.monotonic() >= self.next_line:
+            self.next_line = time.monotonic() + LINE_EVERY
+            states = [state_of(step, self.estimate) for step in running]
+            self.say("; ".join([summary(running, self.estimate), *states]))
+
+    def say(self, text: str) -> None:
+        """One line with the time of day."""
+        line = f"{time.strftime('%H:%M:%S')} {text}"
+        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+class LiveProgress(PlainProgress):
+    """A view that is redrawn in place; failures stay above it."""
+
+    def __init__(self, estimate: Estimate, console: Console) -> None:
+        super().__init__(estimate, console)
+        # No thread of its own: children are tied to the main thread and started between redraws.
+        self.live = Live(console=console, auto_refresh=False, transient=True)
+
+    def started(self, step: Step) -> None:
+        """The next redraw shows it."""
+
+    def finished(self, step: Step, seconds: float) -> None:
+        """Say when the last step of a run is done; the view shows the rest."""
+        before = self.estimate.runs_done
+        self.estimate.ended.add(step.name)
+        if self.estimate.runs_done > before:
+            self.say(f"done   {step.name.split('/')[0]}")
+
+    def tick(self, running: list[Step]) -> None:
+        """Redraw."""
+        rows = Table.grid(padding=(0, 1))
+        for step in running:
+            rows.add_row("•", Text(state_of(step, self.estimate)))
+        self.live.update(Group(Text(summary(running, self.estimate)), rows), refresh=True)
+
+
+@contextmanager
+def watch(estimate: Estimate, console: Console) -> Iterator[PlainProgress]:
+    """A live view on a terminal, plain lines elsewhere."""
+    if not console.is_terminal:
+        yield PlainProgress(estimate, console)
+        return
+    progress = LiveProgress(estimate, console)
+    with progress.live:
+        yield progress

@@ -1,0 +1,247 @@
+"""The steps of one run: command lines, what each needs, and what each leaves behind.
+
+Commands are symbolic, so that a step stays the same step when the study's folder or the Python
+installation moves: the first word is a program of :data:`treesyntax.study.run.process.PROGRAMS`,
+``{out}`` is the study's folder and ``{plugins}`` the folder of the fairseq plugins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from treesyntax.data.binarize.encode import TEXT
+from treesyntax.errors import OptionError
+from treesyntax.metrics import UNSEEN
+from treesyntax.study.recipe.recipe import DATA, Flags, Method, Recipe
+from treesyntax.trees.views import get_view
+
+OUT = "{out}"
+PLUGINS = "{plugins}"
+TRAIN_DEFAULTS: Flags = {
+    "log-interval": 50,
+    "save-interval-updates": 250,
+    "update-epoch-batch-itr": "True",
+}
+"""Flags of fairseq-train unless the recipe says otherwise.
+
+Batches are drawn anew in every epoch: fairseq does so after a resume in any case, and only then is
+a training that was interrupted the same as one that was not.
+A killed run goes on from the last save, at the end of an epoch or after that many updates. Each
+save also validates, so the interval is part of how the best checkpoint is chosen.
+"""
+MASKS = "relation_mask"
+STUDY_ANALYSES = "analyses"
+"""Name of the step, and folder, of the analyses of a study as a whole."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command line.
+
+    Attributes:
+        name: unique in the plan, usable as a path.
+        command: symbolic words, see the module.
+        needs: names of the steps that must be done before.
+        outputs: files and folders inside the study that exist once the step is done.
+        stdout: file inside the study for the standard output; "" sends it to the log.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    needs: tuple[str, ...]
+    outputs: tuple[str, ...] = ()
+    stdout: str = ""
+
+    @property
+    def log(self) -> str:
+        """The log file inside the study."""
+        return f"logs/{self.name}.log"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One method with one seed."""
+
+    method: Method
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Unique in the plan; the run's folder inside the study is ``runs/NAME``."""
+        return f"{self.method.name}-{self.seed}"
+
+    @property
+    def folder(self) -> str:
+        """The run's folder inside the study."""
+        return f"runs/{self.name}"
+
+    def step(self, kind: str) -> str:
+        """Name of one of the run's steps: train, average, generate, hypotheses, score, facts, …"""
+        return f"{self.name}/{kind}"
+
+
+def flag_words(flags: Flags) -> list[str]:
+    """``{beam: 5, fp16: true, betas: [1, 2]}`` as ``--beam 5 --fp16 --betas 1 2``.
+
+    False and null leave a flag out.
+    """
+    words: list[str] = []
+    for name, value in flags.items():
+        items = value if isinstance(value, list) else [value]
+        if value is None or value is False:
+            continue
+        if value is True:
+            words.append(f"--{name}")
+        elif len(items) == 1 and str(items[0]).startswith("-"):
+            words.append(f"--{name}={items[0]}")  # else argparse takes the value for a flag
+        else:
+            words += [f"--{name}", *map(str, items)]
+    return words
+
+
+def inside(text: str) -> str:
+    """Text of a recipe with ``{data}`` as a folder of the study."""
+    return text.replace(f"{{{DATA}}}", f"{OUT}/data")
+
+
+def languages(recipe: Recipe) -> list[str]:
+    """Both languages as flags."""
+    return ["--source-lang", recipe.source.lang, "--target-lang", recipe.target.lang]
+
+
+def run_steps(
+    recipe: Recipe, run: Run, binarized: Step, with_trees: Sequence[Step] = ()
+) -> list[Step]:
+    """From training to the facts of its checkpoint, and its analyses.
+
+    Args:
+        recipe: the recipe.
+        run: the run.
+        binarized: the step that makes its data.
+        with_trees: steps that make other data of the same source, which may have the trees that
+            its own lacks.
+    """
+    data = f"{OUT}/{binarized.outputs[0]}"
+    common = ["--user-dir", PLUGINS, "--task", "tree_translation", *languages(recipe)]
+    checkpoints = f"{run.folder}/checkpoints"
+    best, last = (f"{checkpoints}/checkpoint_{which}.pt" for which in ("best", "last"))
+    mean = f"{run.folder}/checkpoint_average.pt"
+    tested = mean if recipe.average else best
+    generated = f"{run.folder}/generated/generate-test.txt"
+    hypotheses = f"{run.folder}/hypotheses.txt"
+    train, average, generate, collect, score, facts = map(
+        run.step, ("train", "average", "generate", "hypotheses", "score", "facts")
+    )
+    metrics = [word for metric in recipe.score for word in ("--metric", metric)]
+    reference = inside(run.method.target.test)
+    read = _reading(recipe, run.method)
+    unseen = _training_files(recipe, run.method)
+    flags = {**TRAIN_DEFAULTS, **recipe.flags(run.method, "train")}
+    _check_saves(recipe, flags)
+    kept = str(flags.pop("keep-interval-updates", 1))
+    if kept.isdecimal():  # -1 keeps all
+        kept = str(max(int(kept), recipe.average))
+    averaging = _step(
+        average, ["treesyntax", "average", f"{OUT}/{checkpoints}", "--last", recipe.average,
+        "--out", f"{OUT}/{mean}"],
+        train, mean,
+    )  # fmt: skip
+    return [
+        _step(
+            train, ["fairseq-train", data, *common, "--arch", run.method.arch, *flag_words(flags),
+            "--seed", run.seed, "--save-dir", f"{OUT}/{checkpoints}",
+            "--no-epoch-checkpoints", "--keep-interval-updates", kept, "--log-format", "json"],
+            binarized.name, best,
+        ),
+        *([averaging] if recipe.average else []),
+        _step(
+            generate, ["fairseq-generate", data, *common, "--path", f"{OUT}/{tested}",
+            "--gen-subset", "test", "--results-path", f"{OUT}/{run.folder}/generated",
+            *flag_words(recipe.flags(run.method, "generate"))],
+            average if recipe.average else train, generated,
+        ),
+        _step(
+            collect, ["python", "-m", "treesyntax.study.run.hypotheses", f"{OUT}/{generated}",
+            f"{OUT}/{hypotheses}", "--reference", reference, *read],
+            generate, hypotheses,
+        ),
+        _step(
+            score, ["treesyntax", "score", "--reference", reference, "--hypothesis",
+            f"{OUT}/{hypotheses}", *metrics, *unseen, "--json"],
+            collect, stdout=f"{run.folder}/scores.json",
+        ),
+        _step(
+            facts, ["python", "-m", "treesyntax.study.run.facts", f"{OUT}/{tested}",
+            "--last", f"{OUT}/{last}"],
+            score, stdout=f"{run.folder}/facts.json",
+        ),
+        _analyses(run, data, mean if recipe.average else "", facts, with_trees),
+    ]  # fmt: skip
+
+
+def _check_saves(recipe: Recipe, flags: Flags) -> None:
+    updates, interval = flags.get("max-update"), flags["save-interval-updates"]
+    limited = type(updates) is int and type(interval) is int
+    if limited and recipe.average * interval > updates:
+        raise OptionError(
+            f"{recipe.path}: average is {recipe.average}, but {updates} updates with a save in "
+            f"{interval} have fewer; lower train.save-interval-updates"
+        )
+
+
+def _analyses(run: Run, data: str, mean: str, need: str, with_trees: Sequence[Step]) -> Step:
+    folder = f"{run.folder}/analyses"
+    words = ["python", "-m", "treesyntax.analysis.run", f"{OUT}/{run.folder}/checkpoints", data]
+    if mean:
+        words += ["--tested", f"{OUT}/{mean}"]
+    if with_trees:
+        words += ["--trees", *(f"{OUT}/{step.outputs[0]}" for step in with_trees)]
+    step = _step(run.step("analyses"), [*words, "--out", f"{OUT}/{folder}"], need, folder)
+    return replace(step, needs=(*step.needs, *(other.name for other in with_trees)))
+
+
+def study_step(recipe: Recipe, runs: Sequence[Run]) -> list[Step]:
+    """The analyses of a study as a whole, where rows with relation masks have a baseline."""
+    rows = {
+        row.name: (row, baseline)
+        for row in recipe.methods
+        if (baseline := recipe.baseline_of(row)) is not None and _has_masks(recipe, row)
+    }
+    if not rows:
+        return []
+    names = {method.name for pair in rows.values() for method in pair}
+    needs = tuple(run.step("analyses") for run in runs if run.method.name in names)
+    words = ("python", "-m", "treesyntax.analysis.study", OUT, "--metric", recipe.score[0])
+    out = ("--out", f"{OUT}/{STUDY_ANALYSES}")
+    return [Step(STUDY_ANALYSES, (*words, *out), needs, (STUDY_ANALYSES,))]
+
+
+def _has_masks(recipe: Recipe, method: Method) -> bool:
+    flags = recipe.flags(method, "train")
+    sides = (flags.get(f"{side}-injection", "") for side in ("encoder", "decoder"))
+    return any(MASKS in str(text) for text in (method.arch, *sides))
+
+
+def _reading(recipe: Recipe, method: Method) -> list[str]:
+    """How hypotheses become text again where the target is the tokens of a tree's view."""
+    flags = recipe.flags(method, "binarize")
+    view, notation = flags.get("target-view"), flags.get("target-format", TEXT)
+    if view is None or notation == TEXT or get_view(str(view)).tree is None:
+        return []
+    return ["--view", str(view), "--notation", str(notation)]
+
+
+def _training_files(recipe: Recipe, method: Method) -> list[str]:
+    """What scores of unseen lines need; left out where there are none, as it is part of the step."""
+    if not any(name.endswith(UNSEEN) for name in recipe.score):
+        return []
+    source, target = method.source, method.target
+    files = {"source": source.test, "train-source": source.train, "train-target": target.train}
+    return [word for name, file in files.items() for word in (f"--{name}", inside(file))]
+
+
+def _step(name: str, words: list[Any], need: str, output: str = "", stdout: str = "") -> Step:
+    outputs = (output or stdout,)
+    return Step(name, tuple(str(word) for word in words), (need,), outputs, stdout)

@@ -1,0 +1,205 @@
+"""Control trees: the words of a tree under a structure that holds no syntax.
+
+If a method does as well with them as with gold trees, what helps is that there is a tree, or the
+capacity that comes with it, not the syntax.
+
+===================  ====================  ======================  =========================
+control              dependency tree       constituency tree       tree without words
+===================  ====================  ======================  =========================
+``given``            the tree of the file  the tree of the file    the tree of the file
+``random``           uniform over all      uniform over all        uniform over all ordered
+                     projective trees      binary trees            trees
+``right_branching``  every word heads the  every constituent is a  a chain
+                     next one              word and the rest
+``flat``             the first word heads  all words under the     all nodes under the root
+                     all others            root
+===================  ====================  ======================  =========================
+
+In a dependency tree every node is a word. Any other tree with words becomes a constituency tree
+with the words as its leaves, in order, under at least a root. A tree without words (a program, a
+logical form) keeps its labels in preorder. Nothing else is kept: other labels, the root's too, are
+``X``, all relations ``dep``, and the root of a dependency tree is not the original one.
+
+A random tree depends on the seed and the words (labels in preorder if there are none), not on the
+original structure, the place in the file, or the process: equal sentences have equal trees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import blake2b
+from itertools import pairwise
+from random import Random
+from typing import NamedTuple
+
+from treesyntax.errors import OptionError
+from treesyntax.trees.tree import NO_WORD, ROOT_PARENT, Tree
+
+GIVEN = "given"
+LABEL = "X"
+RELATION = "dep"
+
+Shape = Callable[[int, Random], list[int]]
+
+
+class Shapes(NamedTuple):
+    """The three structures of a control, each a function of a size and a random generator.
+
+    Attributes:
+        heads: the head of each of N words, 1-based, 0 for the root [N].
+        spans: the arities, in preorder, of a constituency tree over N ≥ 2 leaves.
+        nodes: the arities, in preorder, of a tree of N nodes [N].
+    """
+
+    heads: Shape
+    spans: Shape
+    nodes: Shape
+
+
+def control_tree(tree: Tree, name: str, seed: int) -> Tree:
+    """The control of that name for a tree; the empty tree is its own.
+
+    Raises:
+        OptionError: if there is no such control; the message lists the names.
+        TreeError: if the surface indices of the tree are not 0, 1, 2, …
+    """
+    if name not in CONTROLS:
+        raise OptionError(f"no control tree is named {name!r}; there are {', '.join(CONTROLS)}")
+    shapes = CONTROLS[name]
+    if shapes is None or not len(tree):
+        return tree
+    nodes = tree.word_nodes()
+    labels = [tree.labels[node] for node in nodes] or list(tree.labels)
+    rng = _generator(labels, seed)
+    if len(nodes) == len(tree):
+        relations = [RELATION] * len(tree) if tree.relations else ()
+        return Tree.from_heads(shapes.heads(len(nodes), rng), labels, relations)
+    if nodes:
+        return _over_leaves(shapes.spans(len(nodes), rng) if len(nodes) > 1 else [1, 0], labels)
+    relations = [RELATION] * len(tree) if tree.relations else ()
+    return Tree(_parents(shapes.nodes(len(tree), rng)), labels, None, relations)
+
+
+def _generator(labels: list[str], seed: int) -> Random:
+    text = "\0".join((str(seed), *labels)).encode("utf-8", "surrogatepass")
+    return Random(int.from_bytes(blake2b(text, digest_size=16).digest()))
+
+
+def _over_leaves(arities: list[int], words: list[str]) -> Tree:
+    coming = iter(enumerate(words))
+    leaves = [(NO_WORD, LABEL) if arity else next(coming) for arity in arities]
+    return Tree(_parents(arities), [label for _, label in leaves], [word for word, _ in leaves])
+
+
+def _parents(arities: list[int]) -> list[int]:
+    """Parents in preorder."""
+    parents = []
+    open_slots = [ROOT_PARENT]
+    for node, arity in enumerate(arities):
+        parents.append(open_slots.pop())
+        open_slots += [node] * arity
+    return parents
+
+
+def _tree_start(arities: list[int]) -> int:
+    """Where to begin in a circle of N numbers that sum to N - 1, so that they are a tree.
+
+    There is exactly one such place (the cycle lemma, Dvoretzky & Motzkin 1947): so a uniform choice
+    among sequences, turned to begin there, is a uniform choice among trees.
+    """
+    open_slots, fewest, start = 0, 0, 0
+    for node, arity in enumerate(arities):
+        open_slots += arity - 1
+        if open_slots < fewest:
+            fewest, start = open_slots, node + 1
+    return start % len(arities)
+
+
+def _shared_out(items: int, boxes: int, rng: Random) -> list[int]:
+    """How many items each box gets, uniform over all ways to share out equal items."""
+    bars = sorted(rng.sample(range(items + boxes - 1), boxes - 1))
+    return [end - begin - 1 for begin, end in pairwise([-1, *bars, items + boxes - 1])]
+
+
+def _random_nodes(size: int, rng: Random) -> list[int]:
+    arities = _shared_out(size - 1, size, rng)
+    start = _tree_start(arities)
+    return arities[start:] + arities[:start]
+
+
+def _random_spans(leaves: int, rng: Random) -> list[int]:
+    arities = [2] * (leaves - 1) + [0] * leaves
+    rng.shuffle(arities)
+    start = _tree_start(arities)
+    return arities[start:] + arities[:start]
+
+
+def _random_heads(words: int, rng: Random) -> list[int]:
+    """Every word has a box for its dependents to the left and one for those to the right."""
+    shares = _shared_out(words - 1, 2 * words, rng)
+    left, right = shares[::2], shares[1::2]
+    arities = [a + b for a, b in zip(left, right, strict=True)]
+    start = _tree_start(arities)
+    left, arities = left[start:] + left[:start], arities[start:] + arities[:start]
+    parents = _parents(arities)
+    order = _surface_order(parents, left)
+    word_of = {node: word for word, node in enumerate(order, start=1)}
+    word_of[ROOT_PARENT] = 0
+    return [word_of[parents[node]] for node in order]
+
+
+def _surface_order(parents: list[int], left: list[int]) -> list[int]:
+    """The nodes from left to right, each after the subtrees of its ``left[node]`` first children."""
+    order: list[int] = []
+    missing = list(left)
+    path: list[int] = []
+    for node, parent in enumerate(parents):
+        while path and path[-1] != parent:
+            _close(path, parents, missing, order)
+        path.append(node)
+        if not missing[node]:
+            order.append(node)
+    while path:
+        _close(path, parents, missing, order)
+    return order
+
+
+def _close(path: list[int], parents: list[int], missing: list[int], order: list[int]) -> None:
+    """The subtree of the last node of the path is complete; its parent may be next."""
+    parent = parents[path.pop()]
+    if parent >= 0:
+        missing[parent] -= 1
+        if not missing[parent]:
+            order.append(parent)
+
+
+def _chain_heads(words: int, rng: Random) -> list[int]:
+    return list(range(words))
+
+
+def _chain_spans(leaves: int, rng: Random) -> list[int]:
+    return [2, 0] * (leaves - 1) + [0]
+
+
+def _chain_nodes(size: int, rng: Random) -> list[int]:
+    return [1] * (size - 1) + [0]
+
+
+def _flat_heads(words: int, rng: Random) -> list[int]:
+    return [0] + [1] * (words - 1)
+
+
+def _flat_spans(leaves: int, rng: Random) -> list[int]:
+    return [leaves] + [0] * leaves
+
+
+def _flat_nodes(size: int, rng: Random) -> list[int]:
+    return [size - 1] + [0] * (size - 1)
+
+
+CONTROLS: dict[str, Shapes | None] = {
+    GIVEN: None,
+    "random": Shapes(_random_heads, _random_spans, _random_nodes),
+    "right_branching": Shapes(_chain_heads, _chain_spans, _chain_nodes),
+    "flat": Shapes(_flat_heads, _flat_spans, _flat_nodes),
+}

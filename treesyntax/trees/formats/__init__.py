@@ -1,0 +1,91 @@
+"""Tree files in many notations; ``FORMATS`` is the list of them, one file each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from treesyntax.errors import OptionError, TreeError
+from treesyntax.files import atomic_file
+from treesyntax.trees.formats import (
+    coffeescript,
+    conllu,
+    for2lam,
+    javascript,
+    jsonl,
+    prolog,
+    ptb,
+    sexpr,
+)
+from treesyntax.trees.formats.base import Format, Record, RecordError, parse_record
+from treesyntax.trees.tree import Tree
+
+__all__ = [
+    "FORMATS",
+    "Format",
+    "Record",
+    "RecordError",
+    "get_format",
+    "parse_record",
+    "read_trees",
+    "write_trees",
+]
+
+FORMATS: dict[str, Format] = {
+    entry.name: entry
+    for entry in (
+        conllu.CONLLU,
+        ptb.PTB,
+        ptb.MRG,
+        sexpr.SEXPR,
+        sexpr.SEXPR_BARE,
+        prolog.PROLOG,
+        jsonl.JSONL,
+        for2lam.FOR,
+        for2lam.LAMBDA,
+        coffeescript.COFFEESCRIPT,
+        javascript.JAVASCRIPT,
+    )
+}
+
+
+def get_format(name: str) -> Format:
+    """The notation of that name.
+
+    Raises:
+        OptionError: if there is none; the message lists the names.
+    """
+    if name not in FORMATS:
+        raise OptionError(f"no tree format is named {name!r}; there are {', '.join(FORMATS)}")
+    return FORMATS[name]
+
+
+def read_trees(path: str | Path, format_name: str) -> Iterator[Tree]:
+    """The trees of a file, one at a time.
+
+    Raises:
+        InputError: with file and line, if the file cannot be read or a record is malformed.
+        OptionError: if there is no such format.
+    """
+    tree_format = get_format(format_name)
+    return (parse_record(tree_format, path, record) for record in tree_format.records(Path(path)))
+
+
+def write_trees(path: str | Path, trees: Iterable[Tree], format_name: str) -> int:
+    """Write a file of trees, whole or not at all, and return their number.
+
+    Raises:
+        TreeError: if the notation cannot hold a tree; the message has its number.
+        InputError: if the file cannot be written.
+        OptionError: if there is no such format.
+    """
+    tree_format = get_format(format_name)
+    count = 0
+    with atomic_file(path) as staged, staged.open("w", encoding="utf-8", newline="\n") as stream:
+        for count, tree in enumerate(trees, start=1):
+            try:
+                text = tree_format.write(tree)
+            except TreeError as error:
+                raise TreeError(f"tree {count}: {error.cause}", error.remedy) from None
+            stream.write(text + tree_format.end)
+    return count

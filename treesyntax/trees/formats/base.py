@@ -1,0 +1,187 @@
+"""What a notation is: a cheap split of a file into records, a parser and its exact inverse.
+
+Splitting is separate from parsing, so that records can be parsed in other processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from treesyntax.errors import InputError, TreeError
+from treesyntax.files import read_lines
+from treesyntax.trees.tree import Tree
+
+Labels = Callable[[str], bool]
+"""Which labels are meant."""
+
+
+def any_label(_: str) -> bool:
+    """All labels."""
+    return True
+
+
+class Children(NamedTuple):
+    """The children that nodes of a label have.
+
+    Attributes:
+        places: for each child in turn, the labels that it may have.
+        more: whether others like the last may follow.
+        optional: whether a node may also have none at all.
+    """
+
+    places: tuple[Labels, ...] = ()
+    more: bool = False
+    optional: bool = False
+
+    def may_be(self, number: int) -> bool:
+        """Whether a node may have so many children."""
+        least = len(self.places)
+        return number == least or (self.more and number > least) or (self.optional and not number)
+
+
+def _any_children(_: str) -> Children | None:
+    return None
+
+
+class Record(NamedTuple):
+    """The raw text of one tree and the 1-based line of the file on which it begins."""
+
+    line: int
+    text: str
+
+
+class RecordError(TreeError):
+    """A fault in the text of one record.
+
+    Args:
+        cause: what is wrong, in one clause.
+        remedy: what to do about it, in one clause.
+        offset: the line within the record, counted from 0.
+    """
+
+    def __init__(self, cause: str, remedy: str = "", offset: int = 0) -> None:
+        self.offset = offset
+        super().__init__(cause, remedy)
+
+
+class Format(NamedTuple):
+    """A notation for trees.
+
+    Attributes:
+        name: its name on the command line.
+        suffix: the usual suffix of its files.
+        records: splits a file; raises InputError only.
+        parse: the tree of one record's text; raises RecordError or TreeError only.
+        write: the text of a tree, without a final line end, so that ``parse(write(tree))`` is
+            the same tree; raises TreeError for a tree that the notation cannot hold.
+        end: what follows each record in a file.
+        root: the labels that a root may have.
+        children: what children the nodes of a label have; None where they may be any. Trees that
+            keep to it can be written, as far as labels and numbers of children tell.
+    """
+
+    name: str
+    suffix: str
+    records: Callable[[Path], Iterator[Record]]
+    parse: Callable[[str], Tree]
+    write: Callable[[Tree], str]
+    end: str = "\n"
+    root: Labels = any_label
+    children: Callable[[str], Children | None] = _any_children
+
+
+def line_records(path: Path) -> Iterator[Record]:
+    """One record a line; a blank line is the record of an empty tree.
+
+    Raises:
+        InputError: if the file cannot be read or is not UTF-8.
+    """
+    for line, text in enumerate(read_lines(path), start=1):
+        yield Record(line, text)
+
+
+def parse_record(tree_format: Format, path: str | Path, record: Record) -> Tree:
+    """The tree of a record; a fault is reported with the file and line it is on.
+
+    Raises:
+        InputError: if the record is malformed.
+    """
+    try:
+        return tree_format.parse(record.text)
+    except TreeError as error:
+        line = record.line + (error.offset if isinstance(error, RecordError) else 0)
+        raise InputError(path, line, error.cause, error.remedy) from None
+
+
+def subtrees_ending(tree: Tree) -> list[int]:
+    """For each node, how many proper ancestors have it as their last descendant."""
+    depths = tree.depths.tolist()
+    return [depth - min(depth, after) for depth, after in pairwise([*depths, 0])]
+
+
+def check_one_line(text: str) -> None:
+    """Refuse text over several lines in a notation with one record a line.
+
+    Raises:
+        RecordError: if the text holds a line end.
+    """
+    if "\n" in text or "\r" in text:
+        raise RecordError("a line end inside a record", "write every tree on one line")
+
+
+def exact(notation: str, parse: Callable[[str], Tree], tree: Tree, text: str) -> str:
+    """``text`` itself, once it is certain that reading it gives back ``tree``.
+
+    A notation cannot hold every tree (a label may look like a bracket, relations may have no
+    place …). Reading back finds all such cases, where a list of checks would miss some.
+
+    Raises:
+        TreeError: if the text cannot be stored or is read as another tree.
+    """
+    fault = _storage_fault(text)
+    if not fault:
+        try:
+            fault = _difference(tree, parse(text))
+        except TreeError as error:
+            fault = error.cause
+    if fault:
+        raise TreeError(
+            f"{notation} cannot hold this tree ({fault})", "write it as jsonl, which holds any tree"
+        )
+    return text
+
+
+def _storage_fault(text: str) -> str:
+    if "\r" in text:
+        return "a label holds a carriage return"
+    if text.startswith("\ufeff"):
+        return "it would begin with a byte order mark, which is no part of a file's text"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "a label holds half a surrogate pair, which is not valid Unicode"
+    return ""
+
+
+def _difference(tree: Tree, reread: Tree) -> str:
+    if tree == reread:
+        return ""
+    if len(tree) != len(reread):
+        return f"{len(tree)} nodes would be read back as {len(reread)}"
+    if len(tree.relations) != len(reread.relations):
+        return "its relations would be lost" if tree.relations else "it has no relations"
+    for node in range(len(tree)):
+        for name in ("parent", "label", "word", "relation", "branch"):
+            field = f"{name}es" if name == "branch" else f"{name}s"
+            wanted, found = getattr(tree, field), getattr(reread, field)
+            if len(wanted) and wanted[node] != found[node]:
+                change = f"{_shown(wanted[node])} would be read back as {_shown(found[node])}"
+                return f"the {name} of node {node}, {change}"
+    return "it would be read back differently"
+
+
+def _shown(value: object) -> str:
+    return repr(value[:40]) if isinstance(value, str) else str(value)

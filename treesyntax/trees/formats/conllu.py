@@ -1,0 +1,162 @@
+"""CoNLL-U (https://universaldependencies.org/format.html): dependency trees, one word a line.
+
+Labels are FORM, relations DEPREL (none if all are ``_``), words the surface index. Multi-word
+token ranges (``1-2``) and empty nodes (``1.1``) are skipped, other columns are not kept. Blank
+lines separate sentences; a block of comments alone is the record of an empty tree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from treesyntax.errors import TreeError
+from treesyntax.files import read_lines
+from treesyntax.trees.formats.base import Format, Record, RecordError, exact
+from treesyntax.trees.tree import Tree
+
+_COLUMNS = 10
+_NOT_A_WORD = re.compile(r"[0-9]+[-.][0-9]+")
+_NUMBER = re.compile(r"[0-9]{1,9}")
+_UNKNOWN = "_"
+_EMPTY = "# text ="
+_NUMBERS = tuple(map(str, range(1, 1001)))
+_HEADS = {str(number): number for number in range(1001)}
+
+
+def records(path: Path) -> Iterator[Record]:
+    """Splits at blank lines.
+
+    Raises:
+        InputError: if the file cannot be read or is not UTF-8.
+    """
+    start = 0
+    lines: list[str] = []
+    for number, line in enumerate(read_lines(path), start=1):
+        if line and (not line.isspace() or line.strip(" \t")):
+            if not lines:
+                start = number
+            lines.append(line)
+        elif lines:
+            yield Record(start, "\n".join(lines))
+            lines = []
+    if lines:
+        yield Record(start, "\n".join(lines))
+
+
+# The tree and the offsets of a record are read one after the other.
+@lru_cache(maxsize=1)
+def rows(text: str) -> list[list[str]]:
+    """The columns of every line of a record; none for a comment."""
+    return [line.split("\t") if line and line[0] != "#" else [] for line in text.split("\n")]
+
+
+def parse(text: str) -> Tree:
+    """The dependency tree of one sentence.
+
+    Raises:
+        RecordError: for a malformed line, or heads that do not form a tree.
+    """
+    words = [row for row in rows(text) if row]
+    if not _plain(words):
+        words = [row for _, row in _words(text)]
+    forms = [row[1] for row in words]
+    relations = [row[7] for row in words]
+    try:
+        heads = [_HEADS[row[6]] for row in words]
+    except KeyError:
+        heads = [_head(row[6], offset) for offset, row in _words(text)]
+    if not any(relation != _UNKNOWN for relation in relations):
+        relations = []
+    try:
+        return Tree.from_heads(heads, forms, relations)
+    except TreeError as error:
+        offset = [offset for offset, _ in _words(text)][_word_to_blame(heads)]
+        raise RecordError(error.cause, error.remedy, offset) from None
+
+
+def _plain(words: list[list[str]]) -> bool:
+    """Whether all lines are words without fault, as a quick test can tell."""
+    if not words or len(words) > len(_NUMBERS):
+        return False
+    try:
+        columns = list(zip(*words, strict=True))
+    except ValueError:
+        return False
+    return (
+        len(columns) == _COLUMNS
+        and columns[0] == _NUMBERS[: len(words)]
+        and all(columns[1])
+        and all(columns[7])
+    )
+
+
+def _words(text: str) -> Iterator[tuple[int, list[str]]]:
+    """The offset and the columns of every line that is a word."""
+    word = 1
+    for offset, columns in enumerate(rows(text)):
+        if not columns:
+            continue
+        if len(columns) != _COLUMNS:
+            raise _wrong_columns("\t".join(columns), len(columns), offset)
+        if columns[0] != str(word):
+            if _NOT_A_WORD.fullmatch(columns[0]):
+                continue
+            cause = f"the ID is {columns[0][:40]!r}, not {word}"
+            raise RecordError(cause, "words are numbered 1, 2, 3, … in every sentence", offset)
+        if not columns[1] or not columns[7]:
+            cause = f"the {'DEPREL' if columns[1] else 'FORM'} is empty"
+            raise RecordError(cause, "no column is empty; write _ for an unknown value", offset)
+        word += 1
+        yield offset, columns
+
+
+def _head(text: str, offset: int) -> int:
+    if _NUMBER.fullmatch(text):
+        return int(text)
+    if text == _UNKNOWN:
+        raise RecordError("the word has no HEAD ('_')", "parse the sentence first", offset)
+    raise RecordError(
+        f"the HEAD is {text[:40]!r}, not a number", "heads are word numbers, 0 for the root", offset
+    )
+
+
+def _wrong_columns(line: str, found: int, offset: int) -> RecordError:
+    if "\t" not in line and len(line.split()) >= _COLUMNS:
+        return RecordError(
+            "the columns are separated by spaces", "CoNLL-U separates them by tabs", offset
+        )
+    return RecordError(
+        f"{found} tab-separated column{'s' if found > 1 else ''} instead of {_COLUMNS}",
+        "write _ for a value that is not known, and a blank line after every sentence",
+        offset,
+    )
+
+
+def _word_to_blame(heads: list[int]) -> int:
+    """The first head out of range or the second root; in a cycle, the first word."""
+    outside = [word for word, head in enumerate(heads) if head > len(heads)]
+    roots = [word for word, head in enumerate(heads) if head == 0]
+    return (outside or roots[1:] or [0])[0]
+
+
+def write(tree: Tree) -> str:
+    """The sentence with ID, FORM, HEAD and DEPREL, and ``_`` in the other columns.
+
+    Raises:
+        TreeError: if some node is not a word, or reading the text would give another tree.
+    """
+    if not len(tree):
+        return _EMPTY
+    nodes = tree.word_nodes()
+    rows = []
+    for word, head in enumerate(tree.heads()):
+        relation = tree.relations[nodes[word]] if tree.relations else _UNKNOWN
+        form = tree.labels[nodes[word]]
+        rows.append(f"{word + 1}\t{form}\t_\t_\t_\t_\t{head}\t{relation}\t_\t_")
+    return exact("conllu", parse, tree, "\n".join(rows))
+
+
+CONLLU = Format("conllu", ".conllu", records, parse, write, end="\n\n")

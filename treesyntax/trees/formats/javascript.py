@@ -1,0 +1,78 @@
+"""JavaScript as lines of tokens separated by spaces, one program a line, parsed by tree-sitter.
+
+The tree is tree-sitter's parse tree: interior nodes are labelled ``<TYPE>``, the leaves are all
+tokens in order, so the text follows from the tree. Programs whose spacing matters, with strings
+for instance, can be read but not written.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import tree_sitter_javascript
+from tree_sitter import Language, Node, Parser
+
+from treesyntax.trees.formats.base import Format, RecordError, check_one_line, exact, line_records
+from treesyntax.trees.tree import Tree
+
+
+@cache
+def _parser() -> Parser:
+    return Parser(Language(tree_sitter_javascript.language()))
+
+
+def parse(text: str) -> Tree:
+    """The tree of one line; blank text is the empty tree.
+
+    Raises:
+        RecordError: if the text is not JavaScript; the message has the token at fault.
+    """
+    check_one_line(text)
+    if not text.strip():
+        return Tree([], [])
+    source = text.encode("utf-8", "surrogatepass")
+    parents: list[int] = []
+    labels: list[str] = []
+    cursor = _parser().parse(source).walk()
+    ancestors = [-1]
+    while cursor.node is not None:
+        node = cursor.node
+        if node.is_error or node.is_missing:
+            raise _fault(source, node)
+        parents.append(ancestors[-1])
+        labels.append(_label(node, source))
+        if cursor.goto_first_child():
+            ancestors.append(len(labels) - 1)
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return Tree(parents, labels)
+            ancestors.pop()
+    return Tree(parents, labels)
+
+
+def _label(node: Node, source: bytes) -> str:
+    if node.child_count:
+        return f"<{node.type.upper()}>"
+    return source[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
+
+
+def _fault(source: bytes, node: Node) -> RecordError:
+    before = len(source[: node.start_byte].split())
+    found = source[node.start_byte :].decode("utf-8", "replace").split()
+    if node.is_missing or not found:
+        return RecordError(f"after token {before} JavaScript needs {node.type!r}")
+    return RecordError(f"token {before + 1}, {found[0][:40]!r}, does not fit JavaScript's grammar")
+
+
+def write(tree: Tree) -> str:
+    """The leaves, once it is certain that they are a program with this tree.
+
+    Raises:
+        TreeError: if they are not.
+    """
+    text = " ".join(tree.labels[node] for node in tree.leaves)
+    return exact("javascript", parse, tree, text)
+
+
+JAVASCRIPT = Format("javascript", ".js", line_records, parse, write)

@@ -1,0 +1,195 @@
+"""JSON lines, which hold any tree: a nested list, or an object with the fields of a Tree.
+
+A nested list is ``["label", child, …]``, a leaf is its label alone (``["a"]`` and ``"a"`` are the
+same leaf); numbers stand for their text. An object has ``parents`` and ``labels`` and, where they
+are not the default, ``words``, ``relations`` and ``branches``: see `treesyntax.trees.tree.Tree`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from treesyntax.errors import TreeError
+from treesyntax.trees.formats.base import (
+    Format,
+    RecordError,
+    check_one_line,
+    line_records,
+    subtrees_ending,
+)
+from treesyntax.trees.tree import Tree
+
+# A string without an end takes the rest of the line, which keeps the scan linear.
+_TOKEN = re.compile(
+    r"""[\[\],] | "(?:[^"\\]|\\.)*+" | ".* | [^\s\[\],"]+""", re.ASCII | re.DOTALL | re.VERBOSE
+)
+_MARKS = ("[", "]", ",")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_REQUIRED = ("parents", "labels")
+_FIELDS = (*_REQUIRED, "words", "relations", "branches")
+_LARGEST = 2**31 - 1
+
+
+def parse(text: str) -> Tree:
+    """The tree of one line.
+
+    Raises:
+        RecordError: if the text is neither a nested list nor an object of a tree's fields.
+        TreeError: if the fields of an object do not describe a tree.
+    """
+    check_one_line(text)
+    tree = _parse_object(text) if text.lstrip(" \t").startswith("{") else _parse_nested(text)
+    try:
+        "\n".join((*tree.labels, *tree.relations)).encode()
+    except UnicodeEncodeError:
+        raise RecordError(
+            "a label holds half a surrogate pair, which is not valid Unicode",
+            "write both halves or the character itself",
+        ) from None
+    return tree
+
+
+def _parse_nested(text: str) -> Tree:
+    # The json module recurses over depth, so lists are read here and it decodes strings only.
+    parents: list[int] = []
+    labels: list[str] = []
+    current = -1
+    previous = ""
+    for token in _TOKEN.findall(text):
+        _check_order(previous, token, complete=current < 0 and bool(parents))
+        if token == "]":
+            current = parents[current]
+        elif previous == "[":
+            labels.append(_atom(token))
+        elif token != ",":
+            parents.append(current)
+            if token == "[":
+                current = len(labels)
+            else:
+                labels.append(_atom(token))
+        previous = token
+    if current >= 0:
+        raise RecordError("a list is not closed at the end of the line", "add the missing ']'")
+    return Tree(parents, labels)
+
+
+def _check_order(previous: str, token: str, complete: bool) -> None:
+    """Refuse a token that cannot follow the one before it."""
+    if complete:
+        raise RecordError(f"{token[:40]!r} follows the end of the tree", "write one tree a line")
+    if previous == "[" and token in _MARKS:
+        raise RecordError(
+            "a list does not begin with a label", 'write a node as ["label", child, …]'
+        )
+    starts = previous in ("", ",")
+    if token in ("]", ","):
+        if starts:
+            raise RecordError(f"{token!r} stands where a child should be", "remove the comma")
+    elif not starts and previous != "[":
+        raise RecordError(
+            f"a comma is missing before {token[:40]!r}", "separate children by commas"
+        )
+
+
+def _atom(token: str) -> str:
+    if token[0] == '"':
+        try:
+            return str(json.loads(token))
+        except ValueError:
+            raise RecordError(
+                f"{token[:40]} is not a JSON string",
+                'quote it with " and escape control characters',
+            ) from None
+    if _NUMBER.fullmatch(token):
+        return token
+    raise RecordError(f"{token[:40]} is no label", 'labels are strings like "NP", or numbers')
+
+
+def _parse_object(text: str) -> Tree:
+    try:
+        fields = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise RecordError(
+            f"not JSON ({error.msg}, character {error.colno})", "write one object a line"
+        ) from None
+    except (ValueError, RecursionError):
+        raise RecordError("not the object of a tree", _object_remedy()) from None
+    unknown = [name for name in fields if name not in _FIELDS]
+    missing = [name for name in _REQUIRED if name not in fields]
+    if unknown or missing:
+        names = repr(", ".join(unknown or missing)[:80])[1:-1]  # in one line, whatever they are
+        raise RecordError(
+            f"the object has {'the unknown' if unknown else 'no'} {names}", _object_remedy()
+        )
+    return Tree(
+        _numbers(fields, "parents") or [],
+        _strings(fields, "labels"),
+        _numbers(fields, "words"),
+        _strings(fields, "relations"),
+        _numbers(fields, "branches"),
+    )
+
+
+def _object_remedy() -> str:
+    return f"its fields are {', '.join(_FIELDS)}"
+
+
+def _numbers(fields: dict[str, object], name: str) -> list[int] | None:
+    if name not in fields:
+        return None
+    values = fields[name]
+    if not isinstance(values, list) or not all(
+        type(value) is int and -1 <= value <= _LARGEST for value in values
+    ):
+        raise RecordError(f"{name} is not a list of whole numbers from -1 up", _object_remedy())
+    return values
+
+
+def _strings(fields: dict[str, object], name: str) -> list[str]:
+    values = fields.get(name, [])
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise RecordError(f"{name} is not a list of strings", _object_remedy())
+    return values
+
+
+def write(tree: Tree) -> str:
+    """The nested list where it says everything, the object otherwise.
+
+    Raises:
+        TreeError: if a label is not valid Unicode.
+    """
+    text = _nested(tree) if tree == Tree(tree.parents, tree.labels) else _object(tree)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise TreeError(
+            "a label holds half a surrogate pair, which is not valid Unicode", "correct the label"
+        ) from None
+    return text
+
+
+def _nested(tree: Tree) -> str:
+    pieces: list[str] = []
+    arities = tree.arities.tolist()
+    for label, arity, endings in zip(tree.labels, arities, subtrees_ending(tree), strict=True):
+        pieces.append("[" * bool(arity) + json.dumps(label, ensure_ascii=False) + "]" * endings)
+    return ", ".join(pieces)
+
+
+def _object(tree: Tree) -> str:
+    plain = Tree(tree.parents, tree.labels)
+    fields: dict[str, list[int] | list[str]] = {
+        "parents": tree.parents.tolist(),
+        "labels": list(tree.labels),
+    }
+    if tree.words.tolist() != plain.words.tolist():
+        fields["words"] = tree.words.tolist()
+    if tree.relations:
+        fields["relations"] = list(tree.relations)
+    if tree.branches.tolist() != plain.branches.tolist():
+        fields["branches"] = tree.branches.tolist()
+    return json.dumps(fields, ensure_ascii=False)
+
+
+JSONL = Format("jsonl", ".jsonl", line_records, parse, write)

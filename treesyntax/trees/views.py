@@ -1,0 +1,222 @@
+"""Views of a tree as a token sequence, for the source or target side of a model.
+
+``preorder`` and ``bracketed`` follow McDonald & Chiang (2021): node labels alone, with the tree
+given to the model otherwise, or with brackets, so that the sequence determines the tree. The views
+of `arity` say with each label which slots its node has, for a decoder that grows the tree:
+``nary_dfs``, ``nary_bfs``, ``lcrs_dfs`` and ``lcrs_bfs``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from treesyntax.errors import OptionError, TreeError
+from treesyntax.trees import symbols as arity
+from treesyntax.trees.binary import to_binary
+from treesyntax.trees.tree import Tree
+
+OPEN, CLOSE, ESCAPE = "(", ")", "\\"
+
+
+class View(NamedTuple):
+    """One way to read a tree as tokens.
+
+    Attributes:
+        name: its name on the command line.
+        tokens: T strings without white space; raises TreeError for labels that hold some.
+        token_nodes: T node numbers, the node that each token stands for.
+        tree: the tree of a sequence of tokens, or None where the tokens do not determine it.
+        slots: whether every node is one token, which says what slots the node has.
+    """
+
+    name: str
+    tokens: Callable[[Tree], list[str]]
+    token_nodes: Callable[[Tree], list[int]]
+    tree: Callable[[Sequence[str]], Tree] | None = None
+    slots: bool = False
+
+
+def word_nodes(tree: Tree) -> list[int]:
+    """The nodes of the words in surface order; without any words, the leaves left to right.
+
+    Raises:
+        TreeError: if the surface indices are not 0, 1, 2, …
+    """
+    return tree.word_nodes() or tree.leaves
+
+
+def words(tree: Tree) -> list[str]:
+    """The words of a sentence; of a program or logical form, its leaves.
+
+    Raises:
+        TreeError: if a label cannot be a token.
+    """
+    return _checked(tree, [tree.labels[node] for node in word_nodes(tree)], word_nodes)
+
+
+def preorder_nodes(tree: Tree) -> list[int]:
+    """All nodes, which are numbered in preorder."""
+    return list(range(len(tree)))
+
+
+def preorder(tree: Tree) -> list[str]:
+    """All labels in preorder.
+
+    Raises:
+        TreeError: if a label cannot be a token.
+    """
+    return _checked(tree, list(tree.labels), preorder_nodes)
+
+
+def breadth_first(tree: Tree) -> list[str]:
+    """All labels level by level, each level from left to right.
+
+    Raises:
+        TreeError: if a label cannot be a token.
+    """
+    labels = [tree.labels[node] for node in arity.breadth_first(tree)]
+    return _checked(tree, labels, arity.breadth_first)
+
+
+def bracketed_nodes(tree: Tree) -> list[int]:
+    """The node of each token of `bracketed`; a closing bracket stands for the node it closes."""
+    nodes: list[int] = []
+    open_nodes: list[int] = []
+    interior = set(tree.parents.tolist())
+    for node, parent in enumerate(tree.parents.tolist()):
+        while open_nodes and open_nodes[-1] != parent:
+            nodes.append(open_nodes.pop())
+        nodes.append(node)
+        if node in interior:
+            open_nodes.append(node)
+    return nodes + open_nodes[::-1]
+
+
+def bracketed(tree: Tree) -> list[str]:
+    """``(label`` for an interior node, ``)`` at its end, and the label of a leaf.
+
+    A leaf that would pass for a bracket, or begins with a backslash, has a backslash before it.
+
+    Raises:
+        TreeError: if a label cannot be a token.
+    """
+    arities = tree.arities.tolist()
+    tokens: list[str] = []
+    last = -1
+    for node in bracketed_nodes(tree):
+        if node <= last:
+            tokens.append(CLOSE)
+            continue
+        last = node
+        label = tree.labels[node]
+        tokens.append(OPEN + label if arities[node] else leaf_token(label))
+    return _checked(tree, tokens, bracketed_nodes)
+
+
+def from_bracketed(tokens: Sequence[str]) -> Tree:
+    """The one tree with these tokens: structure and labels; no node is marked as a word.
+
+    Raises:
+        TreeError: if there is no such tree, so for any sequence that `bracketed` cannot produce.
+    """
+    parents: list[int] = []
+    labels: list[str] = []
+    current = -1
+    for position, token in enumerate(tokens):
+        if token == CLOSE:
+            if current < 0:
+                raise _fault(position, token, "closes nothing")
+            if current == len(labels) - 1:
+                raise _fault(position, token, "closes a node without children")
+            current = parents[current]
+            continue
+        if current < 0 and parents:
+            raise _fault(position, token, "follows the end of the tree")
+        if token.split() != [token]:
+            raise _fault(position, token, "is empty or holds white space")
+        parents.append(current)
+        if token.startswith(OPEN):
+            current = len(labels)
+            labels.append(token[1:])
+        else:
+            labels.append(_unescaped(position, token))
+    if current >= 0:
+        depth = sum(token.startswith(OPEN) for token in tokens) - list(tokens).count(CLOSE)
+        raise TreeError(f"{depth} bracket{'s are' if depth > 1 else ' is'} still open at the end")
+    return Tree(parents, labels)
+
+
+def leaf_token(label: str) -> str:
+    """The token of a leaf in `bracketed`."""
+    return ESCAPE + label if label.startswith((OPEN, ESCAPE)) or label == CLOSE else label
+
+
+def _unescaped(position: int, token: str) -> str:
+    if not token.startswith(ESCAPE):
+        return token
+    if leaf_token(token[1:]) != token:
+        raise _fault(position, token, "has a backslash that it does not need")
+    return token[1:]
+
+
+def _fault(position: int, token: str, cause: str) -> TreeError:
+    return TreeError(f"token {position + 1}, {token[:40]!r}, {cause}")
+
+
+def _checked(tree: Tree, tokens: list[str], nodes_of: Callable[[Tree], list[int]]) -> list[str]:
+    """The tokens, once joining and splitting a line of them is known to give them back."""
+    if " ".join(tokens).split() == tokens:
+        return tokens
+    place = next(index for index, token in enumerate(tokens) if token.split() != [token])
+    node = nodes_of(tree)[place]
+    raise TreeError(
+        f"node {node} has the label {tree.labels[node][:40]!r}",
+        "labels become tokens, which cannot be empty or hold white space; replace it before",
+    )
+
+
+def _slot_views(
+    name: str, tokens: Callable[[Tree], list[str]], inverse: Callable[..., Tree], grown: Callable[[Tree], Tree],
+) -> tuple[View, View]:  # fmt: skip
+    """The depth-first and the breadth-first view of the same symbols.
+
+    ``grown`` gives the tree whose levels count: the tree itself or its binary form.
+    """
+
+    def level_nodes(tree: Tree) -> list[int]:
+        return arity.breadth_first(grown(tree))
+
+    def level_tokens(tree: Tree) -> list[str]:
+        symbols = tokens(tree)
+        return [symbols[node] for node in level_nodes(tree)]
+
+    return (
+        View(f"{name}_dfs", tokens, preorder_nodes, inverse, slots=True),
+        View(f"{name}_bfs", level_tokens, level_nodes, partial(inverse, breadth=True), slots=True),
+    )
+
+
+VIEWS: dict[str, View] = {
+    view.name: view
+    for view in (
+        View("words", words, word_nodes),
+        View("preorder", preorder, preorder_nodes),
+        View("breadth_first", breadth_first, arity.breadth_first),
+        View("bracketed", bracketed, bracketed_nodes, from_bracketed),
+        *_slot_views("nary", arity.nary_tokens, arity.from_nary, lambda tree: tree),
+        *_slot_views("lcrs", arity.sibling_tokens, arity.from_siblings, to_binary),
+    )
+}
+
+
+def get_view(name: str) -> View:
+    """The view of that name.
+
+    Raises:
+        OptionError: if there is none; the message lists the names.
+    """
+    if name not in VIEWS:
+        raise OptionError(f"no view is named {name!r}; there are {', '.join(VIEWS)}")
+    return VIEWS[name]
