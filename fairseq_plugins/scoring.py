@@ -18,7 +18,7 @@ from fairseq.scoring import BaseScorer, register_scorer
 
 from treesyntax.errors import OptionError, TreeError
 from treesyntax.metrics import Score, get_metric
-from treesyntax.metrics.trees import MALFORMED, from_view
+from treesyntax.trees.views import MALFORMED, from_view
 
 # The unknown symbols of arity views; fairseq itself makes <<unk>> of a reference's <unk>.
 UNKNOWN_NODE = re.compile(r"(?<!\S)<unk>(?=/\S+(?!\S))")

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import torch
 
+from treesyntax.analysis.facts import count_parameters
 from treesyntax.cli import main
 from treesyntax.commands.average import average, find_saves
 from treesyntax.model.checkpoint import load_checkpoint
-from treesyntax.study.run.facts import count_parameters
 
 
 def state_of(number: int, **others: torch.Tensor) -> dict[str, Any]:

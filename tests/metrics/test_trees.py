@@ -13,10 +13,9 @@ from treesyntax import __version__
 from treesyntax.errors import OptionError, TreeError
 from treesyntax.files import read_lines
 from treesyntax.metrics import METRICS, get_metric, unseen_lines
-from treesyntax.metrics.trees import MALFORMED, from_view
 from treesyntax.trees.formats import FORMATS, get_format
 from treesyntax.trees.tree import Tree
-from treesyntax.trees.views import get_view
+from treesyntax.trees.views import MALFORMED, from_view, get_view
 
 
 @pytest.mark.parametrize(

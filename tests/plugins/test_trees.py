@@ -20,9 +20,9 @@ from plugins.test_plugin import PLUGINS, fairseq
 
 from treesyntax.cli import main
 from treesyntax.errors import InputError, OptionError, TreeError
-from treesyntax.metrics.trees import from_view
 from treesyntax.model.checkpoint import load_checkpoint
 from treesyntax.trees.formats import get_format
+from treesyntax.trees.views import from_view
 
 utils.import_user_module(options.argparse.Namespace(user_dir=str(PLUGINS)))
 from fairseq_plugins.generator import ConstrainedGenerator  # noqa: E402  (registered above)

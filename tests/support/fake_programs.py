@@ -97,7 +97,7 @@ def python(arguments: list[str]) -> None:
     module = arguments[1]
     if module == "treesyntax.study.run.hypotheses":
         os.execv(sys.executable, [sys.executable, *arguments])
-    elif module == "treesyntax.study.run.facts":
+    elif module == "treesyntax.analysis.facts":
         facts = {
             "parameters": 1234, "valid_loss": 2.5, "best_update": 5, "updates": 5,
             "train_seconds": 1.0, "injection": "x",

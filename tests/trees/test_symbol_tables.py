@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treesyntax.cli import main
-from treesyntax.data.dictionary import UNK, Dictionary
+from treesyntax.data.dictionary import UNK, Dictionary, unknown_symbol
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.errors import TreeError
 from treesyntax.trees import symbols as arity
 from treesyntax.trees.formats import read_trees
-from treesyntax.trees.symbols import annotate, slot_table, split_symbol, unknown_symbol
+from treesyntax.trees.symbols import annotate, slot_table, split_symbol
 from treesyntax.trees.views import VIEWS
 
 NAMES = ("nary_dfs", "nary_bfs", "lcrs_dfs", "lcrs_bfs")

@@ -28,8 +28,7 @@ from treesyntax.analysis.batch import Analysis, write_analyses
 from treesyntax.analysis.figures import run_analysis
 from treesyntax.analysis.model import SIDES, build_methods
 from treesyntax.analysis.sentences import Sentences
-from treesyntax.commands.inspect import find_prefix
-from treesyntax.data.token_files import token_files
+from treesyntax.data.token_files import find_prefix, token_files
 from treesyntax.errors import InputError, OptionError
 from treesyntax.model.checkpoint import load_checkpoint
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from treesyntax.commands.inspect import find_prefix
 from treesyntax.data.dictionary import Dictionary
-from treesyntax.data.token_files import TokenData
+from treesyntax.data.token_files import TokenData, find_prefix
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.errors import InputError, OptionError
 from treesyntax.nn.batch import TreeBatch, collate

@@ -48,14 +48,13 @@ from treesyntax.data.binarize.read import BatchMap, batches, changed, survey, wo
 from treesyntax.data.binarize.spelling import PIECES_STYLES
 from treesyntax.data.binarize.summary import summarise, write_manifest
 from treesyntax.data.binarize.write import Counts, Spool, Symbols, write_side
-from treesyntax.data.dictionary import Dictionary, one_unknown
+from treesyntax.data.dictionary import Dictionary, one_unknown, unknown_symbol
 from treesyntax.data.sentencepiece import MODEL_TYPES
 from treesyntax.errors import OptionError
 from treesyntax.files import atomic_folder
 from treesyntax.trees.controls import CONTROLS, GIVEN
 from treesyntax.trees.formats import FORMATS
 from treesyntax.trees.subwords import POLICIES
-from treesyntax.trees.symbols import unknown_symbol
 from treesyntax.trees.views import VIEWS, get_view
 
 Written = dict[tuple[str, str], Counts]

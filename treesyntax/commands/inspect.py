@@ -15,11 +15,10 @@ from pathlib import Path
 
 from treesyntax.data.dictionary import Dictionary
 from treesyntax.data.manifest import check_tokens
-from treesyntax.data.token_files import TokenData
+from treesyntax.data.token_files import SIDES, TokenData, find_prefix
 from treesyntax.data.tree_store import StoredTree, TreeStore
 from treesyntax.errors import InputError, OptionError
 
-SIDES = ("source", "target")
 INDENT = "  "
 DEEPEST_INDENT = 40
 
@@ -73,21 +72,6 @@ def _tokens(data: TokenData, sentence: int, dictionary: Dictionary, path: Path) 
             "it belongs to other data; run treesyntax binarize again",
         )
     return [dictionary.symbols[token] for token in ids]
-
-
-def find_prefix(folder: Path, split: str, side: str) -> Path:
-    """The common path of the files of one side, ``DATA/train.en-sv.en``.
-
-    Raises:
-        InputError: if the folder has no such split, or of several language pairs.
-    """
-    found = sorted(folder.glob(f"{split}.*-*.*.idx"))
-    pairs = {path.name.split(".")[-3] for path in found}
-    if len(pairs) != 1:
-        cause = f"has data of several pairs ({', '.join(sorted(pairs))})" if pairs else "has none"
-        raise InputError(folder, None, f"no single {split} split: it {cause}", "check --split")
-    pair = pairs.pop()
-    return folder / f"{split}.{pair}.{pair.split('-')[SIDES.index(side)]}"
 
 
 def draw(tree: StoredTree, tokens: list[str]) -> list[str]:

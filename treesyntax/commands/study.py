@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from treesyntax.commands.plugins import plugin_folder
+from treesyntax.decoding.engine import plugin_folder
 from treesyntax.errors import OptionError
 from treesyntax.jobs import Cluster, read_parameters
 from treesyntax.jobs import add_arguments as add_cluster_arguments

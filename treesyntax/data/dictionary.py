@@ -17,6 +17,7 @@ from pathlib import Path
 
 from treesyntax.errors import InputError
 from treesyntax.files import atomic_file, read_lines
+from treesyntax.trees.symbols import SEPARATOR, split_symbol
 
 SPECIALS = ("<s>", "<pad>", "</s>", "<unk>")
 BOS, PAD, EOS, UNK = range(4)
@@ -167,3 +168,16 @@ def can_hold(symbol: str) -> bool:
     except UnicodeEncodeError:  # half of a surrogate pair, from a JSON escape
         return False
     return True
+
+
+UNKNOWN = SPECIALS[UNK]
+
+
+def unknown_symbol(symbol: str) -> str:
+    """What stands for a symbol that a dictionary lacks: ``<unk>/2`` for ``foo/2``.
+
+    For a symbol that is no node it is ``<unk>``.
+    """
+    if split_symbol(symbol) is None:
+        return UNKNOWN
+    return f"{UNKNOWN}{SEPARATOR}{symbol.rpartition(SEPARATOR)[2]}"

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from treesyntax.data.binarize.encode import TEXT, Encoding
-from treesyntax.data.dictionary import Dictionary, one_unknown
+from treesyntax.data.dictionary import Dictionary, one_unknown, unknown_symbol
 from treesyntax.data.token_files import TokenData
 from treesyntax.errors import InputError
 from treesyntax.files import parse_json
 from treesyntax.trees.controls import GIVEN
-from treesyntax.trees.symbols import unknown_symbol
 from treesyntax.trees.views import get_view
 
 MANIFEST = "binarize.json"

@@ -194,3 +194,21 @@ def _read_bytes(path: Path) -> bytes:
 
 def _unreadable(path: Path, error: OSError) -> InputError:
     return InputError(path, None, f"cannot be read ({error.strerror})", "check the name")
+
+
+SIDES = ("source", "target")
+
+
+def find_prefix(folder: Path, split: str, side: str) -> Path:
+    """The common path of the files of one side, ``DATA/train.en-sv.en``.
+
+    Raises:
+        InputError: if the folder has no such split, or of several language pairs.
+    """
+    found = sorted(folder.glob(f"{split}.*-*.*.idx"))
+    pairs = {path.name.split(".")[-3] for path in found}
+    if len(pairs) != 1:
+        cause = f"has data of several pairs ({', '.join(sorted(pairs))})" if pairs else "has none"
+        raise InputError(folder, None, f"no single {split} split: it {cause}", "check --split")
+    pair = pairs.pop()
+    return folder / f"{split}.{pair}.{pair.split('-')[SIDES.index(side)]}"

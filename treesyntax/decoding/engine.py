@@ -8,14 +8,15 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treesyntax.commands.plugins import plugin_folder
 from treesyntax.data.tree_store import StoredTree
+from treesyntax.errors import OptionError
 
 MODULE = "fairseq_plugins.translate"
 
@@ -97,3 +98,15 @@ def load_engine(search: Search) -> Engine:
     logging.getLogger("fairseq").setLevel(logging.WARNING)
     engine: Engine = importlib.import_module(MODULE).load(search)
     return engine
+
+
+def plugin_folder() -> Path:
+    """The folder of the fairseq plugins, wherever the package is installed.
+
+    Raises:
+        OptionError: if the plugins are not installed beside this package.
+    """
+    spec = find_spec("fairseq_plugins")
+    if spec is None or spec.origin is None:
+        raise OptionError("fairseq_plugins is not installed; install treesyntax with pip")
+    return Path(spec.origin).parent

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from treesyntax.data.dictionary import UNKNOWN
 from treesyntax.decoding.grammar import NO_ROW, Grammar, has_sibling
 from treesyntax.nn.growth import SlotTable
 from treesyntax.trees.binary import FIRST_CHILD
 from treesyntax.trees.formats.base import Children, Format, Labels, any_label
-from treesyntax.trees.symbols import UNKNOWN, split_symbol
+from treesyntax.trees.symbols import split_symbol
 
 ITSELF = -2
 ANY_NUMBER = Children((any_label,), more=True, optional=True)

@@ -13,10 +13,9 @@ import sentencepiece
 
 from treesyntax.data.manifest import SideData
 from treesyntax.decoding.engine import Hypothesis
-from treesyntax.errors import InputError, TreeError
+from treesyntax.errors import InputError
 from treesyntax.files import atomic_file
-from treesyntax.metrics.trees import MALFORMED, from_view
-from treesyntax.trees.views import get_view
+from treesyntax.trees.views import as_text, get_view
 
 EMPTY = Hypothesis(0.0, [])
 """The translation of an empty line, which nobody asks the model for."""
@@ -62,18 +61,6 @@ def lines_of(
 
 
 ToText = Callable[[Sequence[str]], str]
-
-
-def as_text(hypothesis: str, view: str, notation: str) -> str:
-    """The tokens of a view as a tree in a notation; what is no tree stays malformed.
-
-    Raises:
-        OptionError: if there is no such view or notation, or the view does not determine the tree.
-    """
-    try:
-        return from_view(hypothesis, view, notation)
-    except TreeError:
-        return MALFORMED
 
 
 def make_to_text(side: SideData) -> ToText:

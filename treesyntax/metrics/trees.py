@@ -8,17 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from treesyntax.errors import OptionError, TreeError
 from treesyntax.metrics.equivalence import CALCULI, Calculus, equivalent, with_names
 from treesyntax.trees.formats import get_format
-from treesyntax.trees.tree import NO_WORD, Tree
-from treesyntax.trees.views import get_view
-
-# What no format reads as a tree.
-MALFORMED = "("
-LEAVES_ARE_WORDS = ("ptb", "mrg")
+from treesyntax.trees.tree import Tree
 
 
 def tree_items(hypotheses: Sequence[str], references: Sequence[str], notation: str) -> list[bool]:
@@ -155,28 +148,6 @@ def production_parts(hypotheses: Sequence[str], references: Sequence[str], notat
 def micro_f1(common: float, total: float) -> float:
     """Micro-averaged F1 in percent of summed parts; 100 without any on either side."""
     return 200 * common / total if total else 100.0
-
-
-def from_view(line: str, view: str, notation: str) -> str:
-    """The text in a notation of a tree that is given as the tokens of a view.
-
-    Raises:
-        TreeError: if the tokens are no tree, or the notation cannot hold it.
-        OptionError: if there is no such view or notation, or the view does not determine the tree.
-    """
-    inverse = get_view(view).tree
-    if inverse is None:
-        raise OptionError(f"the tokens of the view {view} do not determine the tree")
-    tree = inverse(line.split())
-    return get_format(notation).write(_with_words(tree) if notation in LEAVES_ARE_WORDS else tree)
-
-
-def _with_words(tree: Tree) -> Tree:
-    """The tree with its leaves as words, which the tokens of a view do not tell."""
-    words = np.full(len(tree), NO_WORD)
-    leaves = np.setdiff1d(np.arange(len(tree)), tree.parents)
-    words[leaves] = np.arange(len(leaves))
-    return Tree(tree.parents, tree.labels, words, tree.relations, tree.branches)
 
 
 def check_aligned(hypotheses: Sequence[str], references: Sequence[str]) -> None:

@@ -16,13 +16,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from treesyntax.data.dictionary import SPECIALS, UNK
 from treesyntax.errors import TreeError
 from treesyntax.trees.binary import FIRST_CHILD, NEXT_SIBLING, from_binary, to_binary
 from treesyntax.trees.tree import ROOT_PARENT, Tree
 
 SEPARATOR = "/"
-UNKNOWN = SPECIALS[UNK]
 MAX_SLOTS = 10_000
 MAX_TABLE_CELLS = 1 << 26  # half a gigabyte
 
@@ -65,16 +63,6 @@ def split_symbol(symbol: str) -> tuple[str, Slots] | None:
     if not _NUMBER.fullmatch(suffix) or int(suffix) > MAX_SLOTS:
         return None
     return label, range(int(suffix))
-
-
-def unknown_symbol(symbol: str) -> str:
-    """What stands for a symbol that a dictionary lacks: ``<unk>/2`` for ``foo/2``.
-
-    For a symbol that is no node it is ``<unk>``.
-    """
-    if split_symbol(symbol) is None:
-        return UNKNOWN
-    return f"{UNKNOWN}{SEPARATOR}{symbol.rpartition(SEPARATOR)[2]}"
 
 
 def slot_table(symbols: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

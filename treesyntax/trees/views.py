@@ -12,10 +12,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
+
 from treesyntax.errors import OptionError, TreeError
 from treesyntax.trees import symbols as arity
 from treesyntax.trees.binary import to_binary
-from treesyntax.trees.tree import Tree
+from treesyntax.trees.formats import get_format
+from treesyntax.trees.tree import NO_WORD, Tree
 
 OPEN, CLOSE, ESCAPE = "(", ")", "\\"
 
@@ -220,3 +223,44 @@ def get_view(name: str) -> View:
     if name not in VIEWS:
         raise OptionError(f"no view is named {name!r}; there are {', '.join(VIEWS)}")
     return VIEWS[name]
+
+
+# What no format reads as a tree.
+MALFORMED = "("
+
+
+LEAVES_ARE_WORDS = ("ptb", "mrg")
+
+
+def from_view(line: str, view: str, notation: str) -> str:
+    """The text in a notation of a tree that is given as the tokens of a view.
+
+    Raises:
+        TreeError: if the tokens are no tree, or the notation cannot hold it.
+        OptionError: if there is no such view or notation, or the view does not determine the tree.
+    """
+    inverse = get_view(view).tree
+    if inverse is None:
+        raise OptionError(f"the tokens of the view {view} do not determine the tree")
+    tree = inverse(line.split())
+    return get_format(notation).write(_with_words(tree) if notation in LEAVES_ARE_WORDS else tree)
+
+
+def _with_words(tree: Tree) -> Tree:
+    """The tree with its leaves as words, which the tokens of a view do not tell."""
+    words = np.full(len(tree), NO_WORD)
+    leaves = np.setdiff1d(np.arange(len(tree)), tree.parents)
+    words[leaves] = np.arange(len(leaves))
+    return Tree(tree.parents, tree.labels, words, tree.relations, tree.branches)
+
+
+def as_text(hypothesis: str, view: str, notation: str) -> str:
+    """The tokens of a view as a tree in a notation; what is no tree stays malformed.
+
+    Raises:
+        OptionError: if there is no such view or notation, or the view does not determine the tree.
+    """
+    try:
+        return from_view(hypothesis, view, notation)
+    except TreeError:
+        return MALFORMED

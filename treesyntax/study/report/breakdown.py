@@ -20,9 +20,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from treesyntax import __version__
-from treesyntax.commands.inspect import find_prefix
 from treesyntax.data.binarize.encode import TEXT
-from treesyntax.data.token_files import TokenData
+from treesyntax.data.token_files import TokenData, find_prefix
 from treesyntax.errors import TreeSyntaxError
 from treesyntax.files import read_lines
 from treesyntax.metrics import METRICS, UNSEEN

@@ -15,11 +15,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from treesyntax.decoding.output import as_text
 from treesyntax.errors import InputError, OptionError, TreeSyntaxError
 from treesyntax.files import atomic_file, read_lines
 from treesyntax.trees.formats import FORMATS
-from treesyntax.trees.views import VIEWS
+from treesyntax.trees.views import VIEWS, as_text
 
 PREFIX = "D-"
 SHOWN = 5

@@ -173,7 +173,7 @@ def run_steps(
             collect, stdout=f"{run.folder}/scores.json",
         ),
         _step(
-            facts, ["python", "-m", "treesyntax.study.run.facts", f"{OUT}/{tested}",
+            facts, ["python", "-m", "treesyntax.analysis.facts", f"{OUT}/{tested}",
             "--last", f"{OUT}/{last}"],
             score, stdout=f"{run.folder}/facts.json",
         ),

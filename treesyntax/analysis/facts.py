@@ -1,6 +1,6 @@
 """What a checkpoint says about its training, as one line of JSON.
 
-Example: python -m treesyntax.study.run.facts checkpoint_best.pt --last checkpoint_last.pt
+Example: python -m treesyntax.analysis.facts checkpoint_best.pt --last checkpoint_last.pt
 """
 
 from __future__ import annotations
