@@ -22,8 +22,8 @@ from trees import random_trees
 
 from treesyntax.model.composition import CodedPairs, Composition
 from treesyntax.nn.attention import attend
-from treesyntax.nn.batch import TreeBatch
 from treesyntax.nn.injection import Site
+from treesyntax.nn.tree_batch import TreeBatch
 
 HEADS, WIDTH = 8, 64
 MOST_STORED = 4096  # longest inputs for which a tensor of n x n is made

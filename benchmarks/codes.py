@@ -16,8 +16,8 @@ from trees import random_trees
 
 from treesyntax.methods import METHODS
 from treesyntax.model.composition import Composition
-from treesyntax.nn.batch import collate
 from treesyntax.nn.injection import Site
+from treesyntax.nn.tree_batch import collate
 
 
 class Stored(NamedTuple):

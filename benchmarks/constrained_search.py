@@ -24,7 +24,7 @@ from timing import synchronized_time
 from fairseq_plugins.generator import ConstrainedGenerator
 from fairseq_plugins.model import TreeTransformer, TreeTransformerConfig
 from treesyntax.decoding.constraints import Constraints
-from treesyntax.decoding.grammar import Grammar, any_tree
+from treesyntax.decoding.grammar import TreeGrammar, any_tree
 from treesyntax.decoding.learned_grammar import learn_grammar, learn_sibling_grammar
 from treesyntax.nn.growth import ORDERS, SlotTable
 from treesyntax.trees.symbols import SIBLING_SLOTS
@@ -44,7 +44,7 @@ def tree_dictionary(symbols: int, form: str) -> Dictionary:
     return dictionary
 
 
-def random_grammar(dictionary: Dictionary, slots: SlotTable, order: str, form: str) -> Grammar:
+def random_grammar(dictionary: Dictionary, slots: SlotTable, order: str, form: str) -> TreeGrammar:
     """Learned from random trees of at most 60 tokens."""
     constraints = Constraints(slots, order, dictionary.eos(), any_tree(slots, form == "siblings"))
     rows = torch.full((2000, 1), dictionary.eos())

@@ -21,13 +21,15 @@ from trees import random_trees
 from treesyntax.data.dictionary import EOS, PAD, SPECIALS
 from treesyntax.model.decoder import Cache, Decoder
 from treesyntax.model.encoder import EncoderOutput
-from treesyntax.model.layers import Settings
+from treesyntax.model.layers import TransformerConfig
 from treesyntax.nn.growing_tree import GROWING_VIEWS, GrowingTrees
 from treesyntax.nn.injection import METHODS
 from treesyntax.trees.tree import Tree
 from treesyntax.trees.views import get_view
 
-SMALL = Settings(d_model=256, d_ff=1024, heads=8, layers=4)  # Shiv & Quirk 2019, semantic parsing
+SMALL = TransformerConfig(
+    d_model=256, d_ff=1024, heads=8, layers=4
+)  # Shiv & Quirk 2019, semantic parsing
 SOURCE_LENGTH = 20
 THREE = "stack_pe+relation_mask+relative_depth"
 
@@ -44,7 +46,7 @@ def random_targets(rows: int, length: int, view: str) -> tuple[Tensor, list[str]
 def build_decoder(spec: str, symbols: list[str], view: str) -> Decoder:
     """A decoder of random weights."""
     torch.manual_seed(0)
-    settings = SMALL if spec == "none" else Settings(**{**vars(SMALL), "injection": spec})
+    settings = SMALL if spec == "none" else TransformerConfig(**{**vars(SMALL), "injection": spec})
     embedding = nn.Embedding(len(symbols), settings.d_model, PAD)
     return Decoder(settings, embedding, share_output=True, trees=GrowingTrees(symbols, view)).eval()
 

@@ -22,9 +22,9 @@ from typing import Any
 import torch
 
 from treesyntax.files import read_lines
-from treesyntax.parsers import Parser, Settings, load_parser
+from treesyntax.parsers import Parser, ParserConfig, load_parser
 from treesyntax.parsers.benepar_parser import BATCH_TOKENS
-from treesyntax.parsers.identity import Task
+from treesyntax.parsers.identity import ParseTask
 from treesyntax.parsers.shards import Parts, Shard, parse_shard
 
 ROUNDS = 3
@@ -60,11 +60,11 @@ def compare(
     name: str, model: str, lines: Sequence[str], bare: Callable[[Any, Sequence[str]], None]
 ) -> float:
     """Print and return the ratio of speeds."""
-    settings = Settings(name, model)
+    settings = ParserConfig(name, model)
     parser: Parser = load_parser(settings)
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
-        task = Task(Path(folder, "in"), Path(folder, "out"), settings, 150, 2000)
+        task = ParseTask(Path(folder, "in"), Path(folder, "out"), settings, 150, 2000)
         Parts(task).folder.mkdir()
 
         def command() -> None:

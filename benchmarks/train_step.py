@@ -25,11 +25,11 @@ from treesyntax.methods import METHODS
 from treesyntax.model.composition import Composition
 from treesyntax.model.decoder import Decoder
 from treesyntax.model.encoder import Encoder, EncoderOutput
-from treesyntax.model.layers import Settings
-from treesyntax.nn.batch import TreeBatch
+from treesyntax.model.layers import TransformerConfig
 from treesyntax.nn.injection import Site
+from treesyntax.nn.tree_batch import TreeBatch
 
-IWSLT = Settings(d_model=512, d_ff=1024, heads=4, layers=6, dropout=0.1)
+IWSLT = TransformerConfig(d_model=512, d_ff=1024, heads=4, layers=6, dropout=0.1)
 SITE = Site(IWSLT.d_model, IWSLT.heads, IWSLT.layers)
 SYMBOLS = 8000
 PADDING = 1

@@ -18,7 +18,7 @@ ROLES = ("source", "target")
 ESSENTIAL = ("view", "dictionary")
 """What ids of tokens mean, and in which order they come: it must be the same in fine-tuning, too."""
 
-Record = Mapping[str, str]
+DataRecord = Mapping[str, str]
 """Fields of a side of the data; those that nobody knows are left out."""
 
 
@@ -67,7 +67,7 @@ see whether it looks at them."""
 
 
 def describe(folder: Path, language: str, symbols: Sequence[str]) -> dict[str, str]:
-    """The :data:`Record` of one side of the data.
+    """The :data:`DataRecord` of one side of the data.
 
     Args:
         folder: of the data.
@@ -93,8 +93,8 @@ def _digest(content: bytes) -> str:
 
 
 def find_misfit(
-    trained: Mapping[str, Record],
-    here: Mapping[str, Record],
+    trained: Mapping[str, DataRecord],
+    here: Mapping[str, DataRecord],
     data: str,
     fields: Sequence[str] = FIELDS,
 ) -> Misfit | None:

@@ -8,7 +8,7 @@ import numpy as np
 from fairseq.data import BaseWrapperDataset, LanguagePairDataset
 
 from treesyntax.data.tree_store import TreeStore
-from treesyntax.nn.batch import collate
+from treesyntax.nn.tree_batch import collate
 
 
 class TreePairDataset(BaseWrapperDataset):

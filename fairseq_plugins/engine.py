@@ -14,7 +14,7 @@ from fairseq.dataclass.configs import FairseqConfig, GenerationConfig
 from omegaconf import OmegaConf
 
 from fairseq_plugins.dataset import TreePairDataset
-from treesyntax.decoding.engine import Hypothesis, Search, Sentence
+from treesyntax.decoding.engine import EncodedSource, Hypothesis, Search
 from treesyntax.errors import InputError, OptionError
 from treesyntax.model.checkpoint import load_checkpoint
 
@@ -39,7 +39,7 @@ class FairseqEngine:
         )
         self.longest_source: int = limits[0]
 
-    def translate(self, sentences: Sequence[Sentence]) -> list[list[Hypothesis]]:
+    def translate(self, sentences: Sequence[EncodedSource]) -> list[list[Hypothesis]]:
         """The best hypotheses of each sentence.
 
         Raises:
@@ -63,7 +63,7 @@ class FairseqEngine:
                 found[index] = [self._hypothesis(h) for h in hypotheses[: self._search.nbest]]
         return found
 
-    def _dataset(self, sentences: Sequence[Sentence]) -> TreePairDataset:
+    def _dataset(self, sentences: Sequence[EncodedSource]) -> TreePairDataset:
         pairs = LanguagePairDataset(
             [torch.from_numpy(sentence.ids) for sentence in sentences],
             np.array([len(sentence.ids) for sentence in sentences]),

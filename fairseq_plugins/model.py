@@ -18,9 +18,9 @@ from treesyntax.methods import METHODS
 from treesyntax.model.composition import parse_spec
 from treesyntax.model.decoder import Cache, Decoder
 from treesyntax.model.encoder import Encoder, EncoderOutput
-from treesyntax.model.layers import ACTIVATIONS, POSITIONS, Settings
-from treesyntax.nn.batch import TreeBatch
+from treesyntax.model.layers import ACTIVATIONS, POSITIONS, TransformerConfig
 from treesyntax.nn.growing_tree import GROWING_VIEWS, GrowingTrees
+from treesyntax.nn.tree_batch import TreeBatch
 
 MODEL = "tree_transformer"
 
@@ -74,7 +74,7 @@ class TreeTransformerConfig(FairseqDataclass):
     max_target_positions: int = flag(1024, "longest target")
 
 
-def _settings(cfg: Any, side: str) -> Settings:
+def _settings(cfg: Any, side: str) -> TransformerConfig:
     part = {
         name: getattr(cfg, f"{side}_{flag}")
         for name, flag in (
@@ -87,7 +87,7 @@ def _settings(cfg: Any, side: str) -> Settings:
             ("injection", "injection"),
         )
     }
-    return Settings(
+    return TransformerConfig(
         **part,
         dropout=cfg.dropout,
         attention_dropout=cfg.attention_dropout,
@@ -104,7 +104,9 @@ def _settings(cfg: Any, side: str) -> Settings:
 class TreeEncoder(Encoder, FairseqEncoder):
     """Encoder over ``src_tokens`` and ``source_tree``, a :class:`TreeBatch` as a dict."""
 
-    def __init__(self, settings: Settings, embed_tokens: nn.Embedding, dictionary: Any) -> None:
+    def __init__(
+        self, settings: TransformerConfig, embed_tokens: nn.Embedding, dictionary: Any
+    ) -> None:
         Encoder.__init__(self, settings, embed_tokens)
         self.dictionary = dictionary
 
@@ -145,7 +147,7 @@ class TreeDecoder(Decoder, FairseqIncrementalDecoder):
 
     def __init__(
         self,
-        settings: Settings,
+        settings: TransformerConfig,
         embed_tokens: nn.Embedding,
         share: bool,
         dictionary: Any,

@@ -21,8 +21,8 @@ from fairseq_plugins.data_record import (
     EVALUATED,
     FIELDS,
     ROLES,
+    DataRecord,
     Misfit,
-    Record,
     describe,
     find_misfit,
 )
@@ -148,8 +148,8 @@ class TreeTranslationTask(TranslationTask):
             state_dict: what its checkpoint remembers; older ones remember less, or nothing.
             fields: what must be the same.
         """
-        trained: Mapping[str, Record] = state_dict.get("data", {})
-        here: Mapping[str, Record] = self.records
+        trained: Mapping[str, DataRecord] = state_dict.get("data", {})
+        here: Mapping[str, DataRecord] = self.records
         if state_dict.get("target_view") and self.target_view:
             trained = _with_view(trained, state_dict["target_view"])
             here = _with_view(here, self.target_view)
@@ -256,6 +256,6 @@ class TreeTranslationTask(TranslationTask):
         return (folder / f"{split}1.{source}-{target}.{source}.bin").exists()
 
 
-def _with_view(records: Mapping[str, Record], view: str) -> dict[str, Record]:
+def _with_view(records: Mapping[str, DataRecord], view: str) -> dict[str, DataRecord]:
     """The view of a target may be that of a flag."""
     return {**records, "target": {**records.get("target", {}), "view": view}}

@@ -18,17 +18,17 @@ from torch import nn
 
 from treesyntax.analysis import attention_mass
 from treesyntax.analysis.attention_mass import COLUMNS, attention_weights, compute_attention_mass
-from treesyntax.analysis.model import build_encoder
-from treesyntax.analysis.sentences import Sentence
+from treesyntax.analysis.loading import build_encoder
+from treesyntax.analysis.sentences import AnalysedSentence
 from treesyntax.data.dictionary import EOS, PAD, Dictionary
 from treesyntax.data.token_files import write_tokens
 from treesyntax.data.tree_store import TreeArrays
 from treesyntax.data.tree_store_write import write_store
 from treesyntax.model.checkpoint import load_checkpoint
 from treesyntax.model.encoder import Encoder
-from treesyntax.model.layers import Settings
-from treesyntax.nn.batch import collate
+from treesyntax.model.layers import TransformerConfig
 from treesyntax.nn.relations import RELATIONS
+from treesyntax.nn.tree_batch import collate
 from treesyntax.trees.tree import Tree
 
 SYMBOLS = 12
@@ -47,20 +47,20 @@ SIZES = {"d_model": 8, "d_ff": 16, "heads": 2, "layers": 2}
 def encoder(injection: str, **settings) -> Encoder:
     torch.manual_seed(3)
     model = Encoder(
-        Settings(**SIZES, injection=injection, **settings), nn.Embedding(SYMBOLS, 8, PAD)
+        TransformerConfig(**SIZES, injection=injection, **settings), nn.Embedding(SYMBOLS, 8, PAD)
     )
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.7)
     return model.eval()
 
 
-def sentence(tree: Tree, nodes: list[int]) -> Sentence:
+def sentence(tree: Tree, nodes: list[int]) -> AnalysedSentence:
     ids = [4 + (3 * position) % 8 for position in range(len(nodes))] + [EOS]
     batch = collate([stored(tree, nodes)], len(ids))
-    return Sentence(0, torch.tensor([ids]), batch, tuple(map(str, ids)))
+    return AnalysedSentence(0, torch.tensor([ids]), batch, tuple(map(str, ids)))
 
 
-def sentences() -> list[Sentence]:
+def sentences() -> list[AnalysedSentence]:
     return [sentence(tree, nodes) for tree, nodes in TREES]
 
 
@@ -90,7 +90,9 @@ def logit_addends(model: Encoder, layer: int, head: int, q: torch.Tensor, pair: 
 
 
 @torch.no_grad()
-def slow_weights(model: Encoder, item: Sentence, tree: Tree, nodes: list[int]) -> np.ndarray:
+def slow_weights(
+    model: Encoder, item: AnalysedSentence, tree: Tree, nodes: list[int]
+) -> np.ndarray:
     """[layers, heads, T, T], number by number, from what enters each layer."""
     entering: list[torch.Tensor] = []
     hooks = [

@@ -22,7 +22,7 @@ from treesyntax.analysis.encoding_similarity import (
     draw_similarity,
 )
 from treesyntax.analysis.sentence_masks import compute_sentence_masks, draw_sentence_masks
-from treesyntax.analysis.sentences import Sentence
+from treesyntax.analysis.sentences import AnalysedSentence
 from treesyntax.analysis.tree_nodes import complete_tree, tokens_of
 from treesyntax.data.dictionary import EOS, Dictionary
 from treesyntax.data.token_files import write_tokens
@@ -45,9 +45,9 @@ def method(spec: str):
     return built
 
 
-def sentence() -> Sentence:
+def sentence() -> AnalysedSentence:
     tokens = torch.tensor([[4, 5, 6, 7, 4, EOS]])
-    return Sentence(0, tokens, batch_of([TREE]), ("u", "v", "w", "x", "u", "</s>"))
+    return AnalysedSentence(0, tokens, batch_of([TREE]), ("u", "v", "w", "x", "u", "</s>"))
 
 
 def cosine(first: list[float], second: list[float]) -> float:

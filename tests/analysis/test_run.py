@@ -11,10 +11,10 @@ import torch
 from analysis.test_encodings import write_all
 from analysis.test_strengths import RUNS, write_study
 
-from treesyntax.analysis import run as of_run
-from treesyntax.analysis import study as of_study
-from treesyntax.analysis.batch import Analysis, write_analyses
-from treesyntax.analysis.run import choose_levels, choose_sentence, find_trees
+from treesyntax.analysis import of_run as of_run
+from treesyntax.analysis import of_study as of_study
+from treesyntax.analysis.dispatch import Analysis, write_analyses
+from treesyntax.analysis.of_run import choose_levels, choose_sentence, find_trees
 from treesyntax.errors import OptionError
 
 

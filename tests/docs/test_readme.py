@@ -15,7 +15,7 @@ IMPORTS = """
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from treesyntax.nn.batch import TreeBatch
+from treesyntax.nn.tree_batch import TreeBatch
 from treesyntax.nn.injection import Injection, Site, register
 """
 

@@ -12,11 +12,11 @@ from treesyntax.errors import OptionError
 from treesyntax.methods import METHODS
 from treesyntax.model.composition import Composition
 from treesyntax.model.encoder import Encoder
-from treesyntax.model.layers import Settings
-from treesyntax.nn.batch import collate
+from treesyntax.model.layers import TransformerConfig
 from treesyntax.nn.injection import Site
 from treesyntax.nn.pair_bias import PairBias, total_bias
 from treesyntax.nn.relations import QueriedTrees
+from treesyntax.nn.tree_batch import collate
 from treesyntax.trees.tree import Tree
 
 PADDING = 1
@@ -37,7 +37,7 @@ SPECS = [
 
 def build(spec, **options):
     torch.manual_seed(0)
-    settings = Settings(d_model=16, d_ff=32, heads=4, layers=2, injection=spec, **options)
+    settings = TransformerConfig(d_model=16, d_ff=32, heads=4, layers=2, injection=spec, **options)
     encoder = Encoder(settings, nn.Embedding(20, 16, PADDING))
     for name, parameter in encoder.named_parameters():
         if name.startswith("injections"):

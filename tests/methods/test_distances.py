@@ -9,10 +9,10 @@ from support.strategies import dependency_trees
 from treesyntax.errors import OptionError
 from treesyntax.model.composition import Composition
 from treesyntax.nn.attention import attend
-from treesyntax.nn.batch import TreeBatch, collate
 from treesyntax.nn.injection import Site
 from treesyntax.nn.pair_vectors import PairVectors
 from treesyntax.nn.pairs import Pairs
+from treesyntax.nn.tree_batch import TreeBatch, collate
 
 SITE = Site(d_model=8, heads=2, layers=2)
 METHODS = ("relative_position", "relative_depth")

@@ -12,8 +12,8 @@ from treesyntax.errors import OptionError
 from treesyntax.methods.parent_scaled import parent_positions
 from treesyntax.model.composition import Composition
 from treesyntax.nn.attention import attend
-from treesyntax.nn.batch import collate
 from treesyntax.nn.injection import Site
+from treesyntax.nn.tree_batch import collate
 from treesyntax.trees.tree import Tree
 
 SITE = Site(d_model=8, heads=2, layers=3)

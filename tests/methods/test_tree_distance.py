@@ -8,9 +8,9 @@ from support.strategies import dependency_trees, trees
 
 from treesyntax.errors import OptionError
 from treesyntax.model.composition import Composition
-from treesyntax.nn.batch import collate
 from treesyntax.nn.injection import Site
 from treesyntax.nn.relations import path_lengths
+from treesyntax.nn.tree_batch import collate
 from treesyntax.trees.tree import Tree
 
 SITE = Site(d_model=8, heads=2, layers=2)

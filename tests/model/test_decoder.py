@@ -17,7 +17,7 @@ from torch import nn
 from treesyntax.errors import OptionError
 from treesyntax.model.decoder import Cache, Decoder
 from treesyntax.model.encoder import EncoderOutput
-from treesyntax.model.layers import Settings
+from treesyntax.model.layers import TransformerConfig
 from treesyntax.nn.coordinates import depth, left_child_right_sibling, undo_left_child_right_sibling
 from treesyntax.nn.growing_tree import GROWING_VIEWS, GrowingTrees
 from treesyntax.nn.injection import METHODS, Site
@@ -74,7 +74,7 @@ def build(spec, view, symbols, **options):
     """An untrained decoder whose methods are away from their start values."""
     next_slot = spec.startswith("next_slot:")
     torch.manual_seed(0)
-    chosen = Settings(
+    chosen = TransformerConfig(
         d_model=16, d_ff=32, heads=4, layers=2,
         injection=spec.removeprefix("next_slot:"), next_slot=next_slot, **options,
     )  # fmt: skip
@@ -206,7 +206,7 @@ def test_the_grown_tree_matters(spec, view):
 def test_a_decoder_without_methods_is_the_plain_one_bit_for_bit():
     tokens, symbols = encoded(sample_trees(), "lcrs_dfs")
     torch.manual_seed(0)
-    plain = Decoder(Settings(d_model=16, d_ff=32, heads=4, layers=2),
+    plain = Decoder(TransformerConfig(d_model=16, d_ff=32, heads=4, layers=2),
                     nn.Embedding(len(symbols), 16, PADDING)).eval()  # fmt: skip
     empty = build("sequence", "lcrs_dfs", symbols)
     assert list(plain.state_dict()) == list(empty.state_dict())
@@ -342,10 +342,13 @@ def test_methods_that_a_decoder_cannot_use_are_refused(spec, message):
 
 
 def test_a_target_that_grows_no_tree_is_refused():
-    chosen = Settings(d_model=16, heads=4, injection="stack_pe+relative_position")
+    chosen = TransformerConfig(d_model=16, heads=4, injection="stack_pe+relative_position")
     message = r"stack_pe\+relative_position needs a target.*--target-view nary_dfs or nary_bfs or"
     with pytest.raises(OptionError, match=message):
         Decoder(chosen, nn.Embedding(9, 16, PADDING))
     with pytest.raises(OptionError, match="the view 'words' grow no tree; those of nary_dfs, "):
         GrowingTrees(SPECIALS, "words")
-    Decoder(Settings(d_model=16, heads=4, injection="relative_position"), nn.Embedding(9, 16, 1))
+    Decoder(
+        TransformerConfig(d_model=16, heads=4, injection="relative_position"),
+        nn.Embedding(9, 16, 1),
+    )

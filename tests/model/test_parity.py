@@ -3,8 +3,8 @@
 import pytest
 import torch
 from fairseq.data import Dictionary
+from fairseq.models.transformer import TransformerConfig as FairseqConfig
 from fairseq.models.transformer import (
-    TransformerConfig,
     TransformerDecoderBase,
     TransformerEncoderBase,
 )
@@ -12,13 +12,13 @@ from torch import nn
 
 from treesyntax.model.decoder import Cache, Decoder
 from treesyntax.model.encoder import Encoder
-from treesyntax.model.layers import Settings
+from treesyntax.model.layers import TransformerConfig
 
 PADDING = 1
 
 
 def build(normalize_before, learned, activation, share):
-    cfg = TransformerConfig()
+    cfg = FairseqConfig()
     for side in (cfg.encoder, cfg.decoder):
         side.embed_dim, side.ffn_embed_dim, side.layers, side.attention_heads = 16, 32, 2, 4
         side.normalize_before, side.learned_pos = normalize_before, learned
@@ -29,7 +29,7 @@ def build(normalize_before, learned, activation, share):
     for word in range(16):
         dictionary.add_symbol(f"w{word}")
     embeddings = [nn.Embedding(len(dictionary), 16, PADDING) for _ in range(4)]
-    settings = Settings(
+    settings = TransformerConfig(
         d_model=16,
         d_ff=32,
         heads=4,

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from support.helpers import batch_of, first_column, stored
 from support.strategies import dependency_trees, trees
 
-from treesyntax.nn.batch import NO_NODE, TreeBatch, collate
 from treesyntax.nn.coordinates import (
     branch_path,
     depth,
@@ -15,6 +14,7 @@ from treesyntax.nn.coordinates import (
     previous_sibling,
 )
 from treesyntax.nn.relations import NO_RELATION, RELATIONS, tree_relations
+from treesyntax.nn.tree_batch import NO_NODE, TreeBatch, collate
 from treesyntax.trees.binary import to_binary
 from treesyntax.trees.tree import Tree
 

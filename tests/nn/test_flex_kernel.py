@@ -11,7 +11,7 @@ from torch import nn
 
 from treesyntax.model.composition import Composition
 from treesyntax.model.encoder import Encoder
-from treesyntax.model.layers import Settings
+from treesyntax.model.layers import TransformerConfig
 from treesyntax.nn.injection import Site
 from treesyntax.nn.relations import relation_of_pair, tree_relations
 
@@ -35,7 +35,7 @@ def test_the_code_of_a_pair_is_the_stored_one(forest, left_pad):
 def test_computed_codes_give_the_output_of_stored_ones(monkeypatch, spec):
     torch.manual_seed(0)
     # The kernel wants heads of 16 channels or more.
-    options = Settings(d_model=32, d_ff=8, heads=2, layers=2, injection=spec)
+    options = TransformerConfig(d_model=32, d_ff=8, heads=2, layers=2, injection=spec)
     encoder = Encoder(options, nn.Embedding(8, 32, 1)).eval().requires_grad_(False)
     for name, parameter in encoder.named_parameters():
         if name.startswith("injections"):
@@ -68,7 +68,9 @@ def test_gradients_on_a_gpu_are_those_of_stored_codes():
     torch.manual_seed(0)
     tree = batch_of(TREES)
     cuda = type(tree)(*(x.cuda() for x in (tree.parent, tree.branch, tree.token_node)))
-    options = Settings(d_model=64, d_ff=8, heads=2, layers=1, injection="relation_mask", dropout=0)
+    options = TransformerConfig(
+        d_model=64, d_ff=8, heads=2, layers=1, injection="relation_mask", dropout=0
+    )
     encoder = Encoder(options, nn.Embedding(8, 64, 1)).cuda()
     tokens = torch.tensor([[4, 5, 6, 7, 4, 5, 2], [6, 7, 2, 1, 1, 1, 1]]).cuda()
 
@@ -89,7 +91,7 @@ def test_gradients_through_its_slow_form_are_those_of_stored_codes(monkeypatch):
     monkeypatch.setattr("torch.nn.attention.flex_attention._validate_device", lambda *inputs: None)
     torch.manual_seed(0)
     tree = batch_of(TREES)
-    options = Settings(
+    options = TransformerConfig(
         d_model=32,
         d_ff=8,
         heads=2,

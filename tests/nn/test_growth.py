@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from support.strategies import trees
 
 from treesyntax.errors import OptionError
-from treesyntax.nn.batch import TreeBatch
 from treesyntax.nn.coordinates import (
     branch_path,
     depth,
@@ -23,6 +22,7 @@ from treesyntax.nn.coordinates import (
 from treesyntax.nn.growing_tree import growing_tree, next_slot_tree
 from treesyntax.nn.growth import ORDERS, SlotTable, filled_slots, grow, next_slot
 from treesyntax.nn.relations import path_lengths, tree_relations
+from treesyntax.nn.tree_batch import TreeBatch
 from treesyntax.trees.binary import to_binary
 from treesyntax.trees.symbols import annotate
 from treesyntax.trees.tree import Tree

@@ -9,7 +9,7 @@ import torch
 from support.parser_fixtures import GOLD, parse, settings, words_of
 
 from treesyntax.errors import OptionError
-from treesyntax.parsers import Settings, load_parser
+from treesyntax.parsers import ParserConfig, load_parser
 from treesyntax.parsers.output import ptb_text
 from treesyntax.parsers.policy import FAILED
 from treesyntax.parsers.torchaudio_remedy import broken_torchaudio_hidden
@@ -118,7 +118,7 @@ def test_benepar_models_that_are_not_there(model, message, tmp_path):
     (tmp_path / "file.pt").write_bytes(b"no model")
     path = tmp_path / model
     with pytest.raises(OptionError, match=message):
-        load_parser(Settings("benepar", str(path) if path.exists() else model))
+        load_parser(ParserConfig("benepar", str(path) if path.exists() else model))
 
 
 def test_a_language_without_rules_for_words(models):

@@ -111,7 +111,7 @@ def test_a_lost_job_is_told_others_are_cancelled_and_the_next_call_finishes(
 
 def test_a_job_tells_its_faults_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     path = tmp_path / "task.json"
-    settings = command.Settings("fake-dep", "m")
+    settings = command.ParserConfig("fake-dep", "m")
     source = tmp_path / "gone.txt"
     jobs._write_task(jobs.Task(source, tmp_path / "out", settings, 20, 5), path)
     assert jobs.main([str(path), "0"]) == 2

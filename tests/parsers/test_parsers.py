@@ -17,9 +17,9 @@ from support.hostile_text import hostile_lines
 from support.strategies import constituency_trees
 
 from treesyntax.errors import InputError, OptionError
-from treesyntax.parsers import PARSERS, Settings, get_kind, load_parser
-from treesyntax.parsers.base import Sentence, white_space_words
-from treesyntax.parsers.halving import BATCH_WORDS, Failure, batches, in_halves
+from treesyntax.parsers import PARSERS, ParserConfig, get_kind, load_parser
+from treesyntax.parsers.base import ParsedSentence, white_space_words
+from treesyntax.parsers.halving import BATCH_WORDS, ParseFailure, batches, in_halves
 from treesyntax.parsers.joining import (
     flat_constituents,
     flat_dependencies,
@@ -110,7 +110,7 @@ def test_flat_trees_of_one_word():
 def test_words_that_a_splitter_invents_are_a_failure():
     class Liar(FakeParser):
         def split(self, lines):
-            return [[Sentence(("a",), ((0, 99),))] for _ in lines]
+            return [[ParsedSentence(("a",), ((0, 99),))] for _ in lines]
 
     (result,) = parse_lines(Liar(KINDS["fake-dep"], 0), ["abc"], True, 9)
     assert (result.case, result.spans) == (FAILED, ((0, 3),))
@@ -120,7 +120,10 @@ def test_words_that_a_splitter_invents_are_a_failure():
 def test_white_space_that_a_splitter_takes_for_a_word_is_none():
     parser = FakeParser(KINDS["fake-dep"], 0)
     parser.split = lambda lines: [
-        [Sentence(("\x85",), ((0, 1),)), Sentence(("a", "\x85", "b"), ((1, 2), (2, 3), (3, 4)))]
+        [
+            ParsedSentence(("\x85",), ((0, 1),)),
+            ParsedSentence(("a", "\x85", "b"), ((1, 2), (2, 3), (3, 4))),
+        ]
     ]
     (result,) = parse_lines(parser, ["\x85a\x85b"], True, 100)
     assert result.tree.labels == ("a", "b")
@@ -130,7 +133,7 @@ def test_white_space_that_a_splitter_takes_for_a_word_is_none():
 def test_a_line_without_words_for_the_parser_is_a_failure():
     class Blind(FakeParser):
         def split(self, lines):
-            return [[Sentence((), ())] for _ in lines]
+            return [[ParsedSentence((), ())] for _ in lines]
 
     (result,) = parse_lines(Blind(KINDS["fake-con"], 0), ["\u200b"], False, 9)
     assert (result.case, ptb_text(result.tree)) == (FAILED, "(TOP (XX \u200b))")
@@ -158,7 +161,7 @@ def test_halving_finds_exactly_the_items_that_fail(good):
         return [item * 10 for item in items]
 
     results = in_halves(function, list(range(len(good))))
-    wanted = [i * 10 if ok else Failure("ValueError: no") for i, ok in enumerate(good)]
+    wanted = [i * 10 if ok else ParseFailure("ValueError: no") for i, ok in enumerate(good)]
     assert results == wanted
     bad = good.count(False)
     assert len(calls) <= 1 + 2 * bad * 7
@@ -337,7 +340,7 @@ def test_an_absent_package_is_an_error_with_the_command_to_install_it(monkeypatc
         OptionError,
         match=r"needs no_such_package_at_all, which is not installed; run: pip install 'treesyntax\[parsers\]'",
     ):
-        load_parser(Settings("fake-absent", "m"))
+        load_parser(ParserConfig("fake-absent", "m"))
 
 
 def test_no_parser_is_imported_before_it_is_used():

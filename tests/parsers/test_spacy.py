@@ -6,7 +6,7 @@ import pytest
 from support.parser_fixtures import parse, words_of
 
 from treesyntax.errors import OptionError
-from treesyntax.parsers import Settings, load_parser
+from treesyntax.parsers import ParserConfig, load_parser
 
 pytestmark = pytest.mark.usefixtures("no_network")
 
@@ -46,4 +46,4 @@ def test_spacy_models_that_are_not_there(model, message, tmp_path):
     spacy.blank("en").to_disk(tmp_path / "blank")
     path = tmp_path / model
     with pytest.raises(OptionError, match=message):
-        load_parser(Settings("spacy", str(path) if path.exists() else model))
+        load_parser(ParserConfig("spacy", str(path) if path.exists() else model))

@@ -8,7 +8,7 @@ import pytest
 from support.parser_fixtures import GOLD, parse, words_of
 
 from treesyntax.errors import OptionError
-from treesyntax.parsers import Settings, load_parser
+from treesyntax.parsers import ParserConfig, load_parser
 from treesyntax.parsers.policy import JOINED
 
 pytestmark = pytest.mark.usefixtures("no_network")
@@ -74,7 +74,7 @@ def test_stanza_multi_word_tokens_have_the_place_of_their_token():
 def test_stanza_constituents_are_walked_not_printed():
     from stanza.models.constituency.parse_tree import Tree as StanzaTree
 
-    from treesyntax.parsers.base import Sentence
+    from treesyntax.parsers.base import ParsedSentence
     from treesyntax.parsers.stanza_parser import _constituents
 
     leaf = StanzaTree(None, StanzaTree("-LRB-"))
@@ -82,7 +82,7 @@ def test_stanza_constituents_are_walked_not_printed():
     for _ in range(3000):
         top = StanzaTree("S", top)
     parsed = types.SimpleNamespace(constituency=top)
-    tree = _constituents(parsed, Sentence(("(", "b"), ((0, 1), (2, 3))))
+    tree = _constituents(parsed, ParsedSentence(("(", "b"), ((0, 1), (2, 3))))
     assert tree.labels[-4:] == ("XX", "(", "N", "b")
     assert len(tree) == 3000 + 6
 
@@ -115,4 +115,4 @@ def test_stanza_models_that_are_not_there(change, message, models, tmp_path):
     else:
         model = str(tmp_path / "nowhere") if change == "absent" else "xx-nothing"
     with pytest.raises(OptionError, match=message):
-        load_parser(Settings("stanza-dep", model))
+        load_parser(ParserConfig("stanza-dep", model))

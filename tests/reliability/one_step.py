@@ -16,9 +16,9 @@ from torch import nn
 
 from treesyntax.model.decoder import Decoder
 from treesyntax.model.encoder import Encoder, EncoderOutput
-from treesyntax.model.layers import Settings
-from treesyntax.nn.batch import TreeBatch
+from treesyntax.model.layers import TransformerConfig
 from treesyntax.nn.growing_tree import GrowingTrees
+from treesyntax.nn.tree_batch import TreeBatch
 from treesyntax.trees.tree import Tree
 from treesyntax.trees.views import get_view
 
@@ -42,7 +42,7 @@ def peak_bytes() -> int:
 
 def step(spec: str, tree: Tree, side: str) -> float:
     """Forward, backward and an update; the loss."""
-    settings = Settings(
+    settings = TransformerConfig(
         d_model=16, d_ff=16, heads=2, layers=1, injection=spec, max_positions=len(tree) + 2
     )
     torch.manual_seed(0)

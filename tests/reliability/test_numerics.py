@@ -14,7 +14,7 @@ from torch import nn
 from treesyntax.methods import METHODS
 from treesyntax.model.decoder import Decoder
 from treesyntax.model.encoder import Encoder
-from treesyntax.model.layers import Settings
+from treesyntax.model.layers import TransformerConfig
 from treesyntax.nn.growing_tree import GrowingTrees
 from treesyntax.nn.injection import Injection
 from treesyntax.trees.tree import Tree
@@ -56,8 +56,8 @@ class Model(nn.Module):
         super().__init__()
         torch.manual_seed(0)
 
-        def settings(side: str) -> Settings:
-            return Settings(
+        def settings(side: str) -> TransformerConfig:
+            return TransformerConfig(
                 d_model=16, d_ff=32, heads=2, layers=2, injection=named(spec, side), dropout=0.1,
                 attention_dropout=0.1, learned_positions=True, positions="absolute",
                 max_positions=LONGEST, next_slot=side == "decoder" and spec == "everything",

@@ -16,7 +16,7 @@ from reliability.figures import SOAK, count
 from reliability.readers import READERS
 
 from treesyntax.errors import OptionError, TreeSyntaxError
-from treesyntax.parsers import Settings, load_parser
+from treesyntax.parsers import ParserConfig, load_parser
 
 ROOT = Path(__file__).parents[2]
 
@@ -207,7 +207,7 @@ def test_stanza_models_execute_nothing(payload: str, parser: str, tmp_path: Path
     folder.mkdir()
     for name in STANZA:
         (folder / name).write_bytes(PAYLOADS[payload](trace))
-    refused(Settings(parser, str(folder)), trace)
+    refused(ParserConfig(parser, str(folder)), trace)
 
 
 @pytest.mark.parametrize("payload", ["torch", *(["torch before 1.6", "pickle"] if SOAK else [])])
@@ -215,10 +215,10 @@ def test_benepar_models_execute_nothing(payload: str, tmp_path: Path, trace: Pat
     needs("benepar")
     path = tmp_path / "model.pt"
     path.write_bytes(PAYLOADS[payload](trace))
-    refused(Settings("benepar", str(path)), trace)
+    refused(ParserConfig("benepar", str(path)), trace)
 
 
-def refused(settings: Settings, trace: Path) -> None:
+def refused(settings: ParserConfig, trace: Path) -> None:
     with pytest.raises(OptionError) as caught:
         load_parser(settings)
     assert "\n" not in str(caught.value)
@@ -245,7 +245,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("parser", ["spacy", "stanza-dep", "stanza-con", "benepar"] if SOAK else [])
 def test_no_file_of_a_model_executes_anything(parser: str, models: Path, trace: Path):
     folder = models / parser.split("-")[0]
-    settings = Settings(parser, str(folder))
+    settings = ParserConfig(parser, str(folder))
     load_parser(settings)
     for path in sorted(file for file in folder.rglob("*") if file.is_file()):
         whole = path.read_bytes()

@@ -14,7 +14,7 @@ from treesyntax.errors import InputError
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.run.executor import Executor
 from treesyntax.study.run.failures import Failure, failure_of, read_failures
-from treesyntax.study.run.options import Settings
+from treesyntax.study.run.options import ExecutionOptions
 from treesyntax.study.run.plan import Plan, make_plan
 from treesyntax.study.run.process import ending
 
@@ -34,7 +34,9 @@ class Silent:
 
 def execute(folder: Path, plan: Plan, **changes: tuple[str, ...]) -> Executor:
     known = {**programs(folder / "journal"), **changes}
-    executor = Executor(plan, folder / "out", Settings(4, 1, "plugins", known), lambda step: None)
+    executor = Executor(
+        plan, folder / "out", ExecutionOptions(4, 1, "plugins", known), lambda step: None
+    )
     executor.execute(Silent())
     return executor
 

@@ -12,7 +12,7 @@ from fairseq.data.indexed_dataset import MMapIndexedDataset
 
 from treesyntax.cli import main
 from treesyntax.data.binarize.encode import Batch, EncodedBatch, Encoding, encode_batch
-from treesyntax.data.binarize.sentence import encode_each
+from treesyntax.data.binarize.sentence import encode_one_by_one
 from treesyntax.data.sentencepiece import MODEL_TYPES, train_model
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.errors import InputError
@@ -132,7 +132,7 @@ def outcome(encode, encoding: Encoding, batch: Batch) -> EncodedBatch | str:
 
 def check(encoding: Encoding, batch: Batch) -> None:
     """A batch gives what its records give one after another, a fault too."""
-    found, expected = (outcome(f, encoding, batch) for f in (encode_batch, encode_each))
+    found, expected = (outcome(f, encoding, batch) for f in (encode_batch, encode_one_by_one))
     if isinstance(expected, str) or isinstance(found, str):
         assert found == expected
         return

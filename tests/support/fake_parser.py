@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from treesyntax import cli
 from treesyntax.parsers import PARSERS, Kind
-from treesyntax.parsers.base import Sentence, Settings, white_space_words
+from treesyntax.parsers.base import ParsedSentence, ParserConfig, white_space_words
 from treesyntax.trees.tree import Tree
 
 KINDS = {
@@ -32,19 +32,19 @@ class FakeParser:
         self.delay = delay
         self.calls: list[int] = []
 
-    def split(self, lines: Sequence[str]) -> list[list[Sentence]]:
+    def split(self, lines: Sequence[str]) -> list[list[ParsedSentence]]:
         """White space separates words."""
         return [self._split(line) for line in lines]
 
-    def _split(self, line: str) -> list[Sentence]:
+    def _split(self, line: str) -> list[ParsedSentence]:
         words, spans = white_space_words(line)
         if "SPLIT" in words:
             raise RuntimeError("cannot split")
         ends = [i + 1 for i, word in enumerate(words) if word.endswith(".")] + [len(words)]
         starts = [0, *ends[:-1]]
-        return [Sentence(words[a:b], spans[a:b]) for a, b in zip(starts, ends, strict=True)]
+        return [ParsedSentence(words[a:b], spans[a:b]) for a, b in zip(starts, ends, strict=True)]
 
-    def parse(self, sentences: Sequence[Sentence]) -> list[list[Tree]]:
+    def parse(self, sentences: Sequence[ParsedSentence]) -> list[list[Tree]]:
         """Every word depends on the one before, or hangs in a bracket of its own."""
         self.calls.append(len(sentences))
         return [[self._parse(sentence.words)] for sentence in sentences]
@@ -67,7 +67,7 @@ class FakeParser:
         return Tree(parents, labels, places)
 
 
-def load(settings: Settings, kind: Kind) -> FakeParser:
+def load(settings: ParserConfig, kind: Kind) -> FakeParser:
     """A parser; the language may be a number of milliseconds."""
     language = settings.language
     return FakeParser(kind, int(language) / 1000 if language.isdigit() else 0)

@@ -103,7 +103,7 @@ def python(arguments: list[str]) -> None:
             "train_seconds": 1.0, "injection": "x",
         }  # fmt: skip
         print(json.dumps(facts))
-    elif module in ("treesyntax.analysis.run", "treesyntax.analysis.study"):
+    elif module in ("treesyntax.analysis.of_run", "treesyntax.analysis.of_study"):
         folder = option(arguments, "--out")
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "mask_strengths.svg").write_text(

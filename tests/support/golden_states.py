@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from treesyntax.methods import METHODS
 from treesyntax.model.encoder import Encoder
-from treesyntax.model.layers import Settings
+from treesyntax.model.layers import TransformerConfig
 from treesyntax.trees.tree import Tree
 
 FILE = Path(__file__).parent / "golden" / "encoder_states.pt"
@@ -26,7 +26,7 @@ PADDING = 1
 
 def build(spec: str) -> Encoder:
     """A new encoder of fixed size."""
-    settings = Settings(d_model=8, d_ff=8, heads=2, layers=1, injection=spec)
+    settings = TransformerConfig(d_model=8, d_ff=8, heads=2, layers=1, injection=spec)
     return Encoder(settings, nn.Embedding(8, 8, PADDING)).eval()
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treesyntax.nn.batch import TreeBatch, collate
+from treesyntax.nn.tree_batch import TreeBatch, collate
 from treesyntax.trees.tree import Tree
 
 

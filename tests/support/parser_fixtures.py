@@ -6,7 +6,7 @@ from pathlib import Path
 
 import support.parser_models as parser_models
 
-from treesyntax.parsers import PARSERS, Settings
+from treesyntax.parsers import PARSERS, ParserConfig
 from treesyntax.parsers.policy import parse_lines
 from treesyntax.trees.tree import Tree
 
@@ -20,8 +20,8 @@ MODELS = {
 GOLD = parser_models.treebank(12, seed=7)
 
 
-def settings(name: str, models: Path, **changes) -> Settings:
-    return Settings(
+def settings(name: str, models: Path, **changes) -> ParserConfig:
+    return ParserConfig(
         name.split("-")[0] if "benepar" in name else name, str(models / MODELS[name]), **changes
     )
 

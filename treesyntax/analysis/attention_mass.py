@@ -30,16 +30,16 @@ from treesyntax.analysis.figures import (
     write_figure,
     write_numbers,
 )
-from treesyntax.analysis.model import build_encoder
-from treesyntax.analysis.sentences import Sentence, Sentences, add_data_arguments
+from treesyntax.analysis.loading import build_encoder
+from treesyntax.analysis.sentences import AnalysedSentence, Sentences, add_data_arguments
 from treesyntax.errors import InputError, OptionError
 from treesyntax.model.checkpoint import load_checkpoint
 from treesyntax.model.encoder import Encoder
 from treesyntax.nn.attention import Attention, KeyValues
-from treesyntax.nn.batch import TreeBatch
 from treesyntax.nn.pair_bias import PairBias, clamped
 from treesyntax.nn.pairs import Pairs, attend_literally
 from treesyntax.nn.relations import RELATIONS, tree_relations
+from treesyntax.nn.tree_batch import TreeBatch
 
 NAME = "attention_mass"
 COLUMNS = (*RELATIONS, "no_node")
@@ -127,7 +127,9 @@ def relation_sums(weights: Tensor, tree: TreeBatch) -> Tensor:
     return totals.index_add(1, codes, weights[0][:, placed].flatten(1).double())
 
 
-def compute_attention_mass(encoder: Encoder, sentences: Iterable[Sentence]) -> AttentionMass:
+def compute_attention_mass(
+    encoder: Encoder, sentences: Iterable[AnalysedSentence]
+) -> AttentionMass:
     """Mean attention by relation over all tokens of the sentences that have a node.
 
     Raises:

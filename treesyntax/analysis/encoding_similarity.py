@@ -35,7 +35,7 @@ from treesyntax.analysis.figures import (
     write_figure,
     write_numbers,
 )
-from treesyntax.analysis.model import SIDES, build_method
+from treesyntax.analysis.loading import SIDES, build_method
 from treesyntax.analysis.sentences import Sentences
 from treesyntax.analysis.stack_operators import pop, push
 from treesyntax.analysis.tree_nodes import Nodes, complete_tree, tokens_of

@@ -27,7 +27,7 @@ from treesyntax.analysis.figures import (
     write_figure,
     write_numbers,
 )
-from treesyntax.analysis.model import SIDES
+from treesyntax.analysis.loading import SIDES
 from treesyntax.errors import InputError
 from treesyntax.files import atomic_file
 from treesyntax.model.checkpoint import load_checkpoint

@@ -29,7 +29,7 @@ from treesyntax.analysis.figures import (
     write_figure,
     write_numbers,
 )
-from treesyntax.analysis.model import SIDES, build_methods
+from treesyntax.analysis.loading import SIDES, build_methods
 from treesyntax.errors import InputError
 from treesyntax.model.checkpoint import load_checkpoint
 from treesyntax.model.composition import Composition

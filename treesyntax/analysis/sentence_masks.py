@@ -30,8 +30,8 @@ from treesyntax.analysis.figures import (
     write_figure,
     write_numbers,
 )
-from treesyntax.analysis.model import build_method, vocabulary_size
-from treesyntax.analysis.sentences import Sentence, Sentences, add_data_arguments
+from treesyntax.analysis.loading import build_method, vocabulary_size
+from treesyntax.analysis.sentences import AnalysedSentence, Sentences, add_data_arguments
 from treesyntax.methods.relation_mask import RelationMask
 from treesyntax.model.checkpoint import load_checkpoint
 from treesyntax.nn.coordinates import depth
@@ -59,7 +59,7 @@ class SentenceMasks:
 
 
 @torch.no_grad()
-def compute_sentence_masks(method: RelationMask, sentence: Sentence) -> SentenceMasks:
+def compute_sentence_masks(method: RelationMask, sentence: AnalysedSentence) -> SentenceMasks:
     """The sum of all strengths that hold for each pair of tokens; 0 where no mask covers it."""
     codes = method.pair_codes(sentence.tree)[0].long()
     strengths = method.strengths.double()

@@ -13,11 +13,11 @@ from treesyntax.data.dictionary import Dictionary
 from treesyntax.data.token_files import TokenData, find_prefix
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.errors import InputError, OptionError
-from treesyntax.nn.batch import TreeBatch, collate
+from treesyntax.nn.tree_batch import TreeBatch, collate
 
 
 @dataclass(frozen=True)
-class Sentence:
+class AnalysedSentence:
     """A sentence as the encoder reads it.
 
     Attributes:
@@ -80,7 +80,7 @@ class Sentences:
         """Number of sentences."""
         return len(self._data)
 
-    def __getitem__(self, number: int) -> Sentence:
+    def __getitem__(self, number: int) -> AnalysedSentence:
         """A sentence by its number in the split.
 
         Raises:
@@ -93,4 +93,6 @@ class Sentences:
         ids = self._data[number]
         tree = collate([self._trees[number]], len(ids))
         tokens = torch.from_numpy(ids).unsqueeze(0)
-        return Sentence(number, tokens, tree, tuple(self._symbols[token] for token in ids.tolist()))
+        return AnalysedSentence(
+            number, tokens, tree, tuple(self._symbols[token] for token in ids.tolist())
+        )

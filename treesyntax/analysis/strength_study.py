@@ -33,7 +33,7 @@ BLUE, ORANGE = OKABE_ITO[:2]
 
 
 @dataclass(frozen=True)
-class Task:
+class StrengthRow:
     """A method of a study.
 
     Attributes:
@@ -77,7 +77,7 @@ def compute_task(
     row: tuple[str, str],
     baseline: str,
     metric: str,
-) -> Task:
+) -> StrengthRow:
     """One row of the figure.
 
     Args:
@@ -93,7 +93,7 @@ def compute_task(
                if result.method == name and result.metric == metric}
         for name in (method, baseline)
     }  # fmt: skip
-    return Task(
+    return StrengthRow(
         task=results[0].recipe,
         method=method,
         side=side,
@@ -107,7 +107,7 @@ def compute_task(
     )
 
 
-def read_tasks(folder: Path, baseline: str | None, metric: str) -> list[Task]:
+def read_tasks(folder: Path, baseline: str | None, metric: str) -> list[StrengthRow]:
     """The rows of a study's folder.
 
     Args:
@@ -180,7 +180,7 @@ def _read_strengths(path: Path) -> NDArray[np.float64]:
     return values
 
 
-def draw_tasks(tasks: Sequence[Task], metric: str) -> Figure:
+def draw_tasks(tasks: Sequence[StrengthRow], metric: str) -> Figure:
     """Strengths on the left, gains on the right, the widest range on top."""
     baselines = {task.against for task in tasks}
     baseline = baselines.pop() if len(baselines) == 1 else "the baseline"
@@ -207,7 +207,7 @@ def draw_tasks(tasks: Sequence[Task], metric: str) -> Figure:
     return figure
 
 
-def _name(task: Task, several: bool) -> str:
+def _name(task: StrengthRow, several: bool) -> str:
     side = " (decoder)" if task.side == "decoder" else ""
     return f"{task.task}, {task.method}{side}" if several else f"{task.task}{side}"
 

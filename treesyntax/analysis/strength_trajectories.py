@@ -26,7 +26,7 @@ from treesyntax.analysis.figures import (
     write_figure,
     write_numbers,
 )
-from treesyntax.analysis.model import SIDES, build_method
+from treesyntax.analysis.loading import SIDES, build_method
 from treesyntax.errors import InputError
 from treesyntax.methods.relation_mask import RelationMask
 from treesyntax.model.checkpoint import load_checkpoint

@@ -8,7 +8,7 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from treesyntax.analysis.sentences import Sentence
+from treesyntax.analysis.sentences import AnalysedSentence
 from treesyntax.errors import OptionError
 from treesyntax.nn.coordinates import BINARY_FORMS, branch_path
 
@@ -55,7 +55,7 @@ def complete_tree(degree: int, levels: int, depth: int) -> Nodes:
     return Nodes(tuple("".join(map(str, steps)) or "root" for steps in walks), paths)
 
 
-def tokens_of(sentence: Sentence, form: str, depth: int) -> Nodes:
+def tokens_of(sentence: AnalysedSentence, form: str, depth: int) -> Nodes:
     """The tokens of a sentence that have a node, with their paths as the model reads them.
 
     Raises:

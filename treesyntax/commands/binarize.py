@@ -42,7 +42,7 @@ from rich.progress import Progress
 
 from treesyntax.data.binarize.encode import TEXT, encode_batch
 from treesyntax.data.binarize.models import prepare_models
-from treesyntax.data.binarize.plan import Plan, Side, make_plan
+from treesyntax.data.binarize.options import BinarizeOptions, SideOptions, make_plan
 from treesyntax.data.binarize.raw_text import SUBWORD_UNITS
 from treesyntax.data.binarize.read import BatchMap, batches, changed, survey, worker_pool
 from treesyntax.data.binarize.spelling import PIECES_STYLES
@@ -172,7 +172,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _encode(
-    plan: Plan,
+    plan: BinarizeOptions,
     sentences: dict[str, int],
     batch_map: BatchMap,
     folder: Path,
@@ -195,7 +195,7 @@ def _encode(
 
 
 def _make_dictionaries(
-    plan: Plan, symbols: dict[str, Symbols], folder: Path
+    plan: BinarizeOptions, symbols: dict[str, Symbols], folder: Path
 ) -> dict[str, Dictionary]:
     annotated = {get_view(side.encoding.view).slots for side in plan.sides}
     if plan.joined_dictionary and len(annotated) > 1:
@@ -204,7 +204,7 @@ def _make_dictionaries(
             "such a view (as nary_dfs) or each its own dictionary"
         )
 
-    def make(side: Side) -> Dictionary:
+    def make(side: SideOptions) -> Dictionary:
         unknown_of = unknown_symbol if get_view(side.encoding.view).slots else one_unknown
         given = side.dictionary
         if plan.joined_dictionary:

@@ -29,9 +29,9 @@ from treesyntax.errors import InputError, OptionError
 from treesyntax.files import atomic_file
 from treesyntax.jobs import Cluster, read_parameters
 from treesyntax.jobs import add_arguments as add_cluster_arguments
-from treesyntax.parsers import PARSERS, Settings, get_kind, load_parser
+from treesyntax.parsers import PARSERS, ParserConfig, get_kind, load_parser
 from treesyntax.parsers.base import model_path
-from treesyntax.parsers.identity import Task, identity
+from treesyntax.parsers.identity import ParseTask, identity
 from treesyntax.parsers.jobs import parse_in_jobs
 from treesyntax.parsers.output import OFFSETS
 from treesyntax.parsers.policy import CASES
@@ -130,7 +130,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _task(args: argparse.Namespace) -> Task:
+def _task(args: argparse.Namespace) -> ParseTask:
     get_kind(args.parser)
     for name, least in (("workers", 0), ("gpus", 0), ("max_words", 1), ("shard_lines", 1)):
         if getattr(args, name) < least:
@@ -138,15 +138,17 @@ def _task(args: argparse.Namespace) -> Task:
     if args.cluster_set and not args.cluster:
         raise OptionError("--cluster-set needs --cluster")
     gpu = args.gpus > 0
-    settings = Settings(args.parser, args.model, args.lang, args.pretokenized, gpu, args.download)
+    settings = ParserConfig(
+        args.parser, args.model, args.lang, args.pretokenized, gpu, args.download
+    )
     path = model_path(settings)
     # Workers may start in another folder.
     settings = settings._replace(model=str(path)) if path else settings
-    return Task(args.input, args.output.absolute(), settings, args.max_words, args.shard_lines)
+    return ParseTask(args.input, args.output.absolute(), settings, args.max_words, args.shard_lines)
 
 
 def _parse(
-    task: Task, parts: Parts, lines: int, args: argparse.Namespace, strict: tuple[str, ...]
+    task: ParseTask, parts: Parts, lines: int, args: argparse.Namespace, strict: tuple[str, ...]
 ) -> Cases:
     """Parse what is left; the cases of everything."""
     count = -(-lines // task.shard_lines)
@@ -163,7 +165,9 @@ def _parse(
     return total(parts.cases(number) for number in range(count))
 
 
-def _saved(task: Task, parts: Parts, left: list[int], args: argparse.Namespace) -> Iterator[int]:
+def _saved(
+    task: ParseTask, parts: Parts, left: list[int], args: argparse.Namespace
+) -> Iterator[int]:
     if args.cluster and left:
         cluster = Cluster(args.cluster, parts.folder, read_parameters(args.cluster_set))
         return parse_in_jobs(task, parts, left, cluster, args.workers or JOBS)
@@ -176,7 +180,9 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _write(task: Task, parts: Parts, wanted: dict[str, Any], cases: Cases, report: Path) -> None:
+def _write(
+    task: ParseTask, parts: Parts, wanted: dict[str, Any], cases: Cases, report: Path
+) -> None:
     """Join the shards. The tree file comes last: where it stands, everything belongs to it."""
     task.output.unlink(missing_ok=True)
     count = -(-cases.lines // task.shard_lines)

@@ -41,7 +41,7 @@ from treesyntax.study.run.identity import (
     identify,
 )
 from treesyntax.study.run.lock import locked
-from treesyntax.study.run.options import Settings, command_words
+from treesyntax.study.run.options import ExecutionOptions, command_words
 from treesyntax.study.run.plan import Plan, make_plan
 from treesyntax.study.run.process import PROGRAMS, read_slots
 from treesyntax.study.run.progress import Estimate, watch
@@ -126,7 +126,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
 
 def _settings(
     args: argparse.Namespace, plan: Plan, programs: Mapping[str, tuple[str, ...]]
-) -> Settings:
+) -> ExecutionOptions:
     if args.threads < 1 or (args.jobs is not None and args.jobs < 1):
         raise OptionError("--jobs and --threads must be 1 or more")
     if args.retries < 0:
@@ -143,7 +143,7 @@ def _settings(
     fitting = len(slots) or (cores or 1) // args.threads
     wanted = None if args.cluster else args.jobs
     jobs = wanted or max(1, min(fitting, len(plan.runs)))
-    return Settings(jobs, args.threads, str(plugin_folder()), programs, args.retries, slots)
+    return ExecutionOptions(jobs, args.threads, str(plugin_folder()), programs, args.retries, slots)
 
 
 @contextmanager
@@ -183,7 +183,7 @@ def _restore_results(recorder: Recorder, done: set[str]) -> None:
             append_results(path, recorder.results(run))
 
 
-def _execute(plan: Plan, identity: Identity, folder: Path, settings: Settings) -> int:
+def _execute(plan: Plan, identity: Identity, folder: Path, settings: ExecutionOptions) -> int:
     console = make_console()
     recorder = Recorder(plan, identity, folder)
     ends = {run.step("facts"): run for run in plan.runs}

@@ -42,10 +42,10 @@ from treesyntax.commands.translate_options import (
     search_of,
 )
 from treesyntax.data.manifest import read_data
-from treesyntax.decoding.engine import Engine, Hypothesis, Sentence, load_engine
-from treesyntax.decoding.input import Encoder, ParsedBatches, ReadBatches, chunks, records_of
+from treesyntax.decoding.engine import EncodedSource, Engine, Hypothesis, load_engine
+from treesyntax.decoding.input import ParsedBatches, ReadBatches, SourceEncoder, chunks, records_of
 from treesyntax.decoding.output import EMPTY, ToText, lines_of, make_to_text, opened
-from treesyntax.parsers import Settings, get_kind, load_parser
+from treesyntax.parsers import ParserConfig, get_kind, load_parser
 from treesyntax.parsers.progress import Advance, shown
 from treesyntax.parsers.report import in_words
 from treesyntax.trees.formats import Record
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     if args.parser and encoding.format_name in BRACKETS:
         encoding = encoding._replace(format_name=get_kind(args.parser).notation)
     dictionary = data.dictionary(data.source)
-    encoder = Encoder(encoding, dictionary, batches, engine.longest_source)
+    encoder = SourceEncoder(encoding, dictionary, batches, engine.longest_source)
     with opened(args.output) as output, _progress(args, path, source_format) as advance:
         records = chunks(records_of(path, source_format), args.buffer, wait=path.is_file())
         _translate(records, encoder, engine, Writer(output, writer_text, args.nbest), advance)
@@ -92,14 +92,16 @@ def run(args: argparse.Namespace) -> int:
 
 def _parsed_batches(args: argparse.Namespace, path: Path, device: str) -> ParsedBatches:
     gpu = device != "cpu"
-    settings = Settings(args.parser, args.model, args.lang, args.pretokenized, gpu, args.download)
+    settings = ParserConfig(
+        args.parser, args.model, args.lang, args.pretokenized, gpu, args.download
+    )
     dependencies = get_kind(args.parser).notation == "conllu"
     return ParsedBatches(path, load_parser(settings), dependencies, args.max_words)
 
 
 def _translate(
     records: Iterator[list[Record]],
-    encoder: Encoder,
+    encoder: SourceEncoder,
     engine: Engine,
     writer: Writer,
     advance: Advance,
@@ -118,7 +120,7 @@ def _translate(
             raise fault
 
 
-def _hypotheses(engine: Engine, sentences: list[Sentence]) -> list[list[Hypothesis]]:
+def _hypotheses(engine: Engine, sentences: list[EncodedSource]) -> list[list[Hypothesis]]:
     """Those of each sentence; only sentences with tokens are shown to the model."""
     full = [sentence for sentence in sentences if len(sentence.ids) > 1]
     found = iter(engine.translate(full) if full else ())

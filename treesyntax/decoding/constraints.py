@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from treesyntax.decoding.grammar import NO_ROW, ROOT_ROW, Grammar, has_sibling
+from treesyntax.decoding.grammar import NO_ROW, ROOT_ROW, TreeGrammar, has_sibling
 from treesyntax.errors import OptionError
 from treesyntax.nn.growth import SlotTable, check_order, families, filled_slots
 
@@ -52,7 +52,7 @@ class Constraints(nn.Module):
     row_of_sibling: Tensor | None
     has_sibling: Tensor
 
-    def __init__(self, slots: SlotTable, order: str, eos: int, grammar: Grammar) -> None:
+    def __init__(self, slots: SlotTable, order: str, eos: int, grammar: TreeGrammar) -> None:
         super().__init__()
         check_order(order)
         self.slots, self.order, self.eos = slots, order, eos

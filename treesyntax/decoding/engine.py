@@ -21,7 +21,7 @@ from treesyntax.errors import OptionError
 MODULE = "fairseq_plugins.translate"
 
 
-class Sentence(NamedTuple):
+class EncodedSource(NamedTuple):
     """A source sentence.
 
     Attributes:
@@ -81,7 +81,7 @@ class Engine(Protocol):
 
     longest_source: int
 
-    def translate(self, sentences: Sequence[Sentence]) -> list[list[Hypothesis]]:
+    def translate(self, sentences: Sequence[EncodedSource]) -> list[list[Hypothesis]]:
         """The best hypotheses of each sentence, best first; sentences in any order of length."""
         ...
 

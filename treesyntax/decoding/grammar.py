@@ -15,7 +15,7 @@ NO_ROW = -1
 
 
 @dataclass(frozen=True)
-class Grammar:
+class TreeGrammar:
     """Rows of symbols, and the row from which each slot is filled.
 
     In a left-child-right-sibling form a symbol does not tell which child of its parent it is, but
@@ -35,7 +35,7 @@ class Grammar:
     next_row: Tensor | None = None
 
 
-def any_tree(slots: SlotTable, binary: bool = False) -> Grammar:
+def any_tree(slots: SlotTable, binary: bool = False) -> TreeGrammar:
     """The grammar of all trees: every node symbol fills every slot.
 
     Args:
@@ -44,7 +44,7 @@ def any_tree(slots: SlotTable, binary: bool = False) -> Grammar:
     """
     nodes = slots.counts >= 0
     roots = nodes & ~has_sibling(slots) if binary else nodes
-    return Grammar(torch.stack([roots, nodes]), torch.where(slots.branches >= 0, 1, NO_ROW))
+    return TreeGrammar(torch.stack([roots, nodes]), torch.where(slots.branches >= 0, 1, NO_ROW))
 
 
 def has_sibling(slots: SlotTable) -> Tensor:

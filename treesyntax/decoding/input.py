@@ -14,7 +14,7 @@ from treesyntax.data.binarize.encode import TEXT, Batch, Encoding, encode_batch
 from treesyntax.data.binarize.records import Records
 from treesyntax.data.dictionary import EOS, Dictionary
 from treesyntax.data.tree_store import StoredTree
-from treesyntax.decoding.engine import Sentence
+from treesyntax.decoding.engine import EncodedSource
 from treesyntax.errors import InputError, TreeError
 from treesyntax.parsers import Parser
 from treesyntax.parsers.output import conllu_text, ptb_text
@@ -127,7 +127,7 @@ class ParsedBatches:
             raise InputError(self.path, record.line, error.cause, error.remedy) from None
 
 
-class Encoder:
+class SourceEncoder:
     """From records to numbers, exactly as ``treesyntax binarize`` makes them.
 
     Args:
@@ -143,9 +143,9 @@ class Encoder:
         self.encoding, self.dictionary = encoding, dictionary
         self.to_batches, self.longest = to_batches, longest
 
-    def encode(self, records: Sequence[Record]) -> tuple[list[Sentence], InputError | None]:
+    def encode(self, records: Sequence[Record]) -> tuple[list[EncodedSource], InputError | None]:
         """The sentences before the first fault, and the fault; None where there is none."""
-        sentences: list[Sentence] = []
+        sentences: list[EncodedSource] = []
         try:
             for batch in self.to_batches(records):
                 sentences.append(self._sentence(batch))
@@ -153,7 +153,7 @@ class Encoder:
             return sentences, fault
         return sentences, None
 
-    def _sentence(self, batch: Batch) -> Sentence:
+    def _sentence(self, batch: Batch) -> EncodedSource:
         encoded = encode_batch(self.encoding, batch)
         symbols = [self.dictionary.index(symbol) for symbol in encoded.symbols]
         ids = np.array([*(symbols[i] for i in encoded.ids.tolist()), EOS], np.int64)
@@ -166,6 +166,6 @@ class Encoder:
                 "split or shorten it",
             )
         if encoded.trees is None:
-            return Sentence(ids, None)
+            return EncodedSource(ids, None)
         arrays = (encoded.trees.parents, encoded.trees.branches, encoded.trees.token_nodes)
-        return Sentence(ids, StoredTree(*(array.astype(np.int64) for array in arrays)))
+        return EncodedSource(ids, StoredTree(*(array.astype(np.int64) for array in arrays)))

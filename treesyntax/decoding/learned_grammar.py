@@ -8,7 +8,7 @@ from itertools import islice
 import torch
 from torch import Tensor
 
-from treesyntax.decoding.grammar import NO_ROW, Grammar, has_sibling
+from treesyntax.decoding.grammar import NO_ROW, TreeGrammar, has_sibling
 from treesyntax.errors import OptionError, TreeError
 from treesyntax.nn.growth import SlotTable, families, grow
 from treesyntax.trees.binary import FIRST_CHILD
@@ -21,7 +21,7 @@ MOST_APART = 64
 Trees = Iterable[Sequence[int] | Tensor]
 
 
-def learn_grammar(trees: Trees, slots: SlotTable, order: str, eos: int) -> Grammar:
+def learn_grammar(trees: Trees, slots: SlotTable, order: str, eos: int) -> TreeGrammar:
     """The grammar of exactly the (parent symbol, slot, child symbol) triples of training trees.
 
     Nothing is smoothed: a symbol that no tree has is in no row. Only slots that occur get a row.
@@ -45,12 +45,12 @@ def learn_grammar(trees: Trees, slots: SlotTable, order: str, eos: int) -> Gramm
 
     place, child = _distinct(trees, slots, order, eos, place_of)
     fills, row_of_place = _rows(place, child, 1 + symbols * width, symbols)
-    return Grammar(fills, row_of_place[1:].view(symbols, width))
+    return TreeGrammar(fills, row_of_place[1:].view(symbols, width))
 
 
 def learn_sibling_grammar(
     trees: Trees, symbols: Sequence[str], slots: SlotTable, order: str, eos: int
-) -> Grammar:
+) -> TreeGrammar:
     """The grammar of the children that labels have in trees in left-child-right-sibling form.
 
     Labels that have equally many children wherever they have any have so many, each from a row of
@@ -87,7 +87,7 @@ def learn_sibling_grammar(
     next_row = row_of_place[torch.where(repeats, places, places + 1)]
     row_of_first = row_of_place[first_place].unsqueeze(1)
     row_of_slot = torch.where(slots.branches == FIRST_CHILD, row_of_first, NO_ROW)
-    return Grammar(fills, row_of_slot, next_row)
+    return TreeGrammar(fills, row_of_slot, next_row)
 
 
 def _varied(last_places: Tensor, labels: int) -> Tensor:

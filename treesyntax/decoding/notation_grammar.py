@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from treesyntax.data.dictionary import UNKNOWN
-from treesyntax.decoding.grammar import NO_ROW, Grammar, has_sibling
+from treesyntax.decoding.grammar import NO_ROW, TreeGrammar, has_sibling
 from treesyntax.nn.growth import SlotTable
 from treesyntax.trees.binary import FIRST_CHILD
 from treesyntax.trees.formats.base import Children, Format, Labels, any_label
@@ -20,7 +20,7 @@ ANY_NUMBER = Children((any_label,), more=True, optional=True)
 
 def notation_grammar(
     symbols: Sequence[str], slots: SlotTable, notation: Format, binary: bool = False
-) -> Grammar:
+) -> TreeGrammar:
     """The grammar of what ``notation.root`` and ``notation.children`` say.
 
     Unknown symbols, such as ``<unk>/2``, may stand wherever a node may, with any children.
@@ -81,13 +81,13 @@ class _Rows:
 
 def _of_slots(
     rows: _Rows, children: Sequence[Children | None], slots: SlotTable, root: Labels
-) -> Grammar:
+) -> TreeGrammar:
     rows.add(rows.those(root))
     row_of_slot = torch.full_like(slots.branches, NO_ROW)
     for own, of, count in zip(row_of_slot, children, slots.counts.tolist(), strict=True):
         for slot, place in enumerate(of.places[:count] if of else ()):
             own[slot:count] = rows.add(rows.those(place))
-    return Grammar(torch.stack(rows.fills), row_of_slot)
+    return TreeGrammar(torch.stack(rows.fills), row_of_slot)
 
 
 def _fit_siblings(children: Sequence[Children | None], slots: SlotTable) -> list[bool]:
@@ -101,7 +101,7 @@ def _fit_siblings(children: Sequence[Children | None], slots: SlotTable) -> list
 
 def _of_siblings(
     rows: _Rows, children: Sequence[Children | None], slots: SlotTable, root: Labels
-) -> Grammar:
+) -> TreeGrammar:
     elder = has_sibling(slots)
     rows.add(rows.those(root) & ~elder)
     first: dict[Children, int] = {}
@@ -119,5 +119,5 @@ def _of_siblings(
     )
     fills = torch.stack(rows.fills)
     if rows.following[1:] == [1]:  # one row for all children: no need to know which child it is
-        return Grammar(fills, torch.where(slots.branches >= 0, 1, NO_ROW))
-    return Grammar(fills, row_of_slot, torch.tensor(rows.following))
+        return TreeGrammar(fills, torch.where(slots.branches >= 0, 1, NO_ROW))
+    return TreeGrammar(fills, row_of_slot, torch.tensor(rows.following))

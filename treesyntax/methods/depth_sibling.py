@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from treesyntax.errors import OptionError
-from treesyntax.nn.batch import TreeBatch
 from treesyntax.nn.coordinates import depth
 from treesyntax.nn.injection import Injection, Site, register
+from treesyntax.nn.tree_batch import TreeBatch
 
 
 @register("depth_sibling")

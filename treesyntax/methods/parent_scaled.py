@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from treesyntax.errors import OptionError
-from treesyntax.nn.batch import TreeBatch
 from treesyntax.nn.injection import Injection, Site, register
 from treesyntax.nn.relations import by_rows
+from treesyntax.nn.tree_batch import TreeBatch
 
 
 @register("parent_scaled")

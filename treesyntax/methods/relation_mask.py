@@ -6,11 +6,11 @@ import torch
 from torch import Tensor, nn
 
 from treesyntax.errors import OptionError
-from treesyntax.nn.batch import TreeBatch
 from treesyntax.nn.flex_kernel import CodeOf
 from treesyntax.nn.injection import Injection, Site, register
 from treesyntax.nn.masks import CAUSAL_RELATIONS, Masks
 from treesyntax.nn.relations import by_rows, relation_of_pair, tree_relations
+from treesyntax.nn.tree_batch import TreeBatch
 
 FORMS = ("exp", "additive")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from treesyntax.nn.batch import TreeBatch
 from treesyntax.nn.coordinates import depth
 from treesyntax.nn.distance import DistanceVectors
 from treesyntax.nn.injection import Site, register
 from treesyntax.nn.relations import by_rows
+from treesyntax.nn.tree_batch import TreeBatch
 
 
 @register("relative_depth")

@@ -7,9 +7,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from treesyntax.errors import OptionError
-from treesyntax.nn.batch import TreeBatch
 from treesyntax.nn.coordinates import BINARY_FORMS, branch_path
 from treesyntax.nn.injection import Injection, Site, register
+from treesyntax.nn.tree_batch import TreeBatch
 
 PROJECTIONS = ("bias", "plain", "none")
 NORMS = ("d_model", "none")

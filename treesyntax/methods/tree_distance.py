@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from treesyntax.errors import OptionError
-from treesyntax.nn.batch import TreeBatch
 from treesyntax.nn.injection import Injection, Site, register
 from treesyntax.nn.relations import by_rows, path_lengths
+from treesyntax.nn.tree_batch import TreeBatch
 
 
 @register("tree_distance")

@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from treesyntax.errors import OptionError
-from treesyntax.nn.batch import TreeBatch
 from treesyntax.nn.coordinates import depth
 from treesyntax.nn.injection import Injection, Site, register
 from treesyntax.nn.relations import by_rows, path_lengths
+from treesyntax.nn.tree_batch import TreeBatch
 
 MOST_STEPS = 180  # beyond, there are more codes than a 16-bit integer holds
 

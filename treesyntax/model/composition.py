@@ -12,13 +12,13 @@ from torch import Tensor, nn
 
 from treesyntax.errors import OptionError
 from treesyntax.methods import METHODS
-from treesyntax.nn.batch import TreeBatch
 from treesyntax.nn.flex_kernel import CodeOf, ComputedBias, is_long
 from treesyntax.nn.injection import Injection, Site
 from treesyntax.nn.pair_bias import PairBias
 from treesyntax.nn.pair_vectors import PairVectors
 from treesyntax.nn.pairs import Pairs
 from treesyntax.nn.relations import QueriedTrees
+from treesyntax.nn.tree_batch import TreeBatch
 
 
 def options_of(name: str) -> dict[str, Any]:

@@ -18,22 +18,22 @@ from treesyntax.model.composition import Composition
 from treesyntax.model.encoder import EncoderOutput
 from treesyntax.model.layers import (
     FeedForward,
-    Settings,
+    TransformerConfig,
     make_positions,
     padding_index_of,
     token_positions,
 )
 from treesyntax.nn.attention import Attention, KeyValues
-from treesyntax.nn.batch import TreeBatch
 from treesyntax.nn.growing_tree import GROWING_VIEWS, GrowingTrees
 from treesyntax.nn.injection import Injection, Site
 from treesyntax.nn.pairs import Pairs
+from treesyntax.nn.tree_batch import TreeBatch
 
 
 class DecoderLayer(FeedForward):
     """Causal self-attention, attention to the encoder, feed-forward."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: TransformerConfig) -> None:
         super().__init__(settings)
         self.self_attn = Attention(settings.d_model, settings.heads, settings.attention_dropout)
         self.self_attn_layer_norm = nn.LayerNorm(settings.d_model)
@@ -130,7 +130,7 @@ class Decoder(nn.Module):
 
     def __init__(
         self,
-        settings: Settings,
+        settings: TransformerConfig,
         embed_tokens: nn.Embedding,
         share_output: bool = False,
         trees: GrowingTrees | None = None,

@@ -17,21 +17,21 @@ from treesyntax.errors import OptionError
 from treesyntax.model.composition import Composition
 from treesyntax.model.layers import (
     FeedForward,
-    Settings,
+    TransformerConfig,
     make_positions,
     padding_index_of,
     token_positions,
 )
 from treesyntax.nn.attention import Attention
-from treesyntax.nn.batch import TreeBatch
 from treesyntax.nn.injection import Site
 from treesyntax.nn.pairs import Pairs
+from treesyntax.nn.tree_batch import TreeBatch
 
 
 class EncoderLayer(FeedForward):
     """Self-attention and feed-forward."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: TransformerConfig) -> None:
         super().__init__(settings)
         self.self_attn = Attention(settings.d_model, settings.heads, settings.attention_dropout)
         self.self_attn_layer_norm = nn.LayerNorm(settings.d_model)
@@ -71,7 +71,7 @@ class Encoder(nn.Module):
 
     version: Tensor
 
-    def __init__(self, settings: Settings, embed_tokens: nn.Embedding) -> None:
+    def __init__(self, settings: TransformerConfig, embed_tokens: nn.Embedding) -> None:
         nn.Module.__init__(self)
         self.settings = settings
         self.register_buffer("version", torch.tensor([3.0]))

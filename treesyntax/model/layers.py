@@ -18,7 +18,7 @@ POSITIONS = ("auto", "absolute", "none")
 
 
 @dataclass(frozen=True)
-class Settings:
+class TransformerConfig:
     """Sizes and switches of an encoder or a decoder, with fairseq's defaults.
 
     Attributes:
@@ -59,7 +59,7 @@ class Settings:
 
 
 def make_positions(
-    settings: Settings, composition: Composition, padding_index: int
+    settings: TransformerConfig, composition: Composition, padding_index: int
 ) -> nn.Module | None:
     """The absolute positions that the settings ask for."""
     wanted = settings.positions == "absolute" or (
@@ -75,7 +75,7 @@ def make_positions(
 class FeedForward(nn.Module):
     """The position-wise half of a layer and the residual around a sub-layer."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: TransformerConfig) -> None:
         super().__init__()
         self.settings = settings
         self.fc1 = nn.Linear(settings.d_model, settings.d_ff)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from treesyntax.nn.batch import TreeBatch
+from treesyntax.nn.tree_batch import TreeBatch
 from treesyntax.trees.binary import NEXT_SIBLING
 
 

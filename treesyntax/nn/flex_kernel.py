@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import flex_attention
 
-from treesyntax.nn.batch import TreeBatch
 from treesyntax.nn.pair_bias import clamped, padding_bias
+from treesyntax.nn.tree_batch import TreeBatch
 
 LONG_FROM = 2048
 """Tokens from which on a GPU takes this kernel."""

@@ -9,9 +9,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from treesyntax.errors import OptionError
-from treesyntax.nn.batch import NO_NODE, TreeBatch
 from treesyntax.nn.coordinates import doubled_ancestors, undo_left_child_right_sibling
 from treesyntax.nn.growth import SlotTable, branches_at, grow
+from treesyntax.nn.tree_batch import NO_NODE, TreeBatch
 
 GROWING_VIEWS = {
     "nary_dfs": ("dfs", False),

@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from torch import Tensor, nn
 
-from treesyntax.nn.batch import TreeBatch
 from treesyntax.nn.flex_kernel import CodeOf
+from treesyntax.nn.tree_batch import TreeBatch
 
 
 @dataclass(frozen=True)

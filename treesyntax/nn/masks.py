@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from treesyntax.errors import OptionError
-from treesyntax.nn.batch import TreeBatch
 from treesyntax.nn.relations import NO_RELATION, RELATIONS, tree_relations
+from treesyntax.nn.tree_batch import TreeBatch
 
 PairTest = Callable[[TreeBatch], Tensor]
 

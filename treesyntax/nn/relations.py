@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from treesyntax.nn.batch import TreeBatch
 from treesyntax.nn.coordinates import depth, last_descendant
 from treesyntax.nn.flex_kernel import CodeOf
+from treesyntax.nn.tree_batch import TreeBatch
 
 RELATIONS = (
     "self",

@@ -7,10 +7,10 @@ from contextlib import nullcontext
 from typing import NamedTuple
 
 from treesyntax.errors import OptionError
-from treesyntax.parsers.base import Parser, Settings
+from treesyntax.parsers.base import Parser, ParserConfig
 from treesyntax.parsers.torchaudio_remedy import broken_torchaudio_hidden
 
-__all__ = ["PARSERS", "Kind", "Parser", "Settings", "get_kind", "load_parser"]
+__all__ = ["PARSERS", "Kind", "Parser", "ParserConfig", "get_kind", "load_parser"]
 
 
 class Kind(NamedTuple):
@@ -65,7 +65,7 @@ def get_kind(name: str) -> Kind:
     return PARSERS[name]
 
 
-def load_parser(settings: Settings) -> Parser:
+def load_parser(settings: ParserConfig) -> Parser:
     """Load a parser and its model.
 
     Raises:

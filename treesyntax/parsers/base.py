@@ -19,7 +19,7 @@ Span = tuple[int, int]
 _WORD = re.compile(r"\S+")
 
 
-class Settings(NamedTuple):
+class ParserConfig(NamedTuple):
     """Which parser, and how it is loaded.
 
     Attributes:
@@ -39,7 +39,7 @@ class Settings(NamedTuple):
     download: bool = False
 
 
-class Sentence(NamedTuple):
+class ParsedSentence(NamedTuple):
     """The words of a sentence.
 
     Attributes:
@@ -64,11 +64,11 @@ class Sentence(NamedTuple):
 class Parser(Protocol):
     """A loaded parser. Both methods may raise anything on input that they cannot take."""
 
-    def split(self, lines: Sequence[str]) -> list[list[Sentence]]:
+    def split(self, lines: Sequence[str]) -> list[list[ParsedSentence]]:
         """The sentences of each line, in order; white space is no word."""
         ...
 
-    def parse(self, sentences: Sequence[Sentence]) -> list[list[Tree]]:
+    def parse(self, sentences: Sequence[ParsedSentence]) -> list[list[Tree]]:
         """The trees of each sentence, from left to right.
 
         There are several where the parser sees further sentence boundaries; together they have
@@ -77,13 +77,13 @@ class Parser(Protocol):
         ...
 
 
-def white_space_words(line: str) -> Sentence:
+def white_space_words(line: str) -> ParsedSentence:
     """The words between white space, as one sentence."""
     found = list(_WORD.finditer(line))
-    return Sentence(tuple(m.group() for m in found), tuple(m.span() for m in found))
+    return ParsedSentence(tuple(m.group() for m in found), tuple(m.span() for m in found))
 
 
-def model_path(settings: Settings) -> Path | None:
+def model_path(settings: ParserConfig) -> Path | None:
     """The model as an absolute path, or None if it is a name.
 
     Raises:
@@ -97,7 +97,7 @@ def model_path(settings: Settings) -> Path | None:
     return None
 
 
-def no_model(settings: Settings, place: str, names: str) -> OptionError:
+def no_model(settings: ParserConfig, place: str, names: str) -> OptionError:
     """The error for a model known by name that is not on this machine.
 
     Args:

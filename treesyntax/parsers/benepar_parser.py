@@ -10,7 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from treesyntax.errors import OptionError
-from treesyntax.parsers.base import Sentence, Settings, model_path, no_model, white_space_words
+from treesyntax.parsers.base import (
+    ParsedSentence,
+    ParserConfig,
+    model_path,
+    no_model,
+    white_space_words,
+)
 from treesyntax.parsers.spacy_parser import rule_splitter
 from treesyntax.trees.tree import Tree
 
@@ -30,17 +36,17 @@ class BeneparParser:
     """A chart parser of benepar, given words as they are in the text."""
 
     def __init__(
-        self, model: Any, split: Callable[[str], list[Sentence]], batch_tokens: int
+        self, model: Any, split: Callable[[str], list[ParsedSentence]], batch_tokens: int
     ) -> None:
         self._model = model
         self._split = split
         self._batch_tokens = batch_tokens
 
-    def split(self, lines: Sequence[str]) -> list[list[Sentence]]:
+    def split(self, lines: Sequence[str]) -> list[list[ParsedSentence]]:
         """Words and sentences by spaCy's rules: benepar has none of its own."""
         return [self._split(line) for line in lines]
 
-    def parse(self, sentences: Sequence[Sentence]) -> list[list[Tree]]:
+    def parse(self, sentences: Sequence[ParsedSentence]) -> list[list[Tree]]:
         """One tree a sentence, in batches by length."""
         from benepar import InputSentence
         from benepar.ptb_unescape import ptb_unescape
@@ -60,7 +66,7 @@ class BeneparParser:
             for output, sentence in zip(outputs, sentences, strict=True)
         ]
 
-    def _tree(self, output: Any, sentence: Sentence) -> Tree:
+    def _tree(self, output: Any, sentence: ParsedSentence) -> Tree:
         labels = self._model.decoder.label_from_index
         tags = self._model.tag_from_index
         return tree_of_spans(
@@ -115,7 +121,7 @@ def _visible(word: str) -> str:
     return word
 
 
-def load(settings: Settings, kind: Kind) -> BeneparParser:
+def load(settings: ParserConfig, kind: Kind) -> BeneparParser:
     """Load a model by path or by its name among nltk's data.
 
     Raises:
@@ -145,11 +151,11 @@ def load(settings: Settings, kind: Kind) -> BeneparParser:
     return BeneparParser(model, split, GPU_BATCH_TOKENS if settings.gpu else BATCH_TOKENS)
 
 
-def _one_sentence(line: str) -> list[Sentence]:
+def _one_sentence(line: str) -> list[ParsedSentence]:
     return [white_space_words(line)]
 
 
-def _locate(settings: Settings) -> str:
+def _locate(settings: ParserConfig) -> str:
     from benepar.integrations import downloader
 
     if settings.download:

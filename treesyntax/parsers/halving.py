@@ -13,7 +13,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class Failure(NamedTuple):
+class ParseFailure(NamedTuple):
     """Stands for a result where a parser failed."""
 
     reason: str
@@ -34,10 +34,10 @@ def batches(items: Sequence[Item], costs: Sequence[int]) -> Iterator[Sequence[It
 
 def in_halves(
     function: Callable[[Sequence[Item]], Sequence[Result]], items: Sequence[Item]
-) -> list[Result | Failure]:
+) -> list[Result | ParseFailure]:
     """The results for all items; where the function fails, it is tried on halves, then on halves
-    of these, until only the items it cannot take are left: they give a `Failure`."""
-    results: list[Result | Failure] = []
+    of these, until only the items it cannot take are left: they give a `ParseFailure`."""
+    results: list[Result | ParseFailure] = []
     waiting = [items] if items else []
     while waiting:
         part = waiting.pop()
@@ -46,7 +46,7 @@ def in_halves(
         except Exception as error:
             # A parser may raise anything at all on strange text; the reason goes into the report.
             if len(part) == 1:
-                results.append(Failure(_reason(error)))
+                results.append(ParseFailure(_reason(error)))
             else:
                 middle = len(part) // 2
                 waiting += [part[middle:], part[:middle]]

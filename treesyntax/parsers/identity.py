@@ -11,10 +11,10 @@ from treesyntax import __version__
 from treesyntax.errors import InputError
 from treesyntax.files import read_lines
 from treesyntax.parsers import get_kind
-from treesyntax.parsers.base import Settings, model_path
+from treesyntax.parsers.base import ParserConfig, model_path
 
 
-class Task(NamedTuple):
+class ParseTask(NamedTuple):
     """A file to parse.
 
     Attributes:
@@ -27,7 +27,7 @@ class Task(NamedTuple):
 
     source: Path
     output: Path
-    settings: Settings
+    settings: ParserConfig
     max_words: int
     shard_lines: int
 
@@ -37,7 +37,7 @@ class Task(NamedTuple):
         return get_kind(self.settings.parser).notation
 
 
-def identity(task: Task) -> dict[str, Any]:
+def identity(task: ParseTask) -> dict[str, Any]:
     """Everything that the trees depend on: contents, not places; neither workers nor batches.
 
     Raises:

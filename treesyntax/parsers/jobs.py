@@ -13,8 +13,8 @@ from pathlib import Path
 from treesyntax.errors import TreeSyntaxError
 from treesyntax.files import atomic_file
 from treesyntax.jobs import Cluster, Job
-from treesyntax.parsers.base import Settings
-from treesyntax.parsers.identity import Task
+from treesyntax.parsers.base import ParserConfig
+from treesyntax.parsers.identity import ParseTask
 from treesyntax.parsers.shards import Parts, shards_of
 from treesyntax.parsers.workers import parse_here
 
@@ -25,7 +25,7 @@ LAST_LINES = 3
 
 
 def parse_in_jobs(
-    task: Task, parts: Parts, numbers: Sequence[int], cluster: Cluster, count: int
+    task: ParseTask, parts: Parts, numbers: Sequence[int], cluster: Cluster, count: int
 ) -> Iterator[int]:
     """Parse and save shards; yields the number of each in order, once it is saved.
 
@@ -90,7 +90,7 @@ def _await(job: Job, parts: Parts, number: int) -> None:
         time.sleep(0 if ended else POLL)
 
 
-def _write_task(task: Task, path: Path) -> None:
+def _write_task(task: ParseTask, path: Path) -> None:
     content = {
         **task._asdict(),
         "source": str(task.source.absolute()),
@@ -101,11 +101,11 @@ def _write_task(task: Task, path: Path) -> None:
         staged.write_text(json.dumps(content), encoding="utf-8")
 
 
-def _read_task(path: Path) -> Task:
+def _read_task(path: Path) -> ParseTask:
     content = json.loads(path.read_text(encoding="utf-8"))
-    settings = Settings(**content.pop("settings"))
+    settings = ParserConfig(**content.pop("settings"))
     source, output = Path(content.pop("source")), Path(content.pop("output"))
-    return Task(source=source, output=output, settings=settings, **content)
+    return ParseTask(source=source, output=output, settings=settings, **content)
 
 
 def main(arguments: Sequence[str]) -> int:

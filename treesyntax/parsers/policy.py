@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from treesyntax.errors import TreeError
-from treesyntax.parsers.base import Parser, Sentence, Span, white_space_words
-from treesyntax.parsers.halving import Failure, batches, in_halves
+from treesyntax.parsers.base import ParsedSentence, Parser, Span, white_space_words
+from treesyntax.parsers.halving import ParseFailure, batches, in_halves
 from treesyntax.parsers.joining import (
     flat_constituents,
     flat_dependencies,
@@ -69,7 +69,7 @@ def parse_lines(
             parsed.append(Parsed(Tree([], []), (), EMPTY))
         elif result is None:
             parsed.append(Parsed(flat(words.words), words.spans, TOO_LONG))
-        elif isinstance(result, Failure):
+        elif isinstance(result, ParseFailure):
             parsed.append(Parsed(flat(words.words), words.spans, FAILED, result.reason))
         else:
             parsed.append(result)
@@ -78,7 +78,7 @@ def parse_lines(
 
 def _sentences(
     parser: Parser, lines: Sequence[str], max_words: int
-) -> dict[int, list[Sentence] | Failure]:
+) -> dict[int, list[ParsedSentence] | ParseFailure]:
     """The sentences of the lines that can be parsed: neither blank nor too long."""
     short = {
         number: line
@@ -89,25 +89,25 @@ def _sentences(
     return {
         number: result
         for number, result in zip(short, results, strict=True)
-        if isinstance(result, Failure) or sum(len(s.words) for s in result) <= max_words
+        if isinstance(result, ParseFailure) or sum(len(s.words) for s in result) <= max_words
     }
 
 
 def _trees(
     parser: Parser,
-    split: dict[int, list[Sentence] | Failure],
+    split: dict[int, list[ParsedSentence] | ParseFailure],
     join: Callable[[Sequence[Tree]], Tree],
-) -> dict[int, Parsed | Failure]:
+) -> dict[int, Parsed | ParseFailure]:
     """The tree of each line; a failure in one sentence is a failure of its line."""
     sentences = [s for value in split.values() if isinstance(value, list) for s in value]
     parsed = iter(_parse(parser, sentences))
-    lines: dict[int, Parsed | Failure] = {}
+    lines: dict[int, Parsed | ParseFailure] = {}
     for number, value in split.items():
-        if isinstance(value, Failure):
+        if isinstance(value, ParseFailure):
             lines[number] = value
             continue
         results = [next(parsed) for _ in value]
-        failures = [result for result in results if isinstance(result, Failure)]
+        failures = [result for result in results if isinstance(result, ParseFailure)]
         trees = [tree for result in results if isinstance(result, list) for tree in result]
         spans = tuple(span for sentence in value for span in sentence.spans)
         case = JOINED if len(trees) > 1 else ""
@@ -115,8 +115,8 @@ def _trees(
     return lines
 
 
-def _checked_split(parser: Parser) -> Callable[[Sequence[str]], list[list[Sentence]]]:
-    def split(lines: Sequence[str]) -> list[list[Sentence]]:
+def _checked_split(parser: Parser) -> Callable[[Sequence[str]], list[list[ParsedSentence]]]:
+    def split(lines: Sequence[str]) -> list[list[ParsedSentence]]:
         found = [
             [sentence for sentence in map(_without_white_space, sentences) if sentence.words]
             for sentences in parser.split(lines)
@@ -128,12 +128,12 @@ def _checked_split(parser: Parser) -> Callable[[Sequence[str]], list[list[Senten
     return split
 
 
-def _without_white_space(sentence: Sentence) -> Sentence:
+def _without_white_space(sentence: ParsedSentence) -> ParsedSentence:
     """The sentence without words of white space alone: parsers take U+0085 and others for words."""
     if not any(word.isspace() for word in sentence.words):
         return sentence
     kept = [number for number, word in enumerate(sentence.words) if not word.isspace()]
-    return Sentence(
+    return ParsedSentence(
         tuple(sentence.words[number] for number in kept),
         tuple(sentence.spans[number] for number in kept),
     )
@@ -149,10 +149,10 @@ def _check_spans(line: str, spans: list[Span]) -> None:
         previous = (start, end)
 
 
-def _parse(parser: Parser, sentences: list[Sentence]) -> list[list[Tree] | Failure]:
+def _parse(parser: Parser, sentences: list[ParsedSentence]) -> list[list[Tree] | ParseFailure]:
     """The trees of every sentence, parsed in batches of similar length."""
 
-    def parse(batch: Sequence[Sentence]) -> list[list[Tree]]:
+    def parse(batch: Sequence[ParsedSentence]) -> list[list[Tree]]:
         trees = parser.parse(batch)
         for sentence, parts in zip(batch, trees, strict=True):
             if sum(len(part.word_nodes()) for part in parts) != len(sentence.words):
@@ -160,7 +160,7 @@ def _parse(parser: Parser, sentences: list[Sentence]) -> list[list[Tree] | Failu
         return trees
 
     order = sorted(range(len(sentences)), key=lambda i: len(sentences[i].words))
-    results: list[list[Tree] | Failure] = [Failure("")] * len(sentences)
+    results: list[list[Tree] | ParseFailure] = [ParseFailure("")] * len(sentences)
     for batch in batches(order, [len(sentences[i].words) for i in order]):
         for i, result in zip(batch, in_halves(parse, [sentences[i] for i in batch]), strict=True):
             results[i] = result

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from treesyntax.errors import InputError, OptionError, TreeSyntaxError
 from treesyntax.files import atomic_file, parse_json, read_lines
 from treesyntax.parsers.base import Parser
-from treesyntax.parsers.identity import Task, differences
+from treesyntax.parsers.identity import ParseTask, differences
 from treesyntax.parsers.output import OFFSETS, conllu_text, offsets_text, ptb_text
 from treesyntax.parsers.policy import FAILED, JOINED, Parsed, parse_lines
 from treesyntax.parsers.report import Cases, cases_of, read_cases
@@ -45,7 +45,7 @@ class Parts:
         task: the parse.
     """
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: ParseTask) -> None:
         self.folder = task.output.with_name(task.output.name + ".parts")
         self.suffixes = (CASES, TREES) if task.notation == "conllu" else (CASES, OFFSETS, TREES)
         self.end = get_format(task.notation).end
@@ -146,7 +146,7 @@ def read_json(file: Path) -> dict[str, Any]:
     return values if isinstance(values, dict) else {}
 
 
-def shards_of(task: Task, parts: Parts) -> Iterator[Shard]:
+def shards_of(task: ParseTask, parts: Parts) -> Iterator[Shard]:
     """The shards that are not done, read one after the other."""
     lines = read_lines(task.source)
     number = 0
@@ -156,7 +156,7 @@ def shards_of(task: Task, parts: Parts) -> Iterator[Shard]:
         number += 1
 
 
-def parse_shard(task: Task, parser: Parser, shard: Shard) -> int:
+def parse_shard(task: ParseTask, parser: Parser, shard: Shard) -> int:
     """Parse and save a shard; returns its number.
 
     Raises:
@@ -176,7 +176,7 @@ def parse_shard(task: Task, parser: Parser, shard: Shard) -> int:
     return shard.number
 
 
-def _check_parser(task: Task, shard: Shard, parsed: Sequence[Parsed]) -> None:
+def _check_parser(task: ParseTask, shard: Shard, parsed: Sequence[Parsed]) -> None:
     failures = [result for result in parsed if result.case == FAILED]
     given = [result for result in parsed if result.case in ("", JOINED, FAILED)]
     if len(failures) == len(given) >= SUSPICIOUS:

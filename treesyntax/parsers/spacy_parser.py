@@ -7,7 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from treesyntax.errors import OptionError
-from treesyntax.parsers.base import Sentence, Settings, model_path, no_model, white_space_words
+from treesyntax.parsers.base import (
+    ParsedSentence,
+    ParserConfig,
+    model_path,
+    no_model,
+    white_space_words,
+)
 from treesyntax.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -27,18 +33,18 @@ class SpacyParser:
         self._nlp = nlp
         self._pretokenized = pretokenized
 
-    def split(self, lines: Sequence[str]) -> list[list[Sentence]]:
+    def split(self, lines: Sequence[str]) -> list[list[ParsedSentence]]:
         """A line is one sentence here: the parser itself decides on boundaries."""
         if self._pretokenized:
             return [[white_space_words(line)] for line in lines]
         return [[sentence_of(self._nlp.make_doc(line))] for line in lines]
 
-    def parse(self, sentences: Sequence[Sentence]) -> list[list[Tree]]:
+    def parse(self, sentences: Sequence[ParsedSentence]) -> list[list[Tree]]:
         """One tree for each sentence that the parser finds."""
         docs = [self._doc(sentence) for sentence in sentences]
         return [[_tree(part) for part in doc.sents] for doc in self._nlp.pipe(docs)]
 
-    def _doc(self, sentence: Sentence) -> Doc:
+    def _doc(self, sentence: ParsedSentence) -> Doc:
         from spacy.tokens import Doc
 
         doc = Doc(self._nlp.vocab, list(sentence.words), sentence.spaces)
@@ -48,7 +54,7 @@ class SpacyParser:
         return doc
 
 
-def load(settings: Settings, kind: Kind) -> SpacyParser:
+def load(settings: ParserConfig, kind: Kind) -> SpacyParser:
     """Load a pipeline by path or by the name of its package.
 
     Raises:
@@ -85,10 +91,10 @@ def _first(error: Exception) -> str:
     return str(error).split("\n")[0][:200]
 
 
-def sentence_of(part: Doc | Span) -> Sentence:
+def sentence_of(part: Doc | Span) -> ParsedSentence:
     """The words of a document or a part of one; runs of white space are left out."""
     words = [token for token in part if not token.is_space]
-    return Sentence(
+    return ParsedSentence(
         tuple(token.text for token in words),
         tuple((token.idx, token.idx + len(token.text)) for token in words),
     )
@@ -104,7 +110,7 @@ def _tree(part: Span) -> Tree:
     return Tree.from_heads(heads, [token.text for token in part], relations)
 
 
-def rule_splitter(language: str) -> Callable[[str], list[Sentence]]:
+def rule_splitter(language: str) -> Callable[[str], list[ParsedSentence]]:
     """Sentences and words of a line by spaCy's rules for a language, without any model.
 
     A sentence ends after a full stop, question or exclamation mark that is a word of its own.
@@ -120,7 +126,7 @@ def rule_splitter(language: str) -> Callable[[str], list[Sentence]]:
         raise OptionError(f"spaCy cannot split {language!r}: {_first(error)}") from None
     sentencizer = nlp.add_pipe("sentencizer")
 
-    def split(line: str) -> list[Sentence]:
+    def split(line: str) -> list[ParsedSentence]:
         doc = sentencizer(nlp.make_doc(line))
         sentences = (sentence_of(part) for part in doc.sents)
         return [sentence for sentence in sentences if sentence.words]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from treesyntax.errors import OptionError
 from treesyntax.parsers.base import (
-    Sentence,
-    Settings,
+    ParsedSentence,
+    ParserConfig,
     Span,
     model_path,
     no_model,
@@ -45,7 +45,7 @@ class StanzaParser:
         self._annotation = annotation
         self._pretokenized = pretokenized
 
-    def split(self, lines: Sequence[str]) -> list[list[Sentence]]:
+    def split(self, lines: Sequence[str]) -> list[list[ParsedSentence]]:
         """One document a line, so that offsets refer to it and empty lines keep their place."""
         if self._pretokenized:
             return [[white_space_words(line)] for line in lines]
@@ -55,7 +55,7 @@ class StanzaParser:
             for line, document in zip(lines, documents, strict=True)
         ]
 
-    def parse(self, sentences: Sequence[Sentence]) -> list[list[Tree]]:
+    def parse(self, sentences: Sequence[ParsedSentence]) -> list[list[Tree]]:
         """One tree a sentence; the library sorts them into batches by length."""
         from stanza import Document
 
@@ -72,7 +72,7 @@ class StanzaParser:
         ]
 
 
-def load(settings: Settings, kind: Kind) -> StanzaParser:
+def load(settings: ParserConfig, kind: Kind) -> StanzaParser:
     """Load a folder of models, a folder as stanza's downloads make it, or a language by name.
 
     Raises:
@@ -91,7 +91,7 @@ def load(settings: Settings, kind: Kind) -> StanzaParser:
     return StanzaParser(pipeline, kind.annotation, settings.pretokenized)
 
 
-def _flat_pipeline(settings: Settings, path: Path, needed: Sequence[str]) -> Pipeline:
+def _flat_pipeline(settings: ParserConfig, path: Path, needed: Sequence[str]) -> Pipeline:
     processors = list(needed)
     # Not every language has multi-word tokens.
     if not settings.pretokenized and (path / "mwt.pt").exists():
@@ -113,7 +113,7 @@ def _flat_pipeline(settings: Settings, path: Path, needed: Sequence[str]) -> Pip
         return _pipeline(settings, settings.language, processors, dir=folder, **options)
 
 
-def _named_pipeline(settings: Settings, needed: Sequence[str]) -> Pipeline:
+def _named_pipeline(settings: ParserConfig, needed: Sequence[str]) -> Pipeline:
     from stanza.resources.common import DEFAULT_MODEL_DIR
 
     if not settings.download and not Path(DEFAULT_MODEL_DIR, settings.model).is_dir():
@@ -122,7 +122,9 @@ def _named_pipeline(settings: Settings, needed: Sequence[str]) -> Pipeline:
     return _pipeline(settings, settings.model, needed)
 
 
-def _pipeline(settings: Settings, language: str, needed: Sequence[str], **options: Any) -> Pipeline:
+def _pipeline(
+    settings: ParserConfig, language: str, needed: Sequence[str], **options: Any
+) -> Pipeline:
     import stanza
 
     method = "reuse_resources" if settings.download else None
@@ -146,7 +148,7 @@ def _pipeline(settings: Settings, language: str, needed: Sequence[str], **option
         ) from error
 
 
-def sentence_of(sentence: Any, line: str) -> Sentence:
+def sentence_of(sentence: Any, line: str) -> ParsedSentence:
     """The words of a stanza sentence; a word without offsets has those of its token."""
     words: list[str] = []
     spans: list[Span] = []
@@ -157,7 +159,7 @@ def sentence_of(sentence: Any, line: str) -> Sentence:
             single = len(token.words) == 1
             spans.append(span if single or None in own else own)
             words.append(line[slice(*span)] if single else word.text)
-    return Sentence(tuple(words), tuple(spans))
+    return ParsedSentence(tuple(words), tuple(spans))
 
 
 def _short(word: str) -> str:
@@ -165,12 +167,12 @@ def _short(word: str) -> str:
     return word if len(word) <= LONGEST_WORD else TOO_LONG
 
 
-def _dependencies(parsed: Any, sentence: Sentence) -> Tree:
+def _dependencies(parsed: Any, sentence: ParsedSentence) -> Tree:
     heads = [word.head for word in parsed.words]
     return Tree.from_heads(heads, sentence.words, [word.deprel for word in parsed.words])
 
 
-def _constituents(parsed: Any, sentence: Sentence) -> Tree:
+def _constituents(parsed: Any, sentence: ParsedSentence) -> Tree:
     """Leaves are taken by their place; printed trees cannot always be read again."""
     parents: list[int] = []
     labels: list[str] = []

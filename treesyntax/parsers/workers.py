@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from treesyntax.errors import TreeSyntaxError
 from treesyntax.jobs import begin_worker
 from treesyntax.parsers import load_parser
-from treesyntax.parsers.base import Parser, Settings
-from treesyntax.parsers.identity import Task
+from treesyntax.parsers.base import Parser, ParserConfig
+from treesyntax.parsers.identity import ParseTask
 from treesyntax.parsers.shards import Shard, parse_shard
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SHARDS_AHEAD = 2
 
 
-def parse_all(task: Task, shards: Iterable[Shard], workers: int, gpus: int) -> Iterator[int]:
+def parse_all(task: ParseTask, shards: Iterable[Shard], workers: int, gpus: int) -> Iterator[int]:
     """Parse and save shards; yields the number of each in order, once it is saved.
 
     Args:
@@ -81,13 +81,13 @@ def _start(devices: SimpleQueue[str]) -> None:
     os.environ["CUDA_VISIBLE_DEVICES"] = devices.get()
 
 
-def parse_here(task: Task, shard: Shard) -> int:
+def parse_here(task: ParseTask, shard: Shard) -> int:
     """Parse and save a shard in this process, which keeps the parser; returns its number."""
     return parse_shard(task, _loaded(task.settings), shard)
 
 
 @lru_cache(maxsize=1)
-def _loaded(settings: Settings) -> Parser:
+def _loaded(settings: ParserConfig) -> Parser:
     parser = load_parser(settings)
     torch = sys.modules.get("torch")
     if torch is not None:

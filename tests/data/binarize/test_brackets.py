@@ -13,7 +13,7 @@ from support.binarize_helpers import check, outcome
 from treesyntax.data.binarize.columns import encode_usual
 from treesyntax.data.binarize.encode import Batch, Encoding, encode_batch
 from treesyntax.data.binarize.records import Records
-from treesyntax.data.binarize.sentence import encode_each
+from treesyntax.data.binarize.sentence import encode_one_by_one
 from treesyntax.data.sentencepiece import train_model
 from treesyntax.trees.formats import ptb, ptb_columns
 from treesyntax.trees.formats.base import Record
@@ -142,7 +142,7 @@ def test_a_fault_is_told_with_its_line():
         Batch(Path("x"), Records.of(records)),
     )
     told = outcome(encode_batch, encoding, batch)
-    assert told == outcome(encode_each, encoding, batch)
+    assert told == outcome(encode_one_by_one, encoding, batch)
     assert told.startswith("x:20: 1 bracket is still open at the end; ")
 
 

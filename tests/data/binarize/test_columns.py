@@ -12,7 +12,7 @@ from support.binarize_helpers import FORMS, SPACES, check, make_models, outcome
 
 from treesyntax.data.binarize.encode import Batch, Encoding, encode_batch
 from treesyntax.data.binarize.records import Records
-from treesyntax.data.binarize.sentence import encode_each
+from treesyntax.data.binarize.sentence import encode_one_by_one
 from treesyntax.errors import InputError
 from treesyntax.trees.formats.offsets import conllu_comment
 from treesyntax.trees.subwords import POLICIES
@@ -152,7 +152,7 @@ def test_a_fault_is_told_with_its_line(models, cause):
     starts = [1 + sum(text.count("\n") + 2 for text in texts[:i]) for i in range(40)]
     batch = Batch(Path("x.conllu"), Records(starts, texts))
     encoding = Encoding("conllu", "words", "copy", "sentencepiece", models["bpe"], units="token")
-    expected = outcome(encode_each, encoding, batch)
+    expected = outcome(encode_one_by_one, encoding, batch)
     assert isinstance(expected, str)
     row = next((row for begin, row in ROW.items() if cause.startswith(begin)), 0)
     told = outcome(encode_batch, encoding, batch)

@@ -8,7 +8,7 @@ from support.binarize_helpers import CONLLU, TREES, binarize, read, write
 from treesyntax.cli import main
 from treesyntax.data.sentencepiece import Segmenter, train_model
 from treesyntax.data.tree_store import TreeStore
-from treesyntax.nn.batch import collate
+from treesyntax.nn.tree_batch import collate
 from treesyntax.trees.formats import read_trees
 from treesyntax.trees.subwords import POLICIES
 

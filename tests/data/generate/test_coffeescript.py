@@ -17,7 +17,7 @@ import pytest
 
 from treesyntax.cli import main
 from treesyntax.data.generate.coffeescript import Vocabulary, draw_tokens
-from treesyntax.data.generate.coffeescript_sets import Options, generate_pairs
+from treesyntax.data.generate.coffeescript_sets import CoffeeScriptOptions, generate_pairs
 from treesyntax.data.generate.compiler import PACKAGE, compile_programs, install_compiler
 from treesyntax.data.generate.split import Split
 from treesyntax.errors import InputError, OptionError
@@ -106,8 +106,8 @@ def test_a_vocabulary_is_kept_and_used(variables: int, constants: int) -> None:
     [
         (lambda: Vocabulary(0), "variables is 0; it must be 1 or more"),
         (lambda: Vocabulary(constants=0), "constants is 0; it must be 1 or more"),
-        (lambda: Options(size=-1), "size is -1; it must be 0 or more"),
-        (lambda: Options(seed=-1), "seed is -1; it must be 0 or more"),
+        (lambda: CoffeeScriptOptions(size=-1), "size is -1; it must be 0 or more"),
+        (lambda: CoffeeScriptOptions(seed=-1), "seed is -1; it must be 0 or more"),
         (lambda: make_pairs(train=-1), "train is -1; it must be 0 or more"),
     ],
 )
@@ -124,13 +124,13 @@ def fake_compiler(programs: Sequence[str]) -> list[str]:
 
 def make_pairs(train: int = 0, valid: int = 0, test: int = 0, **options: int) -> Split:
     wanted = {"train": train, "valid": valid, "test": test}
-    return generate_pairs(wanted, Options(**options), fake_compiler)
+    return generate_pairs(wanted, CoffeeScriptOptions(**options), fake_compiler)
 
 
 def test_no_line_of_either_side_is_there_twice() -> None:
     steps: list[int] = []
     wanted = {"train": 300, "valid": 50, "test": 40}
-    split = generate_pairs(wanted, Options(size=8), fake_compiler, steps.append)
+    split = generate_pairs(wanted, CoffeeScriptOptions(size=8), fake_compiler, steps.append)
     assert {name: len(pairs) for name, pairs in split._asdict().items()} == wanted
     assert sum(steps) == 390
     pairs = [pair for part in split for pair in part]

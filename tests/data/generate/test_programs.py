@@ -13,7 +13,7 @@ from statistics import fmean, pstdev
 
 import pytest
 
-from treesyntax.data.generate.for2lam import Options, fitted_size, generate_splits
+from treesyntax.data.generate.for2lam import For2LamOptions, fitted_size, generate_splits
 from treesyntax.data.generate.programs import Style, draw_program
 from treesyntax.errors import OptionError
 from treesyntax.trees.formats.for2lam import FOR
@@ -24,8 +24,8 @@ FINGERPRINT = "09b388828f2fe3e48222ac490f8f765973b8ab893f9939cc216eb7a1819bc391"
 SCRIPT = """
 import hashlib
 from treesyntax.trees.formats.for2lam import FOR
-from treesyntax.data.generate.for2lam import Options, generate_splits
-splits = generate_splits(60, 20, 20, Options(seed=7))
+from treesyntax.data.generate.for2lam import For2LamOptions, generate_splits
+splits = generate_splits(60, 20, 20, For2LamOptions(seed=7))
 text = "\\n".join(FOR.write(tree) for trees in splits.values() for tree in trees)
 print(hashlib.sha256(text.encode()).hexdigest())
 """
@@ -122,7 +122,7 @@ def test_only_declared_variables_are_read(style: Style) -> None:
 def test_splits_have_the_sizes_asked_for_and_no_program_in_common(
     style: Style, repeats: bool
 ) -> None:
-    splits = generate_splits(400, 100, 50, Options(style=style, repeats=repeats))
+    splits = generate_splits(400, 100, 50, For2LamOptions(style=style, repeats=repeats))
     assert {split: len(trees) for split, trees in splits.items()} == {
         "train": 400, "valid": 100, "test": 50,
     }  # fmt: skip
@@ -135,7 +135,7 @@ def test_splits_have_the_sizes_asked_for_and_no_program_in_common(
 
 
 def test_splits_have_the_same_distribution() -> None:
-    splits = generate_splits(2_000, 1_000, 1_000, Options())
+    splits = generate_splits(2_000, 1_000, 1_000, For2LamOptions())
     means = [fmean(map(len, trees)) for trees in splits.values()]
     assert max(means) - min(means) < 2.0  # sd 13, so about 3.5 standard errors
 
@@ -156,25 +156,25 @@ def test_a_seed_gives_the_same_programs_everywhere() -> None:
 
 
 def test_seeds_differ() -> None:
-    first, second = (generate_splits(50, 0, 0, Options(seed=seed)) for seed in (0, 1))
+    first, second = (generate_splits(50, 0, 0, For2LamOptions(seed=seed)) for seed in (0, 1))
     assert first != second
 
 
 def test_small_programs_can_be_left_out() -> None:
-    trees = generate_splits(200, 0, 0, Options(min_nodes=9))["train"]
+    trees = generate_splits(200, 0, 0, For2LamOptions(min_nodes=9))["train"]
     assert min(map(len, trees)) >= 9
     assert not any(tree.labels[0] == "<ASSIGN>" for tree in trees)
 
 
 def test_progress_is_told_of_each_program() -> None:
     steps: list[None] = []
-    generate_splits(7, 2, 1, Options(), lambda: steps.append(None))
+    generate_splits(7, 2, 1, For2LamOptions(), lambda: steps.append(None))
     assert len(steps) == 10
 
 
 @pytest.mark.parametrize("length", [20, 50])
 def test_the_mean_length_is_met(length: int) -> None:
-    options = Options(style=Style.CHEN, length=length)
+    options = For2LamOptions(style=Style.CHEN, length=length)
     splits = generate_splits(1_000, 500, 500, options)
     for trees in splits.values():
         mean = fmean(len(FOR.write(tree).split()) for tree in trees)
@@ -182,15 +182,17 @@ def test_the_mean_length_is_met(length: int) -> None:
 
 
 def test_the_size_does_not_depend_on_the_seed() -> None:
-    sizes = {fitted_size(Options(style=Style.CHEN, length=20, seed=seed)) for seed in range(3)}
+    sizes = {
+        fitted_size(For2LamOptions(style=Style.CHEN, length=20, seed=seed)) for seed in range(3)
+    }
     assert len(sizes) == 1
-    assert fitted_size(Options(size=99)) == 99
+    assert fitted_size(For2LamOptions(size=99)) == 99
 
 
 @pytest.mark.parametrize("repeats", [False, True])
 def test_a_space_that_is_too_small_is_reported(repeats: bool) -> None:
     with pytest.raises(OptionError) as caught:
-        generate_splits(5, 3, 2, Options(size=15, min_nodes=10_000, repeats=repeats))
+        generate_splits(5, 3, 2, For2LamOptions(size=15, min_nodes=10_000, repeats=repeats))
     assert str(caught.value) == (
         "10 programs are asked for, but only 0 distinct ones of at least 10000 nodes turned up "
         "before 10000 vain draws; ask for fewer or smaller programs, or raise the size"
@@ -199,13 +201,13 @@ def test_a_space_that_is_too_small_is_reported(repeats: bool) -> None:
 
 def test_too_many_distinct_programs_are_refused() -> None:
     with pytest.raises(OptionError, match=r"^3000 programs are asked for, but only \d+ distinct"):
-        generate_splits(3_000, 0, 0, Options(size=0))
-    assert len(generate_splits(3_000, 0, 0, Options(size=0, repeats=True))["train"]) == 3_000
+        generate_splits(3_000, 0, 0, For2LamOptions(size=0))
+    assert len(generate_splits(3_000, 0, 0, For2LamOptions(size=0, repeats=True))["train"]) == 3_000
 
 
 def test_a_length_that_no_size_gives_is_refused() -> None:
     with pytest.raises(OptionError, match="^no size gives a mean length of 10 tokens, the nearest"):
-        fitted_size(Options(style=Style.CHEN, length=10, min_nodes=60))
+        fitted_size(For2LamOptions(style=Style.CHEN, length=10, min_nodes=60))
 
 
 @pytest.mark.parametrize(
@@ -221,10 +223,10 @@ def test_a_length_that_no_size_gives_is_refused() -> None:
 )
 def test_options_out_of_range_are_refused(options: dict, message: str) -> None:
     with pytest.raises(OptionError) as caught:
-        Options(**options)
+        For2LamOptions(**options)
     assert str(caught.value) == message
 
 
 def test_a_negative_number_of_programs_is_refused() -> None:
     with pytest.raises(OptionError, match="^valid is -1; it must be 0 or more$"):
-        generate_splits(1, -1, 0, Options())
+        generate_splits(1, -1, 0, For2LamOptions())

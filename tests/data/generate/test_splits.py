@@ -10,7 +10,7 @@ import pytest
 
 from treesyntax.cli import main
 from treesyntax.data.generate import lexical
-from treesyntax.data.generate.for2lam import Options, generate_splits
+from treesyntax.data.generate.for2lam import For2LamOptions, generate_splits
 from treesyntax.data.generate.for_to_lambda import translate
 from treesyntax.data.generate.lexical import EXPOSED, check_exposed, draw_train_program
 from treesyntax.data.generate.programs import Style, draw_program
@@ -190,12 +190,12 @@ def test_words_must_be_shown_in_small_training_sets_too(
 )
 def test_options_that_do_not_fit_are_refused(options: dict, message: str) -> None:
     with pytest.raises(OptionError) as caught:
-        Options(**options)
+        For2LamOptions(**options)
     assert str(caught.value) == message
 
 
 def test_both_styles_can_hold_words_out() -> None:
-    splits = generate_splits(200, 0, 20, Options(held_out=2))
+    splits = generate_splits(200, 0, 20, For2LamOptions(held_out=2))
     assert all({"a22", "a23"} & set(tree.labels) for tree in splits["test"])
 
 

@@ -21,7 +21,7 @@ from treesyntax.data.binarize.batch import (
     segmenter_of,
 )
 from treesyntax.data.binarize.columns import encode_usual
-from treesyntax.data.binarize.sentence import encode_each, group_pieces, raw_text
+from treesyntax.data.binarize.sentence import encode_one_by_one, group_pieces, raw_text
 from treesyntax.trees.formats import Record, get_format, parse_record
 from treesyntax.trees.formats.columns import codes_of, strings
 
@@ -48,7 +48,7 @@ def encode_batch(encoding: Encoding, batch: Batch) -> EncodedBatch:
         return numbered(segmenter.lines(lines), None) if segmenter else _by_space(lines)
     found = encode_usual(encoding, batch)
     if found is None:
-        return encode_each(encoding, batch)
+        return encode_one_by_one(encoding, batch)
     usual, numbers, kept = found
     size = len(batch.records.texts)
     if len(numbers) == size and kept.all():
@@ -56,7 +56,7 @@ def encode_batch(encoding: Encoding, batch: Batch) -> EncodedBatch:
     is_usual = np.zeros(size, bool)
     is_usual[numbers[kept]] = True
     rest = np.flatnonzero(~is_usual)
-    others = encode_each(encoding, batch.part(rest.tolist()))
+    others = encode_one_by_one(encoding, batch.part(rest.tolist()))
     order = np.empty(size, np.int64)
     order[numbers[kept]] = np.flatnonzero(kept)
     order[rest] = len(numbers) + np.arange(len(rest))

@@ -9,12 +9,12 @@ from itertools import chain
 from pathlib import Path
 
 from treesyntax.data.binarize.encode import words_of_batch
-from treesyntax.data.binarize.plan import Plan, Side
+from treesyntax.data.binarize.options import BinarizeOptions, SideOptions
 from treesyntax.data.binarize.read import BatchMap, batches
 from treesyntax.data.sentencepiece import Segmenter, train_model
 
 
-def prepare_models(plan: Plan, batch_map: BatchMap, folder: Path) -> Plan:
+def prepare_models(plan: BinarizeOptions, batch_map: BatchMap, folder: Path) -> BinarizeOptions:
     """The plan with a model in ``folder`` for every side that is to be segmented.
 
     Trees without words, such as logical forms, are left whole: their labels are symbols.
@@ -33,7 +33,7 @@ def prepare_models(plan: Plan, batch_map: BatchMap, folder: Path) -> Plan:
     return replace(plan, source=source, target=target)
 
 
-def _train(plan: Plan, batch_map: BatchMap, folder: Path) -> dict[str, Path]:
+def _train(plan: BinarizeOptions, batch_map: BatchMap, folder: Path) -> dict[str, Path]:
     free = [side for side in plan.sides if side.wants_model]
     groups = [free] if plan.joined_subwords else [[side] for side in free]
     paths = {}
@@ -53,12 +53,12 @@ def _train(plan: Plan, batch_map: BatchMap, folder: Path) -> dict[str, Path]:
     return paths
 
 
-def _training_lines(side: Side, batch_map: BatchMap) -> Iterator[str]:
+def _training_lines(side: SideOptions, batch_map: BatchMap) -> Iterator[str]:
     lines = batch_map(words_of_batch, side.encoding, batches(side, "train"))
     return (line for line in chain.from_iterable(lines) if line and not line.isspace())
 
 
-def _model_path(folder: Path, side: Side) -> Path:
+def _model_path(folder: Path, side: SideOptions) -> Path:
     return folder / f"subwords.{side.language}.model"
 
 
@@ -69,5 +69,5 @@ def _copied(model: Path, path: Path) -> Path:
     return path
 
 
-def _with_model(side: Side, model: Path | None) -> Side:
+def _with_model(side: SideOptions, model: Path | None) -> SideOptions:
     return replace(side, encoding=side.encoding._replace(model=model))

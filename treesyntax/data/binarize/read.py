@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from treesyntax.data.binarize.encode import TEXT, Batch, Encoding
-from treesyntax.data.binarize.plan import Plan, Side
+from treesyntax.data.binarize.options import BinarizeOptions, SideOptions
 from treesyntax.data.binarize.records import Records, count_of, records_of
 from treesyntax.errors import InputError, TreeSyntaxError
 from treesyntax.jobs import begin_worker
@@ -26,7 +26,7 @@ BatchFunction = Callable[[Encoding, Batch], Encoded]
 BatchMap = Callable[[BatchFunction, Encoding, Iterable[Batch]], Iterator]
 
 
-def survey(plan: Plan) -> dict[str, int]:
+def survey(plan: BinarizeOptions) -> dict[str, int]:
     """Count every file's records; the number of sentences of each split.
 
     Raises:
@@ -36,7 +36,7 @@ def survey(plan: Plan) -> dict[str, int]:
     return {split: _survey_split(plan, split) for split in plan.source.files}
 
 
-def _survey_split(plan: Plan, split: str) -> int:
+def _survey_split(plan: BinarizeOptions, split: str) -> int:
     counts: list[tuple[Path, int]] = []
     for side in plan.sides:
         path = side.files[split]
@@ -71,7 +71,7 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def batches(side: Side, split: str) -> Iterator[Batch]:
+def batches(side: SideOptions, split: str) -> Iterator[Batch]:
     """The records of a file, some 2,000 at a time, with what belongs to them.
 
     Raises:

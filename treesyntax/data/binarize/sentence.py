@@ -35,7 +35,7 @@ from treesyntax.trees.tree import Tree
 from treesyntax.trees.views import get_view
 
 
-def encode_each(encoding: Encoding, batch: Batch) -> EncodedBatch:
+def encode_one_by_one(encoding: Encoding, batch: Batch) -> EncodedBatch:
     """Parse, segment and linearise trees.
 
     Raises:

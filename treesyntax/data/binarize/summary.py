@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from treesyntax import __version__
-from treesyntax.data.binarize.plan import Plan, Side
+from treesyntax.data.binarize.options import BinarizeOptions, SideOptions
 from treesyntax.data.binarize.read import sha256
 from treesyntax.data.binarize.write import Counts
 from treesyntax.data.manifest import MANIFEST
@@ -23,7 +23,11 @@ Written = dict[tuple[str, str], Counts]
 
 
 def write_manifest(
-    folder: Path, args: argparse.Namespace, plan: Plan, written: Written, sizes: dict[str, int]
+    folder: Path,
+    args: argparse.Namespace,
+    plan: BinarizeOptions,
+    written: Written,
+    sizes: dict[str, int],
 ) -> None:
     """Write ``binarize.json``.
 
@@ -55,7 +59,7 @@ def write_manifest(
         staged.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", "utf-8")
 
 
-def _describe(side: Side, symbols: int) -> dict[str, object]:
+def _describe(side: SideOptions, symbols: int) -> dict[str, object]:
     model = side.encoding.model
     return {
         "language": side.language,
@@ -79,7 +83,9 @@ def _unknown_rate(counts: Counts) -> float:
     return round(counts.unknown / max(1, counts.tokens), 6)
 
 
-def summarise(plan: Plan, written: Written, sizes: dict[str, int], seconds: float) -> str:
+def summarise(
+    plan: BinarizeOptions, written: Written, sizes: dict[str, int], seconds: float
+) -> str:
     """The counts as a table, for people."""
     lines = [f"{'':14}{'sentences':>12}{'tokens':>12}{'nodes':>12}{'unknown':>10}{'empty':>8}"]
     for (split, language), counts in written.items():

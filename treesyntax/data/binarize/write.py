@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesyntax.data.binarize.encode import EncodedBatch
-from treesyntax.data.binarize.plan import Plan, Side
+from treesyntax.data.binarize.options import BinarizeOptions, SideOptions
 from treesyntax.data.dictionary import EOS, Dictionary
 from treesyntax.data.token_files import TokenData, write_tokens
 from treesyntax.data.tree_store import TreeArrays
@@ -93,7 +93,7 @@ class Counts:
 
 
 def write_side(
-    plan: Plan, side: Side, split: str, spool: Spool, symbols: Symbols, dictionary: Dictionary,
+    plan: BinarizeOptions, side: SideOptions, split: str, spool: Spool, symbols: Symbols, dictionary: Dictionary,
     folder: Path,
 ) -> Counts:  # fmt: skip
     """Write the token files of one side of one split and, if it has trees, its tree store.

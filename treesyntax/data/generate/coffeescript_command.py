@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from treesyntax.data.generate.coffeescript import Vocabulary
-from treesyntax.data.generate.coffeescript_sets import SPLITS, Options, generate_pairs
+from treesyntax.data.generate.coffeescript_sets import SPLITS, CoffeeScriptOptions, generate_pairs
 from treesyntax.data.generate.compiler import PACKAGE, compile_programs, install_compiler
 from treesyntax.data.generate.folder import is_current
 from treesyntax.data.generate.output import (
@@ -67,7 +67,7 @@ def generate(args: argparse.Namespace) -> int:
         OptionError: for options that do not fit or cannot be met, or if node or npm is absent.
         InputError: if the folder holds something else, or the compiler cannot be installed.
     """
-    options = Options(args.size, Vocabulary(args.variables, args.constants), args.seed)
+    options = CoffeeScriptOptions(args.size, Vocabulary(args.variables, args.constants), args.seed)
     wanted = {split: getattr(args, split) for split in SPLITS}
     if not any(wanted.values()):
         raise OptionError("no programs are asked for; set --train, --valid or --test")

@@ -17,7 +17,7 @@ Compiler = Callable[[Sequence[str]], list[str]]
 
 
 @dataclass(frozen=True)
-class Options:
+class CoffeeScriptOptions:
     """What to generate.
 
     Attributes:
@@ -42,7 +42,7 @@ class Options:
 
 def generate_pairs(
     wanted: dict[str, int],
-    options: Options,
+    options: CoffeeScriptOptions,
     compiler: Compiler,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Split:
@@ -89,7 +89,9 @@ def generate_pairs(
     return Split(**parts)
 
 
-def _draw(rng: random.Random, number: int, options: Options, known: set[str]) -> list[str]:
+def _draw(
+    rng: random.Random, number: int, options: CoffeeScriptOptions, known: set[str]
+) -> list[str]:
     """Up to so many token lines that are not known yet; they are then."""
     drawn: list[str] = []
     barren = 0

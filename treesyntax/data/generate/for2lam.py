@@ -24,7 +24,7 @@ SAMPLE = 500
 
 
 @dataclass(frozen=True)
-class Options:
+class For2LamOptions:
     """What to generate.
 
     Attributes:
@@ -81,7 +81,7 @@ class Options:
                 f"{SINGLE_ASSIGNMENT} nodes"
             )
 
-    def of_test(self) -> Options:
+    def of_test(self) -> For2LamOptions:
         """The options whose size test programs are drawn with."""
         return (
             self
@@ -94,7 +94,7 @@ def generate_splits(
     train: int,
     valid: int,
     test: int,
-    options: Options,
+    options: For2LamOptions,
     advance: Callable[[], None] = lambda: None,
 ) -> dict[str, list[Tree]]:
     """FOR programs for three splits, none of which shares a program with another.
@@ -160,7 +160,7 @@ def _lengths(program: Tree) -> tuple[int, int]:
 class _Filling:
     """Draws distinct programs until splits are full; remembers the split of every program."""
 
-    def __init__(self, options: Options, advance: Callable[[], None]) -> None:
+    def __init__(self, options: For2LamOptions, advance: Callable[[], None]) -> None:
         self.options, self.advance = options, advance
         self.rng = random.Random(options.seed)
         self.homes: dict[Tree, str] = {}
@@ -200,7 +200,7 @@ class _Filling:
         return self.homes[tree] if self.options.repeats else ""
 
 
-def _too_few(wanted: int, found: int, options: Options) -> OptionError:
+def _too_few(wanted: int, found: int, options: For2LamOptions) -> OptionError:
     return OptionError(
         f"{wanted} programs are asked for, but only {found} distinct ones of at least "
         f"{options.min_nodes} nodes turned up before {MAX_BARREN_DRAWS} vain draws; "
@@ -208,7 +208,7 @@ def _too_few(wanted: int, found: int, options: Options) -> OptionError:
     )
 
 
-def fitted_size(options: Options) -> int:
+def fitted_size(options: For2LamOptions) -> int:
     """The size to draw with: the one given, or the one whose mean length is nearest to `length`.
 
     It does not depend on the seed, so data sets of several seeds have one distribution.

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from treesyntax.data.generate.folder import is_current
-from treesyntax.data.generate.for2lam import SPLITS, Options, fitted_size, generate_splits
+from treesyntax.data.generate.for2lam import SPLITS, For2LamOptions, fitted_size, generate_splits
 from treesyntax.data.generate.for_to_lambda import translate
 from treesyntax.data.generate.lexical import check_exposed, held_out_words
 from treesyntax.data.generate.output import (
@@ -81,7 +81,7 @@ def generate(args: argparse.Namespace) -> int:
         OptionError: for options that do not fit or cannot be met.
         InputError: if the folder holds something else or cannot be written.
     """
-    options = Options(
+    options = For2LamOptions(
         style=Style(args.style),
         size=args.size,
         length=args.length,
@@ -108,7 +108,7 @@ def generate(args: argparse.Namespace) -> int:
 
 
 def _described(
-    args: argparse.Namespace, options: Options, numbers: dict[str, int]
+    args: argparse.Namespace, options: For2LamOptions, numbers: dict[str, int]
 ) -> dict[str, Any]:
     """What the contents depend on; options that are not used are left out."""
     described = {"generator": args.generator, **asdict(options), **numbers}
@@ -119,7 +119,7 @@ def _described(
     return {name: value for name, value in described.items() if value or name not in optional}
 
 
-def _draw(numbers: dict[str, int], options: Options) -> Split:
+def _draw(numbers: dict[str, int], options: For2LamOptions) -> Split:
     # The bar counts every program twice: when it is drawn and when it is translated.
     with progress_bar() as progress:
         bar = progress.add_task("programs", total=2 * sum(numbers.values()))
@@ -133,7 +133,7 @@ def _draw(numbers: dict[str, int], options: Options) -> Split:
     return Split(**parts)
 
 
-def _notes(split: Split, options: Options) -> dict[str, object]:
+def _notes(split: Split, options: For2LamOptions) -> dict[str, object]:
     notes: dict[str, object] = {"size": fitted_size(options), **split.seen()}
     if options.test_length is not None:
         notes |= {"test_size": fitted_size(options.of_test()), **split.length_range()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from treesyntax.errors import TreeError
-from treesyntax.trees.formats.grammar import Node, to_tree
+from treesyntax.trees.formats.notation import Node, to_tree
 from treesyntax.trees.tree import Tree
 
 _ARITIES = {"<SEQ>": 2, "<ASSIGN>": 2, "<IF>": 3, "<FOR>": 5}

@@ -15,7 +15,7 @@ from __future__ import annotations
 import random
 from enum import StrEnum
 
-from treesyntax.trees.formats.grammar import Node, to_tree
+from treesyntax.trees.formats.notation import Node, to_tree
 from treesyntax.trees.tree import Tree
 
 LARGEST_CONSTANT = 10

@@ -10,7 +10,7 @@ from typing import Any
 
 from treesyntax.study.recipe.axes import Axis, Point, Variant, expand, read_axes
 from treesyntax.study.recipe.checks import DATA, RESERVED, Check, Flags, replace_variables
-from treesyntax.study.recipe.files import apply_override, read_extended
+from treesyntax.study.recipe.reading import apply_override, read_extended
 
 __all__ = ["DATA", "SECTIONS", "Flags", "Method", "Recipe", "Side", "read_recipe"]
 

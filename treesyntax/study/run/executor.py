@@ -21,7 +21,7 @@ from treesyntax.study.run import process
 from treesyntax.study.run.checkpoints import is_trained, repair_checkpoints
 from treesyntax.study.run.failures import Failure, write_failures
 from treesyntax.study.run.logs import last_line, peak_line, read_log
-from treesyntax.study.run.options import Settings, Watcher, command_words
+from treesyntax.study.run.options import ExecutionOptions, Watcher, command_words
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.process import USERS, Devices
 from treesyntax.study.run.steps import Step
@@ -58,7 +58,7 @@ class Executor:
         self,
         plan: Plan,
         folder: Path,
-        settings: Settings,
+        settings: ExecutionOptions,
         after: Callable[[Step], None],
     ) -> None:
         self.plan, self.folder, self.settings, self.after = plan, folder, settings, after

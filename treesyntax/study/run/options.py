@@ -33,7 +33,7 @@ class Watcher(Protocol):
 
 
 @dataclass(frozen=True)
-class Settings:
+class ExecutionOptions:
     """How to execute, none of which is part of the study itself.
 
     Attributes:
@@ -57,7 +57,7 @@ class Settings:
     submitted: int = 0
 
 
-def command_words(step: Step, folder: Path, settings: Settings) -> list[str]:
+def command_words(step: Step, folder: Path, settings: ExecutionOptions) -> list[str]:
     """The command of a step as it is executed in a folder."""
     replace = {OUT: str(folder), PLUGINS: settings.plugins}
     return process.resolve(step.command, settings.programs, replace)

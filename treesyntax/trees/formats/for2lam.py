@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import partial
 
 from treesyntax.trees.formats.base import Format, line_records
-from treesyntax.trees.formats.grammar import Grammar, Leaf, parse_program
-from treesyntax.trees.formats.grammar_printer import print_program
+from treesyntax.trees.formats.notation import Leaf, Notation, parse_program
+from treesyntax.trees.formats.notation_printer import print_program
 
 _LEAVES = {
     # The translation from FOR takes a8 for terms and a9 for functions, so no variable has them.
@@ -32,7 +32,7 @@ _EXPRESSIONS = {
         "<GE> {expression} > {expression}",
     ],
 }
-_FOR = Grammar(
+_FOR = Notation(
     "for",
     "statement",
     {
@@ -47,7 +47,7 @@ _FOR = Grammar(
     },
     _LEAVES,
 )
-_LAMBDA = Grammar(
+_LAMBDA = Notation(
     "lambda",
     "term",
     {
@@ -65,7 +65,7 @@ _LAMBDA = Grammar(
 )
 
 
-def _format(grammar: Grammar) -> Format:
+def _format(grammar: Notation) -> Format:
     return Format(
         name=grammar.name,
         suffix=f".{grammar.name}",

@@ -4,7 +4,7 @@ Attention is sorted by the relations of the run's own trees. Where its data has 
 data serve whose tokens are the very same: the plain Transformer is measured on the trees that the
 others see.
 
-Example: python -m treesyntax.analysis.run runs/a-1/checkpoints binarized/a --trees binarized/b --out out
+Example: python -m treesyntax.analysis.of_run runs/a-1/checkpoints binarized/a --trees binarized/b --out out
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from treesyntax.analysis import (
     sentence_masks,
     strength_trajectories,
 )
-from treesyntax.analysis.batch import Analysis, write_analyses
+from treesyntax.analysis.dispatch import Analysis, write_analyses
 from treesyntax.analysis.figures import run_analysis
-from treesyntax.analysis.model import SIDES, build_methods
+from treesyntax.analysis.loading import SIDES, build_methods
 from treesyntax.analysis.sentences import Sentences
 from treesyntax.data.token_files import find_prefix, token_files
 from treesyntax.errors import InputError, OptionError

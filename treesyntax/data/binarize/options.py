@@ -25,7 +25,7 @@ LANGUAGE = re.compile(r"[^\s./\\-]+")
 
 
 @dataclass(frozen=True)
-class Side:
+class SideOptions:
     """One language: its files and what is done with them.
 
     Attributes:
@@ -79,12 +79,12 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Plan:
+class BinarizeOptions:
     """All of one call; ``subword_vocab`` is 0 where no subword model is to be trained."""
 
     dest: Path
-    source: Side
-    target: Side
+    source: SideOptions
+    target: SideOptions
     subword_vocab: int
     subword_type: str
     joined_subwords: bool
@@ -92,7 +92,7 @@ class Plan:
     workers: int
 
     @property
-    def sides(self) -> tuple[Side, Side]:
+    def sides(self) -> tuple[SideOptions, SideOptions]:
         """Source and target."""
         return self.source, self.target
 
@@ -102,7 +102,7 @@ class Plan:
         return f"{self.source.language}-{self.target.language}"
 
 
-def make_plan(args: argparse.Namespace) -> Plan:
+def make_plan(args: argparse.Namespace) -> BinarizeOptions:
     """Check the options against each other.
 
     Raises:
@@ -114,7 +114,7 @@ def make_plan(args: argparse.Namespace) -> Plan:
         raise OptionError(
             f"both sides are named {source.language!r}; give --target-lang another name"
         )
-    plan = Plan(
+    plan = BinarizeOptions(
         dest=Path(args.dest),
         source=source,
         target=target,
@@ -134,7 +134,7 @@ def make_plan(args: argparse.Namespace) -> Plan:
     return plan
 
 
-def _side(args: argparse.Namespace, number: int, role: str) -> Side:
+def _side(args: argparse.Namespace, number: int, role: str) -> SideOptions:
     def option(name: str) -> object:
         return getattr(args, f"{role}_{name}")
 
@@ -155,7 +155,7 @@ def _side(args: argparse.Namespace, number: int, role: str) -> Side:
     for name in ("threshold", "vocab_size"):
         if getattr(args, f"{role}_{name}") < 0:
             raise OptionError(f"--{role}-{name.replace('_', '-')} must not be negative")
-    return Side(
+    return SideOptions(
         role=role,
         language=language,
         files=files,
@@ -241,7 +241,7 @@ def _of_splits(name: str, paths: list[str], splits: list[str]) -> dict[str, Path
     return dict(zip(splits, map(Path, paths), strict=True))
 
 
-def _check_subwords(plan: Plan) -> None:
+def _check_subwords(plan: BinarizeOptions) -> None:
     free = [side for side in plan.sides if side.wants_model]
     if plan.subword_vocab < 0:
         raise OptionError("--subword-vocab must be a positive number of pieces")
@@ -253,7 +253,7 @@ def _check_subwords(plan: Plan) -> None:
         raise OptionError("--joined-subwords: one side has pieces or a subword model already")
 
 
-def _check_units(plan: Plan, units: str) -> None:
+def _check_units(plan: BinarizeOptions, units: str) -> None:
     if units != LINE_UNITS:
         return
     if not any(side.encoding.units for side in plan.sides):
@@ -273,7 +273,7 @@ def _check_joined_dictionary(args: argparse.Namespace) -> None:
             )
 
 
-def _check_destination(plan: Plan, overwrite: bool) -> None:
+def _check_destination(plan: BinarizeOptions, overwrite: bool) -> None:
     dest = plan.dest
     if not dest.exists():
         return

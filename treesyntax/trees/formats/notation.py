@@ -88,7 +88,7 @@ class Leaf(NamedTuple):
     regex: str
 
 
-class Grammar:
+class Notation:
     """The compiled rules of a language.
 
     Args:
@@ -184,7 +184,7 @@ def _item(piece: str, leaves: dict[str, Leaf]) -> Item:
     return Item("leaf", inside) if piece[0] + piece[-1] == "[]" else Item("token", piece)
 
 
-def parse_program(grammar: Grammar, text: str) -> Tree:
+def parse_program(grammar: Notation, text: str) -> Tree:
     """The tree of a program; blank text is the empty tree.
 
     Raises:
@@ -196,7 +196,7 @@ def parse_program(grammar: Grammar, text: str) -> Tree:
 class _Parser:
     """A predictive parser with its own stack, so that depth costs memory only."""
 
-    def __init__(self, grammar: Grammar, text: str) -> None:
+    def __init__(self, grammar: Notation, text: str) -> None:
         self.grammar = grammar
         self.tokens = text.split()
         kinds = {token: grammar.kind(token) for token in set(self.tokens)}

@@ -12,7 +12,7 @@ from treesyntax.data.dictionary import PAD
 from treesyntax.errors import InputError
 from treesyntax.model.composition import Composition
 from treesyntax.model.encoder import Encoder
-from treesyntax.model.layers import Settings
+from treesyntax.model.layers import TransformerConfig
 from treesyntax.nn.injection import Injection, Site
 
 SIDES = ("encoder", "decoder")
@@ -30,7 +30,7 @@ NO_PARAMETERS = ("embed_positions._float_tensor",)
 """What older versions of fairseq store beside the parameters."""
 
 
-def model_settings(state: Mapping[str, Any], path: Path, side: str) -> Settings:
+def model_settings(state: Mapping[str, Any], path: Path, side: str) -> TransformerConfig:
     """Sizes and methods of one side, as the training's flags set them.
 
     Args:
@@ -52,11 +52,11 @@ def model_settings(state: Mapping[str, Any], path: Path, side: str) -> Settings:
             path, None, f"does not hold the sizes of its {side}", "give one of fairseq-train"
         ) from None
     longest = "max_source_positions" if side == "encoder" else "max_target_positions"
-    return Settings(
+    return TransformerConfig(
         **sizes,
         activation=str(flags.get("activation_fn", "relu")),
         scale_embedding=not flags.get("no_scale_embedding", False),
-        max_positions=flags.get(longest) or Settings.max_positions,
+        max_positions=flags.get(longest) or TransformerConfig.max_positions,
         injection=flags.get(f"{side}_injection", "none"),
         positions=str(flags.get(f"{side}_positions", "auto")),
     )

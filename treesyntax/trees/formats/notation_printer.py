@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from treesyntax.errors import TreeError
-from treesyntax.trees.formats.grammar import Grammar, Item, Rule
+from treesyntax.trees.formats.notation import Item, Notation, Rule
 from treesyntax.trees.tree import Tree
 
 
-def print_program(grammar: Grammar, tree: Tree) -> str:
+def print_program(grammar: Notation, tree: Tree) -> str:
     """The text of a program, with as few parentheses as the parser needs.
 
     Raises:
@@ -24,7 +24,7 @@ def print_program(grammar: Grammar, tree: Tree) -> str:
 class _Printer:
     """Prints a tree by the rules, with parentheses where a category needs them."""
 
-    def __init__(self, grammar: Grammar, tree: Tree) -> None:
+    def __init__(self, grammar: Notation, tree: Tree) -> None:
         self.grammar, self.labels, self.children = grammar, tree.labels, tree.children()
         # Tokens and nodes still to print; a node comes with the category of its place.
         self.agenda: list[str | tuple[str, int]] = [(grammar.start, 0)]

@@ -1,6 +1,6 @@
 """All analyses of a study as a whole: so far how far mask strengths spread beside what masks gain.
 
-Example: python -m treesyntax.analysis.study runs/lines-en-sv-1a2b3c4d --metric bleu
+Example: python -m treesyntax.analysis.of_study runs/lines-en-sv-1a2b3c4d --metric bleu
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from treesyntax.analysis import strength_study
-from treesyntax.analysis.batch import Analysis, write_analyses
+from treesyntax.analysis.dispatch import Analysis, write_analyses
 from treesyntax.analysis.figures import run_analysis
 
 NAME = "of_study"
