@@ -1,10 +1,18 @@
 import gzip
+import hashlib
 import os
 
 import pytest
 
-from treesyntax.errors import InputError
-from treesyntax.files import atomic_file, atomic_folder, read_lines
+from treesyntax.errors import InputError, unknown_name
+from treesyntax.files import (
+    atomic_file,
+    atomic_folder,
+    read_json,
+    read_lines,
+    sha256_of,
+    write_json,
+)
 
 
 def test_only_real_line_ends_end_a_line(tmp_path):
@@ -72,3 +80,34 @@ def test_a_place_that_cannot_be_written(tmp_path):
     for opened in (atomic_file, atomic_folder):
         with pytest.raises(InputError, match="cannot be written"), opened(tmp_path / "file" / "x"):
             pass
+
+
+def test_json_files_are_read_back_and_damaged_ones_are_named(tmp_path):
+    path = tmp_path / "facts.json"
+    write_json(path, {"café": [1, None]})
+    assert read_json(path) == {"café": [1, None]}
+    path.write_text("{")
+    with pytest.raises(InputError, match=r"facts\.json: is not JSON"):
+        read_json(path)
+    with pytest.raises(InputError, match=r"absent\.json: cannot be read"):
+        read_json(tmp_path / "absent.json")
+    with pytest.raises(ValueError, match="nan"):
+        write_json(path, float("nan"), allow_nan=False)
+    assert path.read_text() == "{"
+
+
+def test_the_checksum_of_a_file(tmp_path):
+    (tmp_path / "file").write_bytes(b"tree")
+    assert sha256_of(tmp_path / "file") == hashlib.sha256(b"tree").hexdigest()
+    with pytest.raises(InputError, match="absent: cannot be read"):
+        sha256_of(tmp_path / "absent")
+
+
+def test_an_unknown_name_is_answered_with_the_closest_one():
+    error = unknown_name("parser", "stanzo", ["benepar", "stanza"], "--parser:")
+    assert str(error) == (
+        "--parser: no parser is named 'stanzo'; did you mean 'stanza'? there are benepar, stanza"
+    )
+    assert str(unknown_name("parser", "x", ["stanza"])) == (
+        "no parser is named 'x'; there are stanza"
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from os import PathLike
 
 
@@ -50,3 +52,19 @@ class InputError(TreeSyntaxError):
 
 class OptionError(TreeSyntaxError):
     """An option, method name or recipe key that does not exist or does not fit."""
+
+
+def unknown_name(what: str, name: str, names: Iterable[str], where: str = "") -> OptionError:
+    """The error for a name that does not exist: it gives the closest name and all names.
+
+    Args:
+        what: the kind of thing, such as "parser".
+        name: what the user wrote.
+        names: the names that exist.
+        where: the flag or key with its colon, if the message should begin with it.
+    """
+    names = list(names)
+    near = get_close_matches(name, names, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    place = f"{where} " if where else ""
+    return OptionError(f"{place}no {what} is named {name!r}; {hint}there are {', '.join(names)}")

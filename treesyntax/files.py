@@ -1,8 +1,9 @@
-"""Reading text line by line and JSON, and writing files all or nothing."""
+"""Reading text, JSON and checksums of files; writing files and folders all or nothing."""
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
 import shutil
@@ -84,6 +85,58 @@ def parse_json(text: str | bytes) -> Any:
         return json.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def read_json(path: str | Path) -> Any:
+    """The value in a JSON file.
+
+    Raises:
+        InputError: if the file cannot be read or is not JSON.
+    """
+    path = Path(path)
+    try:
+        return parse_json(path.read_bytes())
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    except ValueError as error:
+        raise InputError(path, None, f"is not JSON ({error})", "write the file again") from None
+
+
+def write_json(
+    path: str | Path, value: Any, indent: int | None = 1, allow_nan: bool = True
+) -> None:
+    """Write a value as a JSON file, all or nothing.
+
+    Args:
+        path: of the file.
+        value: what ``json`` can write.
+        indent: spaces a level; None for one line.
+        allow_nan: whether numbers may be nan or infinite, which other readers of JSON refuse.
+
+    Raises:
+        InputError: if the file cannot be written.
+    """
+    text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=allow_nan)
+    with atomic_file(path) as staged:
+        staged.write_text(text + "\n", encoding="utf-8")
+
+
+def sha256_of(path: str | Path) -> str:
+    """The SHA-256 of a file, as 64 hexadecimal digits.
+
+    Raises:
+        InputError: if it cannot be read.
+    """
+    try:
+        with open(path, "rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise _unreadable(Path(path), error) from None
+
+
+def sha256_of_value(value: Any) -> str:
+    """The SHA-256 of a value's JSON text, as 64 hexadecimal digits."""
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()
 
 
 @contextmanager

@@ -7,7 +7,6 @@ it is killed they go on, and the next call takes them up again instead of starti
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import os
 import signal
@@ -20,8 +19,8 @@ from typing import Any
 
 import yaml
 
-from treesyntax.errors import OptionError
-from treesyntax.files import atomic_file, parse_json
+from treesyntax.errors import InputError, OptionError
+from treesyntax.files import read_json, write_json
 
 KINDS = ("slurm", "local")
 FOLDER = "cluster"
@@ -134,18 +133,17 @@ class Cluster:
                 )
             except Exception as error:  # submitit has errors of its own for sbatch
                 raise OSError(0, str(error).splitlines()[0]) from None
-            with atomic_file(ticket) as staged:
-                staged.write_text(json.dumps({"job": job.job_id, "key": key}), encoding="utf-8")
+            write_json(ticket, {"job": job.job_id, "key": key})
         return Job(job, log)
 
     def _submitted(self, ticket: Path, key: str) -> Any:
         """The job of an earlier call if it still waits or runs."""
         try:
-            content = parse_json(ticket.read_text(encoding="utf-8"))
+            content = read_json(ticket)
             if content["key"] != key:
                 return None
             job = self.executor.job_class(self.folder, content["job"])
-        except (OSError, ValueError, KeyError, TypeError):
+        except (InputError, KeyError, TypeError):
             return None
         return None if job.done(force_check=True) else job
 
@@ -180,6 +178,11 @@ def read_parameters(settings: Sequence[str]) -> dict[str, Any]:
         if not name or not equals:
             raise OptionError(f"--cluster-set {setting}: write it as name=value")
     return parameters
+
+
+def cores() -> int:
+    """How many processor cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def begin_worker() -> None:

@@ -32,7 +32,7 @@ from itertools import pairwise
 from random import Random
 from typing import NamedTuple
 
-from treesyntax.errors import OptionError
+from treesyntax.errors import unknown_name
 from treesyntax.trees.tree import NO_WORD, ROOT_PARENT, Tree
 
 GIVEN = "given"
@@ -64,7 +64,7 @@ def control_tree(tree: Tree, name: str, seed: int) -> Tree:
         TreeError: if the surface indices of the tree are not 0, 1, 2, …
     """
     if name not in CONTROLS:
-        raise OptionError(f"no control tree is named {name!r}; there are {', '.join(CONTROLS)}")
+        raise unknown_name("control tree", name, CONTROLS)
     shapes = CONTROLS[name]
     if shapes is None or not len(tree):
         return tree

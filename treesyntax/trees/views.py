@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treesyntax.errors import OptionError, TreeError
+from treesyntax.errors import OptionError, TreeError, unknown_name
 from treesyntax.trees import symbols as arity
 from treesyntax.trees.binary import to_binary
 from treesyntax.trees.formats import get_format
@@ -221,7 +221,7 @@ def get_view(name: str) -> View:
         OptionError: if there is none; the message lists the names.
     """
     if name not in VIEWS:
-        raise OptionError(f"no view is named {name!r}; there are {', '.join(VIEWS)}")
+        raise unknown_name("linearization", name, VIEWS)
     return VIEWS[name]
 
 

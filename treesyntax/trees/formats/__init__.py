@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from treesyntax.errors import OptionError, TreeError
+from treesyntax.errors import TreeError, unknown_name
 from treesyntax.files import atomic_file
 from treesyntax.trees.formats import (
     coffeescript,
@@ -56,7 +56,7 @@ def get_format(name: str) -> Format:
         OptionError: if there is none; the message lists the names.
     """
     if name not in FORMATS:
-        raise OptionError(f"no tree format is named {name!r}; there are {', '.join(FORMATS)}")
+        raise unknown_name("tree format", name, FORMATS)
     return FORMATS[name]
 
 
