@@ -9,8 +9,10 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
+import shlex
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -104,7 +106,9 @@ class Cluster:
             ) from None
         self.folder = folder.resolve() / FOLDER
         try:
-            self.executor = submitit.AutoExecutor(folder=self.folder, cluster=kind)
+            # -P: a job must not import files of the working folder in place of modules.
+            python = {f"{kind}_python": f"{shlex.quote(sys.executable)} -P"}
+            self.executor = submitit.AutoExecutor(folder=self.folder, cluster=kind, **python)
             self.executor.update_parameters(**parameters)
         except (RuntimeError, NameError, ValueError, TypeError, OSError) as error:
             raise OptionError(f"--cluster {kind}: {str(error).splitlines()[0]}") from None

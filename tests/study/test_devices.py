@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from support.study_helpers import write_recipe
 from support.study_runs import journal, study
 
 from treesyntax.errors import OptionError
-from treesyntax.study.run.process import Devices, read_slots
+from treesyntax.study.run.process import PROGRAMS, Devices, read_slots, safe_environment
 
 
 def gpus_seen(folder: Path) -> dict[str, set[str]]:
@@ -52,3 +53,12 @@ def test_gpus_are_read():
             read_slots(gpus, {})
     with pytest.raises(OptionError, match="give each run as many GPUs, since batches grow"):
         read_slots(["0,1", "2"], {})
+
+
+def test_the_working_folder_is_kept_off_the_import_path_of_our_programs_only():
+    ours, path = PROGRAMS["treesyntax"], os.pathsep.join(("", ".", "/a", "b", "/c d"))
+    assert safe_environment(ours, {"PYTHONPATH": path}) == {
+        "PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(("/a", "/c d")),
+    }  # fmt: skip
+    assert safe_environment(ours, {}) == {"PYTHONSAFEPATH": "1"}
+    assert safe_environment(("python", "make_data.py"), {"PYTHONPATH": path}) == {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import runpy
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -16,9 +17,10 @@ from typing import Any
 
 import pytest
 from support.browser import PHONE, chromium, keep, opened
-from support.tiny_studies import STUDIES, run_study
+from support.tiny_studies import SHADOWS, STUDIES, run_study
 
 from treesyntax.study.results.results import read_results
+from treesyntax.study.run.failures import read_failures
 
 SECTIONS = {
     "programs": {
@@ -98,6 +100,18 @@ def test_what_is_not_drawn_is_named(studies: dict[str, Path]):
     text = (studies["forms"] / "report.md").read_text()
     assert "- Attention by tree relation, grown-1: the source of its data has no trees\n" in text
     assert "- Mask strengths over training, grown-1: there are checkpoints of 1 updates" in text
+
+
+def test_files_beside_the_recipe_take_the_place_of_no_module(studies: dict[str, Path]):
+    folder = studies["forms"].parent
+    for shadow in SHADOWS:
+        with pytest.raises(ImportError, match=f"^{shadow} of the working folder$"):
+            runpy.run_path(str(folder / shadow))
+    assert read_failures(studies["forms"]) == {}
+    assert {result.method for result in read_results(studies["forms"] / "results.jsonl")} == {
+        "grown"
+    }
+    assert (studies["forms"] / "report.html").is_file()
 
 
 def test_every_link_of_the_markdown_report_resolves(studies: dict[str, Path]):

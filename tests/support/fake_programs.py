@@ -94,7 +94,8 @@ def treesyntax(arguments: list[str]) -> None:
 
 
 def python(arguments: list[str]) -> None:
-    module = arguments[1]
+    assert arguments[:2] == ["-P", "-m"]
+    module = arguments[2]
     if module == "treesyntax.study.run.hypotheses":
         os.execv(sys.executable, [sys.executable, *arguments])
     elif module == "treesyntax.analysis.facts":

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from treesyntax import cli
 from treesyntax.study.run import process
+from treesyntax.study.run.process import SAFE
 
 THIS = str(Path(__file__).resolve())
 LOADED = (
@@ -50,7 +51,7 @@ def start(
     words: Sequence[str], log: Path, stdout: Path | None, environment: Mapping[str, str]
 ) -> Fork:
     """As ``treesyntax.study.run.process.start``."""
-    assert words[:2] == [sys.executable, "-m"], words
+    assert words[:3] == [sys.executable, SAFE, "-m"], words
     log.parent.mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -64,7 +65,7 @@ def start(
             os.dup2(out.fileno(), 1)
             os.dup2(log_stream.fileno(), 2)
         os.environ.update(environment)
-        code = _run(words[2], words[3:])
+        code = _run(words[3], words[4:])
     except BaseException:
         traceback.print_exc()
     sys.stdout.flush()
@@ -92,7 +93,7 @@ def _run(module: str, arguments: Sequence[str]) -> int:
 
 def _parse_options() -> None:
     """Once here, so that no fork need do it."""
-    import support.quick_options as quick_options  # noqa: F401  (it makes fairseq parse options quickly)
+    import quick_options  # noqa: F401  (this file is run as a script; it makes fairseq parse options quickly)
     from fairseq import options
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 

@@ -144,6 +144,8 @@ def _conllu(words: list[str], heads: list[int]) -> list[str]:
     ]
 
 
+SHADOWS = ("analysis.py", "random.py", "test.py", "treesyntax.py")
+"""Files of the user that Python would import instead of modules, were the working folder on its path."""
 STUDIES = {"programs": programs, "forms": forms, "translation": translation}
 
 
@@ -153,9 +155,13 @@ def run_study(name: str, folder: Path) -> Path:
     data.mkdir()
     path = folder / "recipe.yaml"
     path.write_text(yaml.safe_dump(STUDIES[name](data), sort_keys=False))
-    # One with a process for each command, as users have it.
-    program = ["-m", "treesyntax.cli"] if name == "forms" else [THIS]
+    # One with a process for each command, as users have it, in a folder as users may have it.
+    program = ["-P", "-m", "treesyntax.cli"] if name == "forms" else [THIS]
+    for shadow in SHADOWS:
+        (folder / shadow).write_text(f"raise ImportError('{shadow} of the working folder')\n")
     words = [sys.executable, *program, "study", str(path), "--out", str(out)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=900, check=False)
+    done = subprocess.run(
+        words, cwd=folder, capture_output=True, text=True, timeout=900, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import os
 import shlex
 import subprocess
 import time
@@ -160,6 +161,7 @@ class Executor:
     def _launch(self, step: Step, words: list[str], slot: str) -> subprocess.Popen[bytes] | Job:
         program, threads = step.command[0], str(self.settings.threads)
         environment = {"OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
+        environment |= process.safe_environment(words, os.environ)
         log, cluster = self.folder / step.log, self.settings.cluster
         if cluster is not None and program in USERS:
             return cluster.start(step.name, self.keys[step.name], words, log, environment)

@@ -74,14 +74,17 @@ class Devices:
         return {VISIBLE: slot if program == TRAIN else slot.split(",")[0]}
 
 
+SAFE = "-P"
+"""Python's option that keeps the working folder off the import path. Without it, a file random.py or
+treesyntax.py beside the recipe would take the place of the module of that name."""
 PROGRAMS: dict[str, tuple[str, ...]] = {
-    "treesyntax": (sys.executable, "-m", "treesyntax.cli"),
-    "fairseq-train": (sys.executable, "-m", "fairseq_cli.train"),
-    "fairseq-generate": (sys.executable, "-m", "fairseq_cli.generate"),
+    "treesyntax": (sys.executable, SAFE, "-m", "treesyntax.cli"),
+    "fairseq-train": (sys.executable, SAFE, "-m", "fairseq_cli.train"),
+    "fairseq-generate": (sys.executable, SAFE, "-m", "fairseq_cli.generate"),
     "python": (sys.executable,),
 }
-"""What each program name in a plan stands for. Any other first word is run as it is. Tests and
-clusters hand over a mapping of their own."""
+"""The words that each program name in a plan stands for. Any other first word is run as it is. Tests
+pass a mapping of their own."""
 
 PR_SET_PDEATHSIG = 1
 KIBIBYTE = 1024
@@ -97,6 +100,22 @@ def resolve(
     for placeholder, value in replace.items():
         words = [word.replace(placeholder, value) for word in words]
     return words
+
+
+def safe_environment(words: Sequence[str], environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that keep the working folder off the import path of a command's own children.
+
+    Args:
+        words: a command of `resolve`; one without `SAFE` is the user's own and gets none.
+        environment: the environment of the study.
+    """
+    if SAFE not in words[:2]:
+        return {}
+    variables = {"PYTHONSAFEPATH": "1"}
+    if path := environment.get("PYTHONPATH"):
+        kept = filter(os.path.isabs, path.split(os.pathsep))  # others are of the working folder
+        variables["PYTHONPATH"] = os.pathsep.join(kept)
+    return variables
 
 
 def start(

@@ -15,6 +15,7 @@ from treesyntax.data.binarize.encode import TEXT
 from treesyntax.errors import OptionError
 from treesyntax.metrics import UNSEEN
 from treesyntax.study.recipe.recipe import DATA, Flags, Method, Recipe
+from treesyntax.study.run.process import SAFE
 from treesyntax.trees.views import get_view
 
 OUT = "{out}"
@@ -163,7 +164,7 @@ def run_steps(
             average if recipe.average else train, generated,
         ),
         _step(
-            collect, ["python", "-m", "treesyntax.study.run.hypotheses", f"{OUT}/{generated}",
+            collect, ["python", SAFE, "-m", "treesyntax.study.run.hypotheses", f"{OUT}/{generated}",
             f"{OUT}/{hypotheses}", "--reference", reference, *read],
             generate, hypotheses,
         ),
@@ -173,7 +174,7 @@ def run_steps(
             collect, stdout=f"{run.folder}/scores.json",
         ),
         _step(
-            facts, ["python", "-m", "treesyntax.analysis.facts", f"{OUT}/{tested}",
+            facts, ["python", SAFE, "-m", "treesyntax.analysis.facts", f"{OUT}/{tested}",
             "--last", f"{OUT}/{last}"],
             score, stdout=f"{run.folder}/facts.json",
         ),
@@ -193,7 +194,14 @@ def _check_saves(recipe: Recipe, flags: Flags) -> None:
 
 def _analyses(run: Run, data: str, mean: str, need: str, with_trees: Sequence[Step]) -> Step:
     folder = f"{run.folder}/analyses"
-    words = ["python", "-m", "treesyntax.analysis.of_run", f"{OUT}/{run.folder}/checkpoints", data]
+    words = [
+        "python",
+        SAFE,
+        "-m",
+        "treesyntax.analysis.of_run",
+        f"{OUT}/{run.folder}/checkpoints",
+        data,
+    ]
     if mean:
         words += ["--tested", f"{OUT}/{mean}"]
     if with_trees:
@@ -213,7 +221,7 @@ def study_step(recipe: Recipe, runs: Sequence[Run]) -> list[Step]:
         return []
     names = {method.name for pair in rows.values() for method in pair}
     needs = tuple(run.step("analyses") for run in runs if run.method.name in names)
-    words = ("python", "-m", "treesyntax.analysis.of_study", OUT, "--metric", recipe.score[0])
+    words = ("python", SAFE, "-m", "treesyntax.analysis.of_study", OUT, "--metric", recipe.score[0])
     out = ("--out", f"{OUT}/{STUDY_ANALYSES}")
     return [Step(STUDY_ANALYSES, (*words, *out), needs, (STUDY_ANALYSES,))]
 
