@@ -31,7 +31,7 @@ from treesyntax.trees.formats import conllu
 from treesyntax.trees.formats.offsets import OFFSETS, conllu_comment, conllu_spans
 from treesyntax.trees.tree import Tree
 
-VIEWS = {"conllu": ("words", "bracketed"), "ptb": ("words", "preorder", "bracketed")}
+LINEARIZATIONS = {"conllu": ("words", "bracketed"), "ptb": ("words", "preorder", "bracketed")}
 POLICIES = ("copy", "first", "siblings", "chain")
 SUBWORDS = 4000
 VOCABULARY = 30_000
@@ -109,13 +109,13 @@ def write_corpus(folder: Path, sentences: list[Sentence], source: random.Random)
 
 def rate(folder: Path, case: str, with_text: bool, sentences: int) -> float:
     """Sentences a second of one run of the command."""
-    trees, view, policy = case.split("/")
+    trees, linearization, policy = case.split("/")
     texts = [] if trees == "conllu" else [folder / "t.txt"]
     options = [
         "binarize", folder / "out", "--overwrite", "--workers", 1,
         "--source-lang", "en", "--target-lang", "sv",
         "--train", folder / f"t.{trees}", folder / "t.txt",
-        "--source-format", trees, "--source-view", view, "--subword-policy", policy,
+        "--source-format", trees, "--source-linearization", linearization, "--subword-policy", policy,
         "--source-subword-model", folder / "t.model",
         *(["--source-text", *texts] if with_text else []),
     ]  # fmt: skip
@@ -137,7 +137,7 @@ def nanoseconds_of_an_addition() -> float:
 
 
 def main() -> None:
-    """Print a line for every format, view and policy."""
+    """Print a line for every format, linearization and policy."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -153,7 +153,12 @@ def main() -> None:
     words = sum(len(sentence.tree) for sentence in sentences) / len(sentences)
     print(f"{len(sentences)} sentences of {words:.1f} words\n{'':24}{'text':>10}{'forms':>10}")
     count = len(sentences)
-    names = (f"{f}/{view}/{p}" for f in VIEWS for view in VIEWS[f] for p in POLICIES)
+    names = (
+        f"{f}/{linearization}/{p}"
+        for f in LINEARIZATIONS
+        for linearization in LINEARIZATIONS[f]
+        for p in POLICIES
+    )
     cases = [name for name in names if name.startswith(args.only)]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -4,7 +4,7 @@ Every row is a random tree of exactly that many tokens, whose tokens are given o
 search does: caches are reordered at every step, and each step ends in the logits.
 
     python benchmarks/decoding.py                  # one CPU thread, 50 and 200 tokens, 40 rows
-    python benchmarks/decoding.py --lengths 200 --methods relation_mask up_down --view lcrs_bfs
+    python benchmarks/decoding.py --lengths 200 --methods relation_mask up_down --linearization lcrs_bfs
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from treesyntax.data.dictionary import EOS, PAD, SPECIALS
 from treesyntax.model.decoder import Cache, Decoder
 from treesyntax.model.encoder import EncoderOutput
 from treesyntax.model.layers import TransformerConfig
-from treesyntax.nn.growing_tree import GROWING_VIEWS, GrowingTrees
+from treesyntax.nn.growing_tree import GROWING_LINEARIZATIONS, GrowingTrees
 from treesyntax.nn.injection import METHODS
+from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.tree import Tree
-from treesyntax.trees.views import get_view
 
 SMALL = TransformerConfig(
     d_model=256, d_ff=1024, heads=8, layers=4
@@ -34,21 +34,23 @@ SOURCE_LENGTH = 20
 THREE = "stack_pe+relation_mask+relative_depth"
 
 
-def random_targets(rows: int, length: int, view: str) -> tuple[Tensor, list[str]]:
+def random_targets(rows: int, length: int, linearization: str) -> tuple[Tensor, list[str]]:
     """Decoder input [rows, length] and the symbols by id."""
     parents = random_trees(rows, length)[0].tolist()
-    lines = [get_view(view).tokens(Tree(own, ["x"] * length)) for own in parents]
+    lines = [get_linearization(linearization).tokens(Tree(own, ["x"] * length)) for own in parents]
     symbols = [*SPECIALS, *sorted({symbol for line in lines for symbol in line})]
     ids = {symbol: index for index, symbol in enumerate(symbols)}
     return torch.tensor([[EOS, *(ids[symbol] for symbol in line[:-1])] for line in lines]), symbols
 
 
-def build_decoder(spec: str, symbols: list[str], view: str) -> Decoder:
+def build_decoder(spec: str, symbols: list[str], linearization: str) -> Decoder:
     """A decoder of random weights."""
     torch.manual_seed(0)
     settings = SMALL if spec == "none" else TransformerConfig(**{**vars(SMALL), "injection": spec})
     embedding = nn.Embedding(len(symbols), settings.d_model, PAD)
-    return Decoder(settings, embedding, share_output=True, trees=GrowingTrees(symbols, view)).eval()
+    return Decoder(
+        settings, embedding, share_output=True, trees=GrowingTrees(symbols, linearization)
+    ).eval()
 
 
 @torch.no_grad()
@@ -69,20 +71,20 @@ def main() -> None:
     parser.add_argument("--lengths", type=int, nargs="+", default=[50, 200])
     parser.add_argument("--rows", type=int, default=40, help="sentences times beam")
     parser.add_argument("--methods", nargs="+", default=[*methods, THREE])
-    parser.add_argument("--view", choices=GROWING_VIEWS, default="nary_dfs")
+    parser.add_argument("--linearization", choices=GROWING_LINEARIZATIONS, default="nary_dfs")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     for length in args.lengths:
-        tokens, symbols = random_targets(args.rows, length, args.view)
+        tokens, symbols = random_targets(args.rows, length, args.linearization)
         memory = torch.randn(args.rows, SOURCE_LENGTH, SMALL.d_model, device=args.device)
         source = EncoderOutput(memory, None)
         actions: dict[str, Callable[[], object]] = {
             spec: partial(
                 decode,
-                build_decoder(spec, symbols, args.view).to(args.device),
+                build_decoder(spec, symbols, args.linearization).to(args.device),
                 tokens.to(args.device),
                 source,
             )

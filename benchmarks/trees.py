@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def random_trees(batch: int, nodes: int, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
-    """Parents, branches and token nodes [B, N] of random trees under preorder views."""
+    """Parents, branches and token nodes [B, N] of random trees under preorder linearizations."""
     source = random.Random(seed)
     parents, branches = [], []
     for _ in range(batch):

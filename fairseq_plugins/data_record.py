@@ -1,6 +1,7 @@
 """What a checkpoint remembers of its data, so that it never meets data that do not fit.
 
-fairseq itself compares nothing but sizes: with another dictionary of the same size, or another view
+fairseq itself compares nothing but sizes: with another dictionary of the same size, or another
+linearization
 of the same trees, a model goes on, and every number after that is nonsense.
 """
 
@@ -31,8 +32,9 @@ class Misfit(NamedTuple):
 
 MISFITS = {
     "view": Misfit(
-        "the model was trained on {role}s in the view {then}, but those of {data} are in {now}",
-        "binarize them with --{role}-view {then}",
+        "the model was trained on {role}s in the linearization {then}, but those of {data} are in "
+        "{now}",
+        "binarize them with --{role}-linearization {then}",
     ),
     "control": Misfit(
         "the model was trained on {role}s with {then} trees, but those of {data} have {now} ones",

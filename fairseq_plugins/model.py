@@ -19,7 +19,7 @@ from treesyntax.model.composition import parse_spec
 from treesyntax.model.decoder import Cache, Decoder
 from treesyntax.model.encoder import Encoder, EncoderOutput
 from treesyntax.model.layers import ACTIVATIONS, POSITIONS, TransformerConfig
-from treesyntax.nn.growing_tree import GROWING_VIEWS, GrowingTrees
+from treesyntax.nn.growing_tree import GROWING_LINEARIZATIONS, GrowingTrees
 from treesyntax.nn.tree_batch import TreeBatch
 
 MODEL = "tree_transformer"
@@ -230,18 +230,20 @@ class TreeTransformer(FairseqEncoderDecoderModel):
 
 
 def _growing_trees(cfg: Any, task: Any) -> GrowingTrees | None:
-    """How target tokens grow trees, where the decoder has use for it and the target is of a view
+    """How target tokens grow trees, where the decoder uses it and the target is of a linearization
     that does; the decoder itself refuses what it lacks."""
-    view = getattr(task, "target_view", "")
+    linearization = getattr(task, "target_linearization", "")
     methods = parse_spec(cfg.decoder_injection)
-    if view not in GROWING_VIEWS or not any(METHODS[name].needs_tree for name in methods):
+    if linearization not in GROWING_LINEARIZATIONS or not any(
+        METHODS[name].needs_tree for name in methods
+    ):
         return None
     if task.cfg.left_pad_target:
         raise OptionError(
             f"--decoder-injection {cfg.decoder_injection} reads the target from its start; leave "
             "out --left-pad-target"
         )
-    return GrowingTrees(task.target_dictionary.symbols, view)
+    return GrowingTrees(task.target_dictionary.symbols, linearization)
 
 
 def _embedding(dictionary: Any, width: int) -> nn.Embedding:

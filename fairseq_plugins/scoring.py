@@ -3,8 +3,8 @@
 ``string_exact`` compares tokens; ``tree_exact``, ``tree_program``, ``tree_unordered``,
 ``tree_modulo``, ``tree_top1``, ``tree_top2``, ``tree_f1``, ``tree_productions`` and
 ``tree_wellformed`` read each line as a tree in the notation ``--scoring-format``, as the metrics of
-the same names do. With ``--scoring-view`` a line is the
-tokens of that view. Scores of unseen items need the sources, which fairseq does not hand to
+the same names do. With ``--scoring-linearization`` a line is
+the tokens of that linearization. Scores of unseen items need the sources, which fairseq does not hand to
 scorers: use ``treesyntax score``. (``fairseq-score`` knows no scorer but BLEU.)
 """
 
@@ -18,9 +18,9 @@ from fairseq.scoring import BaseScorer, register_scorer
 
 from treesyntax.errors import OptionError, TreeError
 from treesyntax.metrics import Score, get_metric
-from treesyntax.trees.views import MALFORMED, from_view
+from treesyntax.trees.linearizations import MALFORMED, from_linearization
 
-# The unknown symbols of arity views; fairseq itself makes <<unk>> of a reference's <unk>.
+# Unknown symbols where tokens have slots; fairseq itself makes <<unk>> of a reference's <unk>.
 UNKNOWN_NODE = re.compile(r"(?<!\S)<unk>(?=/\S+(?!\S))")
 
 
@@ -32,7 +32,11 @@ class TreeScorerConfig(FairseqDataclass):
         default="sexpr", metadata={"help": "notation of the trees to score, such as sexpr, prolog"}
     )
     scoring_view: str = field(
-        default="", metadata={"help": "view whose tokens a line is, such as nary_dfs; else as text"}
+        default="",
+        metadata={
+            "argparse_alias": "--scoring-linearization",
+            "help": "linearization whose tokens a line is, such as nary_dfs; else as text",
+        },
     )
 
 
@@ -45,20 +49,20 @@ class TreeScorer(BaseScorer):
         """Check the options before anything is generated.
 
         Raises:
-            OptionError: if there is no such metric for the notation, or no such view.
+            OptionError: if there is no such metric for the notation, or no such linearization.
         """
         super().__init__(cfg)
         self.name = self.kind if self.kind == "exact" else f"{self.kind}:{cfg.scoring_format}"
         self.metric = get_metric(self.name)
         if cfg.scoring_view and self.kind != "exact":
             with suppress(TreeError):  # not every notation holds the empty tree
-                from_view("", cfg.scoring_view, cfg.scoring_format)
+                from_linearization("", cfg.scoring_view, cfg.scoring_format)
 
     def add_string(self, ref: str, pred: str) -> None:
         """Add a reference and a hypothesis.
 
         Raises:
-            OptionError: if the reference is not a tree of the view.
+            OptionError: if the reference is not a tree of the linearization.
         """
         # An unknown node cannot be right, no more than an unknown word.
         super().add_string(self._text(UNKNOWN_NODE.sub("<<unk>>", ref), True), self._text(pred))
@@ -67,7 +71,7 @@ class TreeScorer(BaseScorer):
         if not self.cfg.scoring_view or self.kind == "exact":
             return line
         try:
-            return from_view(line, self.cfg.scoring_view, self.cfg.scoring_format)
+            return from_linearization(line, self.cfg.scoring_view, self.cfg.scoring_format)
         except TreeError as error:
             if reference:
                 raise OptionError(f"reference {len(self.ref) + 1}: {error}") from None

@@ -1,4 +1,4 @@
-"""What the target's data says about its trees: its view, and which outputs are legal."""
+"""What the target's data says about its trees: its linearization, and which outputs are legal."""
 
 from __future__ import annotations
 
@@ -14,47 +14,48 @@ from treesyntax.decoding.grammar import any_tree
 from treesyntax.decoding.learned_grammar import learn_grammar, learn_sibling_grammar
 from treesyntax.decoding.notation_grammar import notation_grammar
 from treesyntax.errors import OptionError
-from treesyntax.nn.growing_tree import GROWING_VIEWS
+from treesyntax.nn.growing_tree import GROWING_LINEARIZATIONS
 from treesyntax.nn.growth import SlotTable
 from treesyntax.trees.formats import FORMATS
 
 FROM_DATA = "auto"
 
 
-def find_target_view(folders: Sequence[str], language: str, given: str) -> str:
-    """The view of a language's tokens, as ``treesyntax binarize`` wrote it down.
+def find_target_linearization(folders: Sequence[str], language: str, given: str) -> str:
+    """The linearization of a language's tokens, as ``treesyntax binarize`` wrote it down.
 
     Args:
         folders: the data folders, at least one.
         language: of the target.
-        given: a view, or ``auto`` to take the data's.
+        given: a linearization, or ``auto`` to take the data's.
 
     Returns:
-        A view, or an empty text where neither data nor user says.
+        A linearization, or an empty text where neither data nor user says.
 
     Raises:
         OptionError: if folders, or data and user, do not agree.
         InputError: for a damaged record.
     """
     found = {folder: str(side_of(Path(folder), language).get("view", "")) for folder in folders}
-    view = found[folders[0]]
+    linearization = found[folders[0]]
     for folder, other in found.items():
-        if other != view:
+        if other != linearization:
             raise OptionError(
-                f"the target of {folder} is in the view {other or 'unknown'}, that of "
-                f"{folders[0]} in {view or 'unknown'}; binarize them alike"
+                f"the target of {folder} is in the linearization {other or 'unknown'}, that of "
+                f"{folders[0]} in {linearization or 'unknown'}; binarize them alike"
             )
     if given == FROM_DATA:
-        return view
-    if view and view != given:
+        return linearization
+    if linearization and linearization != given:
         raise OptionError(
-            f"--target-view {given}, but {folders[0]} was binarized with {view}; leave out the flag"
+            f"--target-linearization {given}, but {folders[0]} was binarized with {linearization}; "
+            "leave out the flag"
         )
     return given
 
 
 def make_constraints(
-    view: str,
+    linearization: str,
     dictionary: Any,
     training: Iterable[Sequence[int] | Tensor] | None,
     notation: str = "",
@@ -62,7 +63,7 @@ def make_constraints(
     """The legal outputs of constrained search.
 
     Args:
-        view: one of :data:`GROWING_VIEWS`.
+        linearization: one of :data:`GROWING_LINEARIZATIONS`.
         dictionary: of the target.
         training: token ids of the training targets, from which a grammar is learned; None allows
             every tree that the notation can hold.
@@ -72,7 +73,7 @@ def make_constraints(
         OptionError: if the dictionary makes no tree.
         TreeError: if a training target is no tree.
     """
-    order, binary = GROWING_VIEWS[view]
+    order, binary = GROWING_LINEARIZATIONS[linearization]
     symbols, eos = dictionary.symbols, dictionary.eos()
     slots = SlotTable.of(symbols)
     if training is None:

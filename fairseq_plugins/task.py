@@ -28,16 +28,16 @@ from fairseq_plugins.data_record import (
 )
 from fairseq_plugins.dataset import TreePairDataset
 from fairseq_plugins.generator import ConstrainedGenerator
-from fairseq_plugins.target import FROM_DATA, find_target_view, make_constraints
+from fairseq_plugins.target import FROM_DATA, find_target_linearization, make_constraints
 from treesyntax.data.manifest import check_tokens, side_of
 from treesyntax.data.token_files import TokenData
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.decoding.constraints import Constraints
 from treesyntax.errors import OptionError
-from treesyntax.nn.growing_tree import GROWING_VIEWS
+from treesyntax.nn.growing_tree import GROWING_LINEARIZATIONS
 from treesyntax.trees.controls import GIVEN
 
-VIEWS = (FROM_DATA, *GROWING_VIEWS)
+LINEARIZATIONS = (FROM_DATA, *GROWING_LINEARIZATIONS)
 CONSTRAINTS = ("auto", "none", "tree", "grammar")
 
 
@@ -47,11 +47,14 @@ class TreeTranslationConfig(TranslationConfig):
 
     # fairseq's ChoiceEnum makes a type when it is called, which mypy cannot follow.
 
-    target_view: ChoiceEnum(VIEWS) = field(  # type: ignore[valid-type]
+    # Checkpoints hold options under these names.
+
+    target_view: ChoiceEnum(LINEARIZATIONS) = field(  # type: ignore[valid-type]
         default=FROM_DATA,
         metadata={
+            "argparse_alias": "--target-linearization",
             "help": "how target tokens grow trees, for data without a binarize.json; auto reads it "
-            "there"
+            "there",
         },
     )
     tree_constraints: ChoiceEnum(CONSTRAINTS) = field(  # type: ignore[valid-type]
@@ -76,7 +79,7 @@ class TreeTranslationTask(TranslationTask):
     """Translate from token sequences with trees to token sequences that may grow trees.
 
     Attributes:
-        target_view: the view of the target's tokens, empty where nobody knows.
+        target_linearization: the linearization of the target's tokens, empty where nobody knows.
         predicts_end: whether the end-of-sentence mark is predicted.
         records: what a checkpoint must remember of either side of the data.
     """
@@ -88,16 +91,18 @@ class TreeTranslationTask(TranslationTask):
         a damaged record of treesyntax binarize."""
         super().__init__(cfg, src_dict, tgt_dict)
         folders = utils.split_paths(cfg.data)
-        self.target_view = find_target_view(folders, cfg.target_lang, str(cfg.target_view))
+        self.target_linearization = find_target_linearization(
+            folders, cfg.target_lang, str(cfg.target_view)
+        )
         sides = ((cfg.source_lang, src_dict.symbols), (cfg.target_lang, tgt_dict.symbols))
         self.records = {
             role: describe(Path(folders[0]), *side) for role, side in zip(ROLES, sides, strict=True)
         }
         self.predicts_end = not cfg.no_target_eos_loss
-        if not self.predicts_end and self.target_view not in GROWING_VIEWS:
+        if not self.predicts_end and self.target_linearization not in GROWING_LINEARIZATIONS:
             raise OptionError(
                 "--no-target-eos-loss needs a target whose tokens say where it ends; binarize it "
-                f"with --target-view {' or '.join(GROWING_VIEWS)}"
+                f"with --target-linearization {' or '.join(GROWING_LINEARIZATIONS)}"
             )
 
     @classmethod
@@ -122,7 +127,7 @@ class TreeTranslationTask(TranslationTask):
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint must remember of its data."""
         return {
-            "target_view": self.target_view,
+            "target_view": self.target_linearization,
             "predicts_end": self.predicts_end,
             "data": self.records,
         }
@@ -136,7 +141,7 @@ class TreeTranslationTask(TranslationTask):
         misfit = self.find_misfit(state_dict, EVALUATED)
         if misfit is not None:
             raise OptionError("; ".join(misfit))
-        self.target_view = self.target_view or state_dict.get("target_view", "")
+        self.target_linearization = self.target_linearization or state_dict.get("target_view", "")
         self.predicts_end = state_dict.get("predicts_end", self.predicts_end)
 
     def find_misfit(
@@ -150,9 +155,9 @@ class TreeTranslationTask(TranslationTask):
         """
         trained: Mapping[str, DataRecord] = state_dict.get("data", {})
         here: Mapping[str, DataRecord] = self.records
-        if state_dict.get("target_view") and self.target_view:
-            trained = _with_view(trained, state_dict["target_view"])
-            here = _with_view(here, self.target_view)
+        if state_dict.get("target_view") and self.target_linearization:
+            trained = _with_linearization(trained, state_dict["target_view"])
+            here = _with_linearization(here, self.target_linearization)
         return find_misfit(trained, here, self.cfg.data, fields)
 
     def build_generator(
@@ -182,7 +187,10 @@ class TreeTranslationTask(TranslationTask):
         return super().build_generator(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
 
     def _constraints(self) -> Constraints | None:
-        kind, grows = str(self.cfg.tree_constraints), self.target_view in GROWING_VIEWS
+        kind, grows = (
+            str(self.cfg.tree_constraints),
+            self.target_linearization in GROWING_LINEARIZATIONS,
+        )
         if kind == "none" and not self.predicts_end:
             raise OptionError(
                 "a model trained with --no-target-eos-loss does not know where to end; leave out "
@@ -193,14 +201,16 @@ class TreeTranslationTask(TranslationTask):
         if not grows:
             raise OptionError(
                 f"--tree-constraints {kind} needs a target whose tokens grow a tree; binarize it "
-                f"with --target-view {' or '.join(GROWING_VIEWS)}"
+                f"with --target-linearization {' or '.join(GROWING_LINEARIZATIONS)}"
             )
         training = self._training_targets() if kind == "grammar" else None
         folder = Path(utils.split_paths(self.cfg.data)[0])
         side = side_of(folder, self.cfg.target_lang)
         # Control trees are none that a notation knows.
         notation = str(side.get("format", "")) if side.get("control") == GIVEN else ""
-        return make_constraints(self.target_view, self.target_dictionary, training, notation)
+        return make_constraints(
+            self.target_linearization, self.target_dictionary, training, notation
+        )
 
     def _training_targets(self) -> Iterator[Tensor]:
         """Token ids of all training targets."""
@@ -256,6 +266,8 @@ class TreeTranslationTask(TranslationTask):
         return (folder / f"{split}1.{source}-{target}.{source}.bin").exists()
 
 
-def _with_view(records: Mapping[str, DataRecord], view: str) -> dict[str, DataRecord]:
-    """The view of a target may be that of a flag."""
-    return {**records, "target": {**records.get("target", {}), "view": view}}
+def _with_linearization(
+    records: Mapping[str, DataRecord], linearization: str
+) -> dict[str, DataRecord]:
+    """A flag may have set the linearization of the target."""
+    return {**records, "target": {**records.get("target", {}), "view": linearization}}

@@ -19,31 +19,31 @@ from support.translate_helpers import (
 )
 
 from treesyntax.methods import METHODS
-from treesyntax.nn.growing_tree import GROWING_VIEWS
+from treesyntax.nn.growing_tree import GROWING_LINEARIZATIONS
 
 GROWN = "stack_pe+relation_mask"
 SUBWORDS = ("--subword-vocab", "40", "--subword-policy", "copy")
-VIEWS = {"linearized": "bracketed"}
+LINEARIZATIONS = {"linearized": "bracketed"}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("translate")
     write_texts(folder)
-    for view in ("words", "bracketed"):
-        binarize(folder, view, "conllu", "target", "--source-format", "conllu",
-                 "--source-view", view, *SUBWORDS)  # fmt: skip
-    for view in (*GROWING_VIEWS, "bracketed"):
-        binarize(folder, f"to_{view}", "txt", "sexpr", "--target-format", "sexpr",
-                 "--target-view", view)  # fmt: skip
+    for linearization in ("words", "bracketed"):
+        binarize(folder, linearization, "conllu", "target", "--source-format", "conllu",
+                 "--source-linearization", linearization, *SUBWORDS)  # fmt: skip
+    for linearization in (*GROWING_LINEARIZATIONS, "bracketed"):
+        binarize(folder, f"to_{linearization}", "txt", "sexpr", "--target-format", "sexpr",
+                 "--target-linearization", linearization)  # fmt: skip
     binarize(folder, "trees", "sexpr", "sexpr", "--source-format", "sexpr", "--target-format",
-             "sexpr", "--target-view", "lcrs_bfs")  # fmt: skip
+             "sexpr", "--target-linearization", "lcrs_bfs")  # fmt: skip
     return folder
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_translates_as_in_fairseq_generate(folder, method, tmp_path):
-    data = folder / VIEWS.get(method, "words")
+    data = folder / LINEARIZATIONS.get(method, "words")
     model = save_model(data, tmp_path / "model.pt", "--arch", f"tree_{method}_tiny")
     expected = study(data, model, tmp_path, "", "--post-process", "sentencepiece")
     found = translate(data, model, tmp_path / "out", "--parsed", "--input", folder / "all.conllu")
@@ -52,27 +52,27 @@ def test_every_method_translates_as_in_fairseq_generate(folder, method, tmp_path
 
 
 @pytest.mark.parametrize("constraints", ["auto", "grammar"])
-@pytest.mark.parametrize("view", GROWING_VIEWS)
+@pytest.mark.parametrize("linearization", GROWING_LINEARIZATIONS)
 def test_trees_that_a_decoder_grows_are_written_in_their_notation(
-    folder, view, constraints, tmp_path
+    folder, linearization, constraints, tmp_path
 ):
-    data = folder / f"to_{view}"
+    data = folder / f"to_{linearization}"
     flags = ("--arch", "tree_sequence_tiny", "--decoder-injection", GROWN)
     model = save_model(data, tmp_path / "model.pt", *flags, "--no-target-eos-loss")
     flags = ("--tree-constraints", constraints, "--lenpen", "4")  # else leaves alone are best
-    expected = study(data, model, tmp_path, view, *flags)
+    expected = study(data, model, tmp_path, linearization, *flags)
     found = translate(data, model, tmp_path / "out", "--input", folder / "all.txt", *flags)
     assert found == expected
     assert "(" not in found
     assert max(map(len, found)) > 1
 
 
-@pytest.mark.parametrize("view", ["bracketed", "nary_dfs"])
-def test_without_constraints_what_is_no_tree_stays_malformed(folder, view, tmp_path):
-    data = folder / f"to_{view}"
+@pytest.mark.parametrize("linearization", ["bracketed", "nary_dfs"])
+def test_without_constraints_what_is_no_tree_stays_malformed(folder, linearization, tmp_path):
+    data = folder / f"to_{linearization}"
     model = save_model(data, tmp_path / "model.pt", "--arch", "tree_sequence_tiny")
     flags = ("--tree-constraints", "none")
-    expected = study(data, model, tmp_path, view, *flags)
+    expected = study(data, model, tmp_path, linearization, *flags)
     found = translate(data, model, tmp_path / "out", "--input", folder / "all.txt", *flags)
     assert found == expected
     assert "(" in found

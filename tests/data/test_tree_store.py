@@ -192,7 +192,7 @@ def test_store_gives_back_the_trees(tmp_path_factory, data, trees, batch):
     path = tmp_path_factory.mktemp("store") / "x"
     store = write_both(path, trees, token_nodes, batch)
     assert len(store) == len(trees)
-    assert store.view == "words"
+    assert store.linearization == "words"
     assert store.node_counts.tolist() == [len(tree) for tree in trees]
     assert store.token_counts.tolist() == [len(nodes) for nodes in token_nodes]
     for i, (tree, nodes) in enumerate(zip(trees, token_nodes, strict=True)):

@@ -207,7 +207,7 @@ def changed(path: Path, new: Path, **changes: object) -> Path:
         ({"model": {"encoder.embed_tokens.weight": torch.zeros(9, 2)}}, "knows 9 source symbols, but the dictionary in "),
         ({"model": {"decoder.embed_tokens.weight": torch.zeros(9, 2)}}, "knows 9 target symbols, but the dictionary in "),
         ({"model": {}}, "does not fit its own settings (Error(s) in loading state_dict"),
-        ({"task_state__target_view": "nary_dfs"}, "the model was trained on targets in the view nary_dfs, but"),
+        ({"task_state__target_view": "nary_dfs"}, "the model was trained on targets in the linearization nary_dfs, but"),
     ],
 )  # fmt: skip
 def test_checkpoints_that_do_not_fit_the_data_are_refused(

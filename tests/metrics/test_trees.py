@@ -1,4 +1,4 @@
-"""F1 over trees, views as text, and metrics over the lines that training has not seen."""
+"""F1 over trees, linearizations as text, and metrics over the lines that training has not seen."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from treesyntax.errors import OptionError, TreeError
 from treesyntax.files import read_lines
 from treesyntax.metrics import METRICS, get_metric, unseen_lines
 from treesyntax.trees.formats import FORMATS, get_format
+from treesyntax.trees.linearizations import MALFORMED, from_linearization, get_linearization
 from treesyntax.trees.tree import Tree
-from treesyntax.trees.views import MALFORMED, from_view, get_view
 
 
 @pytest.mark.parametrize(
@@ -67,17 +67,20 @@ def test_f1_is_symmetric_and_1_for_equal_trees_only(left: Tree, right: Tree) -> 
         assert value("f1:jsonl", [one], [other]) < 100
 
 
-# Views and unseen lines
+# Linearizations and unseen lines
 
 
-def test_tokens_of_a_view_become_text() -> None:
+def test_tokens_of_a_linearization_become_text() -> None:
     assert (
-        from_view("lambda/3 $0/0 e/0 p/1 $0/0", "nary_dfs", "sexpr") == "( lambda $0 e ( p $0 ) )"
+        from_linearization("lambda/3 $0/0 e/0 p/1 $0/0", "nary_dfs", "sexpr")
+        == "( lambda $0 e ( p $0 ) )"
     )
     with pytest.raises(TreeError, match="is the last, but 1 slot is still open"):
-        from_view("p/1", "nary_bfs", "sexpr")
-    with pytest.raises(OptionError, match="^the tokens of the view preorder do not determine"):
-        from_view("p", "preorder", "sexpr")
+        from_linearization("p/1", "nary_bfs", "sexpr")
+    with pytest.raises(
+        OptionError, match="^the tokens of the linearization preorder do not determine"
+    ):
+        from_linearization("p", "preorder", "sexpr")
 
 
 @pytest.mark.parametrize("notation", FORMATS)
@@ -150,7 +153,7 @@ def test_the_channels_and_functions_of_trigger_action_programs() -> None:
     assert value("tree:ptb", hypotheses, references) == 0
 
 
-@pytest.mark.parametrize("view", ["bracketed", "nary_dfs", "nary_bfs", "lcrs_dfs"])
+@pytest.mark.parametrize("linearization", ["bracketed", "nary_dfs", "nary_bfs", "lcrs_dfs"])
 @pytest.mark.parametrize(
     ("notation", "line"),
     [
@@ -158,6 +161,13 @@ def test_the_channels_and_functions_of_trigger_action_programs() -> None:
         ("mrg", "( (S (NP (N cats)) (VP (V sleep))) )"),
     ],
 )
-def test_leaves_of_constituency_trees_are_words_again(view: str, notation: str, line: str) -> None:
+def test_leaves_of_constituency_trees_are_words_again(
+    linearization: str, notation: str, line: str
+) -> None:
     tree = get_format(notation).parse(line)
-    assert from_view(" ".join(get_view(view).tokens(tree)), view, notation) == line
+    assert (
+        from_linearization(
+            " ".join(get_linearization(linearization).tokens(tree)), linearization, notation
+        )
+        == line
+    )

@@ -19,29 +19,34 @@ from treesyntax.model.decoder import Cache, Decoder
 from treesyntax.model.encoder import EncoderOutput
 from treesyntax.model.layers import TransformerConfig
 from treesyntax.nn.coordinates import depth, left_child_right_sibling, undo_left_child_right_sibling
-from treesyntax.nn.growing_tree import GROWING_VIEWS, GrowingTrees
+from treesyntax.nn.growing_tree import GROWING_LINEARIZATIONS, GrowingTrees
 from treesyntax.nn.injection import METHODS, Site
 from treesyntax.nn.masks import USER_RELATIONS, register_relation
 from treesyntax.nn.relations import NO_RELATION, RELATIONS, tree_relations
+from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.tree import Tree
-from treesyntax.trees.views import get_view
 
 many = settings(deadline=None, max_examples=40)
-views = st.sampled_from(list(GROWING_VIEWS))
+linearizations = st.sampled_from(list(GROWING_LINEARIZATIONS))
 forests = st.lists(trees(max_nodes=14), min_size=1, max_size=4)
 PADDING, END = 1, 2
 SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
 SITE = Site(d_model=16, heads=4, layers=2)
 CAUSAL = [name for name in METHODS if METHODS[name](SITE).leaks_future() is None]
 EFFECTIVE = [name for name in CAUSAL if name not in ("sequence", "linearized")]
-SINGLES = [(spec, view) for spec in CAUSAL for view in GROWING_VIEWS]
+SINGLES = [(spec, linearization) for spec in CAUSAL for linearization in GROWING_LINEARIZATIONS]
 COMPOSITIONS = [
-    ("+".join(chosen), list(GROWING_VIEWS)[number % len(GROWING_VIEWS)])
+    ("+".join(chosen), list(GROWING_LINEARIZATIONS)[number % len(GROWING_LINEARIZATIONS)])
     for size in (2, 3)
     for number, chosen in enumerate(combinations(EFFECTIVE, size))
 ]
-NEXT_SLOT = [(f"next_slot:{spec}", view) for spec, view in SINGLES if "stack_pe" in spec]
-NEXT_SLOT += [("next_slot:depth_sibling+stack_pe+relation_mask", view) for view in GROWING_VIEWS]
+NEXT_SLOT = [
+    (f"next_slot:{spec}", linearization) for spec, linearization in SINGLES if "stack_pe" in spec
+]
+NEXT_SLOT += [
+    ("next_slot:depth_sibling+stack_pe+relation_mask", linearization)
+    for linearization in GROWING_LINEARIZATIONS
+]
 EVERYTHING = [*SINGLES, *COMPOSITIONS, *NEXT_SLOT]
 
 
@@ -59,9 +64,9 @@ def sample_trees(seed=0, sizes=(9, 7, 1, 4)):
     return [random_tree(size, generator) for size in sizes]
 
 
-def encoded(forest, view):
-    """Decoder input [B, T] of trees in a view, and its symbols."""
-    lines = [get_view(view).tokens(tree) for tree in forest]
+def encoded(forest, linearization):
+    """Decoder input [B, T] of trees in a linearization, and its symbols."""
+    lines = [get_linearization(linearization).tokens(tree) for tree in forest]
     symbols = [*SPECIALS, *sorted({symbol for line in lines for symbol in line})]
     width = max(map(len, lines))
     tokens = torch.full((len(lines), width + 1), PADDING)
@@ -70,7 +75,7 @@ def encoded(forest, view):
     return tokens, symbols
 
 
-def build(spec, view, symbols, **options):
+def build(spec, linearization, symbols, **options):
     """An untrained decoder whose methods are away from their start values."""
     next_slot = spec.startswith("next_slot:")
     torch.manual_seed(0)
@@ -79,7 +84,7 @@ def build(spec, view, symbols, **options):
         injection=spec.removeprefix("next_slot:"), next_slot=next_slot, **options,
     )  # fmt: skip
     embedding = nn.Embedding(len(symbols), 16, PADDING)
-    decoder = Decoder(chosen, embedding, False, GrowingTrees(symbols, view))
+    decoder = Decoder(chosen, embedding, False, GrowingTrees(symbols, linearization))
     for name, parameter in decoder.named_parameters():
         if name.startswith(("injections", "next_slot")):
             nn.init.normal_(parameter, std=0.3)
@@ -93,15 +98,15 @@ def source_of(rows):
     return EncoderOutput(torch.randn(rows, 5, 16, generator=generator), keep)
 
 
-def prepared(spec, view, **options):
-    tokens, symbols = encoded(sample_trees(), view)
-    return build(spec, view, symbols, **options), tokens, source_of(len(tokens))
+def prepared(spec, linearization, **options):
+    tokens, symbols = encoded(sample_trees(), linearization)
+    return build(spec, linearization, symbols, **options), tokens, source_of(len(tokens))
 
 
-@pytest.mark.parametrize(("spec", "view"), EVERYTHING)
+@pytest.mark.parametrize(("spec", "linearization"), EVERYTHING)
 @torch.no_grad()
-def test_step_by_step_equals_teacher_forcing_also_after_reordering(spec, view):
-    decoder, tokens, source = prepared(spec, view)
+def test_step_by_step_equals_teacher_forcing_also_after_reordering(spec, linearization):
+    decoder, tokens, source = prepared(spec, linearization)
     full = decoder.decode(tokens, source)
     cache, order = Cache(), torch.arange(len(tokens))
     for step in range(1, tokens.shape[1] + 1):
@@ -128,17 +133,17 @@ def same_depth():
 
 
 @pytest.mark.usefixtures("same_depth")
-@pytest.mark.parametrize("view", GROWING_VIEWS)
-def test_so_does_a_relation_that_a_user_computes_for_all_pairs(view):
+@pytest.mark.parametrize("linearization", GROWING_LINEARIZATIONS)
+def test_so_does_a_relation_that_a_user_computes_for_all_pairs(linearization):
     spec = "relation_mask(relations='parent, level=same_depth')"
-    test_step_by_step_equals_teacher_forcing_also_after_reordering(spec, view)
+    test_step_by_step_equals_teacher_forcing_also_after_reordering(spec, linearization)
 
 
-@pytest.mark.parametrize(("spec", "view"), EVERYTHING)
+@pytest.mark.parametrize(("spec", "linearization"), EVERYTHING)
 @torch.no_grad()
-def test_a_later_target_token_never_changes_an_earlier_output(spec, view):
+def test_a_later_target_token_never_changes_an_earlier_output(spec, linearization):
     """Whatever comes later: other trees, ends, symbols that make no tree."""
-    decoder, tokens, source = prepared(spec, view)
+    decoder, tokens, source = prepared(spec, linearization)
     before = decoder.decode(tokens, source)
     generator = torch.Generator().manual_seed(1)
     for column in range(1, tokens.shape[1]):
@@ -151,10 +156,10 @@ def test_a_later_target_token_never_changes_an_earlier_output(spec, view):
     assert (after[:, -1] - before[:, -1]).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize(("spec", "view"), SINGLES + NEXT_SLOT)
+@pytest.mark.parametrize(("spec", "linearization"), SINGLES + NEXT_SLOT)
 @torch.no_grad()
-def test_a_batch_of_one_equals_the_mixed_batch(spec, view):
-    decoder, tokens, source = prepared(spec, view)
+def test_a_batch_of_one_equals_the_mixed_batch(spec, linearization):
+    decoder, tokens, source = prepared(spec, linearization)
     together = decoder.decode(tokens, source)
     for row, length in enumerate(tokens.ne(PADDING).sum(1).tolist()):
         own = EncoderOutput(source.memory[row : row + 1], source.keep[row : row + 1])
@@ -162,9 +167,9 @@ def test_a_batch_of_one_equals_the_mixed_batch(spec, view):
         torch.testing.assert_close(alone, together[row, :length], atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize(("spec", "view"), SINGLES + NEXT_SLOT)
-def test_the_gradient_reaches_every_parameter(spec, view):
-    decoder, tokens, source = prepared(spec, view)
+@pytest.mark.parametrize(("spec", "linearization"), SINGLES + NEXT_SLOT)
+def test_the_gradient_reaches_every_parameter(spec, linearization):
+    decoder, tokens, source = prepared(spec, linearization)
     features = decoder.train().decode(tokens, source)
     weights = torch.randn(features.shape, generator=torch.Generator().manual_seed(5))
     (features * weights).sum().backward()
@@ -191,11 +196,11 @@ def test_half_precision_agrees_to_tolerance(spec, dtype):
 
 
 @pytest.mark.parametrize("spec", [name for name in EFFECTIVE if METHODS[name].needs_tree])
-@pytest.mark.parametrize("view", GROWING_VIEWS)
+@pytest.mark.parametrize("linearization", GROWING_LINEARIZATIONS)
 @torch.no_grad()
-def test_the_grown_tree_matters(spec, view):
+def test_the_grown_tree_matters(spec, linearization):
     """Tables whose symbols have other slots give other outputs for the same tokens."""
-    decoder, tokens, source = prepared(spec, view)
+    decoder, tokens, source = prepared(spec, linearization)
     before = decoder.decode(tokens, source)
     decoder.trees.slots.counts.copy_(torch.where(decoder.trees.slots.counts >= 0, 1, -1))
     decoder.trees.slots.branches[4:, 0] = 0
@@ -215,30 +220,30 @@ def test_a_decoder_without_methods_is_the_plain_one_bit_for_bit():
 
 
 @many
-@given(forests, views)
-def test_every_view_grows_the_original_tree(forest, view):
-    tokens, symbols = encoded(forest, view)
-    batch = GrowingTrees(symbols, view).grown(tokens)
+@given(forests, linearizations)
+def test_every_linearization_grows_the_original_tree(forest, linearization):
+    tokens, symbols = encoded(forest, linearization)
+    batch = GrowingTrees(symbols, linearization).grown(tokens)
     for row, tree in enumerate(forest):
         unused = batch.parent.shape[1] - len(tree)
         assert batch.parent[row].tolist() == tree.parents.tolist() + [-1] * unused
         assert batch.branch[row].tolist() == tree.branches.tolist() + [0] * unused
-        assert batch.token_node[row, 1 : len(tree) + 1].tolist() == nodes_of(tree, view)
+        assert batch.token_node[row, 1 : len(tree) + 1].tolist() == nodes_of(tree, linearization)
 
 
-def nodes_of(tree, view):
-    return get_view(view).token_nodes(tree)
+def nodes_of(tree, linearization):
+    return get_linearization(linearization).token_nodes(tree)
 
 
 @many
-@given(forests, views)
-def test_parents_and_branches_of_a_prefix_are_those_of_the_whole_tree(forest, view):
-    tokens, symbols = encoded(forest, view)
-    growing = GrowingTrees(symbols, view)
+@given(forests, linearizations)
+def test_parents_and_branches_of_a_prefix_are_those_of_the_whole_tree(forest, linearization):
+    tokens, symbols = encoded(forest, linearization)
+    growing = GrowingTrees(symbols, linearization)
     for width in range(2, tokens.shape[1] + 1):
         batch = growing.grown(tokens[:, :width])
         for row, tree in enumerate(forest):
-            nodes = nodes_of(tree, view)
+            nodes = nodes_of(tree, linearization)
             column_of = {node: column for column, node in enumerate(nodes, start=1)}
             for column, node in enumerate(nodes[: width - 1], start=1):
                 number = int(batch.token_node[row, column])
@@ -267,18 +272,23 @@ def test_a_sibling_of_the_root_becomes_a_root():
 
 
 @settings(deadline=None, max_examples=15)
-@given(forests, views, st.sampled_from(["lcrs", "nary"]))
+@given(forests, linearizations, st.sampled_from(["lcrs", "nary"]))
 @torch.no_grad()
-def test_stack_encodings_are_those_of_the_tree_and_start_and_root_have_the_bias(forest, view, form):
-    tokens, symbols = encoded(forest, view)
+def test_stack_encodings_are_those_of_the_tree_and_start_and_root_have_the_bias(
+    forest, linearization, form
+):
+    tokens, symbols = encoded(forest, linearization)
     spec = f"stack_pe(tree={form!r}, degree=3, depth=4, parameters=2)"
-    decoder = build(spec, view, symbols)
+    decoder = build(spec, linearization, symbols)
     method = decoder.injections["stack_pe"]
     encoding = decoder.injections.encode(decoder.trees.grown(tokens))
     p = torch.tanh(method.raw).tolist()
     path = oracles.lcrs_path if form == "lcrs" else oracles.path
     for row, tree in enumerate(forest):
-        steps = [[], *([min(step, 2) for step in path(tree, n)] for n in nodes_of(tree, view))]
+        steps = [
+            [],
+            *([min(step, 2) for step in path(tree, n)] for n in nodes_of(tree, linearization)),
+        ]
         stacks = torch.tensor([oracles.weighted_stacks(each, 3, 4, p, 16) for each in steps])
         expected = method.projection(stacks)
         torch.testing.assert_close(encoding[row, : len(steps)], expected, atol=1e-5, rtol=1e-5)
@@ -286,13 +296,13 @@ def test_stack_encodings_are_those_of_the_tree_and_start_and_root_have_the_bias(
 
 
 @settings(deadline=None, max_examples=15)
-@given(forests, views)
-def test_relations_are_those_of_the_tree(forest, view):
-    tokens, symbols = encoded(forest, view)
-    codes = tree_relations(GrowingTrees(symbols, view).grown(tokens))
+@given(forests, linearizations)
+def test_relations_are_those_of_the_tree(forest, linearization):
+    tokens, symbols = encoded(forest, linearization)
+    codes = tree_relations(GrowingTrees(symbols, linearization).grown(tokens))
     assert codes[:, 0].eq(NO_RELATION).all()
     for row, tree in enumerate(forest):
-        nodes = nodes_of(tree, view)
+        nodes = nodes_of(tree, linearization)
         for i, first in enumerate(nodes):
             for j, second in enumerate(nodes):
                 expected = oracles.relation(tree, first, second, i, j)
@@ -300,11 +310,11 @@ def test_relations_are_those_of_the_tree(forest, view):
 
 
 @settings(deadline=None, max_examples=15)
-@given(forests, views)
+@given(forests, linearizations)
 @torch.no_grad()
-def test_the_next_slot_has_the_encoding_of_the_node_that_fills_it(forest, view):
-    tokens, symbols = encoded(forest, view)
-    decoder = build("next_slot:stack_pe+relation_mask", view, symbols)
+def test_the_next_slot_has_the_encoding_of_the_node_that_fills_it(forest, linearization):
+    tokens, symbols = encoded(forest, linearization)
+    decoder = build("next_slot:stack_pe+relation_mask", linearization, symbols)
     assert list(decoder.next_slot) == ["stack_pe"]
     method = decoder.next_slot["stack_pe"]
     assert method.raw is not decoder.injections["stack_pe"].raw
@@ -343,10 +353,12 @@ def test_methods_that_a_decoder_cannot_use_are_refused(spec, message):
 
 def test_a_target_that_grows_no_tree_is_refused():
     chosen = TransformerConfig(d_model=16, heads=4, injection="stack_pe+relative_position")
-    message = r"stack_pe\+relative_position needs a target.*--target-view nary_dfs or nary_bfs or"
+    message = r"stack_pe\+relative_position needs a target.*--target-linearization nary_dfs or nary_bfs or"
     with pytest.raises(OptionError, match=message):
         Decoder(chosen, nn.Embedding(9, 16, PADDING))
-    with pytest.raises(OptionError, match="the view 'words' grow no tree; those of nary_dfs, "):
+    with pytest.raises(
+        OptionError, match="the linearization 'words' grow no tree; those of nary_dfs, "
+    ):
         GrowingTrees(SPECIALS, "words")
     Decoder(
         TransformerConfig(d_model=16, heads=4, injection="relative_position"),

@@ -127,16 +127,16 @@ def ancestry(tree, node):
 def encoded(forest, order, extra=1):
     """Decoder input of whole trees: each node has a symbol of its own."""
     dictionary = list(SPECIALS)
-    rows, views = [], []
+    rows, linearizations = [], []
     for tree in forest:
-        view = list(range(len(tree))) if order == "dfs" else breadth_first(tree)
+        linearization = list(range(len(tree))) if order == "dfs" else breadth_first(tree)
         symbols = symbols_of(tree)
-        rows.append([EOS, *(len(dictionary) + node for node in view)])
-        views.append(view)
+        rows.append([EOS, *(len(dictionary) + node for node in linearization)])
+        linearizations.append(linearization)
         dictionary += symbols
     width = max(map(len, rows)) + extra
     tokens = torch.tensor([row + [PAD] * (width - len(row)) for row in rows])
-    return tokens, SlotTable.of(dictionary), views
+    return tokens, SlotTable.of(dictionary), linearizations
 
 
 forests = st.lists(st.one_of(trees(), trees().map(to_binary)), min_size=1, max_size=4)
@@ -145,13 +145,13 @@ forests = st.lists(st.one_of(trees(), trees().map(to_binary)), min_size=1, max_s
 @many
 @given(forests, orders)
 def test_a_whole_tree_grows_back(forest, order):
-    tokens, slots, views = encoded(forest, order)
+    tokens, slots, linearizations = encoded(forest, order)
     batch = growing_tree(tokens, slots, order)
-    for row, (tree, view) in enumerate(zip(forest, views, strict=True)):
+    for row, (tree, linearization) in enumerate(zip(forest, linearizations, strict=True)):
         size, unused = len(tree), tokens.shape[1] - 1 - len(tree)
         assert batch.parent[row].tolist() == tree.parents.tolist() + [-1] * unused
         assert batch.branch[row].tolist() == tree.branches.tolist() + [0] * unused
-        assert batch.token_node[row].tolist() == [-1, *view, *[-1] * unused]
+        assert batch.token_node[row].tolist() == [-1, *linearization, *[-1] * unused]
         assert size == int((batch.token_node[row] >= 0).sum())
 
 

@@ -193,23 +193,23 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("view", ["nary", "lcrs"])
+@pytest.mark.parametrize("linearization", ["nary", "lcrs"])
 @pytest.mark.parametrize("notation", PROGRAMS, ids=lambda notation: notation.name)
-def test_random_decodings_are_programs(order, view, notation):
+def test_random_decodings_are_programs(order, linearization, notation):
     """A model that knows nothing writes programs: labels, and the children that they have."""
-    write = sibling_tokens if view == "lcrs" else nary_tokens
+    write = sibling_tokens if linearization == "lcrs" else nary_tokens
     dictionary = dictionary_of(
         dict.fromkeys(
             symbol for line in PROGRAMS[notation] for symbol in write(notation.parse(line))
         )
     )
     symbols, slots = dictionary.symbols, SlotTable.of(dictionary.symbols)
-    grammar = notation_grammar(symbols, slots, notation, binary=view == "lcrs")
+    grammar = notation_grammar(symbols, slots, notation, binary=linearization == "lcrs")
     constraints = constraints_of(dictionary, order, grammar=grammar)
     model = random_model(dictionary)
     generator = generator_of(model, dictionary, constraints, limit=25)
     generated = generator.generate([model], sources(200, dictionary))
-    read, programs = from_siblings if view == "lcrs" else from_nary, set()
+    read, programs = from_siblings if linearization == "lcrs" else from_nary, set()
     for tokens in hypotheses(generated, dictionary):
         tree = read(tokens, order == "bfs")
         if mixes_rules(tree):

@@ -21,9 +21,11 @@ from fairseq_plugins import resume  # isort: skip  (registered by translate_help
 from fairseq_plugins.task import TreeTranslationConfig, TreeTranslationTask  # isort: skip
 
 ARCH = ("--arch", "tree_relation_mask_tiny")
-VIEW = "the model was trained on sources in the view words, but those of {} are in preorder"
+LINEARIZATION = (
+    "the model was trained on sources in the linearization words, but those of {} are in preorder"
+)
 MISFITS = {
-    "view": (VIEW, "binarize them with --source-view words"),
+    "view": (LINEARIZATION, "binarize them with --source-linearization words"),
     "control": (
         "the model was trained on sources with given trees, but those of {} have random ones",
         "binarize them with --source-control given",

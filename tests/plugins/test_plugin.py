@@ -48,7 +48,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for part in (f"--{split}", str(folder / "text.for"), str(folder / "text.lambda"))
     ]
     common = ["--source-lang", "for", "--target-lang", "lambda", "--workers", "1"]
-    source = ["--source-format", "for", "--source-view", "preorder"]
+    source = ["--source-format", "for", "--source-linearization", "preorder"]
     assert main(["binarize", str(folder / "bin"), *splits, *common, *source]) == 0
     assert main(["binarize", str(folder / "plain"), *splits, *common]) == 0
     return folder

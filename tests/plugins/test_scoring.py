@@ -77,15 +77,15 @@ def test_the_format_is_an_option():
 @pytest.mark.parametrize(
     ("name", "value"), [("tree_exact", 50), ("tree_modulo", 75), ("tree_wellformed", 75)]
 )
-def test_lines_may_be_tokens_of_a_view(name, value):
-    flags = ("--scoring-view", "nary_dfs")
+def test_lines_may_be_tokens_of_a_linearization(name, value):
+    flags = ("--scoring-linearization", "nary_dfs")
     references = ["and/2 p/0 q/0", "f/1 a/0", "f/1 a/0", "f/0"]
     hypotheses = ["and/2 q/0 p/0", "f/1 a/0", "f/2 a/0", "f/0"]
     assert f"= {value}.00" in result(scorer(name, *flags), hypotheses, references)
 
 
 def test_unknown_nodes_are_never_right():
-    built = scorer("tree_exact", "--scoring-view", "nary_dfs")
+    built = scorer("tree_exact", "--scoring-linearization", "nary_dfs")
     found = result(built, ["f/1 <unk>/0", "f/1 a/0"], ["f/1 <unk>/0", "f/1 a/0"])
     assert found.startswith("tree:sexpr = 50.00")
     assert result(scorer("string_exact"), ["<unk>/0"], ["<unk>/0"]).startswith("exact = 0.00")
@@ -96,8 +96,11 @@ def test_unknown_nodes_are_never_right():
     [
         (("tree_exact", "--scoring-format", "sexp"), "no metric is named 'tree:sexp'"),
         (("tree_modulo", "--scoring-format", "ptb"), "no metric is named 'modulo:ptb'"),
-        (("tree_f1", "--scoring-view", "nary"), "no view is named 'nary'"),
-        (("tree_f1", "--scoring-view", "preorder"), "the tokens of the view preorder do not"),
+        (("tree_f1", "--scoring-linearization", "nary"), "no linearization is named 'nary'"),
+        (
+            ("tree_f1", "--scoring-linearization", "preorder"),
+            "the tokens of the linearization preorder do not",
+        ),
     ],
 )
 def test_options_are_checked_before_anything_is_generated(flags, message):
@@ -106,7 +109,7 @@ def test_options_are_checked_before_anything_is_generated(flags, message):
 
 
 def test_references_must_be_trees():
-    built = scorer("tree_exact", "--scoring-view", "lcrs_bfs")
+    built = scorer("tree_exact", "--scoring-linearization", "lcrs_bfs")
     built.add_string("a/0", "a/0")
     with pytest.raises(OptionError, match="^reference 2: token 1, '<unk>', is not a label"):
         built.add_string("<unk>", "a/0")

@@ -22,12 +22,12 @@ from treesyntax.cli import main
 from treesyntax.errors import InputError, OptionError, TreeError
 from treesyntax.model.checkpoint import load_checkpoint
 from treesyntax.trees.formats import get_format
-from treesyntax.trees.views import from_view
+from treesyntax.trees.linearizations import from_linearization
 
 utils.import_user_module(options.argparse.Namespace(user_dir=str(PLUGINS)))
 from fairseq_plugins.generator import ConstrainedGenerator  # noqa: E402  (registered above)
 from fairseq_plugins.model import TreeTransformer, TreeTransformerConfig  # noqa: E402
-from fairseq_plugins.target import find_target_view, make_constraints  # noqa: E402
+from fairseq_plugins.target import find_target_linearization, make_constraints  # noqa: E402
 from fairseq_plugins.task import TreeTranslationConfig, TreeTranslationTask  # noqa: E402
 
 SPEC = "stack_pe+relation_mask+relative_depth"
@@ -47,17 +47,17 @@ def formula(generator, levels):
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Questions to formulas in two views, formulas to formulas, and text to text."""
+    """Questions to formulas in two linearizations, formulas to formulas, and text to text."""
     folder, generator = tmp_path_factory.mktemp("data"), random.Random(1)
     pairs = [formula(generator, 3) for _ in range(40)]
     for column, name in enumerate(("say", "mean")):
         (folder / f"text.{name}").write_text("".join(f"{pair[column]}\n" for pair in pairs))
     trees = folder / "text.mean"
     for name, source, flags in (
-        ("nary_dfs", folder / "text.say", ["--target-view", "nary_dfs"]),
-        ("nary_bfs", folder / "text.say", ["--target-view", "nary_bfs"]),
-        ("lcrs_bfs", trees, ["--source-format", "sexpr", "--target-view", "lcrs_bfs"]),
-        ("plain", folder / "text.say", ["--target-view", "words"]),
+        ("nary_dfs", folder / "text.say", ["--target-linearization", "nary_dfs"]),
+        ("nary_bfs", folder / "text.say", ["--target-linearization", "nary_bfs"]),
+        ("lcrs_bfs", trees, ["--source-format", "sexpr", "--target-linearization", "lcrs_bfs"]),
+        ("plain", folder / "text.say", ["--target-linearization", "words"]),
     ):
         splits = [
             part
@@ -115,12 +115,12 @@ def tree2tree(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_generation_gives_whole_trees_and_without_constraints_anything(capsys, data, seq2tree):
     hypotheses = generate(capsys, data / "nary_dfs", seq2tree)
-    assert all(from_view(line, "nary_dfs", "sexpr") for line in hypotheses)
+    assert all(from_linearization(line, "nary_dfs", "sexpr") for line in hypotheses)
     free = generate(capsys, data / "nary_dfs", seq2tree, "--tree-constraints", "none")
     malformed = 0
     for line in free:
         try:
-            malformed += not from_view(line, "nary_dfs", "sexpr")
+            malformed += not from_linearization(line, "nary_dfs", "sexpr")
         except TreeError:
             malformed += 1
     assert malformed, "four updates cannot have taught it trees"
@@ -128,7 +128,7 @@ def test_generation_gives_whole_trees_and_without_constraints_anything(capsys, d
 
 def test_tree_to_tree_with_a_grammar_and_no_predicted_end(capsys, data, tree2tree):
     hypotheses = generate(capsys, data / "lcrs_bfs", tree2tree, "--tree-constraints", "grammar")
-    found = [from_view(line, "lcrs_bfs", "sexpr") for line in hypotheses]
+    found = [from_linearization(line, "lcrs_bfs", "sexpr") for line in hypotheses]
     # The grammar knows that negation has one part, and so on; labels alone do not say so.
     for text in found:
         for name, parts in (("not", 1), ("and", 2), ("any", 3)):
@@ -159,16 +159,16 @@ def test_training_resumes(data, seq2tree):
     assert re.search(r"Loaded checkpoint .*checkpoint_last.pt \(epoch \d+ @ 4 updates\)", log)
 
 
-def test_a_checkpoint_is_held_to_the_view_that_it_was_trained_on(data, seq2tree, tmp_path):
+def test_a_checkpoint_is_held_to_the_linearization_that_it_was_trained_on(data, seq2tree, tmp_path):
     """Both orders have the same dictionary, so nothing else would notice."""
     state = load_checkpoint(seq2tree)["task_state"]
     with pytest.raises(
-        OptionError, match="trained on targets in the view nary_dfs, but .* nary_bf"
+        OptionError, match="trained on targets in the linearization nary_dfs, but .* nary_bf"
     ):
         task_of(data / "nary_bfs").load_state_dict(state)
     bare = task_of(without_record(data / "nary_dfs", tmp_path / "bare"))
     bare.load_state_dict(state)
-    assert bare.target_view == "nary_dfs"
+    assert bare.target_linearization == "nary_dfs"
 
 
 def without_record(folder: Path, copy: Path) -> Path:
@@ -193,11 +193,11 @@ def model_of(task: TreeTranslationTask, **flags: object) -> TreeTransformer:
     return TreeTransformer.build_model(TreeTransformerConfig(**sizes, **flags), task)
 
 
-def test_the_view_comes_from_the_record_or_the_flag(data, tmp_path):
-    assert task_of(data / "lcrs_bfs").target_view == "lcrs_bfs"
-    assert task_of(data / "plain").target_view == "words"
+def test_the_linearization_comes_from_the_record_or_the_flag(data, tmp_path):
+    assert task_of(data / "lcrs_bfs").target_linearization == "lcrs_bfs"
+    assert task_of(data / "plain").target_linearization == "words"
     bare = without_record(data / "nary_dfs", tmp_path / "bare")
-    assert task_of(bare).target_view == ""
+    assert task_of(bare).target_linearization == ""
     model = model_of(task_of(bare, target_view="nary_dfs"), decoder_injection="stack_pe")
     assert (model.decoder.trees.order, model.decoder.trees.binary) == ("dfs", False)
     assert model_of(task_of(data / "nary_dfs")).decoder.trees is None
@@ -206,7 +206,7 @@ def test_the_view_comes_from_the_record_or_the_flag(data, tmp_path):
 @pytest.mark.parametrize(
     ("folder", "on_task", "spec", "message"),
     [
-        ("plain", {}, "stack_pe", "stack_pe needs a target.*--target-view"),
+        ("plain", {}, "stack_pe", "stack_pe needs a target.*--target-linearization"),
         ("nary_dfs", {}, "stack_pe(tree='right')", "would see the future"),
         ("nary_dfs", {"left_pad_target": True}, "stack_pe", "leave out --left-pad-target"),
         ("nary_dfs", {"target_view": "lcrs_dfs"}, "none", "lcrs_dfs, but .* with nary_dfs"),
@@ -221,16 +221,16 @@ def test_data_that_does_not_fit_is_refused(data, folder, on_task, spec, message)
 def test_folders_must_agree_and_records_be_whole(data, tmp_path):
     folders = [str(data / "nary_dfs"), str(data / "nary_bfs")]
     with pytest.raises(
-        OptionError, match="is in the view nary_bfs, that of .* binarize them alike"
+        OptionError, match="is in the linearization nary_bfs, that of .* binarize them alike"
     ):
         task_of(":".join(folders))
     (tmp_path / "binarize.json").write_text('{"sides": 3}')
     with pytest.raises(InputError, match="not a record of treesyntax binarize"):
-        find_target_view([str(tmp_path)], "mean", "auto")
+        find_target_linearization([str(tmp_path)], "mean", "auto")
     sides = {"sides": {"source": {"language": "mean", "view": "words"}}}
     (tmp_path / "binarize.json").write_text(json.dumps(sides))
-    assert find_target_view([str(tmp_path)], "mean", "auto") == "words"
-    assert find_target_view([str(tmp_path)], "other", "auto") == ""
+    assert find_target_linearization([str(tmp_path)], "mean", "auto") == "words"
+    assert find_target_linearization([str(tmp_path)], "other", "auto") == ""
 
 
 @pytest.mark.parametrize(
@@ -294,8 +294,8 @@ def test_tokens_that_were_damaged_are_refused(data, tmp_path, side):
         task.load_dataset("train")
 
 
-@pytest.mark.parametrize("view", ["lcrs_dfs", "lcrs_bfs"])
-def test_whole_trees_can_be_written_in_their_notation(view):
+@pytest.mark.parametrize("linearization", ["lcrs_dfs", "lcrs_bfs"])
+def test_whole_trees_can_be_written_in_their_notation(linearization):
     """A conjunction of one goal, or a negation of two, is a tree but no Prolog."""
     dictionary = Dictionary()
     for symbol in (",/L", ",/LR", r"\+/L", r"\+/LR", "p/L", "p/LR", "p/R", "A/0", "A/R"):
@@ -303,7 +303,7 @@ def test_whole_trees_can_be_written_in_their_notation(view):
     torch.manual_seed(1)
     faults = {}
     for notation in ("", "prolog"):
-        constraints = make_constraints(view, dictionary, None, notation)
+        constraints = make_constraints(linearization, dictionary, None, notation)
         tokens = torch.full((500, 1), dictionary.eos())
         for _ in range(13):
             allowed = constraints.allowed(tokens, 12)
@@ -313,23 +313,23 @@ def test_whole_trees_can_be_written_in_their_notation(view):
         for row in tokens[:, 1:].tolist():
             line = " ".join(dictionary[token] for token in row[: row.index(dictionary.eos())])
             try:
-                get_format("prolog").parse(from_view(line, view, "prolog"))
+                get_format("prolog").parse(from_linearization(line, linearization, "prolog"))
             except TreeError:
                 faults[notation] += 1
     assert faults[""] > 0
     assert faults["prolog"] == 0
 
 
-@pytest.mark.parametrize("view", ["nary_bfs", "lcrs_dfs"])
+@pytest.mark.parametrize("linearization", ["nary_bfs", "lcrs_dfs"])
 @pytest.mark.parametrize("constrained", [False, True])
-def test_the_scores_of_beam_search_are_those_of_teacher_forcing(view, constrained):
+def test_the_scores_of_beam_search_are_those_of_teacher_forcing(linearization, constrained):
     torch.manual_seed(3)
-    suffixes = ("0", "L", "R", "LR") if "lcrs" in view else ("0", "1", "2", "3")
+    suffixes = ("0", "L", "R", "LR") if "lcrs" in linearization else ("0", "1", "2", "3")
     dictionary = Dictionary()
     for symbol in (f"{label}/{suffix}" for label in "ab" for suffix in suffixes):
         dictionary.add_symbol(symbol)
     task = SimpleNamespace(
-        source_dictionary=dictionary, target_dictionary=dictionary, target_view=view,
+        source_dictionary=dictionary, target_dictionary=dictionary, target_linearization=linearization,
         cfg=SimpleNamespace(left_pad_target=False),
     )  # fmt: skip
     spec = SPEC + "+tree_distance+parent_scaled"
@@ -340,7 +340,7 @@ def test_the_scores_of_beam_search_are_those_of_teacher_forcing(view, constraine
     kind, extra = SequenceGenerator, {}
     if constrained:
         kind = ConstrainedGenerator
-        extra = {"tree_constraints": make_constraints(view, dictionary, None)}
+        extra = {"tree_constraints": make_constraints(linearization, dictionary, None)}
     generator = kind([model], dictionary, beam_size=4, max_len_b=9, **extra)
     sources = torch.randint(4, len(dictionary), (5, 6))
     sources[1:, :2] = dictionary.pad()

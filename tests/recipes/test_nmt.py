@@ -83,10 +83,10 @@ def test_all_methods_are_compared(name: str):
     recipe = read(name)
     expected = DEPENDENCY if recipe.binarize["source-format"] == "conllu" else CONSTITUENCY
     assert {method.base for method in recipe.methods} == expected
-    views = {
+    linearizations = {
         method.base: recipe.flags(method, "binarize")["source-view"] for method in recipe.methods
     }
-    assert (views["sequence"], views["linearized"]) == ("words", "bracketed")
+    assert (linearizations["sequence"], linearizations["linearized"]) == ("words", "bracketed")
 
 
 def test_sizes_of_training_data_are_an_axis():

@@ -13,7 +13,7 @@ from treesyntax.model.composition import parse_spec
 from treesyntax.study.recipe.recipe import Recipe, read_recipe
 from treesyntax.study.run.plan import make_plan
 from treesyntax.trees.formats import get_format
-from treesyntax.trees.views import get_view
+from treesyntax.trees.linearizations import get_linearization
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared" / "data"
@@ -78,12 +78,12 @@ def test_rows_held_to_whole_trees_learn_no_end_and_rows_that_grow_trees_have_an_
 ):
     recipe = read(name)
     for method in recipe.methods:
-        view = recipe.flags(method, "binarize").get("target-view")
+        linearization = recipe.flags(method, "binarize").get("target-view")
         train = recipe.flags(method, "train")
         free = recipe.flags(method, "generate").get("tree-constraints") == "none"
-        assert train.get("no-target-eos-loss", False) == (view in TREES and not free)
-        assert ("decoder-injection" in train) == (view in TREES)
-        if view in TREES:
+        assert train.get("no-target-eos-loss", False) == (linearization in TREES and not free)
+        assert ("decoder-injection" in train) == (linearization in TREES)
+        if linearization in TREES:
             assert parse_spec(train["decoder-injection"])
 
 
@@ -91,7 +91,7 @@ def test_rows_held_to_whole_trees_learn_no_end_and_rows_that_grow_trees_have_an_
 def test_sequences_brackets_and_all_ways_to_grow_a_tree_are_compared(name: str):
     recipe = read(name)
     rows = {row.name: recipe.flags(row, "binarize").get("target-view") for row in recipe.methods}
-    assert {view: view for view in TREES}.items() <= rows.items()
+    assert {linearization: linearization for linearization in TREES}.items() <= rows.items()
     assert rows["brackets"] == "bracketed"
     assert rows["sequence"] is None
     assert recipe.flags(recipe.methods[0], "binarize")["target-format"] == "text"
@@ -144,8 +144,8 @@ def test_a_table_of_questions_becomes_binarized_data_for_every_row(name: str, tm
     }
     assert [len(part) for part in questions.values()] == [27, 5, 4]
     assert len(set().union(*questions.values())) == 36
-    views = {str(row.binarize) for row in recipe.methods}
-    assert len(list((out / "binarized").glob("*/binarize.json"))) == len(views)
+    linearizations = {str(row.binarize) for row in recipe.methods}
+    assert len(list((out / "binarized").glob("*/binarize.json"))) == len(linearizations)
 
 
 def test_a_last_training_takes_all_but_the_test_set(tmp_path: Path):
@@ -187,14 +187,14 @@ def test_published_test_sets_stay_as_they_are(name: str, tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", TUNED)
-def test_every_view_gives_the_published_forms_back(name: str):
+def test_every_linearization_gives_the_published_forms_back(name: str):
     folder, form, _, _ = SETS[name]
     lines = (shared(folder) / "train.tgt").read_text().splitlines()
     tree_format = get_format(form)
     for line in lines[::5]:
         tree = tree_format.parse(line)
-        for view in (*TREES, "bracketed"):
-            inverse = get_view(view).tree
+        for linearization in (*TREES, "bracketed"):
+            inverse = get_linearization(linearization).tree
             assert inverse is not None
-            assert tree_format.write(inverse(get_view(view).tokens(tree))) == line
+            assert tree_format.write(inverse(get_linearization(linearization).tokens(tree))) == line
     assert form in CALCULI

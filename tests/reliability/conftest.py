@@ -32,6 +32,6 @@ def quick(once: Callable[..., Path]) -> Path:
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folders ``nary_dfs``, ``nary_bfs`` and ``lcrs_bfs``: 32 formulas to themselves."""
     folder = tmp_path_factory.mktemp("formulas")
-    for view in ("nary_dfs", "nary_bfs", "lcrs_bfs"):
-        binarize(folder, view)
+    for linearization in ("nary_dfs", "nary_bfs", "lcrs_bfs"):
+        binarize(folder, linearization)
     return folder

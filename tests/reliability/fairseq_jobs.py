@@ -251,7 +251,7 @@ def formula(generator: random.Random, levels: int) -> str:
     return f"({generator.choice('fgh')} {' '.join(children)})"
 
 
-def binarize(folder: Path, view: str, pairs: int = 32, seed: int = 1) -> Path:
+def binarize(folder: Path, linearization: str, pairs: int = 32, seed: int = 1) -> Path:
     """Formulas to the same formulas as fairseq data, trees on both sides."""
     from treesyntax.cli import main
 
@@ -262,10 +262,24 @@ def binarize(folder: Path, view: str, pairs: int = 32, seed: int = 1) -> Path:
         (folder / f"text.{side}").write_text("".join(f"{line}\n" for line in lines))
     files = [str(folder / f"text.{side}") for side in ("given", "wanted")]
     splits = [word for split in ("train", "valid", "test") for word in (f"--{split}", *files)]
-    command = ["binarize", str(folder / view), "--source-lang", "given", "--target-lang", "wanted"]
-    formats = ["--source-format", "sexpr", "--target-format", "sexpr", "--target-view", view]
+    command = [
+        "binarize",
+        str(folder / linearization),
+        "--source-lang",
+        "given",
+        "--target-lang",
+        "wanted",
+    ]
+    formats = [
+        "--source-format",
+        "sexpr",
+        "--target-format",
+        "sexpr",
+        "--target-linearization",
+        linearization,
+    ]
     assert main([*command, *splits, *formats, "--workers", "1"]) == 0
-    return folder / view
+    return folder / linearization
 
 
 if __name__ == "__main__":

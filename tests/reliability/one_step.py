@@ -19,8 +19,8 @@ from treesyntax.model.encoder import Encoder, EncoderOutput
 from treesyntax.model.layers import TransformerConfig
 from treesyntax.nn.growing_tree import GrowingTrees
 from treesyntax.nn.tree_batch import TreeBatch
+from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.tree import Tree
-from treesyntax.trees.views import get_view
 
 PADDING = 1
 
@@ -57,7 +57,7 @@ def step(spec: str, tree: Tree, side: str) -> float:
         )
         output = model.encode(tokens, batch).memory
     else:
-        line = get_view("nary_dfs").tokens(tree)
+        line = get_linearization("nary_dfs").tokens(tree)
         symbols = ["<s>", "<pad>", "</s>", "<unk>", *sorted(set(line))]
         tokens = torch.tensor([[2, *map(symbols.index, line)]])
         embedding = nn.Embedding(len(symbols), 16, PADDING)

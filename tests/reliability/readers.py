@@ -213,7 +213,7 @@ def _binarized(folder: Path) -> None:
     folder.joinpath("t.tgt").write_text('["a", "b"]\n')
     _command(
         ["binarize", folder / "data", "--source-lang", "a", "--target-lang", "b", "--workers", 1,
-         "--target-format", "jsonl", "--target-view", "nary_dfs",
+         "--target-format", "jsonl", "--target-linearization", "nary_dfs",
          "--train", folder / "t.src", folder / "t.tgt"]
     )  # fmt: skip
 

@@ -33,7 +33,12 @@ def everything(folder: Path) -> list:
     data, store = TokenData(folder / PREFIX), TreeStore(folder / f"{PREFIX}.tree")
     store.check_files(data)
     trees = [array.tolist() for tree in store for array in tree]
-    return [store.view, trees, data.sizes.tolist(), [data[i].tolist() for i in range(len(data))]]
+    return [
+        store.linearization,
+        trees,
+        data.sizes.tolist(),
+        [data[i].tolist() for i in range(len(data))],
+    ]
 
 
 def damages(whole: bytes, cuts: int, flips: int) -> Iterator[bytes]:

@@ -26,9 +26,9 @@ from reliability.fairseq_jobs import (
 from treesyntax.methods import METHODS
 
 UPDATES = 50 if SOAK else 8  # more than the 7 of an epoch
-VIEWS = ("nary_dfs", "nary_bfs", "lcrs_bfs")
+LINEARIZATIONS = ("nary_dfs", "nary_bfs", "lcrs_bfs")
 SPECS = ["everything", *(METHODS if SOAK else [])]
-CASES = [(spec, VIEWS[number % len(VIEWS)]) for number, spec in enumerate(SPECS)]
+CASES = [(spec, LINEARIZATIONS[number % len(LINEARIZATIONS)]) for number, spec in enumerate(SPECS)]
 NOISY = [
     "--dropout", 0.2, "--attention-dropout", 0.1, "--optimizer", "adam", "--lr", 0.003,
     "--batch-size", 5, "--update-epoch-batch-itr", "True",
@@ -46,21 +46,27 @@ def assert_same(first: Job, second: Job) -> None:
 def usual(data: Path, server: Server, tmp_path_factory: pytest.TempPathFactory) -> Job:
     """A training with every method, which others must equal."""
     flags = [*NOISY, *flags_of("everything"), "--max-update", UPDATES]
-    return server.train(data / VIEWS[0], tmp_path_factory.mktemp("usual"), *flags)
+    return server.train(data / LINEARIZATIONS[0], tmp_path_factory.mktemp("usual"), *flags)
 
 
-@pytest.mark.parametrize(("spec", "view"), CASES)
+@pytest.mark.parametrize(("spec", "linearization"), CASES)
 def test_the_same_seed_gives_the_same_parameters_and_losses(
-    spec, view, usual: Job, data: Path, server: Server, tmp_path: Path
+    spec, linearization, usual: Job, data: Path, server: Server, tmp_path: Path
 ):
     flags = [*NOISY, *flags_of(spec), "--max-update", UPDATES]
-    first = server.train(data / view, tmp_path / "a", *flags)
-    second = usual if spec == "everything" else server.train(data / view, tmp_path / "b", *flags)
+    first = server.train(data / linearization, tmp_path / "a", *flags)
+    second = (
+        usual
+        if spec == "everything"
+        else server.train(data / linearization, tmp_path / "b", *flags)
+    )
     assert len(losses(first)) == UPDATES
     assert losses(first) == losses(second)
     assert_same(first, second)
     if spec == "everything":
-        other = server.train(data / view, tmp_path / "b", *flags, "--seed", 8, "--max-update", 2)
+        other = server.train(
+            data / linearization, tmp_path / "b", *flags, "--seed", 8, "--max-update", 2
+        )
         assert losses(other) != losses(first)[:2]
 
 
@@ -69,7 +75,7 @@ def test_the_number_of_workers_changes_nothing(
     workers: int, usual: Job, data: Path, server: Server, tmp_path: Path
 ):
     flags = [*NOISY, *flags_of("everything"), "--max-update", UPDATES, "--num-workers", workers]
-    job = server.train(data / VIEWS[0], tmp_path, *flags)
+    job = server.train(data / LINEARIZATIONS[0], tmp_path, *flags)
     assert losses(job) == losses(usual)
     assert_same(job, usual)
 

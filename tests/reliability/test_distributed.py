@@ -18,10 +18,10 @@ from treesyntax.cli import main
 from treesyntax.methods import METHODS
 
 BACKENDS = ("legacy_ddp", "pytorch_ddp")
-VIEWS = ("nary_bfs", "nary_dfs", "lcrs_bfs")
+LINEARIZATIONS = ("nary_bfs", "nary_dfs", "lcrs_bfs")
 SPECS = ["everything", *(METHODS if SOAK else [])]
 CASES = [
-    (spec, VIEWS[number % len(VIEWS)], backend)
+    (spec, LINEARIZATIONS[number % len(LINEARIZATIONS)], backend)
     for number, spec in enumerate(SPECS)
     for backend in BACKENDS
 ]
@@ -53,52 +53,60 @@ def undisturbed(data: Path, server: Server, tmp_path_factory) -> Callable[..., J
     """Trainings by one process in one batch, each done once: methods, order of trees, options."""
 
     @cache
-    def train(spec: str, view: str, *more: object) -> Job:
+    def train(spec: str, linearization: str, *more: object) -> Job:
         flags = [*DESCENT, *flags_of(spec), "--batch-size", 32, *more]
-        return server.train(data / view, tmp_path_factory.mktemp("one"), *flags)
+        return server.train(data / linearization, tmp_path_factory.mktemp("one"), *flags)
 
     return train
 
 
-@pytest.mark.parametrize(("spec", "view", "backend"), WHOLE)
+@pytest.mark.parametrize(("spec", "linearization", "backend"), WHOLE)
 def test_two_processes_equal_one_with_the_same_global_batch(
-    spec, view, backend, data: Path, server: Server, undisturbed, tmp_path: Path
+    spec, linearization, backend, data: Path, server: Server, undisturbed, tmp_path: Path
 ):
     flags = [*DESCENT, *flags_of(spec)]
-    one = undisturbed(spec, view)
+    one = undisturbed(spec, linearization)
     two = server.train_by_two(
-        data / view, tmp_path / "two", *flags, "--batch-size", 16, "--ddp-backend", backend
+        data / linearization, tmp_path / "two", *flags, "--batch-size", 16, "--ddp-backend", backend
     )
     assert losses(two) == pytest.approx(losses(one), abs=2e-3)
     assert len(losses(two)) == UPDATES
     assert_close(one, two)
-    assert_moved(one, undisturbed(spec, view, "--lr", 0, "--max-update", 1))
+    assert_moved(one, undisturbed(spec, linearization, "--lr", 0, "--max-update", 1))
 
 
-@pytest.mark.parametrize(("spec", "view", "backend"), UNEVEN)
+@pytest.mark.parametrize(("spec", "linearization", "backend"), UNEVEN)
 def test_uneven_shards_equal_gradients_collected_by_one_process(
-    spec, view, backend, data: Path, server: Server, tmp_path: Path
+    spec, linearization, backend, data: Path, server: Server, tmp_path: Path
 ):
     """32 formulas in batches of 11 are 3 batches: the second process idles in each second step."""
     flags = [*DESCENT, *flags_of(spec), "--batch-size", 11]
-    one = server.train(data / view, tmp_path / "one", *flags, "--update-freq", 2)
-    two = server.train_by_two(data / view, tmp_path / "two", *flags, "--ddp-backend", backend)
+    one = server.train(data / linearization, tmp_path / "one", *flags, "--update-freq", 2)
+    two = server.train_by_two(
+        data / linearization, tmp_path / "two", *flags, "--ddp-backend", backend
+    )
     assert losses(two) == pytest.approx(losses(one), abs=2e-3)
     assert_close(one, two)
 
 
-@pytest.mark.parametrize(("spec", "view"), list(dict.fromkeys(case[:2] for case in CASES)))
+@pytest.mark.parametrize(("spec", "linearization"), list(dict.fromkeys(case[:2] for case in CASES)))
 def test_gradients_collected_over_batches_equal_one_batch(
-    spec, view, data: Path, server: Server, undisturbed, tmp_path: Path
+    spec, linearization, data: Path, server: Server, undisturbed, tmp_path: Path
 ):
     """Dropout aside, 4 batches of 8 are one of 32; in two processes, 2 each."""
     flags = [*DESCENT, *flags_of(spec), "--batch-size", 8]
-    one = undisturbed(spec, view)
+    one = undisturbed(spec, linearization)
     if SOAK:  # the test above does so too
-        four = server.train(data / view, tmp_path / "four", *flags, "--update-freq", 4)
+        four = server.train(data / linearization, tmp_path / "four", *flags, "--update-freq", 4)
         assert_close(one, four)
     both = server.train_by_two(
-        data / view, tmp_path / "both", *flags, "--update-freq", 2, "--ddp-backend", "pytorch_ddp"
+        data / linearization,
+        tmp_path / "both",
+        *flags,
+        "--update-freq",
+        2,
+        "--ddp-backend",
+        "pytorch_ddp",
     )
     assert_close(one, both)
 
@@ -112,8 +120,15 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     files = [str(folder / f"text.{side}") for side in ("given", "wanted")]
     splits = [word for split in ("train", "valid", "test") for word in (f"--{split}", *files)]
     command = ["binarize", str(folder / "bin"), "--source-lang", "given", "--target-lang", "wanted"]
-    views = ["--source-format", "sexpr", "--target-format", "sexpr", "--target-view", "nary_dfs"]
-    assert main([*command, *splits, *views, "--workers", "1"]) == 0
+    linearizations = [
+        "--source-format",
+        "sexpr",
+        "--target-format",
+        "sexpr",
+        "--target-linearization",
+        "nary_dfs",
+    ]
+    assert main([*command, *splits, *linearizations, "--workers", "1"]) == 0
     return folder / "bin"
 
 

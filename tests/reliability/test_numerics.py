@@ -17,8 +17,8 @@ from treesyntax.model.encoder import Encoder
 from treesyntax.model.layers import TransformerConfig
 from treesyntax.nn.growing_tree import GrowingTrees
 from treesyntax.nn.injection import Injection
+from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.tree import Tree
-from treesyntax.trees.views import get_view
 
 PADDING, END, LONGEST = 1, 2, 64
 SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
@@ -52,7 +52,9 @@ def named(spec: str, side: str) -> str:
 class Model(nn.Module):
     """Encoder and decoder, with parameters of methods at one value, or as they start."""
 
-    def __init__(self, spec: str, value: float | None, view: str, symbols: list[str]) -> None:
+    def __init__(
+        self, spec: str, value: float | None, linearization: str, symbols: list[str]
+    ) -> None:
         super().__init__()
         torch.manual_seed(0)
 
@@ -65,7 +67,9 @@ class Model(nn.Module):
 
         self.encoder = Encoder(settings("encoder"), nn.Embedding(20, 16, PADDING))
         target = nn.Embedding(len(symbols), 16, PADDING)
-        self.decoder = Decoder(settings("decoder"), target, True, GrowingTrees(symbols, view))
+        self.decoder = Decoder(
+            settings("decoder"), target, True, GrowingTrees(symbols, linearization)
+        )
         alone = spec != "everything"
         for method in (*self.encoder.injections.methods, *self.decoder.injections.methods):
             # Ten methods at once with every number at 50 leave the range of fp16 in q·k itself;
@@ -89,8 +93,8 @@ def hard_sources() -> tuple[torch.Tensor, object]:
     return tokens, batch_of(SOURCES, width=LONGEST)
 
 
-def hard_targets(view: str) -> tuple[torch.Tensor, list[str]]:
-    lines = [get_view(view).tokens(tree) for tree in TARGETS]
+def hard_targets(linearization: str) -> tuple[torch.Tensor, list[str]]:
+    lines = [get_linearization(linearization).tokens(tree) for tree in TARGETS]
     symbols = [*SPECIALS, *sorted({symbol for line in lines for symbol in line})]
     tokens = torch.full((len(lines), LONGEST), PADDING)
     for row, line in zip(tokens, lines, strict=True):
@@ -101,9 +105,9 @@ def hard_targets(view: str) -> tuple[torch.Tensor, list[str]]:
 @pytest.mark.parametrize(("spec", "dtype"), TYPED, ids=str)
 @pytest.mark.parametrize("value", EXTREMES)
 def test_hard_trees_train_with_finite_numbers(spec, value, dtype):
-    view = "nary_bfs" if value is None else "lcrs_dfs"
-    targets, symbols = hard_targets(view)
-    model = Model(spec, value, view, symbols).to(dtype)
+    linearization = "nary_bfs" if value is None else "lcrs_dfs"
+    targets, symbols = hard_targets(linearization)
+    model = Model(spec, value, linearization, symbols).to(dtype)
     logits = model(*hard_sources(), targets)
     assert logits.dtype == dtype
     assert logits.isfinite().all()

@@ -253,7 +253,7 @@ def test_what_is_compared_may_differ(tmp_path: Path):
         "methods.stack_pe.train.decoder_injection=stack_pe",
         "methods.stack_pe.binarize.source-control=random",
         "methods.stack_pe.binarize.subword-policy=copy",
-        "methods.stack_pe.binarize.target-view=nary_dfs",
+        "methods.stack_pe.binarize.target-linearization=nary_dfs",
         "methods.stack_pe.generate.tree-constraints=tree",
         "methods.stack_pe.train.bf16=false",
     ))  # fmt: skip

@@ -146,6 +146,28 @@ def test_null_takes_an_entry_away(path: Path):
     assert [method.name for method in fewer.methods] == names[:-1]
 
 
+def test_both_spellings_of_a_renamed_flag_are_one_flag(path: Path):
+    recipe = read_recipe(
+        path,
+        [
+            "binarize.source-view=words",
+            "methods.relation_mask.binarize.source-linearization=preorder",
+            "methods.stack_pe.binarize.source_linearization=preorder",
+        ],
+    )
+    assert [recipe.flags(method, "binarize").get("source-view") for method in recipe.methods] == [
+        "words", "preorder", "preorder",
+    ]  # fmt: skip
+    names = [step.name for step in make_plan(recipe).steps if step.name.startswith("binarize/")]
+    assert names == ["binarize/sequence", "binarize/relation_mask+stack_pe"]
+    with pytest.raises(OptionError, match="varies binarize.source-linearization, as axes.a does"):
+        read_recipe(
+            path,
+            ["axes.a={binarize.source-view: [words]}",
+             "axes.b={binarize.source-linearization: [words]}"],
+        )  # fmt: skip
+
+
 def test_an_override_leaves_other_recipes_alone(path: Path, tmp_path: Path):
     content = recipe_content()
     del content["generate"]

@@ -188,6 +188,6 @@ def sentences_of(encoded) -> list[list[str]]:
 
 
 def conllu_encoding(
-    model: Path | None, view="words", policy="copy", units="token", style="sentencepiece"
+    model: Path | None, linearization="words", policy="copy", units="token", style="sentencepiece"
 ):
-    return Encoding("conllu", view, policy, style, model, units=units)
+    return Encoding("conllu", linearization, policy, style, model, units=units)

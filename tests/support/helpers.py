@@ -19,7 +19,7 @@ class Stored(NamedTuple):
 
 
 def stored(tree: Tree, token_nodes: list[int] | None = None) -> Stored:
-    """A tree under its preorder view, or under the given map."""
+    """A tree under its preorder linearization, or under the given map."""
     nodes = list(range(len(tree))) if token_nodes is None else token_nodes
     return Stored(
         tree.parents.astype(np.int64), tree.branches.astype(np.int64), np.array(nodes, np.int64)
@@ -27,7 +27,7 @@ def stored(tree: Tree, token_nodes: list[int] | None = None) -> Stored:
 
 
 def batch_of(trees: list[Tree], left_pad: bool = False, width: int | None = None) -> TreeBatch:
-    """Preorder views padded together, each followed by one special token."""
+    """Preorder linearizations padded together, each followed by one special token."""
     width = width or max((len(tree) for tree in trees), default=0) + 1
     return collate([stored(tree) for tree in trees], width, left_pad)
 

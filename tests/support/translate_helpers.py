@@ -103,10 +103,12 @@ def generate(data: Path, model: Path | str, folder: Path, *flags: str) -> list[t
     return [(score, text) for _, score, text in sorted(rows, key=lambda row: row[0])]
 
 
-def study(data: Path, model: Path | str, folder: Path, view: str, *flags: str) -> list[str]:
+def study(
+    data: Path, model: Path | str, folder: Path, linearization: str, *flags: str
+) -> list[str]:
     """What a study makes of fairseq-generate's output: text, or trees in brackets."""
     generate(data, model, folder, *flags)
-    trees = ["--view", view, "--notation", "sexpr"] if view else []
+    trees = ["--linearization", linearization, "--notation", "sexpr"] if linearization else []
     files = [str(folder / "generate-test.txt"), str(folder / "hypotheses")]
     assert collect([*files, "--reference", str(data.parent / "all.target"), *trees]) == 0
     return lines_of(folder / "hypotheses")

@@ -11,12 +11,14 @@ from support.strategies import constituency_trees, dependency_trees, rich_trees
 
 from treesyntax.data.binarize.encode import group_pieces
 from treesyntax.errors import OptionError, TreeError
+from treesyntax.trees.linearizations import LINEARIZATIONS, get_linearization
 from treesyntax.trees.subword_nodes import SUBWORD_RELATION
-from treesyntax.trees.subwords import NO_NODE, POLICIES, attach, linearise
+from treesyntax.trees.subwords import NO_NODE, POLICIES, attach, linearize
 from treesyntax.trees.tree import Tree
-from treesyntax.trees.views import VIEWS, get_view
 
-WORDS, PREORDER, BRACKETED = (get_view(name) for name in ("words", "preorder", "bracketed"))
+WORDS, PREORDER, BRACKETED = (
+    get_linearization(name) for name in ("words", "preorder", "bracketed")
+)
 
 any_trees = st.one_of(constituency_trees(), dependency_trees(), rich_trees(), st.just(Tree([], [])))
 
@@ -100,10 +102,10 @@ def test_added_nodes_are_leaves_after_the_word_under_its_parent(case):
 @given(segmented_trees())
 def test_copy_keeps_the_tree_and_repeats_nodes(case):
     tree, pieces = case
-    assume(pieces)  # a tree without words shows its leaves in the words view
+    assume(pieces)  # a tree without words shows its leaves in the words linearization
     segmented = attach(tree, pieces, "copy")
     assert segmented.tree == tree
-    tokens, nodes = linearise(segmented, WORDS)
+    tokens, nodes = linearize(segmented, WORDS)
     assert tokens == [piece for word in pieces for piece in word]
     owners = zip(tree.word_nodes(), pieces, strict=True)
     assert nodes == [node for node, word in owners for _ in word]
@@ -146,16 +148,16 @@ def test_one_piece_is_on_the_node_of_the_word_and_the_others_are_on_none(case, p
         others = [NO_NODE] * (len(word) - 1)
         if word:
             expected += [node, *others] if policy == "first" else [*others, node]
-    assert linearise(segmented, WORDS)[1] == expected
+    assert linearize(segmented, WORDS)[1] == expected
 
 
 @settings(deadline=None, max_examples=200)
 @given(segmented_trees(), st.sampled_from(sorted(POLICIES)))
-def test_the_words_view_is_the_segmented_sentence_whatever_the_policy(case, policy):
+def test_the_words_linearization_is_the_segmented_sentence_whatever_the_policy(case, policy):
     tree, pieces = case
     assume(pieces)
     segmented = attach(tree, pieces, policy)
-    tokens, nodes = linearise(segmented, WORDS)
+    tokens, nodes = linearize(segmented, WORDS)
     assert tokens == [piece for word in pieces for piece in word]
     assert len(nodes) == len(tokens)
     new = segmented.tree
@@ -170,8 +172,8 @@ def test_the_words_view_is_the_segmented_sentence_whatever_the_policy(case, poli
 
 @settings(deadline=None, max_examples=200)
 @given(segmented_trees(), st.sampled_from(sorted(POLICIES)), st.sampled_from([PREORDER, BRACKETED]))
-def test_every_piece_is_in_every_view_in_order(case, policy, view):
-    tokens, _ = linearise(attach(*case, policy), view)
+def test_every_piece_is_in_every_linearization_in_order(case, policy, linearization):
+    tokens, _ = linearize(attach(*case, policy), linearization)
     for word in case[1]:
         shown = [token.removeprefix("(") for token in tokens]
         assert [token for token in shown if token in word] == word
@@ -181,20 +183,20 @@ def test_every_piece_is_in_every_view_in_order(case, policy, view):
 @given(
     segmented_trees(fewest=1),
     st.sampled_from(["siblings", "chain"]),
-    st.sampled_from(sorted(VIEWS)),
+    st.sampled_from(sorted(LINEARIZATIONS)),
 )
-def test_pieces_that_are_nodes_give_the_view_of_the_new_tree(case, policy, view):
+def test_pieces_that_are_nodes_give_the_linearization_of_the_new_tree(case, policy, linearization):
     segmented = attach(*case, policy)
-    tokens, nodes = linearise(segmented, get_view(view))
-    assert tokens == get_view(view).tokens(segmented.tree)
-    assert nodes == get_view(view).token_nodes(segmented.tree)
+    tokens, nodes = linearize(segmented, get_linearization(linearization))
+    assert tokens == get_linearization(linearization).tokens(segmented.tree)
+    assert nodes == get_linearization(linearization).token_nodes(segmented.tree)
 
 
 @settings(deadline=None, max_examples=100)
 @given(segmented_trees(trees=constituency_trees()))
 def test_copy_puts_pieces_at_the_node_in_preorder(case):
     tree, pieces = case
-    tokens, nodes = linearise(attach(tree, pieces, "copy"), PREORDER)
+    tokens, nodes = linearize(attach(tree, pieces, "copy"), PREORDER)
     expected = []
     for node in range(len(tree)):
         word = int(tree.words[node])
@@ -210,7 +212,7 @@ def sentence() -> Tree:
 
 def test_mcdonald_and_chiang_split_a_leaf_into_leaves_under_the_same_parent():
     segmented = attach(sentence(), [["the"], ["do@@", "g@@", "s"], ["bark"]], "siblings")
-    tokens, nodes = linearise(segmented, PREORDER)
+    tokens, nodes = linearize(segmented, PREORDER)
     assert tokens == ["S", "NP", "D", "the", "N", "do@@", "g@@", "s", "V", "bark"]
     assert nodes == list(range(10))
     assert segmented.tree.parents.tolist() == [-1, 0, 1, 2, 1, 4, 4, 4, 0, 8]
@@ -218,16 +220,16 @@ def test_mcdonald_and_chiang_split_a_leaf_into_leaves_under_the_same_parent():
 
 def test_brackets_stay_in_place_around_pieces():
     pieces = [["the"], ["dog", "s"], []]
-    whole = linearise(attach(sentence(), [["the"], ["dog"], ["bark"]], "copy"), BRACKETED)[0]
+    whole = linearize(attach(sentence(), [["the"], ["dog"], ["bark"]], "copy"), BRACKETED)[0]
     for policy in ("siblings", "copy", "first", "last"):
-        tokens, _ = linearise(attach(sentence(), pieces, policy), BRACKETED)
+        tokens, _ = linearize(attach(sentence(), pieces, policy), BRACKETED)
         at = whole.index("dog") + 1
         assert tokens == [token for token in [*whole[:at], "s", *whole[at:]] if token != "bark"]
 
 
 def test_a_chain_of_pieces_is_bracketed_as_a_tree():
     pieces = [["the"], ["do@@", "g@@", "s"], ["bark"]]
-    tokens, _ = linearise(attach(sentence(), pieces, "chain"), BRACKETED)
+    tokens, _ = linearize(attach(sentence(), pieces, "chain"), BRACKETED)
     assert " ".join(tokens) == "(S (NP (D the ) (N (do@@ (g@@ s ) ) ) ) (V bark ) )"
 
 
@@ -235,7 +237,7 @@ def test_only_some_tokens_of_a_bracketed_head_may_be_on_its_node():
     heads = Tree.from_heads([0, 1], ["ab", "cd"])
     found = {}
     for policy in ("copy", "first", "last"):
-        tokens, nodes = linearise(attach(heads, [["a", "b"], ["c", "d"]], policy), BRACKETED)
+        tokens, nodes = linearize(attach(heads, [["a", "b"], ["c", "d"]], policy), BRACKETED)
         assert tokens == ["(a", "b", "c", "d", ")"]
         found[policy] = nodes
     assert found == {
@@ -245,18 +247,18 @@ def test_only_some_tokens_of_a_bracketed_head_may_be_on_its_node():
     }
 
 
-def test_views_with_one_token_a_node_take_pieces_that_are_nodes_only():
+def test_linearizations_with_one_token_a_node_take_pieces_that_are_nodes_only():
     pieces = [["the"], ["dog", "s"], ["bark"]]
-    view = get_view("nary_dfs")
-    assert len(linearise(attach(sentence(), pieces, "chain"), view)[0]) == 9
+    linearization = get_linearization("nary_dfs")
+    assert len(linearize(attach(sentence(), pieces, "chain"), linearization)[0]) == 9
     with pytest.raises(TreeError, match="nary_dfs has one token a node, but some .* siblings or"):
-        linearise(attach(sentence(), pieces, "first"), view)
+        linearize(attach(sentence(), pieces, "first"), linearization)
 
 
 def test_pieces_that_look_like_brackets_are_escaped_like_leaves():
     pieces = [["the"], ["(", ")", "(dog"], ["bark"]]
     tokens = {
-        policy: linearise(attach(sentence(), pieces, policy), BRACKETED)[0]
+        policy: linearize(attach(sentence(), pieces, policy), BRACKETED)[0]
         for policy in ("siblings", "copy")
     }
     assert tokens["copy"] == tokens["siblings"]
@@ -267,7 +269,7 @@ def test_pieces_that_look_like_brackets_are_escaped_like_leaves():
 def test_an_opening_bracket_outlives_its_word():
     heads = Tree.from_heads([0, 1], ["\u00a0", "b"])
     for policy in ("siblings", "copy"):
-        tokens, nodes = linearise(attach(heads, [[], ["b"]], policy), BRACKETED)
+        tokens, nodes = linearize(attach(heads, [[], ["b"]], policy), BRACKETED)
         assert (tokens, nodes) == (["(", "b", ")"], [0, 1, 0])
 
 
@@ -305,7 +307,7 @@ def test_a_word_without_pieces_keeps_its_node_and_has_no_token():
         segmented = attach(dependency_sentence(), pieces, policy)
         assert len(segmented.tree) == size
         assert "dogs" in segmented.tree.labels
-        tokens, nodes = linearise(segmented, WORDS)
+        tokens, nodes = linearize(segmented, WORDS)
         assert tokens == ["big", "bark", "loud", "ly"]
         assert segmented.tree.labels.index("dogs") not in nodes
 

@@ -19,8 +19,8 @@ from treesyntax.data.tree_store import TreeStore
 from treesyntax.errors import TreeError
 from treesyntax.trees import symbols as arity
 from treesyntax.trees.formats import read_trees
+from treesyntax.trees.linearizations import LINEARIZATIONS
 from treesyntax.trees.symbols import annotate, slot_table, split_symbol
-from treesyntax.trees.views import VIEWS
 
 NAMES = ("nary_dfs", "nary_bfs", "lcrs_dfs", "lcrs_bfs")
 
@@ -168,16 +168,16 @@ def tokens_of(tmp_path: Path, split: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_binarized_trees_grow_back(tmp_path, name):
-    assert binarize(tmp_path, "--target-view", name) == 0
+    assert binarize(tmp_path, "--target-linearization", name) == 0
     trees = list(read_trees(tmp_path / "train.lf", "sexpr"))
     found = tokens_of(tmp_path, "train")
-    assert [VIEWS[name].tree(tokens) for tokens in found] == trees
+    assert [LINEARIZATIONS[name].tree(tokens) for tokens in found] == trees
     store = TreeStore(tmp_path / "bin" / "train.en-lf.lf.tree")
     for number, tree in enumerate(trees):
-        assert store[number].token_nodes.tolist() == VIEWS[name].token_nodes(tree)
+        assert store[number].token_nodes.tolist() == LINEARIZATIONS[name].token_nodes(tree)
     # Unknown nodes keep their slots, so the tree keeps its shape.
     rare = next(read_trees(_file(tmp_path, RARE), "sexpr"))
-    unknown = VIEWS[name].tree(tokens_of(tmp_path, "test")[1])
+    unknown = LINEARIZATIONS[name].tree(tokens_of(tmp_path, "test")[1])
     assert unknown.parents.tolist() == rare.parents.tolist()
     assert Counter(unknown.labels)["<unk>"] >= 2
 
@@ -188,7 +188,7 @@ def _file(tmp_path: Path, text: str) -> Path:
 
 
 def test_thresholds_leave_unknown_symbols_that_count_as_unknown(tmp_path):
-    assert binarize(tmp_path, "--target-view", "nary_dfs", "--target-threshold", "3") == 0
+    assert binarize(tmp_path, "--target-linearization", "nary_dfs", "--target-threshold", "3") == 0
     first, rare = tokens_of(tmp_path, "test")
     assert " ".join(first) == "lambda/3 $0/0 e/0 and/2 flight/1 $0/0 <unk>/2 $0/0 <unk>/0"
     # No node of the training data has the symbol airport/3, but lambda/3 has its slots.
@@ -209,10 +209,10 @@ def test_thresholds_leave_unknown_symbols_that_count_as_unknown(tmp_path):
 
 
 def test_a_given_dictionary_has_its_unknown_symbols_too(tmp_path):
-    assert binarize(tmp_path, "--target-view", "lcrs_bfs") == 0
+    assert binarize(tmp_path, "--target-linearization", "lcrs_bfs") == 0
     given = tmp_path / "given.txt"
     given.write_text("lambda/L 4\n$0/R 4\n<unk>/LR 0\n")
-    options = ["--target-view", "lcrs_bfs", "--overwrite", "--target-dict", str(given)]
+    options = ["--target-linearization", "lcrs_bfs", "--overwrite", "--target-dict", str(given)]
     assert binarize(tmp_path, *options) == 0
     assert {t for tokens in tokens_of(tmp_path, "test") for t in tokens} == {
         "lambda/L", "$0/R", "<unk>/LR", "<unk>",
@@ -220,10 +220,10 @@ def test_a_given_dictionary_has_its_unknown_symbols_too(tmp_path):
 
 
 def test_a_joined_dictionary_needs_such_symbols_on_both_sides(tmp_path, capsys):
-    assert binarize(tmp_path, "--target-view", "nary_dfs", "--joined-dictionary") == 2
+    assert binarize(tmp_path, "--target-linearization", "nary_dfs", "--joined-dictionary") == 2
     assert capsys.readouterr().err == (
         "treesyntax binarize: --joined-dictionary: only one side has tokens that say their slots; "
-        "give both sides such a view (as nary_dfs) or each its own dictionary\n"
+        "give both sides such a linearization (as nary_dfs) or each its own dictionary\n"
     )
     assert not (tmp_path / "bin").exists()
 

@@ -1,4 +1,4 @@
-"""Tokens that say the slots of their nodes: the views, their inverses and their limits."""
+"""Tokens that say the slots of their nodes: the linearizations, their inverses and their limits."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from support.strategies import any_labels, dependency_trees, trees
 
 from treesyntax.errors import TreeError
-from treesyntax.trees.subwords import attach, linearise
+from treesyntax.trees.linearizations import LINEARIZATIONS
+from treesyntax.trees.subwords import attach, linearize
 from treesyntax.trees.tree import Tree
-from treesyntax.trees.views import VIEWS
 
 NAMES = ("nary_dfs", "nary_bfs", "lcrs_dfs", "lcrs_bfs")
 labels = st.one_of(any_labels, st.sampled_from(["/", "a/2", "a/LR", "<unk>", "<s>", "//0"]))
-arity_views = st.sampled_from(NAMES)
+arity_linearizations = st.sampled_from(NAMES)
 
 # (f (g a b) (h c) d), a node's number is its place in preorder
 SAMPLE = Tree([-1, 0, 1, 1, 0, 4, 0], ["f", "g", "a", "b", "h", "c", "d"])
@@ -84,7 +84,7 @@ def level_by_level(level: list[Node], read: Callable[[Node], tuple[str, list[Nod
 
 
 def spelled(tree: Tree, name: str) -> Spelled:
-    """Tokens and nodes of a view by recursion over the definition."""
+    """Tokens and nodes of a linearization by recursion over the definition."""
     root = objects(tree)
     read = nary if name.startswith("nary") else lcrs_of(root)
     return depth_first(root, read) if name.endswith("dfs") else level_by_level([root], read)
@@ -93,24 +93,26 @@ def spelled(tree: Tree, name: str) -> Spelled:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_tree_by_hand(name):
     tokens, nodes = GOLDEN[name]
-    assert VIEWS[name].tokens(SAMPLE) == tokens.split()
-    assert VIEWS[name].token_nodes(SAMPLE) == nodes
-    assert VIEWS[name].tree(tokens.split()) == SAMPLE
-    assert VIEWS[name].slots
+    assert LINEARIZATIONS[name].tokens(SAMPLE) == tokens.split()
+    assert LINEARIZATIONS[name].token_nodes(SAMPLE) == nodes
+    assert LINEARIZATIONS[name].tree(tokens.split()) == SAMPLE
+    assert LINEARIZATIONS[name].slots
 
 
-def test_other_views_have_no_slots():
-    assert [name for name, view in VIEWS.items() if view.slots] == list(NAMES)
+def test_other_linearizations_have_no_slots():
+    assert [name for name, linearization in LINEARIZATIONS.items() if linearization.slots] == list(
+        NAMES
+    )
 
 
 @settings(deadline=None, max_examples=200)
-@given(trees(labels=labels), arity_views)
-def test_views_match_their_definitions_and_are_undone(tree, name):
-    view = VIEWS[name]
+@given(trees(labels=labels), arity_linearizations)
+def test_linearizations_match_their_definitions_and_are_undone(tree, name):
+    linearization = LINEARIZATIONS[name]
     pairs = spelled(tree, name)
-    assert view.tokens(tree) == [token for token, _ in pairs]
-    assert view.token_nodes(tree) == [node for _, node in pairs]
-    assert view.tree(view.tokens(tree)) == tree
+    assert linearization.tokens(tree) == [token for token, _ in pairs]
+    assert linearization.token_nodes(tree) == [node for _, node in pairs]
+    assert linearization.tree(linearization.tokens(tree)) == tree
 
 
 @settings(deadline=None, max_examples=300)
@@ -118,44 +120,44 @@ def test_views_match_their_definitions_and_are_undone(tree, name):
     st.lists(
         st.sampled_from(["a/0", "b/1", "c/2", "e/L", "f/R", "g/LR", "//0", "x/02", "y", "/1"])
     ),
-    arity_views,
+    arity_linearizations,
 )
 def test_every_accepted_sequence_comes_back(tokens, name):
     try:
-        tree = VIEWS[name].tree(tokens)
+        tree = LINEARIZATIONS[name].tree(tokens)
     except TreeError:
         return
-    assert VIEWS[name].tokens(tree) == tokens
+    assert LINEARIZATIONS[name].tokens(tree) == tokens
 
 
 @settings(deadline=None, max_examples=300)
-@given(st.data(), trees(), arity_views)
+@given(st.data(), trees(), arity_linearizations)
 def test_mutations_are_refused_or_are_other_trees(data, tree, name):
-    view = VIEWS[name]
-    tokens = view.tokens(tree)
+    linearization = LINEARIZATIONS[name]
+    tokens = linearization.tokens(tree)
     place = data.draw(st.integers(0, len(tokens) - 1))
     other = data.draw(st.sampled_from(["a/0", "a/1", "a/R", "a/LR", "a/L", "a/2", None]))
     mutated = [*tokens[:place], *([other] if other else []), *tokens[place + 1 :]]
     try:
-        found = view.tree(mutated)
+        found = linearization.tree(mutated)
     except TreeError as error:
         message = str(error)
     else:
-        assert view.tokens(found) == mutated
+        assert linearization.tokens(found) == mutated
         assert (found == tree) == (mutated == tokens)
         return
     assert re.match(r"token \d+, '", message)
 
 
 @settings(deadline=None, max_examples=50)
-@given(trees(min_nodes=2), arity_views)
+@given(trees(min_nodes=2), arity_linearizations)
 def test_every_proper_prefix_and_every_continuation_is_refused(tree, name):
-    tokens = VIEWS[name].tokens(tree)
+    tokens = LINEARIZATIONS[name].tokens(tree)
     for end in range(1, len(tokens)):
         with pytest.raises(TreeError, match="is the last, but .* still open"):
-            VIEWS[name].tree(tokens[:end])
+            LINEARIZATIONS[name].tree(tokens[:end])
     with pytest.raises(TreeError, match=f"token {len(tokens) + 1}, 'a/0', follows the end"):
-        VIEWS[name].tree([*tokens, "a/0"])
+        LINEARIZATIONS[name].tree([*tokens, "a/0"])
 
 
 WRONG = [
@@ -180,39 +182,39 @@ WRONG = [
 @pytest.mark.parametrize(("name", "tokens", "message"), WRONG)
 def test_what_is_not_a_tree_is_refused(name, tokens, message):
     with pytest.raises(TreeError, match=f"^{re.escape(message)}"):
-        VIEWS[name].tree(tokens.split())
+        LINEARIZATIONS[name].tree(tokens.split())
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_white_space_inside_a_token_is_refused(name):
     with pytest.raises(TreeError, match="token 1, 'a b/0', is not a label"):
-        VIEWS[name].tree(["a b/0"])
+        LINEARIZATIONS[name].tree(["a b/0"])
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("parents", [range(-1, 9_999), [-1] + [0] * 9_999], ids=["deep", "wide"])
 def test_trees_of_ten_thousand_nodes(name, parents):
     tree = Tree(parents, ["x"] * 10_000)
-    assert VIEWS[name].tree(VIEWS[name].tokens(tree)) == tree
+    assert LINEARIZATIONS[name].tree(LINEARIZATIONS[name].tokens(tree)) == tree
 
 
 def test_slots_that_stay_open_cost_nothing():
     with pytest.raises(TreeError, match="199980001 slots are still open"):
-        VIEWS["nary_bfs"].tree(["a/10000"] * 20_000)
+        LINEARIZATIONS["nary_bfs"].tree(["a/10000"] * 20_000)
 
 
-def test_a_node_with_too_many_children_needs_another_view():
+def test_a_node_with_too_many_children_needs_another_linearization():
     tree = Tree([-1] + [0] * 10_001, ["x"] * 10_002)
     with pytest.raises(TreeError, match="node 0 has 10001 children, more than 10000; use a left-"):
-        VIEWS["nary_dfs"].tokens(tree)
-    assert VIEWS["lcrs_bfs"].tree(VIEWS["lcrs_bfs"].tokens(tree)) == tree
+        LINEARIZATIONS["nary_dfs"].tokens(tree)
+    assert LINEARIZATIONS["lcrs_bfs"].tree(LINEARIZATIONS["lcrs_bfs"].tokens(tree)) == tree
 
 
 @settings(deadline=None, max_examples=50)
 @given(dependency_trees())
 def test_words_become_labels(tree):
-    view = VIEWS["nary_bfs"]
-    found = view.tree(view.tokens(tree))
+    linearization = LINEARIZATIONS["nary_bfs"]
+    found = linearization.tree(linearization.tokens(tree))
     assert (found.labels, found.parents.tolist()) == (tree.labels, tree.parents.tolist())
     assert set(found.words.tolist()) == {-1}
 
@@ -221,9 +223,9 @@ def test_words_become_labels(tree):
 def test_pieces_as_siblings_have_a_token_each(name):
     tree = Tree([-1, 0, 0, 2], ["S", "unhappy", "NP", "cat"], [-1, 0, -1, 1])
     segmented = attach(tree, [["un", "happy"], ["cat"]], "siblings")
-    tokens, nodes = linearise(segmented, VIEWS[name])
+    tokens, nodes = linearize(segmented, LINEARIZATIONS[name])
     assert sorted(nodes) == list(range(5))
-    found = VIEWS[name].tree(tokens)
+    found = LINEARIZATIONS[name].tree(tokens)
     assert found.parents.tolist() == segmented.tree.parents.tolist()
     assert found.labels == ("S", "un", "happy", "NP", "cat")
 
@@ -232,4 +234,4 @@ def test_pieces_as_siblings_have_a_token_each(name):
 def test_several_tokens_on_a_node_are_refused(name):
     tree = Tree([-1, 0], ["S", "unhappy"], [-1, 0])
     with pytest.raises(TreeError, match="has one token a node, but .*; choose a subword policy"):
-        linearise(attach(tree, [["un", "happy"]], "copy"), VIEWS[name])
+        linearize(attach(tree, [["un", "happy"]], "copy"), LINEARIZATIONS[name])

@@ -5,8 +5,8 @@ SPLIT.SRC-TGT.LANG.tree for every side that has trees, the subword models used a
 subwords.LANG.model, and binarize.json with all options and counts. DEST appears whole or not at
 all. A side of format "text" has one sentence a line, its tokens separated by white space.
 
-Views decide what the model reads: "words" the sentence, "preorder" the labels of all nodes from
-the root down, "breadth_first" level by level, "bracketed" in preorder with closing brackets; for
+The linearization decides what the model reads: "words" the sentence, "preorder" the labels of all
+nodes from the root down, "breadth_first" level by level, "bracketed" in preorder with closing brackets; for
 targets that a decoder grows as trees, "nary_dfs", "nary_bfs", "lcrs_dfs" and "lcrs_bfs". Subwords
 come from a given SentencePiece model, from one trained here (--subword-vocab), or from text
 segmented elsewhere (--source-pieces). To tell whether syntax helps or any tree does, compare with
@@ -54,8 +54,8 @@ from treesyntax.errors import OptionError
 from treesyntax.files import atomic_folder
 from treesyntax.trees.controls import CONTROLS, GIVEN
 from treesyntax.trees.formats import FORMATS
+from treesyntax.trees.linearizations import LINEARIZATIONS, get_linearization
 from treesyntax.trees.subwords import POLICIES
-from treesyntax.trees.views import VIEWS, get_view
 
 Written = dict[tuple[str, str], Counts]
 
@@ -114,8 +114,8 @@ def _cores() -> int:
 def _add_side_arguments(parser: argparse.ArgumentParser, role: str) -> None:
     group = parser.add_argument_group(f"{role} side")
 
-    def add(name: str, **kwargs: object) -> None:
-        group.add_argument(f"--{role}-{name}", **kwargs)  # type: ignore[arg-type]
+    def add(*names: str, **kwargs: object) -> None:
+        group.add_argument(*(f"--{role}-{name}" for name in names), **kwargs)  # type: ignore[arg-type]
 
     add("lang", required=True, metavar="LANG", help="name in the names of the files, such as en")
     add(
@@ -123,8 +123,9 @@ def _add_side_arguments(parser: argparse.ArgumentParser, role: str) -> None:
         help=f"notation of the files: {', '.join((TEXT, *FORMATS))} (%(default)s)",
     )  # fmt: skip
     add(
-        "view", metavar="VIEW",
-        help=f"tokens made of trees: {', '.join(VIEWS)} (words for text and conllu, else preorder)",
+        "linearization", "view", metavar="NAME",
+        help=f"what the model reads of a tree: {', '.join(LINEARIZATIONS)} (default: words for text "
+        "and conllu, else preorder)",
     )  # fmt: skip
     add(
         "control", default=GIVEN, metavar="NAME",
@@ -197,15 +198,17 @@ def _encode(
 def _make_dictionaries(
     plan: BinarizeOptions, symbols: dict[str, Symbols], folder: Path
 ) -> dict[str, Dictionary]:
-    annotated = {get_view(side.encoding.view).slots for side in plan.sides}
+    annotated = {get_linearization(side.encoding.linearization).slots for side in plan.sides}
     if plan.joined_dictionary and len(annotated) > 1:
         raise OptionError(
             "--joined-dictionary: only one side has tokens that say their slots; give both sides "
-            "such a view (as nary_dfs) or each its own dictionary"
+            "such a linearization (as nary_dfs) or each its own dictionary"
         )
 
     def make(side: SideOptions) -> Dictionary:
-        unknown_of = unknown_symbol if get_view(side.encoding.view).slots else one_unknown
+        unknown_of = (
+            unknown_symbol if get_linearization(side.encoding.linearization).slots else one_unknown
+        )
         given = side.dictionary
         if plan.joined_dictionary:
             given = plan.source.dictionary or plan.target.dictionary

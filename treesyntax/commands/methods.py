@@ -31,7 +31,7 @@ def describe(name: str) -> str:
         "arguments": arguments or "none",
         "cost": method.cost,
         "parameters": f"{size:,} at width {SITE.d_model}, {SITE.heads} heads, {SITE.layers} layers",
-        "view": method.view,
+        "linearization": method.linearization,
         "positions": "takes their place" if method.replaces_positions else "kept",
         "file": method.__module__.replace(".", "/") + ".py",
     }
@@ -39,7 +39,7 @@ def describe(name: str) -> str:
 
 
 def _entry(name: str, facts: dict[str, str]) -> str:
-    return "\n".join([name, *(f"  {key:<10} {value}" for key, value in facts.items())])
+    return "\n".join([name, *(f"  {key:<13} {value}" for key, value in facts.items())])
 
 
 def run(args: argparse.Namespace) -> int:

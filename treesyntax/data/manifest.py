@@ -12,7 +12,7 @@ from treesyntax.data.token_files import TokenData
 from treesyntax.errors import InputError
 from treesyntax.files import parse_json
 from treesyntax.trees.controls import GIVEN
-from treesyntax.trees.views import get_view
+from treesyntax.trees.linearizations import get_linearization
 
 MANIFEST = "binarize.json"
 
@@ -99,12 +99,12 @@ class Data(NamedTuple):
     target: SideData
 
     def dictionary(self, side: SideData) -> Dictionary:
-        """The dictionary of a side, with the unknown symbols of its view.
+        """The dictionary of a side, with the unknown symbols of its linearization.
 
         Raises:
             InputError: if it cannot be read.
         """
-        slots = get_view(side.encoding.view).slots
+        slots = get_linearization(side.encoding.linearization).slots
         path = self.folder / f"dict.{side.language}.txt"
         return Dictionary.read(path, unknown_symbol if slots else one_unknown)
 
@@ -131,7 +131,7 @@ def _side(folder: Path, manifest: dict[str, Any], role: str) -> SideData:
     side, options = manifest["sides"][role], manifest["options"]
     encoding = Encoding(
         format_name=str(side["format"]),
-        view=str(side["view"]),
+        linearization=str(side["view"]),
         policy=str(options["subword_policy"]),
         pieces_style=str(options["pieces_style"]),
         model=folder / side["subword_model"] if side["subword_model"] else None,

@@ -6,7 +6,7 @@ sentence. Layout, little-endian:
 ====================  ===========================================================
 8 bytes               magic ``TREESTOR``
 3 × uint32            version 1; length and CRC-32 of the JSON header
-JSON header           ``sentences``, ``view``, ``tokens`` (the fingerprint of the token
+JSON header           ``sentences``, ``view`` (the linearization), ``tokens`` (the fingerprint of the token
                       files), ``arrays`` (name → dtype, offset, count, crc32)
 from byte 4,096       the arrays, each on a multiple of 64 bytes
 ====================  ===========================================================
@@ -76,7 +76,7 @@ class TreeStore:
 
     Attributes:
         path: the file.
-        view: name of the linearisation that made the tokens.
+        linearization: name of the linearization that made the tokens.
         tokens: the token files that it belongs to.
 
     Raises:
@@ -91,7 +91,7 @@ class TreeStore:
     def _open(self, path: str | Path) -> None:
         self.path = Path(path)
         self._header = _read_header(self.path)
-        self.view: str = self._header["view"]
+        self.linearization: str = self._header["view"]
         self.tokens = Fingerprint(**self._header["tokens"])
         self._file = np.memmap(self.path, dtype=np.uint8, mode="r")
         self._node_offsets, self._token_offsets, self._parents, self._branches, self._nodes = (

@@ -29,13 +29,13 @@ CHUNK_BYTES = 1 << 22
 
 
 def write_store(
-    path: str | Path, view: str, batches: Iterable[TreeArrays], tokens: Fingerprint
+    path: str | Path, linearization: str, batches: Iterable[TreeArrays], tokens: Fingerprint
 ) -> None:
     """Write a store, all or nothing, in memory that does not grow with the data.
 
     Args:
         path: the ``.tree`` file.
-        view: name of the linearisation that made the tokens.
+        linearization: name of the linearization that made the tokens.
         batches: the trees of all sentences in order.
         tokens: what the token files beside it look like, from ``write_tokens``.
 
@@ -57,7 +57,12 @@ def write_store(
         # The file must reach its full length even if the last arrays are empty.
         stream.truncate(max(stream.tell(), ARRAYS_START))
         header = json.dumps(
-            {"sentences": sentences, "view": view, "tokens": tokens._asdict(), "arrays": arrays}
+            {
+                "sentences": sentences,
+                "view": linearization,
+                "tokens": tokens._asdict(),
+                "arrays": arrays,
+            }
         ).encode()
         stream.seek(0)
         stream.write(PREAMBLE.pack(MAGIC, VERSION, len(header), zlib.crc32(header)) + header)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from treesyntax.data.tree_store import StoredTree
 from treesyntax.errors import OptionError
 
-MODULE = "fairseq_plugins.translate"
+MODULE = "fairseq_plugins.engine"
 
 
 class EncodedSource(NamedTuple):
@@ -94,7 +94,7 @@ def load_engine(search: Search) -> Engine:
         OptionError: if options do not fit the model, or the plugins are not installed.
     """
     plugin_folder()
-    # It would tell of every dictionary and of packages that nobody asked for.
+    # fairseq would log every dictionary, and packages that nobody asked for.
     logging.getLogger("fairseq").setLevel(logging.WARNING)
     engine: Engine = importlib.import_module(MODULE).load(search)
     return engine

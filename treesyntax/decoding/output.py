@@ -15,7 +15,7 @@ from treesyntax.data.manifest import SideData
 from treesyntax.decoding.engine import Hypothesis
 from treesyntax.errors import InputError
 from treesyntax.files import atomic_file
-from treesyntax.trees.views import as_text, get_view
+from treesyntax.trees.linearizations import as_text, get_linearization
 
 EMPTY = Hypothesis(0.0, [])
 """The translation of an empty line, which nobody asks the model for."""
@@ -67,15 +67,18 @@ def make_to_text(side: SideData) -> ToText:
     """How the target's tokens become text.
 
     Tokens that are a tree's are written as the tree in the notation of the training data; where
-    the view does not tell the tree, and where nobody knows how words were segmented, the tokens
+    the linearization does not tell the tree, and where nobody knows how words were segmented, the
+    tokens
     stay as they are.
 
     Raises:
         InputError: if the subword model cannot be read.
     """
     encoding = side.encoding
-    if side.has_trees and get_view(encoding.view).tree is not None:
-        return lambda tokens: as_text(" ".join(tokens), encoding.view, encoding.format_name)
+    if side.has_trees and get_linearization(encoding.linearization).tree is not None:
+        return lambda tokens: as_text(
+            " ".join(tokens), encoding.linearization, encoding.format_name
+        )
     if encoding.model is not None:
         return _decoder(encoding.model)
     if side.pieces and encoding.pieces_style == "sentencepiece":

@@ -1,4 +1,4 @@
-"""The linearised-tree baseline."""
+"""The linearized-tree baseline."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ class Linearized(Injection):
     """The Transformer as it is, over the tree written with brackets.
 
     The structure reaches the model through the tokens only: ``(S (NP the cat ) sleeps )``. This
-    is the *Linearised* baseline of McDonald & Chiang 2021.
+    is the *Linearized* baseline of McDonald & Chiang 2021.
     """
 
     paper = "Vinyals et al. 2015; McDonald & Chiang 2021"
     equation = "x = (X … ) tokens; nothing is added"
     cost = "none, but about twice the tokens"
-    view = "bracketed"
+    linearization = "bracketed"
     needs_tree = False

@@ -33,7 +33,7 @@ class ParentScaled(Injection):
     paper = "Bugliarello & Okazaki 2020 (PASCAL)"
     equation = "softmax((QK'/sqrt(d)) * N(j; position of i's parent, sd^2))"
     cost = "a product a pair in the first layers"
-    view = "words"
+    linearization = "words"
 
     def __init__(self, site: Site, sd: float = 1.0, layers: int = 1, ignore: float = 0.0) -> None:
         """Raises OptionError for numbers out of range."""

@@ -33,7 +33,7 @@ class RelativeDepth(DistanceVectors):
     paper = "Omote, Tamura & Ninomiya 2019"
     equation = "k_j + w_clip(depth_j - depth_i), v_j + w'_clip(depth_j - depth_i)"
     cost = "two gathers and two sums by code a pair and layer; none more beside relative_position"
-    view = "words"
+    linearization = "words"
 
     def __init__(
         self,

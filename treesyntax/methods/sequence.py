@@ -12,5 +12,5 @@ class Sequence(Injection):
     paper = "Vaswani et al. 2017"
     equation = "x_t = sqrt(d) E[w_t] + PE_t"
     cost = "none"
-    view = "words"
+    linearization = "words"
     needs_tree = False

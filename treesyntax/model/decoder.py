@@ -24,7 +24,7 @@ from treesyntax.model.layers import (
     token_positions,
 )
 from treesyntax.nn.attention import Attention, KeyValues
-from treesyntax.nn.growing_tree import GROWING_VIEWS, GrowingTrees
+from treesyntax.nn.growing_tree import GROWING_LINEARIZATIONS, GrowingTrees
 from treesyntax.nn.injection import Injection, Site
 from treesyntax.nn.pairs import Pairs
 from treesyntax.nn.tree_batch import TreeBatch
@@ -165,7 +165,8 @@ class Decoder(nn.Module):
         if self.injections.needs_tree and self.trees is None:
             raise OptionError(
                 f"the decoder's method {self.settings.injection} needs a target whose tokens grow "
-                f"a tree; binarize it with --target-view {' or '.join(GROWING_VIEWS)}"
+                "a tree; binarize it with --target-linearization "
+                f"{' or '.join(GROWING_LINEARIZATIONS)}"
             )
 
     def decode(self, tokens: Tensor, source: EncoderOutput, cache: Cache | None = None) -> Tensor:

@@ -13,37 +13,38 @@ from treesyntax.nn.coordinates import doubled_ancestors, undo_left_child_right_s
 from treesyntax.nn.growth import SlotTable, branches_at, grow
 from treesyntax.nn.tree_batch import NO_NODE, TreeBatch
 
-GROWING_VIEWS = {
+GROWING_LINEARIZATIONS = {
     "nary_dfs": ("dfs", False),
     "nary_bfs": ("bfs", False),
     "lcrs_dfs": ("dfs", True),
     "lcrs_bfs": ("bfs", True),
 }
-"""The views whose tokens grow a tree: their order, and whether they are of the
+"""The linearizations whose tokens grow a tree: their order, and whether they are of the
 left-child-right-sibling form."""
 
 
 class GrowingTrees(nn.Module):
-    """From decoder input of one view to the trees that it has grown, always the original ones.
+    """From decoder input of one linearization to the original trees that it has grown.
 
-    Tokens of a left-child-right-sibling view grow binary trees, but parents and siblings are those
+    Tokens of left-child-right-sibling linearizations grow binary trees, but relations are those
     of the original tree: methods get it back, and whoever wants the binary form makes it again.
 
     Args:
         symbols: the target dictionary's symbols by id.
-        view: one of :data:`GROWING_VIEWS`.
+        linearization: one of :data:`GROWING_LINEARIZATIONS`.
 
     Raises:
-        OptionError: for any other view.
+        OptionError: for any other linearization.
     """
 
-    def __init__(self, symbols: Sequence[str], view: str) -> None:
+    def __init__(self, symbols: Sequence[str], linearization: str) -> None:
         super().__init__()
-        if view not in GROWING_VIEWS:
+        if linearization not in GROWING_LINEARIZATIONS:
             raise OptionError(
-                f"tokens of the view {view!r} grow no tree; those of {', '.join(GROWING_VIEWS)} do"
+                f"tokens of the linearization {linearization!r} grow no tree; those of "
+                f"{', '.join(GROWING_LINEARIZATIONS)} do"
             )
-        self.order, self.binary = GROWING_VIEWS[view]
+        self.order, self.binary = GROWING_LINEARIZATIONS[linearization]
         self.slots = SlotTable.of(symbols)
 
     def grown(self, tokens: Tensor) -> TreeBatch:

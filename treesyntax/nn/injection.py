@@ -33,7 +33,7 @@ class Injection(nn.Module):
         paper: where the method comes from.
         equation: what it computes, in one line.
         cost: what it takes beside the plain Transformer, in one line.
-        view: the view of the tree (see :mod:`treesyntax.trees.views`) that its paper feeds.
+        linearization: of the tree that its paper feeds, see :mod:`treesyntax.trees.linearizations`.
         needs_tree: whether it needs trees beside the tokens.
         replaces_positions: whether the tokens' absolute positions are left out with it.
     """
@@ -41,7 +41,7 @@ class Injection(nn.Module):
     paper = ""
     equation = ""
     cost = ""
-    view = "preorder"
+    linearization = "preorder"
     needs_tree = True
     replaces_positions = False
 

@@ -30,9 +30,9 @@ from functools import lru_cache, partial
 from typing import NamedTuple
 
 from treesyntax.errors import OptionError, TreeError
+from treesyntax.trees.linearizations import Linearization, get_linearization
 from treesyntax.trees.subword_nodes import with_piece_nodes
 from treesyntax.trees.tree import ROOT_PARENT, Tree
-from treesyntax.trees.views import View, get_view
 
 NO_PIECES = "<no-pieces>"
 NO_NODE = -1
@@ -74,31 +74,31 @@ def attach(tree: Tree, pieces: Pieces, policy: str) -> Segmented:
     return POLICIES[policy](tree, nodes, pieces)
 
 
-def linearise(segmented: Segmented, view: View) -> tuple[list[str], list[int]]:
+def linearize(segmented: Segmented, linearization: Linearization) -> tuple[list[str], list[int]]:
     """The tokens of a segmented tree and the node of each, -1 for a piece without node.
 
     A word's token is replaced by its pieces; a bracket that opens with a word is one of them.
 
     Raises:
-        TreeError: if a label cannot be a token, or the view wants one token a node and a node has
-            several pieces or none.
+        TreeError: if a label cannot be a token, or the linearization wants one token a node and a
+            node has several pieces or none.
     """
-    if view is get_view("words") and segmented.nodes:
+    if linearization is get_linearization("words") and segmented.nodes:
         tokens = [piece for word in segmented.pieces for piece in word]
         # Pieces that cannot be tokens are for the slower way to name.
         if " ".join(tokens).split() == tokens:
             return tokens, _word_nodes(segmented)
     tree = _with_first_pieces(segmented)
-    plain, plain_nodes = view.tokens(tree), view.token_nodes(tree)
+    plain, plain_nodes = linearization.tokens(tree), linearization.token_nodes(tree)
     if all(len(word) == 1 for word in segmented.pieces):
         return plain, plain_nodes
-    if view.slots:
+    if linearization.slots:
         raise TreeError(
-            f"the view {view.name} has one token a node, but some word is not one piece",
+            f"the linearization {linearization.name} has one token a node, but a word is not one piece",
             "choose a subword policy that makes every piece a node: siblings or chain",
         )
     pieces_at = dict(zip(segmented.nodes, segmented.pieces, strict=True))
-    leaves = _leaves(view)
+    leaves = _leaves(linearization)
     tokens = []
     nodes: list[int] = []
     for token, node in zip(plain, plain_nodes, strict=True):
@@ -144,19 +144,19 @@ def _with_first_pieces(segmented: Segmented) -> Tree:
 
 
 class _Leaves(dict[str, str]):
-    """The token of each piece as a leaf: a view may escape some."""
+    """The token of each piece as a leaf: a linearization may escape some."""
 
-    def __init__(self, view: View) -> None:
-        self._view = view
+    def __init__(self, linearization: Linearization) -> None:
+        self._linearization = linearization
 
     def __missing__(self, piece: str) -> str:
-        self[piece] = self._view.tokens(Tree([ROOT_PARENT], [piece], [0]))[0]
+        self[piece] = self._linearization.tokens(Tree([ROOT_PARENT], [piece], [0]))[0]
         return self[piece]
 
 
 @lru_cache
-def _leaves(view: View) -> _Leaves:
-    return _Leaves(view)
+def _leaves(linearization: Linearization) -> _Leaves:
+    return _Leaves(linearization)
 
 
 def _unchanged(tree: Tree, nodes: list[int], pieces: Pieces, placed: int | None) -> Segmented:

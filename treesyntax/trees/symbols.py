@@ -1,10 +1,11 @@
 """Tokens that say which slots their node has, so that a decoder can grow the tree from them.
 
-``label/SLOTS``, split at the last slash. In the n-ary views SLOTS is the number of children,
-``lambda/3``, ``ci0/0``. In the views of the left-child-right-sibling form it is ``0``, ``L`` (first
-child, branch 0), ``R`` (next sibling, branch 1) or ``LR``. A symbol with another number of children
-is another symbol (Shiv & Quirk 2019, section 4). Tokens come depth first, in preorder, or breadth
-first, level by level from left to right; either way they determine the labels and the shape.
+``label/SLOTS``, split at the last slash. In the n-ary linearizations SLOTS is the number of
+children, ``lambda/3``, ``ci0/0``. In those of the left-child-right-sibling form it is ``0``, ``L``
+(first child, branch 0), ``R`` (next sibling, branch 1) or ``LR``. A symbol with another number of
+children is another symbol (Shiv & Quirk 2019, section 4). Tokens come depth first, in preorder, or
+breadth first, level by level from left to right; either way they determine the labels and the
+shape.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def slot_table(symbols: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.in
     if len(symbols) * width > MAX_TABLE_CELLS:
         raise TreeError(
             f"{len(symbols)} symbols with up to {width} slots are too many for a table of slots",
-            "use a left-child-right-sibling view, whose nodes have two",
+            "use a left-child-right-sibling linearization, whose nodes have two",
         )
     branches = np.full((len(symbols), width), -1, dtype=np.int64)
     for row, node in zip(branches, nodes, strict=True):
@@ -105,7 +106,7 @@ def nary_tokens(tree: Tree) -> list[str]:
         node = arities.index(max(arities))
         raise TreeError(
             f"node {node} has {arities[node]} children, more than {MAX_SLOTS}",
-            "use a left-child-right-sibling view, whose nodes have two slots",
+            "use a left-child-right-sibling linearization, whose nodes have two slots",
         )
     return [f"{label}{SEPARATOR}{n}" for label, n in zip(tree.labels, arities, strict=True)]
 

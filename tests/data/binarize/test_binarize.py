@@ -24,16 +24,21 @@ from support.binarize_helpers import (
 from treesyntax.data.binarize import read as binarize_read
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.trees.formats import read_trees
-from treesyntax.trees.views import get_view
+from treesyntax.trees.linearizations import get_linearization
 
 
-@pytest.mark.parametrize("view", ["words", "preorder", "bracketed"])
-def test_fairseq_and_the_store_give_back_tokens_and_trees(files, view):
+@pytest.mark.parametrize("linearization", ["words", "preorder", "bracketed"])
+def test_fairseq_and_the_store_give_back_tokens_and_trees(files, linearization):
     dest = binarize(
-        files, "--source-view", view, "--valid", files["valid_ptb"], files["valid_text"]
+        files,
+        "--source-linearization",
+        linearization,
+        "--valid",
+        files["valid_ptb"],
+        files["valid_text"],
     )
     trees = list(read_trees(files["ptb"], "ptb"))
-    shown = get_view(view)
+    shown = get_linearization(linearization)
     assert read(dest, "train", "en") == [shown.tokens(tree) for tree in trees]
     assert read(dest, "train", "sv") == [line.split() for line in TEXT * 4]
     check_store(dest, "train.en-sv.en", [(tree, shown.token_nodes(tree)) for tree in trees])
@@ -41,12 +46,12 @@ def test_fairseq_and_the_store_give_back_tokens_and_trees(files, view):
     check_store(dest, "valid.en-sv.en", [(tree, shown.token_nodes(tree)) for tree in valid])
     assert not (dest / "train.en-sv.sv.tree").exists()
     assert read(dest, "valid", "sv") == [["hundar"], ["<unk>"]]
-    assert TreeStore(dest / "train.en-sv.en.tree").view == view
+    assert TreeStore(dest / "train.en-sv.en.tree").linearization == linearization
 
 
 def test_the_summary_and_the_manifest_count_what_was_written(files, capsys):
     valid = ("--valid", files["valid_ptb"], files["valid_text"])
-    dest = binarize(files, *valid, "--source-view", "words")
+    dest = binarize(files, *valid, "--source-linearization", "words")
     shown = capsys.readouterr()
     assert re.search(r"train en +20 +44 +\d+ +0\.00% +4\n", shown.out)
     assert re.search(r"valid en +2 +6 +\d+ +33\.33% +0\n", shown.out)
@@ -129,7 +134,7 @@ def test_packed_files_are_read(files):
 
 
 def test_thresholds_sizes_and_joined_dictionaries(files):
-    dest = binarize(files, "--source-view", "words", "--source-threshold", 5)
+    dest = binarize(files, "--source-linearization", "words", "--source-threshold", 5)
     assert Dictionary.load(str(dest / "dict.en.txt")).symbols[4:6] == ["sleeps", "the"]
     assert read(dest, "train", "en")[1] == ["<unk>"] * 4
     dest = binarize(files, "--overwrite", "--target-vocab-size", 6)
@@ -145,7 +150,7 @@ def test_thresholds_sizes_and_joined_dictionaries(files):
 
 def test_a_given_dictionary_is_reused(files):
     given = write(files["bad"], ["cat 5", "the 4"])
-    dest = binarize(files, "--source-view", "words", "--source-dict", given)
+    dest = binarize(files, "--source-linearization", "words", "--source-dict", given)
     assert read(dest, "train", "en")[0] == ["the", "cat", "<unk>"]
     assert (dest / "dict.en.txt").read_text() == given.read_text()
     dest = binarize(files, "--overwrite", "--joined-dictionary", "--target-dict", given)

@@ -22,7 +22,7 @@ from treesyntax.trees.subwords import POLICIES
 LABELS = ["NP", "VP", "S", "-NONE-", "NP-SBJ=1", "É", "(", "a\u00a0b", "\\x", ")", "$"]
 WORDS = ["the", "cat", "unbelievably", ".", "-LRB-", "a-RRB-b", "½-ton", "naïve", "猫は", "\\", "x\u00a0y",
          "\u200b", "NP", "🙂", "\\-LRB-"]  # fmt: skip
-VIEWS = ["words", "preorder", "breadth_first", "bracketed", "nary_dfs"]
+LINEARIZATIONS = ["words", "preorder", "breadth_first", "bracketed", "nary_dfs"]
 
 
 @pytest.fixture(scope="module")
@@ -98,22 +98,26 @@ def random_batch(source: random.Random, faults: float, placed: bool) -> Batch:
     st.sampled_from([0, 0.003, 0.01, 0.1]),
     st.sampled_from(["none", "unigram", "bpe"]),
     st.sampled_from(sorted(POLICIES)),
-    st.sampled_from(VIEWS),
+    st.sampled_from(LINEARIZATIONS),
     st.sampled_from(["", "token"]),
 )
 def test_random_lines_give_the_same_integers_or_the_same_fault(
-    models, seed, faults, model, policy, view, units
+    models, seed, faults, model, policy, linearization, units
 ):
     batch = random_batch(random.Random(seed), faults, bool(units))
-    check(Encoding("ptb", view, policy, "sentencepiece", models[model], units=units), batch)
+    check(
+        Encoding("ptb", linearization, policy, "sentencepiece", models[model], units=units), batch
+    )
 
 
-@pytest.mark.parametrize("view", VIEWS[:-1])
+@pytest.mark.parametrize("linearization", LINEARIZATIONS[:-1])
 @pytest.mark.parametrize("units", ["", "token"])
-def test_usual_lines_are_read_so(models, view, units):
+def test_usual_lines_are_read_so(models, linearization, units):
     source = random.Random(3)
     batch = random_batch(source, 0, bool(units))
-    encoding = Encoding("ptb", view, "siblings", "sentencepiece", models["bpe"], units=units)
+    encoding = Encoding(
+        "ptb", linearization, "siblings", "sentencepiece", models["bpe"], units=units
+    )
     found = encode_usual(encoding, batch)
     assert found is not None
     usual = 24 if not units else 12
@@ -127,11 +131,14 @@ ALONE = ["", " ", "x", "(", ")", "(X)", "(X a", "(X a))", "(X a) (Y b)", "x (X a
 
 
 @pytest.mark.parametrize("line", ALONE)
-@pytest.mark.parametrize("view", VIEWS)
-def test_an_unusual_line_among_others(line, view):
+@pytest.mark.parametrize("linearization", LINEARIZATIONS)
+def test_an_unusual_line_among_others(line, linearization):
     texts = ["(S (A a) (B b))"] * 9 + [line] + ["(S c (A a))"] * 9
     records = [Record(number, text) for number, text in enumerate(texts, start=1)]
-    check(Encoding("ptb", view, "copy", "sentencepiece"), Batch(Path("x"), Records.of(records)))
+    check(
+        Encoding("ptb", linearization, "copy", "sentencepiece"),
+        Batch(Path("x"), Records.of(records)),
+    )
 
 
 def test_a_fault_is_told_with_its_line():
@@ -150,6 +157,6 @@ def test_long_chains_are_no_problem(models):
     deep = "(X " * 10_000 + "unbelievably" + ")" * 10_000
     records = [Record(number, deep) for number in range(1, 17)]
     assert ptb_columns.read([deep]).depths.tolist() == list(range(10_001))
-    for view in ("words", "bracketed"):
-        encoding = Encoding("ptb", view, "chain", "sentencepiece", models["bpe"])
+    for linearization in ("words", "bracketed"):
+        encoding = Encoding("ptb", linearization, "chain", "sentencepiece", models["bpe"])
         check(encoding, Batch(Path("x"), Records.of(records)))

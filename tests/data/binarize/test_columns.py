@@ -87,13 +87,15 @@ def random_record(source: random.Random, faults: float) -> str:
     st.sampled_from(["words", "preorder", "breadth_first", "bracketed"]),
 )
 def test_random_records_give_the_same_integers_or_the_same_fault(
-    models, seed, faults, model, policy, units, view
+    models, seed, faults, model, policy, units, linearization
 ):
     source = random.Random(seed)
     texts = [random_record(source, faults) for _ in range(24)]
     lines = [1 + sum(text.count("\n") + 2 for text in texts[:i]) for i in range(24)]
     batch = Batch(Path("x.conllu"), Records(lines, texts))
-    encoding = Encoding("conllu", view, policy, "sentencepiece", models[model], units=units)
+    encoding = Encoding(
+        "conllu", linearization, policy, "sentencepiece", models[model], units=units
+    )
     check(encoding, batch)
     given = [conllu_comment(text) or "" for text in texts]
     if source.random() < 0.3:

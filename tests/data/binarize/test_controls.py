@@ -16,7 +16,7 @@ from treesyntax.trees.formats import read_trees
 @pytest.mark.parametrize("control", CONTROLS)
 def test_control_trees_take_the_place_of_trees(files, monkeypatch, control):
     monkeypatch.setattr(binarize_read, "BATCH_SENTENCES", 3)
-    options = ("--source-view", "words", "--source-control", control, "--control-seed", 7)
+    options = ("--source-linearization", "words", "--source-control", control, "--control-seed", 7)
     options += ("--subword-vocab", 23, "--subword-policy", "copy")
     dest = binarize(files, *options)
     trees = [control_tree(tree, control, 7) for tree in read_trees(files["ptb"], "ptb")]
@@ -53,9 +53,9 @@ def test_control_trees_that_make_no_sense_are_refused(files, capsys):
     programs = write(files["bad"], ["z", "( f ( g x ) y )"] * 10)
     message = refused(
         files, capsys, "--train", files["ptb"], programs, "--target-format", "sexpr",
-        "--target-view", "words", "--target-control", "flat",
+        "--target-linearization", "words", "--target-control", "flat",
     )  # fmt: skip
     assert (
         f"{programs}:1: the tree has no words, and its leaves would not be those of the" in message
     )
-    assert "choose another view than words" in message
+    assert "choose another linearization than words" in message

@@ -8,7 +8,7 @@ from treesyntax.cli import main
 
 
 def test_inspect_draws_tokens_and_trees(files, capsys):
-    dest = binarize(files, "--source-view", "words")
+    dest = binarize(files, "--source-linearization", "words")
     capsys.readouterr()
     assert main(["inspect", str(dest), "--count", "2"]) == 0
     shown = capsys.readouterr().out.splitlines()

@@ -62,11 +62,11 @@ def preorder_of(item: Item) -> list[Item]:
     return [item, *(below for child in item.children for below in preorder_of(child))]
 
 
-def shown(item: Item, view: str) -> list[tuple[str, Item | None]]:
+def shown(item: Item, linearization: str) -> list[tuple[str, Item | None]]:
     """The tokens of a subtree, each with the node it is on."""
     tokens = [(token, item if on_node else None) for token, on_node in item.tokens]
-    children = [pair for child in item.children for pair in shown(child, view)]
-    if view == "preorder":
+    children = [pair for child in item.children for pair in shown(child, linearization)]
+    if linearization == "preorder":
         return tokens + children
     escaped = [("\\" + token if token in "()" else token, node) for token, node in tokens]
     if not children:
@@ -74,7 +74,7 @@ def shown(item: Item, view: str) -> list[tuple[str, Item | None]]:
     return [("(" + tokens[0][0], tokens[0][1]), *escaped[1:], *children, (")", item)]
 
 
-def expected_arrays(tree, pieces: list[list[str]], policy: str, view: str) -> tuple:
+def expected_arrays(tree, pieces: list[list[str]], policy: str, linearization: str) -> tuple:
     """Parents, branches, tokens and token nodes."""
     items = items_of(tree)
     surface = []
@@ -87,10 +87,10 @@ def expected_arrays(tree, pieces: list[list[str]], policy: str, view: str) -> tu
     for item in order:
         for branch, child in enumerate(item.children):
             parents[number[id(child)]], branches[number[id(child)]] = number[id(item)], branch
-    if view == "words":
+    if linearization == "words":
         pairs = [(t, item if on else None) for item in surface for t, on in item.tokens]
     else:
-        pairs = shown(items[0], view) if items else []
+        pairs = shown(items[0], linearization) if items else []
     nodes = [-1 if item is None else number[id(item)] for _, item in pairs]
     return parents, branches, [token for token, _ in pairs], nodes
 
@@ -121,11 +121,11 @@ def test_every_policy_is_what_its_definition_says(files, capsys, policy, kind, f
         pieces = [[cut(word) for word in line] for line in words]
         lines = [" ".join(piece for word in line for piece in word) for line in pieces]
         options += ["--source-pieces", write(files["words"], lines), "--pieces-style", kind]
-    for view in ("words", "preorder", "bracketed"):
-        dest = binarize(files, *options, "--source-view", view)
+    for linearization in ("words", "preorder", "bracketed"):
+        dest = binarize(files, *options, "--source-linearization", linearization)
         store, tokens = TreeStore(dest / "train.en-sv.en.tree"), read(dest, "train", "en")
         for i, tree in enumerate(trees):
-            expected = expected_arrays(tree, pieces[i], policy, view)
+            expected = expected_arrays(tree, pieces[i], policy, linearization)
             found = (*(array.tolist() for array in store[i][:2]), tokens[i])
             assert (*found, store[i].token_nodes.tolist()) == expected
         capsys.readouterr()

@@ -90,8 +90,14 @@ def test_impossible_subword_vocabularies_are_refused_with_the_limit(files, capsy
     ("options", "message"),
     [
         (["--source-format", "xml"], "--source-format: no format is named 'xml'; there are text, "),
-        (["--source-view", "x"], "--source-view: no view is named 'x'; there are words, preorder,"),
-        (["--target-view", "preorder"], "--target-view preorder needs trees, but --target-format"),
+        (
+            ["--source-linearization", "x"],
+            "--source-linearization: no linearization is named 'x'; there are words, preorder,",
+        ),
+        (
+            ["--target-linearization", "preorder"],
+            "--target-linearization preorder needs trees, but --target-format",
+        ),
         (
             ["--source-control", "x"],
             "--source-control: no control tree is named 'x'; there are given",

@@ -16,32 +16,38 @@ from support.binarize_helpers import (
 from treesyntax.data.sentencepiece import Segmenter, train_model
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.trees.formats import read_trees
-from treesyntax.trees.subwords import attach, linearise
-from treesyntax.trees.views import get_view
+from treesyntax.trees.linearizations import get_linearization
+from treesyntax.trees.subwords import attach, linearize
 
 
 @pytest.mark.parametrize("policy", ["siblings", "copy"])
-@pytest.mark.parametrize("view", ["words", "preorder"])
-def test_pieces_of_a_model_are_attached_to_the_trees(files, policy, view):
+@pytest.mark.parametrize("linearization", ["words", "preorder"])
+def test_pieces_of_a_model_are_attached_to_the_trees(files, policy, linearization):
     model = files["bad"]
     train_model(WORDS_OF_TREES * 4, 23, "unigram", model, "x")
     dest = binarize(
-        files, "--source-subword-model", model, "--subword-policy", policy, "--source-view", view
+        files,
+        "--source-subword-model",
+        model,
+        "--subword-policy",
+        policy,
+        "--source-linearization",
+        linearization,
     )
     segmenter = Segmenter(model)
     expected = []
     for tree in read_trees(files["ptb"], "ptb"):
         words = [tree.labels[node] for node in tree.word_nodes()]
         segmented = attach(tree, segmenter.words(words), policy)
-        expected.append((segmented.tree, *linearise(segmented, get_view(view))))
+        expected.append((segmented.tree, *linearize(segmented, get_linearization(linearization))))
     assert read(dest, "train", "en") == [tokens for _, tokens, _ in expected]
     check_store(dest, "train.en-sv.en", [(tree, nodes) for tree, _, nodes in expected])
     assert (dest / "subwords.en.model").read_bytes() == model.read_bytes()
 
 
 @pytest.mark.parametrize("kind", ["unigram", "bpe"])
-def test_the_text_baseline_and_the_words_view_have_the_same_pieces(files, kind):
-    options = ("--subword-vocab", 23, "--subword-type", kind, "--source-view", "words")
+def test_the_text_baseline_and_the_words_linearization_have_the_same_pieces(files, kind):
+    options = ("--subword-vocab", 23, "--subword-type", kind, "--source-linearization", "words")
     from_trees = folder_bytes(binarize(files, *options))
     from_text = folder_bytes(binarize(files, *options, "--overwrite", trees=False))
     for name in ("train.en-sv.en.bin", "train.en-sv.en.idx", "dict.en.txt", "subwords.en.model"):
@@ -78,7 +84,13 @@ def test_trees_without_words_keep_whole_symbols(files, capsys):
 def test_given_pieces_are_attached(files, style, pieces):
     segmented = write(files["bad"], pieces * 4)
     dest = binarize(
-        files, "--source-pieces", segmented, "--pieces-style", style, "--source-view", "words"
+        files,
+        "--source-pieces",
+        segmented,
+        "--pieces-style",
+        style,
+        "--source-linearization",
+        "words",
     )
     assert read(dest, "train", "en") == [line.split() for line in pieces * 4]
     store = TreeStore(dest / "train.en-sv.en.tree")
@@ -96,7 +108,7 @@ def test_gold_dependency_trees_and_their_text_give_the_same_pieces(files):
         for tree in read_trees(treebank, "conllu")
     ]
     text = write(files["bad"], words)
-    options = ("--subword-vocab", 1500, "--source-view", "words")
+    options = ("--subword-vocab", 1500, "--source-linearization", "words")
     trees = folder_bytes(
         binarize(files, *options, "--train", treebank, target, "--source-format", "conllu")
     )

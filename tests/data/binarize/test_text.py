@@ -56,7 +56,7 @@ def refused(files, capsys, *options: object, trees="ptb") -> str:
 
 
 def test_brackets_with_their_text_and_offsets(files):
-    options = ("--source-text", files["text"], "--source-view", "words")
+    options = ("--source-text", files["text"], "--source-linearization", "words")
     assert main(call(files, *options)) == 0
     assert read(files["dest"], "train", "en") == [["the", "cat", "."], [], ["barks"]]
     pieces = write(files["text"].with_name("p"), ["t@@ he ca@@ t.", "", "bar@@ ks"])

@@ -49,7 +49,7 @@ def test_a_treebank_gives_the_same_integers(ewt, ewt_model, policy):
     check(encoding, Batch(Path("x"), Records.of(ewt[part])))
     check(encoding._replace(units=""), Batch(Path("x"), Records.of(ewt[part])))
     check(encoding._replace(model=None), Batch(Path("x"), Records.of(parsed[part])))
-    check(encoding._replace(view="bracketed"), Batch(Path("x"), Records.of(parsed[part])))
+    check(encoding._replace(linearization="bracketed"), Batch(Path("x"), Records.of(parsed[part])))
 
 
 def test_nearly_all_sentences_of_a_treebank_are_usual(ewt, ewt_model):

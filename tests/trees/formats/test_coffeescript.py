@@ -23,8 +23,8 @@ from treesyntax.trees.formats.tokens import (
     coffeescript_tokens,
     javascript_tokens,
 )
+from treesyntax.trees.linearizations import LINEARIZATIONS
 from treesyntax.trees.tree import Tree
-from treesyntax.trees.views import VIEWS
 
 REFERENCE = Path(__file__).parents[4] / "shared" / "data" / "cs_js_drissi"
 needs_reference = pytest.mark.skipif(
@@ -124,9 +124,9 @@ def test_random_programs_survive_writing_and_parsing_and_growing() -> None:
         tree = COFFEESCRIPT.parse(text)
         assert COFFEESCRIPT.write(tree) == text
         for name in ("bracketed", "lcrs_dfs", "lcrs_bfs", "nary_dfs", "nary_bfs"):
-            view = VIEWS[name]
-            assert view.tree is not None
-            assert view.tree(view.tokens(tree)) == tree
+            linearization = LINEARIZATIONS[name]
+            assert linearization.tree is not None
+            assert linearization.tree(linearization.tokens(tree)) == tree
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from treesyntax.data.tree_store import TreeArrays
 from treesyntax.trees.controls import GIVEN
 
 TEXT = "text"
-WORDS_VIEW = "words"
+WORDS_LINEARIZATION = "words"
 CONLLU = "conllu"
 # The formats for which the parsers keep the places of words.
 PLACED_FORMATS = (CONLLU, "ptb")
@@ -31,7 +31,7 @@ class Encoding(NamedTuple):
 
     Attributes:
         format_name: ``text`` or the name of a tree format.
-        view: name of the linearisation.
+        linearization: name of the linearization.
         policy: how pieces are attached to trees.
         pieces_style: how given pieces mark the words they belong to.
         model: SentencePiece model, None for none.
@@ -42,7 +42,7 @@ class Encoding(NamedTuple):
     """
 
     format_name: str
-    view: str
+    linearization: str
     policy: str
     pieces_style: str
     model: Path | None = None

@@ -1,4 +1,4 @@
-"""The tokens of many trees at once: `treesyntax.trees.views` and `transforms.subwords` in arrays."""
+"""The tokens of many trees at once: `treesyntax.trees.linearizations` and `transforms.subwords` in arrays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treesyntax.data.binarize.batch import WORDS_VIEW, EncodedBatch, by_appearance
+from treesyntax.data.binarize.batch import WORDS_LINEARIZATION, EncodedBatch, by_appearance
 from treesyntax.data.binarize.forest import (
     Bools,
     Ints,
@@ -59,10 +59,10 @@ class Line(NamedTuple):
     counts: Ints
 
 
-def encoded(view: str, grown: Grown, lexicon: Lexicon) -> EncodedBatch:
-    """The tokens of a view; ``grown.ids`` are numbers of symbols of the lexicon."""
-    line = SHOWN[view](grown)
-    names = lexicon.bracketed() if view == BRACKETED else lexicon.symbols
+def encoded(linearization: str, grown: Grown, lexicon: Lexicon) -> EncodedBatch:
+    """The tokens of a linearization; ``grown.ids`` are numbers of symbols of the lexicon."""
+    line = SHOWN[linearization](grown)
+    names = lexicon.bracketed() if linearization == BRACKETED else lexicon.symbols
     ids, old = by_appearance(line.ids, len(names))
     sizes, counts, parents, branches, nodes = (
         array.astype(np.int32)
@@ -136,9 +136,9 @@ def _closed(depths: Ints, interior: Bools, ends: Ints) -> Ints:
 
 
 SHOWN: dict[str, Callable[[Grown], Line]] = {
-    WORDS_VIEW: _words,
+    WORDS_LINEARIZATION: _words,
     "preorder": _preorder,
     "breadth_first": _breadth_first,
     BRACKETED: _bracketed,
 }
-"""The views of which the tokens can be had so."""
+"""The linearizations of which the tokens can be had so."""

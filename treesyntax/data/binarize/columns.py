@@ -39,14 +39,14 @@ def encode_usual(encoding: Encoding, batch: Batch) -> tuple[EncodedBatch, Ints, 
     if lexicon.is_full:
         lexicon.forget()
     grown, numbers, kept = READERS[encoding.format_name](encoding, batch, lexicon)
-    return encoded(encoding.view, grown, lexicon), numbers, kept
+    return encoded(encoding.linearization, grown, lexicon), numbers, kept
 
 
 def _can(encoding: Encoding, batch: Batch, segmenter: Segmenter | None) -> bool:
     return (
         len(batch.records.texts) >= FEWEST
         and encoding.format_name in READERS
-        and encoding.view in SHOWN
+        and encoding.linearization in SHOWN
         and encoding.policy in POLICIES
         and encoding.control == GIVEN
         and batch.pieces is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treesyntax.data.binarize.batch import WORDS_VIEW, Batch, Encoding
+from treesyntax.data.binarize.batch import WORDS_LINEARIZATION, Batch, Encoding
 from treesyntax.data.binarize.columnar_views import CHAIN, PIECES_ARE_NODES, PLACED, Grown
 from treesyntax.data.binarize.forest import (
     Bools,
@@ -32,7 +32,7 @@ def grown(encoding: Encoding, batch: Batch, lexicon: Lexicon) -> tuple[Grown, In
     faults[is_word] |= tokens.faults
     ids, starts, widths = tokens.ids, np.zeros_like(depths), np.ones_like(depths)
     starts[is_word], widths[is_word] = before(tokens.widths), tokens.widths
-    if encoding.view != WORDS_VIEW:
+    if encoding.linearization != WORDS_LINEARIZATION:
         labels = lexicon.brackets(columns.brackets())
         faults[~is_word] = labels.faults
         starts[~is_word] = len(ids) + np.arange(len(labels.ids))

@@ -10,7 +10,7 @@ from treesyntax.data.binarize.batch import (
     CONLLU,
     PLACED_FORMATS,
     TEXT,
-    WORDS_VIEW,
+    WORDS_LINEARIZATION,
     Batch,
     EncodedBatch,
     Encoding,
@@ -29,13 +29,13 @@ IS_SPACE = np.array([chr(code).isspace() for code in range(256)])
 WIDE_SPACE = re.compile(r"[^\S\0-\xff]")  # what `codes_of` does not tell apart
 
 __all__ = [
-    "CONLLU", "PLACED_FORMATS", "TEXT", "WORDS_VIEW", "Batch", "EncodedBatch", "Encoding",
+    "CONLLU", "PLACED_FORMATS", "TEXT", "WORDS_LINEARIZATION", "Batch", "EncodedBatch", "Encoding",
     "encode_batch", "group_pieces", "words_of_batch",
 ]  # fmt: skip
 
 
 def encode_batch(encoding: Encoding, batch: Batch) -> EncodedBatch:
-    """Parse, segment and linearise.
+    """Parse, segment and linearize.
 
     Usual sentences are worked on together, all others, with faults too, one after another.
 

@@ -15,8 +15,8 @@ import numpy as np
 from treesyntax.data.binarize.forest import Bools, Ints, any_of_each, before, runs
 from treesyntax.data.sentencepiece import Segmenter
 from treesyntax.trees.formats.columns import Strings
+from treesyntax.trees.linearizations import CLOSE, OPEN, leaf_token
 from treesyntax.trees.subwords import NO_PIECES
-from treesyntax.trees.views import CLOSE, OPEN, leaf_token
 
 MOST_STRINGS = 1 << 18
 

@@ -7,17 +7,23 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from treesyntax.data.binarize.encode import CONLLU, PLACED_FORMATS, TEXT, WORDS_VIEW, Encoding
+from treesyntax.data.binarize.encode import (
+    CONLLU,
+    PLACED_FORMATS,
+    TEXT,
+    WORDS_LINEARIZATION,
+    Encoding,
+)
 from treesyntax.data.binarize.raw_text import LINE_UNITS
 from treesyntax.data.manifest import MANIFEST
-from treesyntax.errors import InputError, OptionError
+from treesyntax.errors import InputError, OptionError, unknown_name
 from treesyntax.trees.controls import CONTROLS, GIVEN
 from treesyntax.trees.formats import FORMATS
 from treesyntax.trees.formats.offsets import offsets_path
-from treesyntax.trees.views import VIEWS
+from treesyntax.trees.linearizations import LINEARIZATIONS
 
 SPLITS = ("train", "valid", "test")
-TREE_VIEW = "preorder"
+TREE_LINEARIZATION = "preorder"
 # Their nodes are words, so their natural tokens are the sentence.
 WORD_FORMATS = (TEXT, "conllu")
 # fairseq takes languages from file names such as train.en-sv.en.idx.
@@ -163,7 +169,7 @@ def _side(args: argparse.Namespace, number: int, role: str) -> SideOptions:
         text=_text(args, role, splits),
         encoding=Encoding(
             format_name=format_name,
-            view=_view(role, format_name, getattr(args, f"{role}_view")),
+            linearization=_linearization(role, format_name, getattr(args, f"{role}_linearization")),
             policy=args.subword_policy,
             pieces_style=args.pieces_style,
             model=Path(str(model)) if model else None,
@@ -177,17 +183,20 @@ def _side(args: argparse.Namespace, number: int, role: str) -> SideOptions:
     )
 
 
-def _view(role: str, format_name: str, view: str | None) -> str:
-    if view is None:
-        return WORDS_VIEW if format_name in WORD_FORMATS else TREE_VIEW
-    if view not in VIEWS:
-        raise OptionError(f"--{role}-view: no view is named {view!r}; there are {', '.join(VIEWS)}")
-    if format_name == TEXT and view != WORDS_VIEW:
+def _linearization(role: str, format_name: str, linearization: str | None) -> str:
+    if linearization is None:
+        return WORDS_LINEARIZATION if format_name in WORD_FORMATS else TREE_LINEARIZATION
+    if linearization not in LINEARIZATIONS:
+        raise unknown_name(
+            "linearization", linearization, LINEARIZATIONS, f"--{role}-linearization:"
+        )
+    if format_name == TEXT and linearization != WORDS_LINEARIZATION:
         raise OptionError(
-            f"--{role}-view {view} needs trees, but --{role}-format is text; name the format of "
+            f"--{role}-linearization {linearization} needs trees, but --{role}-format is text; "
+            "name the format of "
             "the tree files"
         )
-    return view
+    return linearization
 
 
 def _control(role: str, format_name: str, control: str) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from treesyntax.data.binarize.alignment import Span
 from treesyntax.data.binarize.batch import (
-    WORDS_VIEW,
+    WORDS_LINEARIZATION,
     Batch,
     EncodedBatch,
     Encoding,
@@ -30,24 +30,24 @@ from treesyntax.errors import InputError, TreeError
 from treesyntax.trees.controls import GIVEN, control_tree
 from treesyntax.trees.formats import Record, RecordError, get_format, parse_record
 from treesyntax.trees.formats.offsets import conllu_comment, conllu_spans, line_spans
-from treesyntax.trees.subwords import Segmented, attach, linearise
+from treesyntax.trees.linearizations import get_linearization
+from treesyntax.trees.subwords import Segmented, attach, linearize
 from treesyntax.trees.tree import Tree
-from treesyntax.trees.views import get_view
 
 
 def encode_one_by_one(encoding: Encoding, batch: Batch) -> EncodedBatch:
-    """Parse, segment and linearise trees.
+    """Parse, segment and linearize trees.
 
     Raises:
         InputError: with file and line, if a record is malformed or pieces do not fit.
     """
-    view = get_view(encoding.view)
+    linearization = get_linearization(encoding.linearization)
     sentences, token_nodes, trees = [], [], []
     for number, record in enumerate(map(Record, *batch.records)):
         tree = parse_record(get_format(encoding.format_name), batch.path, record)
         try:
             segmented = _segment(tree, encoding, batch, number)
-            tokens, nodes = linearise(segmented, view)
+            tokens, nodes = linearize(segmented, linearization)
         except TreeError as error:
             raise InputError(batch.path, record.line, error.cause, error.remedy) from None
         sentences.append(tokens)
@@ -80,11 +80,11 @@ def group_pieces(pieces: list[str], style: str) -> list[list[str]]:
 def _controlled(tree: Tree, encoding: Encoding) -> Tree:
     if encoding.control == GIVEN:
         return tree
-    if encoding.view == WORDS_VIEW and len(tree) and not tree.word_nodes():
+    if encoding.linearization == WORDS_LINEARIZATION and len(tree) and not tree.word_nodes():
         raise TreeError(
             f"the tree has no words, and its leaves would not be those of the {encoding.control} "
             "control tree",
-            f"choose another view than {WORDS_VIEW}",
+            f"choose another linearization than {WORDS_LINEARIZATION}",
         )
     return control_tree(tree, encoding.control, encoding.control_seed)
 

@@ -64,7 +64,7 @@ def _describe(side: SideOptions, symbols: int) -> dict[str, object]:
     return {
         "language": side.language,
         "format": side.encoding.format_name,
-        "view": side.encoding.view,
+        "view": side.encoding.linearization,
         "trees": side.has_trees,
         "control": side.encoding.control if side.has_trees else None,
         "subword_policy": side.encoding.policy if side.has_trees else None,

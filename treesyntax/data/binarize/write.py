@@ -117,7 +117,9 @@ def write_side(
     fingerprint = write_tokens(prefix, tokens(), len(dictionary), EOS)
     counts.bin_crc32 = TokenData(prefix).bin_crc32()
     if side.has_trees:
-        write_store(f"{prefix}.tree", side.encoding.view, _counted(spool, counts), fingerprint)
+        write_store(
+            f"{prefix}.tree", side.encoding.linearization, _counted(spool, counts), fingerprint
+        )
     return counts
 
 

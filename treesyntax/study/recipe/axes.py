@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from treesyntax.study.recipe.checks import RESERVED, Check
+from treesyntax.study.recipe.checks import RESERVED, Check, option_name
 
 Point = tuple[tuple[str, str], ...]
 """Label by axis."""
@@ -94,9 +94,9 @@ def read_axes(value: Any, recipe: Mapping[str, Any], check: Check) -> tuple[Axis
             raise check.error(place, "is empty; name at least one option, such as train.lr: [1, 2]")
         for option in content:
             _check_option(option, place, recipe, check)
-            if option in owner:
-                raise check.error(place, f"varies {option}, as {owner[option]} does")
-            owner[option] = place
+            if (key := option_name(option)) in owner:
+                raise check.error(place, f"varies {option}, as {owner[key]} does")
+            owner[key] = place
         axes.append(_axis(name, content, place, check))
     return tuple(axes)
 

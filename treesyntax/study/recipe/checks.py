@@ -15,6 +15,9 @@ Flags = dict[str, Any]
 PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 DATA = "data"
 """``{data}`` stands for a folder inside the study, so it keeps its name in the recipe."""
+RENAMED = {f"{side}-linearization": f"{side}-view" for side in ("source", "target", "scoring")}
+"""Flags with a newer spelling. A study keeps the older one: its steps are identified by their words,
+so those of a finished study must not change."""
 RESERVED = {
     "binarize": ("source-lang", "target-lang", "train", "valid", "test", "overwrite"),
     "train": (
@@ -129,7 +132,7 @@ class Check:
                 raise self.error(
                     f"{where}.{name}", f"is {item!r}; a flag takes text, a number, true or a list"
                 )
-        return flags
+        return {flag_name(name): item for name, item in flags.items()}
 
     def differences(self, value: Any) -> dict[str, str]:
         """Reasons by ``SECTION.FLAG``."""
@@ -141,7 +144,18 @@ class Check:
                 )
             if not self.text(why, f"differences.{key}").strip():
                 raise self.error(f"differences.{key}", "is empty; say why methods differ in it")
-        return {str(key).replace("_", "-"): why for key, why in value.items()}
+        return {option_name(str(key)).replace("_", "-"): why for key, why in value.items()}
+
+
+def flag_name(flag: str) -> str:
+    """The name that a study keeps a flag under, see `RENAMED`."""
+    return RENAMED.get(flag.replace("_", "-"), flag)
+
+
+def option_name(option: str) -> str:
+    """``SECTION.FLAG`` with the name that a study keeps the flag under."""
+    section, dot, flag = option.rpartition(".")
+    return f"{section}{dot}{flag_name(flag)}"
 
 
 def _instead(flag: str) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from treesyntax.errors import OptionError
+from treesyntax.study.recipe.checks import option_name
 from treesyntax.study.recipe.recipe import SECTIONS, Method, Recipe
 from treesyntax.study.run.steps import flag_words
 
@@ -68,7 +69,7 @@ def find_differences(recipe: Recipe) -> list[Difference]:
 
     Values that a shared axis gives are left out.
     """
-    varied = {_dashed(option) for axis in recipe.axes for option in axis.shared}
+    varied = {_dashed(option_name(option)) for axis in recipe.axes for option in axis.shared}
     found = []
     for section in SECTIONS:
         flags = {method.name: _flags(recipe, method, section) for method in recipe.methods}

@@ -1,7 +1,7 @@
 """Put what fairseq-generate wrote into the order of the test set, one hypothesis a line.
 
-Where the model's target is a tree's tokens (binarize --target-view bracketed, nary_dfs, …), --view
-and --notation turn them into the text of the tree again; tokens that are no tree become "(", which
+Where the model's target is a tree's tokens (binarize --target-linearization bracketed, nary_dfs, …),
+--linearization and --notation turn them into the text of the tree again; tokens that are no tree become "(", which
 no notation reads as one.
 
 Example: python -m treesyntax.study.run.hypotheses generate-test.txt hypotheses.txt --reference test.tgt
@@ -18,7 +18,7 @@ from pathlib import Path
 from treesyntax.errors import InputError, OptionError, TreeSyntaxError
 from treesyntax.files import atomic_file, read_lines
 from treesyntax.trees.formats import FORMATS
-from treesyntax.trees.views import VIEWS, as_text
+from treesyntax.trees.linearizations import LINEARIZATIONS, as_text
 
 PREFIX = "D-"
 SHOWN = 5
@@ -76,16 +76,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("generated", help="generate-test.txt of fairseq-generate")
     parser.add_argument("out", help="file to write")
     parser.add_argument("--reference", required=True, help="the test set, for its size")
-    parser.add_argument("--view", choices=VIEWS, help="the view that the tokens are")
+    parser.add_argument("--linearization", choices=LINEARIZATIONS, help="that the tokens are of")
     parser.add_argument("--notation", choices=FORMATS, help="the notation to write trees in")
     args = parser.parse_args(argv)
     try:
         size = sum(1 for _ in read_lines(args.reference))
         hypotheses = read_hypotheses(args.generated, size)
-        if (args.view is None) != (args.notation is None):
-            raise OptionError("--view and --notation need each other")
-        if args.view is not None:
-            hypotheses = [as_text(line, args.view, args.notation) for line in hypotheses]
+        if (args.linearization is None) != (args.notation is None):
+            raise OptionError("--linearization and --notation need each other")
+        if args.linearization is not None:
+            hypotheses = [as_text(line, args.linearization, args.notation) for line in hypotheses]
         write_hypotheses(args.out, hypotheses)
     except TreeSyntaxError as error:
         print(f"hypotheses: {error}", file=sys.stderr)

@@ -16,7 +16,7 @@ from treesyntax.errors import OptionError
 from treesyntax.metrics import UNSEEN
 from treesyntax.study.recipe.recipe import DATA, Flags, Method, Recipe
 from treesyntax.study.run.process import SAFE
-from treesyntax.trees.views import get_view
+from treesyntax.trees.linearizations import get_linearization
 
 OUT = "{out}"
 PLUGINS = "{plugins}"
@@ -233,12 +233,16 @@ def _has_masks(recipe: Recipe, method: Method) -> bool:
 
 
 def _reading(recipe: Recipe, method: Method) -> list[str]:
-    """How hypotheses become text again where the target is the tokens of a tree's view."""
+    """How hypotheses become text again where the target is the tokens of a tree's linearization."""
     flags = recipe.flags(method, "binarize")
-    view, notation = flags.get("target-view"), flags.get("target-format", TEXT)
-    if view is None or notation == TEXT or get_view(str(view)).tree is None:
+    linearization, notation = flags.get("target-view"), flags.get("target-format", TEXT)
+    if (
+        linearization is None
+        or notation == TEXT
+        or get_linearization(str(linearization)).tree is None
+    ):
         return []
-    return ["--view", str(view), "--notation", str(notation)]
+    return ["--linearization", str(linearization), "--notation", str(notation)]
 
 
 def _training_files(recipe: Recipe, method: Method) -> list[str]:

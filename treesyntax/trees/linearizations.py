@@ -1,9 +1,9 @@
-"""Views of a tree as a token sequence, for the source or target side of a model.
+"""Linearizations: a tree as a token sequence, for the source or target side of a model.
 
 ``preorder`` and ``bracketed`` follow McDonald & Chiang (2021): node labels alone, with the tree
-given to the model otherwise, or with brackets, so that the sequence determines the tree. The views
-of `arity` say with each label which slots its node has, for a decoder that grows the tree:
-``nary_dfs``, ``nary_bfs``, ``lcrs_dfs`` and ``lcrs_bfs``.
+given to the model otherwise, or with brackets, so that the sequence determines the tree. ``nary_dfs``,
+``nary_bfs``, ``lcrs_dfs`` and ``lcrs_bfs`` say with each label which slots its node has, for a
+decoder that grows the tree, see :mod:`treesyntax.trees.symbols`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from treesyntax.trees.tree import NO_WORD, Tree
 OPEN, CLOSE, ESCAPE = "(", ")", "\\"
 
 
-class View(NamedTuple):
+class Linearization(NamedTuple):
     """One way to read a tree as tokens.
 
     Attributes:
@@ -180,10 +180,10 @@ def _checked(tree: Tree, tokens: list[str], nodes_of: Callable[[Tree], list[int]
     )
 
 
-def _slot_views(
+def _slot_linearizations(
     name: str, tokens: Callable[[Tree], list[str]], inverse: Callable[..., Tree], grown: Callable[[Tree], Tree],
-) -> tuple[View, View]:  # fmt: skip
-    """The depth-first and the breadth-first view of the same symbols.
+) -> tuple[Linearization, Linearization]:  # fmt: skip
+    """The depth-first and the breadth-first linearization of the same symbols.
 
     ``grown`` gives the tree whose levels count: the tree itself or its binary form.
     """
@@ -196,33 +196,35 @@ def _slot_views(
         return [symbols[node] for node in level_nodes(tree)]
 
     return (
-        View(f"{name}_dfs", tokens, preorder_nodes, inverse, slots=True),
-        View(f"{name}_bfs", level_tokens, level_nodes, partial(inverse, breadth=True), slots=True),
+        Linearization(f"{name}_dfs", tokens, preorder_nodes, inverse, slots=True),
+        Linearization(
+            f"{name}_bfs", level_tokens, level_nodes, partial(inverse, breadth=True), slots=True
+        ),
     )
 
 
-VIEWS: dict[str, View] = {
-    view.name: view
-    for view in (
-        View("words", words, word_nodes),
-        View("preorder", preorder, preorder_nodes),
-        View("breadth_first", breadth_first, arity.breadth_first),
-        View("bracketed", bracketed, bracketed_nodes, from_bracketed),
-        *_slot_views("nary", arity.nary_tokens, arity.from_nary, lambda tree: tree),
-        *_slot_views("lcrs", arity.sibling_tokens, arity.from_siblings, to_binary),
+LINEARIZATIONS: dict[str, Linearization] = {
+    linearization.name: linearization
+    for linearization in (
+        Linearization("words", words, word_nodes),
+        Linearization("preorder", preorder, preorder_nodes),
+        Linearization("breadth_first", breadth_first, arity.breadth_first),
+        Linearization("bracketed", bracketed, bracketed_nodes, from_bracketed),
+        *_slot_linearizations("nary", arity.nary_tokens, arity.from_nary, lambda tree: tree),
+        *_slot_linearizations("lcrs", arity.sibling_tokens, arity.from_siblings, to_binary),
     )
 }
 
 
-def get_view(name: str) -> View:
-    """The view of that name.
+def get_linearization(name: str) -> Linearization:
+    """The linearization of that name.
 
     Raises:
         OptionError: if there is none; the message lists the names.
     """
-    if name not in VIEWS:
-        raise unknown_name("linearization", name, VIEWS)
-    return VIEWS[name]
+    if name not in LINEARIZATIONS:
+        raise unknown_name("linearization", name, LINEARIZATIONS)
+    return LINEARIZATIONS[name]
 
 
 # What no format reads as a tree.
@@ -232,35 +234,37 @@ MALFORMED = "("
 LEAVES_ARE_WORDS = ("ptb", "mrg")
 
 
-def from_view(line: str, view: str, notation: str) -> str:
-    """The text in a notation of a tree that is given as the tokens of a view.
+def from_linearization(line: str, linearization: str, notation: str) -> str:
+    """The text in a notation of a tree that is given as the tokens of a linearization.
 
     Raises:
         TreeError: if the tokens are no tree, or the notation cannot hold it.
-        OptionError: if there is no such view or notation, or the view does not determine the tree.
+        OptionError: if there is no such linearization or format, or it does not determine the tree.
     """
-    inverse = get_view(view).tree
+    inverse = get_linearization(linearization).tree
     if inverse is None:
-        raise OptionError(f"the tokens of the view {view} do not determine the tree")
+        raise OptionError(
+            f"the tokens of the linearization {linearization} do not determine the tree"
+        )
     tree = inverse(line.split())
     return get_format(notation).write(_with_words(tree) if notation in LEAVES_ARE_WORDS else tree)
 
 
 def _with_words(tree: Tree) -> Tree:
-    """The tree with its leaves as words, which the tokens of a view do not tell."""
+    """The tree with its leaves as words, which the tokens of a linearization do not tell."""
     words = np.full(len(tree), NO_WORD)
     leaves = np.setdiff1d(np.arange(len(tree)), tree.parents)
     words[leaves] = np.arange(len(leaves))
     return Tree(tree.parents, tree.labels, words, tree.relations, tree.branches)
 
 
-def as_text(hypothesis: str, view: str, notation: str) -> str:
-    """The tokens of a view as a tree in a notation; what is no tree stays malformed.
+def as_text(hypothesis: str, linearization: str, notation: str) -> str:
+    """The tokens of a linearization as a tree in a notation; what is no tree stays malformed.
 
     Raises:
-        OptionError: if there is no such view or notation, or the view does not determine the tree.
+        OptionError: if there is no such linearization or format, or it does not determine the tree.
     """
     try:
-        return from_view(hypothesis, view, notation)
+        return from_linearization(hypothesis, linearization, notation)
     except TreeError:
         return MALFORMED

@@ -1,4 +1,4 @@
-"""Views of trees as tokens."""
+"""Linearizations: trees as tokens."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 from support.strategies import any_labels, constituency_trees, dependency_trees, rich_trees, trees
 
 from treesyntax.errors import OptionError, TreeError
+from treesyntax.trees.linearizations import LINEARIZATIONS, get_linearization
 from treesyntax.trees.tree import Tree
-from treesyntax.trees.views import VIEWS, get_view
 
-WORDS, PREORDER, BRACKETED = (VIEWS[name] for name in ("words", "preorder", "bracketed"))
+WORDS, PREORDER, BRACKETED = (LINEARIZATIONS[name] for name in ("words", "preorder", "bracketed"))
 
 # (S (NP the cat) sleeps)
 SENTENCE = Tree([-1, 0, 1, 1, 0], ["S", "NP", "the", "cat", "sleeps"], [-1, -1, 0, 1, 2])
 
 
 def spelled(tree: Tree, node: int = 0) -> list[tuple[str, int]]:
-    """The bracketed view by recursion over the definition: tokens with their nodes."""
+    """The bracketed linearization by recursion over the definition: tokens with their nodes."""
     label, children = tree.labels[node], tree.children()[node]
     if not children:
         special = label == ")" or label[0] in "(\\"
@@ -29,7 +29,7 @@ def spelled(tree: Tree, node: int = 0) -> list[tuple[str, int]]:
     return [("(" + label, node), *inner, (")", node)]
 
 
-def test_the_views_of_a_sentence():
+def test_the_linearizations_of_a_sentence():
     assert WORDS.tokens(SENTENCE) == ["the", "cat", "sleeps"]
     assert WORDS.token_nodes(SENTENCE) == [2, 3, 4]
     assert PREORDER.tokens(SENTENCE) == ["S", "NP", "the", "cat", "sleeps"]
@@ -82,19 +82,19 @@ def test_words_are_the_surface_or_the_leaves(tree):
     assert PREORDER.token_nodes(tree) == list(range(len(tree)))
 
 
-@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
-def test_every_view_of_the_empty_tree_is_empty(view):
+@pytest.mark.parametrize("linearization", LINEARIZATIONS.values(), ids=LINEARIZATIONS)
+def test_every_linearization_of_the_empty_tree_is_empty(linearization):
     empty = Tree([], [])
-    assert view.tokens(empty) == view.token_nodes(empty) == []
+    assert linearization.tokens(empty) == linearization.token_nodes(empty) == []
 
 
-@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+@pytest.mark.parametrize("linearization", LINEARIZATIONS.values(), ids=LINEARIZATIONS)
 @pytest.mark.parametrize("label", ["", " ", "a b", "a\n", "\u3000", "x\u2028y", "\x1c"])
-def test_labels_that_cannot_be_tokens_are_named(view, label):
+def test_labels_that_cannot_be_tokens_are_named(linearization, label):
     tree = Tree([-1, 0, 0], ["S", "fine", label])
     message = f"node 2 has the label {label!r}; labels become tokens, which cannot be empty or hold"
     with pytest.raises(TreeError, match=re.escape(message)):
-        view.tokens(tree)
+        linearization.tokens(tree)
 
 
 def test_words_need_complete_surface_indices():
@@ -132,9 +132,12 @@ def test_depth_of_a_hundred_thousand():
     assert BRACKETED.token_nodes(chain)[-1] == 0
 
 
-def test_views_by_name():
-    assert get_view("preorder") is PREORDER
-    assert [view.name for view in VIEWS.values()] == list(VIEWS)
+def test_linearizations_by_name():
+    assert get_linearization("preorder") is PREORDER
+    assert [linearization.name for linearization in LINEARIZATIONS.values()] == list(LINEARIZATIONS)
     assert WORDS.tree is PREORDER.tree is None
-    with pytest.raises(OptionError, match="no view is named 'inorder'; there are words, preorder"):
-        get_view("inorder")
+    with pytest.raises(
+        OptionError,
+        match="no linearization is named 'inorder'; did you mean 'preorder'. there are words, preorder",
+    ):
+        get_linearization("inorder")
