@@ -74,33 +74,6 @@ class TreeTransformerConfig(FairseqDataclass):
     max_target_positions: int = flag(1024, "longest target")
 
 
-def _settings(cfg: Any, side: str) -> TransformerConfig:
-    part = {
-        name: getattr(cfg, f"{side}_{flag}")
-        for name, flag in (
-            ("d_model", "embed_dim"),
-            ("d_ff", "ffn_embed_dim"),
-            ("heads", "attention_heads"),
-            ("layers", "layers"),
-            ("normalize_before", "normalize_before"),
-            ("learned_positions", "learned_pos"),
-            ("injection", "injection"),
-        )
-    }
-    return TransformerConfig(
-        **part,
-        dropout=cfg.dropout,
-        attention_dropout=cfg.attention_dropout,
-        activation_dropout=cfg.activation_dropout,
-        activation=str(cfg.activation_fn),
-        scale_embedding=not cfg.no_scale_embedding,
-        max_positions=cfg.max_source_positions if side == "encoder" else cfg.max_target_positions,
-        positions=str(getattr(cfg, f"{side}_positions")),
-        next_slot=side == "decoder" and cfg.decoder_next_slot,
-        d_memory=cfg.encoder_embed_dim,
-    )
-
-
 class TreeEncoder(Encoder, FairseqEncoder):
     """Encoder over ``src_tokens`` and ``source_tree``, a :class:`TreeBatch` as a dict."""
 
@@ -224,8 +197,10 @@ class TreeTransformer(FairseqEncoderDecoderModel):
             target_embedding = source_embedding
         else:
             target_embedding = _embedding(target, cfg.decoder_embed_dim)
-        encoder = TreeEncoder(_settings(cfg, "encoder"), source_embedding, source)
-        settings, trees = _settings(cfg, "decoder"), _growing_trees(cfg, task)
+        encoder = TreeEncoder(
+            TransformerConfig.from_flags(cfg, "encoder"), source_embedding, source
+        )
+        settings, trees = TransformerConfig.from_flags(cfg, "decoder"), _growing_trees(cfg, task)
         return cls(encoder, TreeDecoder(settings, target_embedding, share_output, target, trees))
 
 

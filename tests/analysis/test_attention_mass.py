@@ -13,17 +13,14 @@ import pytest
 import support.oracles as oracles
 import torch
 from fairseq.models import transformer
+from support.analysis_helpers import analyse, flags_of, refused, save, write_data
 from support.helpers import stored
 from torch import nn
 
-from treesyntax.analysis import attention_mass
 from treesyntax.analysis.attention_mass import COLUMNS, attention_weights, compute_attention_mass
 from treesyntax.analysis.loading import build_encoder
 from treesyntax.analysis.sentences import AnalysedSentence
-from treesyntax.data.dictionary import EOS, PAD, Dictionary
-from treesyntax.data.token_files import write_tokens
-from treesyntax.data.tree_store import TreeArrays
-from treesyntax.data.tree_store_write import write_store
+from treesyntax.data.dictionary import EOS, PAD
 from treesyntax.model.checkpoint import load_checkpoint
 from treesyntax.model.encoder import Encoder
 from treesyntax.model.layers import TransformerConfig
@@ -192,40 +189,27 @@ def test_a_relation_that_never_occurs_has_no_ratio():
     assert np.isfinite(found.doublings[..., COLUMNS.index("self")]).all()
 
 
-def write_data(folder: Path, symbols: int = SYMBOLS, trees: bool = True) -> None:
-    entries = [(f"w{number}", 9 - number) for number in range(symbols - 4)]
-    Dictionary(entries).write(folder / "dict.en.txt")
-    ids = [item.tokens[0, :-1].numpy() for item in sentences()]
-    sizes = np.array([len(part) for part in ids])
-    for language in ("en", "de"):
-        prefix = folder / f"valid.en-de.{language}"
-        tokens = write_tokens(prefix, [(np.concatenate(ids), sizes)], symbols, EOS)
-        if trees and language == "en":
-            arrays = [stored(tree, nodes) for tree, nodes in TREES]
-            parts = (np.concatenate(part) for part in zip(*arrays, strict=True))
-            counts = np.array([len(item.parents) for item in arrays])
-            write_store(f"{prefix}.tree", "preorder", [TreeArrays(counts, sizes, *parts)], tokens)
+def write_files(folder: Path, symbols: int = SYMBOLS, trees: bool = True) -> None:
+    ids = [item.tokens[0, :-1].tolist() for item in sentences()]
+    write_data(folder, ids, TREES if trees else [], [f"w{n}" for n in range(symbols - 4)])
 
 
 def write_checkpoint(path: Path, model: Encoder, **flags) -> None:
-    settings = model.settings
-    cfg = {
-        "encoder_embed_dim": settings.d_model, "encoder_ffn_embed_dim": settings.d_ff,
-        "encoder_layers": settings.layers, "encoder_attention_heads": settings.heads,
-        "encoder_normalize_before": False, "encoder_learned_pos": settings.learned_positions,
-        "encoder_injection": settings.injection, "encoder_positions": "auto",
-        "activation_fn": "relu", "max_source_positions": settings.max_positions, **flags,
-    }  # fmt: skip
+    config = model.settings
     state = {f"encoder.{name}": tensor for name, tensor in model.state_dict().items()}
-    torch.save({"model": state, "cfg": {"model": Namespace(**cfg)}}, path)
+    own = {
+        "encoder_learned_pos": config.learned_positions,
+        "max_source_positions": config.max_positions,
+    }
+    save(path, state, flags_of(config.injection, **{**own, **flags}))
 
 
 @pytest.mark.parametrize("injection", ["none", "relation_mask"])
 def test_the_command_writes_figures_and_numbers(tmp_path: Path, injection: str):
     model, out = encoder(injection), tmp_path / "new" / "figures"
-    write_data(tmp_path)
+    write_files(tmp_path)
     write_checkpoint(tmp_path / "c.pt", model)
-    assert attention_mass.main([str(tmp_path / "c.pt"), str(tmp_path), "--out", str(out)]) == 0
+    assert analyse("attention_mass", tmp_path / "c.pt", tmp_path, "--out", out) == 0
     assert {file.name for file in out.iterdir()} == {
         "attention_mass.svg", "attention_mass.json", "attention_mass_against_chance.svg",
     }  # fmt: skip
@@ -241,31 +225,26 @@ def test_the_command_writes_figures_and_numbers(tmp_path: Path, injection: str):
 
 
 def test_a_limit_and_the_longest_source_choose_sentences(tmp_path: Path):
-    write_data(tmp_path)
+    write_files(tmp_path)
     for limit, longest, sentences_read, queries in ((2, 1024, 2, 10), (9, 6, 2, 5)):
         model = encoder("none", learned_positions=True, max_positions=longest)
         write_checkpoint(tmp_path / "c.pt", model)
-        words = [str(tmp_path / "c.pt"), str(tmp_path), "--limit", str(limit)]
-        assert attention_mass.main([*words, "--out", str(tmp_path / "out")]) == 0
+        words = (tmp_path / "c.pt", tmp_path, "--limit", limit)
+        assert analyse("attention_mass", *words, "--out", tmp_path / "out") == 0
         numbers = json.loads((tmp_path / "out" / "attention_mass.json").read_text())
         assert (numbers["sentences"], numbers["queries"]) == (sentences_read, queries)
 
 
 def test_parameters_in_half_precision_are_read(tmp_path: Path):
-    write_data(tmp_path)
+    write_files(tmp_path)
     write_checkpoint(tmp_path / "c.pt", encoder("relation_mask").half())
-    words = [str(tmp_path / "c.pt"), str(tmp_path), "--out", str(tmp_path / "out")]
-    assert attention_mass.main(words) == 0
+    words = (tmp_path / "c.pt", tmp_path, "--out", tmp_path / "out")
+    assert analyse("attention_mass", *words) == 0
 
 
-def refused(tmp_path: Path, capsys: pytest.CaptureFixture, *options: str) -> str:
-    words = [str(tmp_path / "c.pt"), str(tmp_path), *options, "--out", str(tmp_path / "out")]
-    assert attention_mass.main(words) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("attention_mass: ")
-    assert error.count("\n") == 1
-    assert not (tmp_path / "out").exists()
-    return error
+def refusal(tmp_path: Path, capsys: pytest.CaptureFixture, *options: str) -> str:
+    words = (tmp_path / "c.pt", tmp_path, *options)
+    return refused(capsys, tmp_path / "out", "attention_mass", *words)
 
 
 @pytest.mark.parametrize(
@@ -278,48 +257,41 @@ def refused(tmp_path: Path, capsys: pytest.CaptureFixture, *options: str) -> str
 )
 def test_a_foreign_checkpoint_is_one_clear_line(tmp_path, capsys, state, message):
     torch.save(state, tmp_path / "c.pt")
-    assert message in refused(tmp_path, capsys)
+    assert message in refusal(tmp_path, capsys)
 
 
 def test_an_encoder_that_does_not_fit_is_one_clear_line(tmp_path, capsys):
-    write_data(tmp_path)
+    write_files(tmp_path)
     write_checkpoint(tmp_path / "c.pt", encoder("none"), encoder_layers=3)
-    assert "its encoder cannot be built again (Missing key" in refused(tmp_path, capsys)
+    assert "its encoder cannot be rebuilt (Missing key" in refusal(tmp_path, capsys)
     write_checkpoint(tmp_path / "c.pt", encoder("none"), encoder_injection="unheard_of")
-    assert "unknown method 'unheard_of'" in refused(tmp_path, capsys)
-    torch.save({"model": {}, "cfg": {"model": full_flags()}}, tmp_path / "c.pt")
-    assert "has no token embedding in its encoder" in refused(tmp_path, capsys)
-
-
-def full_flags() -> Namespace:
-    return Namespace(
-        encoder_embed_dim=8, encoder_ffn_embed_dim=16, encoder_layers=1,
-        encoder_attention_heads=2, encoder_normalize_before=False, encoder_learned_pos=False,
-    )  # fmt: skip
+    assert "unknown method 'unheard_of'" in refusal(tmp_path, capsys)
+    save(tmp_path / "c.pt", {}, flags_of("none"))
+    assert "has no token embedding in its encoder" in refusal(tmp_path, capsys)
 
 
 def test_weights_that_are_not_numbers_are_one_clear_line(tmp_path, capsys):
-    write_data(tmp_path)
+    write_files(tmp_path)
     model = encoder("none")
     nn.init.constant_(model.layers[0].self_attn.q_proj.weight, math.nan)
     write_checkpoint(tmp_path / "c.pt", model)
-    assert "its attention weights are not numbers" in refused(tmp_path, capsys)
+    assert "its attention weights are not numbers" in refusal(tmp_path, capsys)
 
 
 def test_data_that_does_not_serve_is_one_clear_line(tmp_path, capsys):
     write_checkpoint(tmp_path / "c.pt", encoder("none"))
-    assert "no single valid split" in refused(tmp_path, capsys)
-    write_data(tmp_path, trees=False)
-    assert "has no trees beside valid.en-de.en; binarize the source" in refused(tmp_path, capsys)
-    write_data(tmp_path, symbols=SYMBOLS + 2)
-    assert "dict.en.txt: has 14 symbols, the model has 12" in refused(tmp_path, capsys)
-    assert "--limit must be 1 or more, not 0" in refused(tmp_path, capsys, "--limit", "0")
+    assert "no single valid split" in refusal(tmp_path, capsys)
+    write_files(tmp_path, trees=False)
+    assert "has no trees beside valid.en-de.en; binarize the source" in refusal(tmp_path, capsys)
+    write_files(tmp_path, symbols=SYMBOLS + 2)
+    assert "dict.en.txt: has 14 symbols, the model has 12" in refusal(tmp_path, capsys)
+    assert "--limit must be 1 or more, not 0" in refusal(tmp_path, capsys, "--limit", "0")
 
 
 def test_sentences_that_are_all_too_long_are_one_clear_line(tmp_path, capsys):
-    write_data(tmp_path)
+    write_files(tmp_path)
     write_checkpoint(tmp_path / "c.pt", encoder("none", max_positions=1))
-    assert "none of the 0 sentences has a token with a node" in refused(tmp_path, capsys)
+    assert "none of the 0 sentences has a token with a node" in refusal(tmp_path, capsys)
 
 
 def test_a_model_of_fairseq_itself_has_the_weights_that_fairseq_computes(tmp_path: Path):

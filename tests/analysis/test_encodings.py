@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import json
 import math
-from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import support.oracles as oracles
 import torch
-from support.helpers import batch_of, stored
+from support.analysis_helpers import (
+    HEADS,
+    LAYERS,
+    WIDTH,
+    analyse,
+    build_methods,
+    refused,
+    save_methods,
+    write_data,
+)
+from support.helpers import batch_of
 from torch import nn
 
-from treesyntax.analysis import encoding_similarity, sentence_masks
 from treesyntax.analysis.encoding_similarity import (
     compute_learned_p,
     compute_moved,
@@ -24,24 +32,15 @@ from treesyntax.analysis.encoding_similarity import (
 from treesyntax.analysis.sentence_masks import compute_sentence_masks, draw_sentence_masks
 from treesyntax.analysis.sentences import AnalysedSentence
 from treesyntax.analysis.tree_nodes import complete_tree, tokens_of
-from treesyntax.data.dictionary import EOS, Dictionary
-from treesyntax.data.token_files import write_tokens
-from treesyntax.data.tree_store import TreeArrays
-from treesyntax.data.tree_store_write import write_store
-from treesyntax.model.composition import Composition
-from treesyntax.nn.injection import Site
+from treesyntax.data.dictionary import EOS
 from treesyntax.nn.relations import RELATIONS
 from treesyntax.trees.tree import Tree
 
-LAYERS, HEADS, WIDTH = 2, 2, 8
 TREE = Tree([-1, 0, 1, 1, 0], list("abcde"))
 
 
 def method(spec: str):
-    torch.manual_seed(5)
-    (built,) = Composition(spec, Site(WIDTH, HEADS, LAYERS)).values()
-    for parameter in built.parameters():
-        nn.init.normal_(parameter, std=0.6)
+    (built,) = build_methods(spec).values()
     return built
 
 
@@ -184,35 +183,16 @@ def test_a_panel_a_head_over_the_tree():
 
 def write_all(folder: Path, spec: str, side: str = "encoder") -> Path:
     """A checkpoint and data for it."""
-    methods = Composition(spec, Site(WIDTH, HEADS, LAYERS))
-    state = {f"{side}.injections.{name}": part for name, part in methods.state_dict().items()}
-    state["encoder.embed_tokens.weight"] = torch.zeros(8, WIDTH)
-    flags = {
-        f"{part}_{name}": value
-        for part in ("encoder", "decoder")
-        for name, value in (
-            ("embed_dim", WIDTH), ("ffn_embed_dim", 8), ("attention_heads", HEADS),
-            ("layers", LAYERS), ("normalize_before", False), ("learned_pos", False),
-        )
-    }  # fmt: skip
-    cfg = {"model": Namespace(**flags, **{f"{side}_injection": spec})}
-    torch.save({"model": state, "cfg": cfg}, folder / "c.pt")
-    Dictionary([(symbol, 1) for symbol in "uvwx"]).write(folder / "dict.en.txt")
-    sizes = np.array([5])
-    for language in ("en", "de"):
-        prefix = folder / f"valid.en-de.{language}"
-        tokens = write_tokens(prefix, [(np.array([4, 5, 6, 7, 4]), sizes)], 8, EOS)
-    write_store(folder / "valid.en-de.en.tree", "preorder",
-                [TreeArrays(sizes, sizes, *stored(TREE))], tokens)  # fmt: skip
-    return folder / "c.pt"
+    write_data(folder, [[4, 5, 6, 7, 4]], [(TREE, None)], "uvwx")
+    return save_methods(folder / "c.pt", build_methods(spec), spec, side)
 
 
 @pytest.mark.parametrize("side", ["encoder", "decoder"])
 def test_the_similarity_command(tmp_path: Path, side: str):
     path = write_all(tmp_path, "stack_pe(depth=4, parameters=2)", side)
     out = tmp_path / "out"
-    words = [str(path), "--side", side, "--p", "0.5", "--levels", "3", "--out", str(out)]
-    assert encoding_similarity.main(words) == 0
+    words = (path, "--side", side, "--p", 0.5, "--levels", 3, "--out", out)
+    assert analyse("encoding_similarity", *words) == 0
     assert {file.name for file in out.iterdir()} == {
         "encoding_similarity.svg", "encoding_similarity_moved.svg", "learned_p.svg",
         "encoding_similarity.json",
@@ -228,8 +208,8 @@ def test_the_similarity_command(tmp_path: Path, side: str):
 
 def test_the_similarity_command_draws_sentences(tmp_path: Path):
     path = write_all(tmp_path, "stack_pe(depth=4, parameters=0, projection='none')")
-    words = [str(path), "--p", "--data", str(tmp_path), "--out", str(tmp_path / "out")]
-    assert encoding_similarity.main(words) == 0
+    words = (path, "--p", "--data", tmp_path, "--out", tmp_path / "out")
+    assert analyse("encoding_similarity", *words) == 0
     numbers = json.loads((tmp_path / "out" / "encoding_similarity.json").read_text())
     assert numbers["nodes"] == list("uvwxu")
     assert numbers["learned_p"] == []
@@ -239,7 +219,7 @@ def test_the_similarity_command_draws_sentences(tmp_path: Path):
 def test_the_masks_command(tmp_path: Path):
     path = write_all(tmp_path, "relation_mask")
     out = tmp_path / "out"
-    assert sentence_masks.main([str(path), str(tmp_path), "--out", str(out)]) == 0
+    assert analyse("sentence_masks", path, tmp_path, "--out", out) == 0
     assert {file.name for file in out.iterdir()} == {"sentence_masks.svg", "sentence_masks.json"}
     numbers = json.loads((out / "sentence_masks.json").read_text())
     assert np.shape(numbers["summed"]) == (LAYERS, HEADS, 6, 6)
@@ -248,50 +228,36 @@ def test_the_masks_command(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("command", "spec", "options", "message"),
+    ("name", "spec", "options", "message"),
     [
-        (encoding_similarity, "relation_mask", [],
+        ("encoding_similarity", "relation_mask", [],
          "c.pt: has no stack_pe in its encoder; give one of --encoder-injection stack_pe"),
-        (encoding_similarity, "stack_pe(depth=4)", ["--side", "decoder"], "no stack_pe in its dec"),
-        (encoding_similarity, "stack_pe(depth=4)", ["--p", "1.5"], "p must lie between -1 and 1"),
-        (encoding_similarity, "stack_pe(depth=4)", ["--levels", "9"], "for 500 nodes at most"),
-        (encoding_similarity, "stack_pe(depth=4)", ["--levels", "0"], "give 1 or more"),
-        (encoding_similarity, "stack_pe(depth=4)", ["--data", "{}", "--sentence", "1"],
+        ("encoding_similarity", "stack_pe(depth=4)", ["--side", "decoder"], "no stack_pe in its dec"),
+        ("encoding_similarity", "stack_pe(depth=4)", ["--p", "1.5"], "p must lie between -1 and 1"),
+        ("encoding_similarity", "stack_pe(depth=4)", ["--levels", "9"], "for 500 nodes at most"),
+        ("encoding_similarity", "stack_pe(depth=4)", ["--levels", "0"], "give 1 or more"),
+        ("encoding_similarity", "stack_pe(depth=4)", ["--data", "{}", "--sentence", "1"],
          "sentence 1: valid.en-de.en has sentences 0 to 0"),
-        (sentence_masks, "stack_pe(depth=4)", ["{}"], "c.pt: has no relation_mask in its encoder"),
-        (sentence_masks, "relation_mask", ["{}", "--sentence", "-1"], "sentence -1: "),
-        (sentence_masks, "relation_mask", ["{}", "--subset", "test"], "no single test split"),
+        ("sentence_masks", "stack_pe(depth=4)", ["{}"], "c.pt: has no relation_mask in its encoder"),
+        ("sentence_masks", "relation_mask", ["{}", "--sentence", "-1"], "sentence -1: "),
+        ("sentence_masks", "relation_mask", ["{}", "--subset", "test"], "no single test split"),
     ],
 )  # fmt: skip
-def test_a_fault_is_one_clear_line(tmp_path, capsys, command, spec, options, message):
+def test_a_fault_is_one_clear_line(tmp_path, capsys, name, spec, options, message):
     path = write_all(tmp_path, spec)
     words = [option.replace("{}", str(tmp_path)) for option in options]
-    assert command.main([str(path), *words, "--out", str(tmp_path / "out")]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith(f"{command.NAME}: ")
-    assert message in error
-    assert error.count("\n") == 1
-    assert not (tmp_path / "out").exists()
+    assert message in refused(capsys, tmp_path / "out", name, path, *words)
 
 
 def test_a_sentence_without_nodes_cannot_be_drawn(tmp_path, capsys):
     path = write_all(tmp_path, "stack_pe(depth=4)")
-    prefix = tmp_path / "valid.en-de.en"
-    tokens = write_tokens(prefix, [(np.array([4]), np.array([1]))], 8, EOS)
-    none = np.zeros(0, dtype=np.int64)
-    arrays = TreeArrays(np.array([0]), np.array([1]), none, none, np.array([-1]))
-    write_store(f"{prefix}.tree", "preorder", [arrays], tokens)
-    words = [str(path), "--data", str(tmp_path), "--out", str(tmp_path / "out")]
-    assert encoding_similarity.main(words) == 2
-    assert "sentence 0 has 0 tokens with a node" in capsys.readouterr().err
+    write_data(tmp_path, [[4]], [(Tree([], []), [-1])], "uvwx")
+    words = (path, "--data", tmp_path)
+    error = refused(capsys, tmp_path / "out", "encoding_similarity", *words)
+    assert "sentence 0 has 0 tokens with a node" in error
 
 
 def test_parameters_of_another_method_are_one_clear_line(tmp_path, capsys):
-    path = write_all(tmp_path, "relation_mask")
-    state = torch.load(path, weights_only=False)
-    state["cfg"]["model"].encoder_injection = "stack_pe(depth=4)"
-    torch.save(state, path)
-    assert encoding_similarity.main([str(path), "--out", str(tmp_path / "out")]) == 2
-    error = capsys.readouterr().err
-    assert "its encoder's methods cannot be built again (Missing key" in error
-    assert error.count("\n") == 1
+    path = save_methods(tmp_path / "c.pt", build_methods("relation_mask"), "stack_pe(depth=4)")
+    error = refused(capsys, tmp_path / "out", "encoding_similarity", path)
+    assert "its encoder's methods cannot be rebuilt (Missing key" in error

@@ -10,11 +10,10 @@ import pytest
 import torch
 from analysis.test_encodings import write_all
 from analysis.test_strengths import RUNS, write_study
+from support.analysis_helpers import analyse, refused
 
-from treesyntax.analysis import of_run as of_run
-from treesyntax.analysis import of_study as of_study
 from treesyntax.analysis.dispatch import Analysis, write_analyses
-from treesyntax.analysis.of_run import choose_levels, choose_sentence, find_trees
+from treesyntax.analysis.run import MOST_NODES, choose_levels, choose_sentence, find_trees
 from treesyntax.errors import OptionError
 
 
@@ -32,7 +31,7 @@ def run_folder(folder: Path, spec: str, side: str = "encoder") -> Path:
 
 def analysed(folder: Path, checkpoints: Path, *words: str) -> dict:
     out = folder / "analyses"
-    assert of_run.main([str(checkpoints), str(folder), *words, "--out", str(out)]) == 0
+    assert analyse("run", checkpoints, folder, *words, "--out", out) == 0
     listed = json.loads((out / "analyses.json").read_text())
     files = {name for entry in listed["drawn"] for name in (*entry["figures"], *entry["numbers"])}
     on_disk = {str(path.relative_to(out)) for path in out.glob("*/*") if path.suffix != ".png"}
@@ -64,7 +63,7 @@ def test_what_fits_the_methods_is_drawn(tmp_path: Path, spec: str, side: str, dr
     # The encoder of this checkpoint has nothing but its methods.
     (absent,) = listed["absent"]
     assert absent["name"] == "attention_mass"
-    assert "its encoder cannot be built again" in absent["why"]
+    assert "its encoder cannot be rebuilt" in absent["why"]
 
 
 def test_few_checkpoints_are_no_line(tmp_path: Path):
@@ -78,12 +77,8 @@ def test_few_checkpoints_are_no_line(tmp_path: Path):
 
 
 def test_a_run_without_checkpoint_is_one_clear_line(tmp_path: Path, capsys):
-    out = tmp_path / "out"
-    assert of_run.main([str(tmp_path), str(tmp_path), "--out", str(out)]) == 2
-    assert capsys.readouterr().err == (
-        f"of_run: {tmp_path}: has no checkpoint_best.pt; train it first\n"
-    )
-    assert not out.exists()
+    error = refused(capsys, tmp_path / "out", "run", tmp_path, tmp_path)
+    assert error == f"treesyntax analyse: {tmp_path}: has no checkpoint_best.pt; train it first\n"
 
 
 def test_trees_of_other_data_serve_if_the_tokens_are_the_same(tmp_path: Path):
@@ -118,8 +113,8 @@ def test_levels_are_few_enough_to_be_named(degree: int):
     levels = choose_levels(degree)
     assert levels >= 2
     nodes = sum(degree**level for level in range(levels))
-    assert nodes <= of_run.MOST_PLACES or levels == 2
-    assert nodes + degree**levels > of_run.MOST_PLACES
+    assert nodes <= MOST_NODES or levels == 2
+    assert nodes + degree**levels > MOST_NODES
 
 
 def test_one_that_fails_takes_nothing_with_it(tmp_path: Path, capsys):
@@ -150,10 +145,10 @@ def test_a_study_as_a_whole(tmp_path: Path):
     folder, out = write_study(tmp_path / "s", RUNS), tmp_path / "out"
     recipe = Path(__file__).parents[2] / "recipes/demo/for2lam.yaml"
     (folder / "recipe.yaml").write_text(recipe.read_text())
-    assert of_study.main([str(folder), "--metric", "bleu", "--out", str(out)]) == 0
+    assert analyse("study", folder, "--metric", "bleu", "--out", out) == 0
     listed = json.loads((out / "analyses.json").read_text())
     assert [entry["figures"] for entry in listed["drawn"]] == [["strength_study.svg"]]
-    assert of_study.main([str(folder), "--metric", "ter", "--out", str(out)]) == 0
+    assert analyse("study", folder, "--metric", "ter", "--out", out) == 0
     (absent,) = json.loads((out / "analyses.json").read_text())["absent"]
     assert "has no ter of sequence" in absent["why"]
     assert not (out / "strength_study.svg").exists()

@@ -4,62 +4,26 @@ from __future__ import annotations
 
 import json
 import math
-from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from support.analysis_helpers import HEADS, LAYERS, analyse, build_methods, refused, save_methods
 from torch import nn
 
-from treesyntax.analysis import relative_tables, strength_study, strength_trajectories
 from treesyntax.analysis.relative_tables import compute_tables, draw_table
-from treesyntax.analysis.strength_study import draw_tasks, read_tasks
+from treesyntax.analysis.strength_study import draw_rows, read_rows
 from treesyntax.analysis.strength_trajectories import draw_trajectories, read_moment
-from treesyntax.model.composition import Composition
-from treesyntax.nn.injection import Site
 from treesyntax.nn.relations import RELATIONS
 from treesyntax.study.results.results import Result
-
-LAYERS, HEADS, WIDTH = 2, 2, 8
-
-
-def methods(spec: str) -> Composition:
-    torch.manual_seed(7)
-    built = Composition(spec, Site(WIDTH, HEADS, LAYERS))
-    for parameter in built.parameters():
-        nn.init.normal_(parameter)
-    return built
-
-
-def write_checkpoint(path: Path, built: Composition, spec: str, update: int | None = 5) -> Path:
-    flags = {
-        "encoder_embed_dim": WIDTH, "encoder_ffn_embed_dim": 8, "encoder_layers": LAYERS,
-        "encoder_attention_heads": HEADS, "encoder_normalize_before": False,
-        "encoder_learned_pos": False, "encoder_injection": spec,
-    }  # fmt: skip
-    model = {f"encoder.injections.{name}": part for name, part in built.state_dict().items()}
-    state = {"model": model, "cfg": {"model": Namespace(**flags)}}
-    if update is not None:
-        state["optimizer_history"] = [{"num_updates": 0}, {"num_updates": update}]
-    torch.save(state, path)
-    return path
-
-
-def one_line(capsys: pytest.CaptureFixture, command, out: Path) -> str:
-    error = capsys.readouterr().err
-    assert error.startswith(f"{command.NAME}: ")
-    assert error.count("\n") == 1
-    assert not out.exists()
-    return error
-
 
 SPEC = "relative_depth(clip=3, values=False)+relative_position(clip=2, per_head=True)+relation_mask"
 
 
 def test_norms_and_cosines_vector_by_vector():
-    built = methods(SPEC)
+    built = build_methods(SPEC)
     found = compute_tables(built)
     assert list(found) == [
         "relative_depth_keys", "relative_position_keys", "relative_position_values",
@@ -78,7 +42,7 @@ def test_norms_and_cosines_vector_by_vector():
 
 
 def test_a_vector_of_zeros_has_no_cosine():
-    built = methods("relative_depth(clip=1)")
+    built = build_methods("relative_depth(clip=1)")
     with torch.no_grad():
         built["relative_depth"].key_table[0, 1] = 0
     table = compute_tables(built)["relative_depth_keys"]
@@ -96,8 +60,8 @@ def test_a_vector_of_zeros_has_no_cosine():
 
 
 def test_the_tables_command(tmp_path: Path, capsys: pytest.CaptureFixture):
-    path, out = write_checkpoint(tmp_path / "c.pt", methods(SPEC), SPEC), tmp_path / "out"
-    assert relative_tables.main([str(path), "--out", str(out)]) == 0
+    path, out = save_methods(tmp_path / "c.pt", build_methods(SPEC), SPEC), tmp_path / "out"
+    assert analyse("relative_tables", path, "--out", out) == 0
     names = {"relative_depth_keys", "relative_position_keys", "relative_position_values"}
     assert {file.name for file in out.iterdir()} == {
         "relative_tables.json", *(f"{name}.svg" for name in names),
@@ -106,12 +70,9 @@ def test_the_tables_command(tmp_path: Path, capsys: pytest.CaptureFixture):
     assert set(numbers["tables"]) == names
     assert np.shape(numbers["tables"]["relative_depth_keys"]["cosines"]) == (LAYERS, 1, 7, 7)
     assert "≥ +3" in (out / "relative_depth_keys.svg").read_text()
-    other = tmp_path / "other"
-    path = write_checkpoint(tmp_path / "c.pt", methods("relation_mask"), "relation_mask")
-    assert relative_tables.main([str(path), "--out", str(other)]) == 2
-    assert "has no vectors of relative distances in its encoder; give one of" in one_line(
-        capsys, relative_tables, other
-    )
+    path = save_methods(tmp_path / "c.pt", build_methods("relation_mask"), "relation_mask")
+    error = refused(capsys, tmp_path / "other", "relative_tables", path)
+    assert "has no vectors of relative distances in its encoder; give one of" in error
 
 
 def result(method: str, seed: int, value: float, metric: str = "bleu") -> Result:
@@ -142,7 +103,7 @@ RUNS = {"relation_mask-1": [[[-1.0, 0.0, 3.0]]], "relation_mask-2": [[[-2.0, 0.5
 
 
 def test_strengths_beside_gains_by_hand(tmp_path: Path):
-    (task,) = read_tasks(write_study(tmp_path / "s", RUNS), "sequence", "bleu")
+    (task,) = read_rows(write_study(tmp_path / "s", RUNS), "sequence", "bleu")
     assert (task.task, task.method, task.seeds) == ("demo", "relation_mask", (1, 2))
     assert (task.minimum, task.maximum, task.spread) == (-1.5, 2.5, 4.0)
     assert (task.score, task.baseline, task.gain) == (24.5, 21.0, 3.5)
@@ -152,31 +113,22 @@ def test_the_study_command(tmp_path: Path):
     first = write_study(tmp_path / "a", RUNS, "en-vi")
     second = write_study(tmp_path / "b", {"relation_mask-1": [[[-4.0, 4.0]]]}, "en-de")
     out = tmp_path / "out"
-    words = [
-        str(first),
-        str(second),
-        "--metric",
-        "bleu",
-        "--baseline",
-        "sequence",
-        "--out",
-        str(out),
-    ]
-    assert strength_study.main(words) == 0
+    words = (first, second, "--metric", "bleu", "--baseline", "sequence")
+    assert analyse("strength_study", *words, "--out", out) == 0
     numbers = json.loads((out / "strength_study.json").read_text())
     assert [task["task"] for task in numbers["tasks"]] == ["en-vi", "en-de"]
     assert [task["range"] for task in numbers["tasks"]] == [4.0, 8.0]
     assert [task["gain"] for task in numbers["tasks"]] == [3.5, 3.5]
     drawing = (out / "strength_study.svg").read_text()
-    assert "bleu above sequence" in drawing
+    assert "bleu minus that of sequence" in drawing
     assert "strength s" in drawing
 
 
 def test_the_widest_range_is_on_top(tmp_path: Path):
-    tasks = read_tasks(write_study(tmp_path / "a", RUNS, "narrow"), "sequence", "bleu")
+    tasks = read_rows(write_study(tmp_path / "a", RUNS, "narrow"), "sequence", "bleu")
     wide = {"relation_mask-1": [[[-9.0, 9.0]]]}
-    tasks = [*read_tasks(write_study(tmp_path / "b", wide, "wide"), "sequence", "bleu"), *tasks]
-    left = draw_tasks(tasks, "bleu").axes[0]
+    tasks = [*read_rows(write_study(tmp_path / "b", wide, "wide"), "sequence", "bleu"), *tasks]
+    left = draw_rows(tasks, "bleu").axes[0]
     assert [label.get_text() for label in left.get_yticklabels()] == ["narrow", "wide"]
     lows, highs = left.get_lines()[:2]
     assert list(lows.get_xdata()) == [-1.5, -9]
@@ -198,7 +150,7 @@ def test_the_widest_range_is_on_top(tmp_path: Path):
         (
             {"relation_mask-1": []},
             [],
-            "holds no strengths; run treesyntax.analysis.mask_strengths again",
+            "holds no strengths; run treesyntax analyse mask_strengths again",
         ),
         ({"relation_mask-1": "x"}, [], "holds no strengths"),
     ],
@@ -209,9 +161,8 @@ def test_a_study_that_does_not_serve_is_one_clear_line(
     folder, out = tmp_path / "s", tmp_path / "out"
     if strengths is not None:
         write_study(folder, strengths)
-    words = [str(folder), "--metric", "bleu", "--baseline", "sequence", *options, "--out", str(out)]
-    assert strength_study.main(words) == 2
-    assert message in one_line(capsys, strength_study, out)
+    words = (folder, "--metric", "bleu", "--baseline", "sequence", *options)
+    assert message in refused(capsys, out, "strength_study", *words)
 
 
 def test_trajectories_are_sorted_and_have_one_moment_an_update(tmp_path: Path):
@@ -222,12 +173,12 @@ def test_trajectories_are_sorted_and_have_one_moment_an_update(tmp_path: Path):
         ("best", 30, 9.0),
         ("b", 20, 2.0),
     ):
-        built = methods("relation_mask")
+        built = build_methods("relation_mask")
         nn.init.constant_(built["relation_mask"].strengths, strength)
-        paths.append(write_checkpoint(tmp_path / f"{name}.pt", built, "relation_mask", update))
+        paths.append(save_methods(tmp_path / f"{name}.pt", built, "relation_mask", update=update))
         kept.setdefault(update, strength)
     out = tmp_path / "out"
-    assert strength_trajectories.main([*map(str, paths), "--out", str(out)]) == 0
+    assert analyse("strength_trajectories", *paths, "--out", out) == 0
     numbers = json.loads((out / "strength_trajectories.json").read_text())
     assert numbers["updates"] == [10, 20, 30]
     assert numbers["masks"] == list(RELATIONS)
@@ -240,8 +191,8 @@ def test_trajectories_are_sorted_and_have_one_moment_an_update(tmp_path: Path):
 
 def test_a_line_is_the_mean_over_heads(tmp_path: Path):
     spec = "relation_mask(relations='parent, near=left_sibling|self')"
-    built = methods(spec)
-    moment = read_moment(write_checkpoint(tmp_path / "c.pt", built, spec, 4))
+    built = build_methods(spec)
+    moment = read_moment(save_methods(tmp_path / "c.pt", built, spec, update=4))
     assert moment.masks == ("parent", "near")
     figure = draw_trajectories([moment])
     lines = {line.get_label(): line for line in figure.axes[0].get_lines()}
@@ -253,13 +204,18 @@ def test_a_line_is_the_mean_over_heads(tmp_path: Path):
 def test_checkpoints_of_two_trainings_are_one_clear_line(tmp_path, capsys):
     out, paths = tmp_path / "out", []
     for number, spec in enumerate(("relation_mask", "relation_mask(per_head=False)")):
-        paths.append(write_checkpoint(tmp_path / f"{number}.pt", methods(spec), spec))
-    assert strength_trajectories.main([*map(str, paths), "--out", str(out)]) == 2
-    error = one_line(capsys, strength_trajectories, out)
+        paths.append(save_methods(tmp_path / f"{number}.pt", build_methods(spec), spec))
+    error = refused(capsys, out, "strength_trajectories", *paths)
     assert "1.pt: has other masks or sizes than" in error
-    path = write_checkpoint(tmp_path / "c.pt", methods("relation_mask"), "relation_mask", None)
-    assert strength_trajectories.main([str(path), "--out", str(out)]) == 2
-    assert "does not say its number of updates" in one_line(capsys, strength_trajectories, out)
-    path = write_checkpoint(tmp_path / "c.pt", methods("up_down"), "up_down")
-    assert strength_trajectories.main([str(path), "--out", str(out)]) == 2
-    assert "has no relation_mask in its encoder" in one_line(capsys, strength_trajectories, out)
+
+
+@pytest.mark.parametrize(
+    ("spec", "update", "message"),
+    [
+        ("relation_mask", None, "does not say its number of updates"),
+        ("up_down", 5, "has no relation_mask in its encoder"),
+    ],
+)
+def test_a_checkpoint_of_no_moment_is_one_clear_line(tmp_path, capsys, spec, update, message):
+    path = save_methods(tmp_path / "c.pt", build_methods(spec), spec, update=update)
+    assert message in refused(capsys, tmp_path / "out", "strength_trajectories", path)

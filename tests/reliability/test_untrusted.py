@@ -15,6 +15,7 @@ import pytest
 from reliability.figures import SOAK, count
 from reliability.readers import READERS
 
+from treesyntax.cli import main
 from treesyntax.errors import OptionError, TreeSyntaxError
 from treesyntax.parsers import ParserConfig, load_parser
 
@@ -139,14 +140,14 @@ def test_a_checkpoint_names_what_it_holds(tmp_path: Path, trace: Path):
         load_checkpoint(path)
 
 
-@pytest.mark.parametrize("module", ["mask_strengths", "checkpoint_facts"])
+@pytest.mark.parametrize("module", ["mask_strengths", "facts"])
 def test_the_commands_that_take_checkpoints_execute_nothing(
     module: str, tmp_path: Path, trace: Path, capsys: pytest.CaptureFixture[str]
 ):
     path = tmp_path / "checkpoint_best.pt"
     path.write_bytes(torch_archive(trace))
-    out = [] if module == "checkpoint_facts" else ["--out", str(tmp_path / "out")]
-    assert importlib.import_module(f"treesyntax.analysis.{module}").main([str(path), *out]) == 2
+    out = [] if module == "facts" else ["--out", str(tmp_path / "out")]
+    assert main(["analyse", module, str(path), *out]) == 2
     said = capsys.readouterr().err
     assert "not a plain checkpoint" in said
     assert said.count("\n") == 1

@@ -91,20 +91,18 @@ def treesyntax(arguments: list[str]) -> None:
             for metric in metrics
         ]
         print(json.dumps(scores))
+    elif command == "analyse":
+        analyse(arguments[1:])
 
 
-def python(arguments: list[str]) -> None:
-    assert arguments[:2] == ["-P", "-m"]
-    module = arguments[2]
-    if module == "treesyntax.study.run.hypotheses":
-        os.execv(sys.executable, [sys.executable, *arguments])
-    elif module == "treesyntax.analysis.facts":
+def analyse(arguments: list[str]) -> None:
+    if arguments[0] == "facts":
         facts = {
             "parameters": 1234, "valid_loss": 2.5, "best_update": 5, "updates": 5,
             "train_seconds": 1.0, "injection": "x",
         }  # fmt: skip
         print(json.dumps(facts))
-    elif module in ("treesyntax.analysis.of_run", "treesyntax.analysis.of_study"):
+    else:
         folder = option(arguments, "--out")
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "mask_strengths.svg").write_text(
@@ -114,6 +112,11 @@ def python(arguments: list[str]) -> None:
         entry = {"name": "mask_strengths", "side": "encoder", "numbers": []}
         found = {"drawn": [{**entry, "figures": ["mask_strengths.svg"]}], "absent": []}
         (folder / "analyses.json").write_text(json.dumps(found))
+
+
+def python(arguments: list[str]) -> None:
+    assert arguments[:3] == ["-P", "-m", "treesyntax.study.run.hypotheses"]
+    os.execv(sys.executable, [sys.executable, *arguments])
 
 
 def study(journal: Path, arguments: list[str]) -> int:

@@ -24,7 +24,7 @@ from treesyntax.study.run.process import SAFE
 THIS = str(Path(__file__).resolve())
 LOADED = (
     "fairseq_cli.train", "fairseq_cli.generate", "torch._dynamo", "sacrebleu", "matplotlib.pyplot",
-    "treesyntax.analysis.of_run", "treesyntax.model.decoder",
+    "treesyntax.analysis.run", "treesyntax.model.decoder",
 )  # fmt: skip
 
 

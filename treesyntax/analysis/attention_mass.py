@@ -1,18 +1,16 @@
-"""Draw how much attention goes to each tree relation, beside what chance would give it.
+"""Share of the attention on each tree relation.
 
-For every layer and head: the weights that a token gives to all tokens to which its node stands in
-a relation, summed, and averaged over the tokens that have a node. The chance level is the same
-with equal weights on all tokens of the sentence. Any encoder can be asked, the plain one included:
-trees are needed to sort the pairs, not to compute the weights.
+For every layer and head, beside the level of chance: the weights from a token to all tokens in a
+relation to it are summed, then averaged over the tokens that have a node. The chance level is the
+same with equal weights on all tokens of the sentence. Any encoder can be measured, the plain one
+included: trees are needed to sort the pairs, not to compute the weights.
 
-Example: python -m treesyntax.analysis.attention_mass checkpoint_best.pt data-bin/en-de --out figures
+Example: treesyntax analyse attention_mass checkpoint_best.pt data-bin/en-de --out figures
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,12 +24,12 @@ from treesyntax.analysis.figures import (
     DIVERGING,
     SEQUENTIAL,
     head_panels,
-    run_analysis,
     write_figure,
     write_numbers,
 )
 from treesyntax.analysis.loading import build_encoder
-from treesyntax.analysis.sentences import AnalysedSentence, Sentences, add_data_arguments
+from treesyntax.analysis.sentences import AnalysedSentence, Sentences
+from treesyntax.data.token_files import find_prefix
 from treesyntax.errors import InputError, OptionError
 from treesyntax.model.checkpoint import load_checkpoint
 from treesyntax.model.encoder import Encoder
@@ -43,10 +41,10 @@ from treesyntax.nn.tree_batch import TreeBatch
 
 NAME = "attention_mass"
 COLUMNS = (*RELATIONS, "no_node")
-"""What the node of the query is to that of the key; ``no_node`` are keys without one."""
+"""The relation of the query's node to the key's; ``no_node`` are keys without one."""
 
 MOST_DOUBLINGS = 4.0
-"""Where the colours of attention / chance end, either way."""
+"""The colours of log2(attention / chance) end here, above and below 0."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class AttentionMass:
         mass: [layers, heads, 10], in the order of :data:`COLUMNS`; rows sum to 1.
         chance: [10], the same under equal weights.
         queries: number of tokens that were averaged over.
-        sentences: number of sentences that they are from.
+        sentences: number of sentences that they come from.
     """
 
     mass: NDArray[np.float64]
@@ -79,19 +77,19 @@ def weights_of(q: Tensor, k: Tensor, keep: Tensor | None, pairs: Pairs) -> Tenso
         q: [B, H, Q, d].
         k: [B, H, K, d].
         keep: as the attention takes it.
-        pairs: what methods add.
+        pairs: what the methods add.
     """
     biases = [PairBias(bias.codes, clamped(bias.table, q.dtype)) for bias in pairs.biases]
     vectors = [replace(found, values=None) for found in pairs.vectors if found.keys is not None]
     shown = replace(pairs, biases=biases, vectors=vectors)
-    # With the unit vectors as values, what comes out are the weights.
+    # With unit vectors as values, the output is the weights.
     units = torch.eye(k.shape[2], dtype=q.dtype, device=q.device)
     return attend_literally(q / q.shape[3] ** 0.5, k, units, keep, shown, None)
 
 
 @torch.no_grad()
 def attention_weights(encoder: Encoder, tokens: Tensor, tree: TreeBatch) -> list[Tensor]:
-    """The weights [B, H, T, T] of every layer of an encoder in evaluation.
+    """The weights [B, H, T, T] of every layer of an encoder in evaluation mode.
 
     Args:
         encoder: any.
@@ -161,7 +159,7 @@ def draw_attention_mass(found: AttentionMass) -> Figure:
         [name.replace("_", " ") for name in COLUMNS],
         [*(str(head + 1) for head in range(heads)), "chance"],
         (SEQUENTIAL, 0.0, float(shares.max())),
-        ("what query is to key", "share of the attention"),
+        ("relation of query to key", "share of the attention"),
     )
     for panel in figure.axes[:layers]:
         panel.axhline(heads - 0.5, color="white", linewidth=2)
@@ -175,33 +173,46 @@ def draw_against_chance(found: AttentionMass) -> Figure:
         [name.replace("_", " ") for name in COLUMNS],
         [str(head + 1) for head in range(found.mass.shape[1])],
         (DIVERGING, -MOST_DOUBLINGS, MOST_DOUBLINGS),
-        ("what query is to key", "log2(attention / chance)"),
+        ("relation of query to key", "log2(attention / chance)"),
     )
 
 
-def analyse(args: argparse.Namespace) -> None:
-    """Read, compute, draw and write.
+def read_attention_mass(checkpoint: Path, data: Path, subset: str, limit: int) -> AttentionMass:
+    """Attention by relation of a checkpoint's encoder over sentences of its data.
+
+    Sentences that are longer than the encoder's limit are left out: none was trained on.
+
+    Args:
+        checkpoint: a file of fairseq-train.
+        data: folder of treesyntax binarize.
+        subset: ``train``, ``valid`` or ``test``.
+        limit: number of sentences to read, from the first.
 
     Raises:
-        TreeSyntaxError: for checkpoints, data or options that do not serve.
+        TreeSyntaxError: if checkpoint and data do not fit, or no token has a node.
     """
-    if args.limit < 1:
-        raise OptionError(f"--limit must be 1 or more, not {args.limit}")
-    encoder = build_encoder(load_checkpoint(args.checkpoint), args.checkpoint)
-    sentences = Sentences(args.data, args.subset, encoder.embed_tokens.num_embeddings)
+    if limit < 1:
+        raise OptionError(f"--limit must be 1 or more, not {limit}")
+    encoder = build_encoder(load_checkpoint(checkpoint), checkpoint)
+    sentences = Sentences(data, subset, encoder.embed_tokens.num_embeddings)
+    chosen = (sentences[index] for index in range(min(limit, len(sentences))))
     longest = encoder.settings.max_positions
-    chosen = (sentences[number] for number in range(min(args.limit, len(sentences))))
-    # What is longer was not trained on either.
     found = compute_attention_mass(
         encoder, (sentence for sentence in chosen if sentence.tokens.shape[1] <= longest)
     )
     if not np.isfinite(found.mass).all():
-        raise InputError(args.checkpoint, None, "its attention weights are not numbers (NaN)")
-    write_figure(draw_attention_mass(found), args.out, NAME)
-    write_figure(draw_against_chance(found), args.out, f"{NAME}_against_chance")
+        raise InputError(checkpoint, None, "its attention weights are not numbers (NaN)")
+    return found
+
+
+def analyse(checkpoint: Path, data: Path, subset: str, limit: int, out: Path) -> None:
+    """Draw the attention of one checkpoint, and write the numbers."""
+    found = read_attention_mass(checkpoint, data, subset, limit)
+    write_figure(draw_attention_mass(found), out, NAME)
+    write_figure(draw_against_chance(found), out, f"{NAME}_against_chance")
     numbers = {
-        "checkpoint": str(args.checkpoint),
-        "data": str(sentences.prefix),
+        "checkpoint": str(checkpoint),
+        "data": str(find_prefix(data, subset, "source")),
         "sentences": found.sentences,
         "queries": found.queries,
         "relations": list(COLUMNS),
@@ -210,23 +221,4 @@ def analyse(args: argparse.Namespace) -> None:
         "chance": found.chance,
         "log2_mass_over_chance": found.doublings,
     }
-    write_numbers(numbers, args.out, NAME)
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Draw the attention of one checkpoint; a fault is one line and status 2."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("checkpoint", type=Path, help="a checkpoint of fairseq-train")
-    add_data_arguments(parser)
-    parser.add_argument(
-        "--limit", type=int, default=200, help="how many sentences, from the first (%(default)s)"
-    )
-    parser.add_argument("--out", type=Path, required=True, help=f"folder for {NAME}.svg, .json")
-    args = parser.parse_args(argv)
-    return run_analysis(NAME, lambda: analyse(args))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    write_numbers(numbers, out, NAME)

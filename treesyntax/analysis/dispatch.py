@@ -1,8 +1,7 @@
-"""Several analyses in one go, into one folder, with a list of what was drawn and what was not.
+"""Several analyses in one folder, with a list of what was drawn and what was not.
 
 The list is ``analyses.json``: ``drawn`` names each analysis with its figures and its numbers,
-``absent`` those that could not be made with the reason. An analysis that fails takes nothing else
-with it.
+``absent`` those that failed, with the reason. If one analysis fails, the others are still made.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ LIST = "analyses"
 
 @dataclass(frozen=True)
 class Analysis:
-    """One analysis that is to be made.
+    """One analysis to make.
 
     Attributes:
         name: of the analysis.
-        side: ``encoder`` or ``decoder``, the folder for its files; "" for none of its own.
-        work: writes its files into the folder that it is given.
+        side: ``encoder`` or ``decoder``, the subfolder for its files; "" for the folder itself.
+        work: writes its files into a folder.
     """
 
     name: str
@@ -36,7 +35,7 @@ class Analysis:
 
 
 def write_analyses(analyses: Iterable[Analysis], folder: Path) -> None:
-    """Make all analyses; the folder appears as a whole and replaces the one of before.
+    """Make all analyses; the folder is written whole and replaces an older one.
 
     Raises:
         InputError: if the folder cannot be written.
@@ -50,7 +49,7 @@ def write_analyses(analyses: Iterable[Analysis], folder: Path) -> None:
             before = set(place.iterdir())
             try:
                 one.work(place)
-            except Exception as error:  # whatever it is, the others and the study go on
+            except Exception as error:  # the others and the study go on, whatever it is
                 for file in set(place.iterdir()) - before:
                     file.unlink()
                 absent.append({**entry, "why": _reason(error)})

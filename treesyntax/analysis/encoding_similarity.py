@@ -1,18 +1,16 @@
-"""Draw how alike the stack encodings of a tree's nodes are, and the learned p.
+"""Cosines of the stack encodings of a tree's nodes.
 
 Three figures, after Shiv & Quirk (2019, Figs. 2-4): the cosine of all pairs of encodings for chosen
-p, for the learned p of a checkpoint and behind its projection; the same after every node was moved
-by a traversal operator (U to its parent, D_i to its child i); and the learned p themselves. The
-root's encoding is zero and has no direction: its rows and columns are hatched, except behind
-the projection.
+p, for the learned p of a checkpoint and after its projection; the same after a traversal operator
+has moved every node (U to its parent, D_i to its child i); and the learned p themselves. The root's
+encoding is zero and has no direction: its rows and columns are hatched, except after the
+projection.
 
-Example: python -m treesyntax.analysis.encoding_similarity checkpoint_best.pt --p 0.3 0.9 --out figures
+Example: treesyntax analyse encoding_similarity checkpoint_best.pt --p 0.3 0.9 --out figures
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
@@ -26,16 +24,15 @@ from torch import Tensor
 
 from treesyntax.analysis.figures import (
     OKABE_ITO,
-    PANEL_COLUMNS,
     SEQUENTIAL,
     colour_bar,
     heat_map,
     name_ticks,
-    run_analysis,
+    panel_grid,
     write_figure,
     write_numbers,
 )
-from treesyntax.analysis.loading import SIDES, build_method
+from treesyntax.analysis.loading import build_method
 from treesyntax.analysis.sentences import Sentences
 from treesyntax.analysis.stack_operators import pop, push
 from treesyntax.analysis.tree_nodes import Nodes, complete_tree, tokens_of
@@ -43,10 +40,27 @@ from treesyntax.methods.stack_pe import StackEncoding
 from treesyntax.model.checkpoint import load_checkpoint
 
 NAME = "encoding_similarity"
-
-
 Cosines = dict[str, NDArray[np.float64]]
 """Named matrices [M, M]."""
+
+
+def read_method(checkpoint: Path, side: str) -> StackEncoding:
+    """The stack encodings of one side of a checkpoint.
+
+    Raises:
+        InputError: if it has none.
+    """
+    state = load_checkpoint(checkpoint)
+    return cast(StackEncoding, build_method(state, checkpoint, side, "stack_pe"))
+
+
+def choose_nodes(
+    method: StackEncoding, levels: int, data: Path | None, subset: str, sentence: int
+) -> Nodes:
+    """The nodes of a sentence of ``data``; without data, of a complete tree of so many levels."""
+    if data is None:
+        return complete_tree(method.degree, levels, method.depth)
+    return tokens_of(Sentences(data, subset)[sentence], method.tree, method.depth)
 
 
 def stacks_of(paths: Tensor, degree: int) -> Tensor:
@@ -94,14 +108,10 @@ def compute_similarity(method: StackEncoding, nodes: Nodes, chosen: Sequence[flo
 def compute_moved(method: StackEncoding, nodes: Nodes) -> Cosines:
     """Cosines of encodings moved by U and each D_i (rows) with those of all nodes (columns)."""
     stacks = stacks_of(nodes.paths, method.degree)
-    size = (method.degree, method.depth)
-    operators = {"U": pop(*size)}
-    operators |= {f"D{child}": push(child, *size) for child in range(method.degree)}
+    moved = {"U": pop(stacks, method.degree)}
+    moved |= {f"D{child}": push(stacks, child, method.degree) for child in range(method.degree)}
     stay = weighted(stacks, method.weights())
-    return {
-        name: cosines(weighted(operator(stacks), method.weights()), stay)
-        for name, operator in operators.items()
-    }
+    return {name: cosines(weighted(to, method.weights()), stay) for name, to in moved.items()}
 
 
 def compute_learned_p(method: StackEncoding) -> NDArray[np.float64]:
@@ -117,15 +127,9 @@ def draw_similarity(found: Cosines, names: Sequence[str], rows: str) -> Figure:
         names: of the nodes.
         rows: what the vertical axis shows.
     """
-    across = min(len(found), PANEL_COLUMNS)
-    down = -(-len(found) // across)
     side = min(max(0.14 * len(names), 2.2), 9.0)
-    size = ((side + 0.6) * across + 1, (side + 0.9) * down)
-    figure = Figure(figsize=size, layout="constrained")
-    axes = figure.subplots(down, across, squeeze=False, sharey=True)
+    figure, axes = panel_grid(len(found), (side + 0.6, side + 0.9), (1, 0))
     low = min(float(np.nanmin(matrix, initial=0)) for matrix in found.values())
-    for panel in axes.flat[len(found) :]:
-        panel.set_visible(False)
     for panel, (name, matrix) in zip(axes.flat, found.items(), strict=False):
         image = heat_map(panel, matrix, (SEQUENTIAL, low, 1.0))
         panel.set_title(name)
@@ -151,28 +155,33 @@ def draw_learned_p(values: NDArray[np.float64]) -> Figure:
     return figure
 
 
-def analyse(args: argparse.Namespace) -> None:
-    """Read, compute, draw and write.
+def analyse(
+    checkpoint: Path,
+    side: str,
+    p: Sequence[float],
+    levels: int,
+    data: Path | None,
+    subset: str,
+    sentence: int,
+    out: Path,
+) -> None:
+    """Draw the encodings of a checkpoint for a complete tree or the tree of a sentence.
 
     Raises:
-        TreeSyntaxError: for checkpoints, data or options that do not serve.
+        TreeSyntaxError: for a checkpoint without stack encodings, or data or options that do not
+            fit it.
     """
-    state = load_checkpoint(args.checkpoint)
-    method = cast(StackEncoding, build_method(state, args.checkpoint, args.side, "stack_pe"))
-    if args.data is None:
-        nodes = complete_tree(method.degree, args.levels, method.depth)
-    else:
-        sentence = Sentences(args.data, args.subset)[args.sentence]
-        nodes = tokens_of(sentence, method.tree, method.depth)
-    similarity = compute_similarity(method, nodes, args.p)
+    method = read_method(checkpoint, side)
+    nodes = choose_nodes(method, levels, data, subset, sentence)
+    similarity = compute_similarity(method, nodes, p)
     moved, learned = compute_moved(method, nodes), compute_learned_p(method)
-    write_figure(draw_similarity(similarity, nodes.names, "node"), args.out, NAME)
-    write_figure(draw_similarity(moved, nodes.names, "moved node"), args.out, f"{NAME}_moved")
+    write_figure(draw_similarity(similarity, nodes.names, "node"), out, NAME)
+    write_figure(draw_similarity(moved, nodes.names, "moved node"), out, f"{NAME}_moved")
     if len(learned):
-        write_figure(draw_learned_p(learned), args.out, "learned_p")
+        write_figure(draw_learned_p(learned), out, "learned_p")
     numbers = {
-        "checkpoint": str(args.checkpoint),
-        "side": args.side,
+        "checkpoint": str(checkpoint),
+        "side": side,
         "degree": method.degree,
         "depth": method.depth,
         "learned_p": learned,
@@ -180,29 +189,4 @@ def analyse(args: argparse.Namespace) -> None:
         "cosine": similarity,
         "cosine_moved": moved,
     }
-    write_numbers(numbers, args.out, NAME)
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Draw the encodings of one checkpoint; a fault is one line and status 2."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("checkpoint", type=Path, help="a checkpoint with stack_pe")
-    parser.add_argument("--side", choices=SIDES, default="encoder", help="(%(default)s)")
-    parser.add_argument(
-        "--p", type=float, nargs="*", default=[0.3, 0.6, 0.9], help="chosen p (%(default)s)"
-    )
-    parser.add_argument(
-        "--levels", type=int, default=4, help="of the complete tree that is drawn (%(default)s)"
-    )
-    parser.add_argument("--data", type=Path, help="draw a tree of this folder instead")
-    parser.add_argument("--subset", default="valid", help="train, valid or test (%(default)s)")
-    parser.add_argument("--sentence", type=int, default=0, help="its number (%(default)s)")
-    parser.add_argument("--out", type=Path, required=True, help=f"folder for {NAME}.svg, .json …")
-    args = parser.parse_args(argv)
-    return run_analysis(NAME, lambda: analyse(args))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    write_numbers(numbers, out, NAME)

@@ -1,11 +1,10 @@
-"""What all analyses share: how a figure and its numbers are written, and how a fault is told."""
+"""The parts of figures that several analyses draw, and how a figure and its numbers are written."""
 
 from __future__ import annotations
 
 import json
 import math
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,28 +13,42 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from treesyntax.errors import TreeSyntaxError
 from treesyntax.files import atomic_file
 
 SEQUENTIAL = "viridis"
 DIVERGING = "PuOr_r"
-"""Both are told apart with every kind of colour blindness."""
+"""Both can be read with every kind of colour blindness."""
 
 OKABE_ITO = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000",
 )  # fmt: skip
 
+MARKERS = "osD^v<>Pphd*"
 PANEL_COLUMNS = 3
 
 
-def run_analysis(name: str, work: Callable[[], None]) -> int:
-    """The exit status of an analysis: a user's fault is one line on stderr and status 2."""
-    try:
-        work()
-    except TreeSyntaxError as error:
-        print(f"{name}: {error}", file=sys.stderr)
-        return 2
-    return 0
+def panel_grid(
+    count: int, panel: tuple[float, float], margin: tuple[float, float], sharex: bool = False
+) -> tuple[Figure, Any]:
+    """A figure of ``count`` panels, at most :data:`PANEL_COLUMNS` side by side.
+
+    Args:
+        count: how many.
+        panel: width and height of one, in inches.
+        margin: width and height beside them.
+        sharex: whether all have one horizontal axis; they always share the vertical one.
+
+    Returns:
+        The figure and its axes, an array of rows and columns.
+    """
+    across = min(count, PANEL_COLUMNS)
+    down = -(-count // across)
+    size = (panel[0] * across + margin[0], panel[1] * down + margin[1])
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(down, across, sharex=sharex, sharey=True, squeeze=False)
+    for unused in axes.flat[count:]:
+        unused.set_visible(False)
+    return figure, axes
 
 
 def write_figure(figure: Figure, folder: Path, name: str) -> None:
@@ -44,8 +57,8 @@ def write_figure(figure: Figure, folder: Path, name: str) -> None:
     Raises:
         InputError: if the folder cannot be written.
     """
-    # Text as text, not as outlines: it can be read, searched and scaled. A fixed salt and no date
-    # make the file the same each time.
+    # Text as text, not as outlines, so that it can be searched and scaled. With a fixed salt and no
+    # date, the same figure gives the same bytes.
     with (
         matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}),
         atomic_file(folder / f"{name}.svg") as staged,
@@ -54,7 +67,7 @@ def write_figure(figure: Figure, folder: Path, name: str) -> None:
 
 
 def write_numbers(numbers: dict[str, Any], folder: Path, name: str) -> None:
-    """Write ``name.json``; arrays become lists, and numbers that are none become null.
+    """Write ``name.json``; arrays become lists, and NaN and infinity become null.
 
     Raises:
         InputError: if the folder cannot be written.
@@ -86,22 +99,15 @@ def head_panels(
     """A heat map a layer.
 
     Args:
-        values: [layers, rows, columns], NaN where there is none.
+        values: [layers, rows, columns], NaN where there is no value.
         columns: name of each column.
-        rows: name of each row, heads for the most part.
+        rows: name of each row, such as the heads.
         scale: name of the palette, lowest and highest value.
         labels: of the horizontal axis and of the colour bar.
     """
-    layers = len(values)
-    across = min(layers, PANEL_COLUMNS)
-    down = -(-layers // across)
-    size = (3.6 * across + 0.9, (max(0.3 * len(rows), 1.4) + 1.6) * down + 0.3)
-    figure = Figure(figsize=size, layout="constrained")
-    axes = figure.subplots(down, across, squeeze=False, sharey=True)
-    for layer, panel in enumerate(axes.flat):
-        if layer >= layers:
-            panel.set_visible(False)
-            continue
+    height = max(0.3 * len(rows), 1.4) + 1.6
+    figure, axes = panel_grid(len(values), (3.6, height), (0.9, 0.3))
+    for layer, panel in zip(range(len(values)), axes.flat, strict=False):
         image = heat_map(panel, values[layer], scale)
         panel.set_title(f"layer {layer + 1}")
         name_ticks(panel, columns)
@@ -118,7 +124,7 @@ def heat_map(panel: Any, values: NDArray[np.float64], scale: tuple[str, float, f
     palette, low, high = scale
     rows, columns = values.shape
     panel.patch.set(facecolor="white", edgecolor="0.6", hatch="////")
-    # Cells as shapes, not as a picture; lines of their own colour close the gaps between them.
+    # Cells as vector shapes; lines of their own colour close the gaps between them.
     cells = panel.pcolormesh(
         np.arange(columns + 1) - 0.5,
         np.arange(rows + 1) - 0.5,
@@ -134,7 +140,7 @@ def heat_map(panel: Any, values: NDArray[np.float64], scale: tuple[str, float, f
 
 
 def colour_bar(figure: Figure, cells: Any, panels: Any, label: str) -> None:
-    """The scale of heat maps, beside them; it too as shapes."""
+    """The colour scale of heat maps, as vector shapes too."""
     bar = figure.colorbar(cells, ax=panels, shrink=0.9)
     solids: Any = bar.solids
     solids.set(rasterized=False, edgecolor="face")

@@ -1,7 +1,8 @@
-"""The encoder, or the methods of either side, of a checkpoint, built again without fairseq."""
+"""The encoder, or the methods of either side, rebuilt from a checkpoint without fairseq."""
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,22 +16,17 @@ from treesyntax.model.encoder import Encoder
 from treesyntax.model.layers import TransformerConfig
 from treesyntax.nn.injection import Injection, Site
 
-SIDES = ("encoder", "decoder")
-SIZES = {
-    "d_model": "embed_dim",
-    "d_ff": "ffn_embed_dim",
-    "heads": "attention_heads",
-    "layers": "layers",
-    "normalize_before": "normalize_before",
-    "learned_positions": "learned_pos",
-}
-"""Our settings and fairseq's names for them, without the side in front."""
-
 NO_PARAMETERS = ("embed_positions._float_tensor",)
 """What older versions of fairseq store beside the parameters."""
 
 
-def model_settings(state: Mapping[str, Any], path: Path, side: str) -> TransformerConfig:
+def model_flags(state: Mapping[str, Any]) -> Namespace:
+    """The flags of the training's model, as one of fairseq's two forms of a checkpoint holds them."""
+    found = state["cfg"]["model"]
+    return Namespace(**found) if isinstance(found, dict) else found
+
+
+def model_config(state: Mapping[str, Any], path: Path, side: str) -> TransformerConfig:
     """Sizes and methods of one side, as the training's flags set them.
 
     Args:
@@ -40,44 +36,33 @@ def model_settings(state: Mapping[str, Any], path: Path, side: str) -> Transform
         side: ``encoder`` or ``decoder``.
 
     Raises:
-        InputError: if it does not hold them.
+        InputError: if it lacks the sizes.
         OptionError: for methods that are not registered.
     """
     try:
-        found = state["cfg"]["model"]
-        flags = found if isinstance(found, dict) else vars(found)
-        sizes = {ours: flags[f"{side}_{theirs}"] for ours, theirs in SIZES.items()}
-    except (KeyError, TypeError):
+        return TransformerConfig.from_flags(model_flags(state), side)
+    except (KeyError, TypeError, AttributeError):
         raise InputError(
             path, None, f"does not hold the sizes of its {side}", "give one of fairseq-train"
         ) from None
-    longest = "max_source_positions" if side == "encoder" else "max_target_positions"
-    return TransformerConfig(
-        **sizes,
-        activation=str(flags.get("activation_fn", "relu")),
-        scale_embedding=not flags.get("no_scale_embedding", False),
-        max_positions=flags.get(longest) or TransformerConfig.max_positions,
-        injection=flags.get(f"{side}_injection", "none"),
-        positions=str(flags.get(f"{side}_positions", "auto")),
-    )
 
 
 def build_encoder(state: Mapping[str, Any], path: Path) -> Encoder:
-    """The encoder with its trained parameters, without dropout.
+    """The encoder with its trained parameters, in evaluation mode.
 
     Raises:
         InputError: if the checkpoint holds no encoder of this kind.
-        OptionError: as :func:`model_settings`.
+        OptionError: as :func:`model_config`.
     """
-    settings = model_settings(state, path, "encoder")
-    embedding = nn.Embedding(vocabulary_size(state, path), settings.d_model, PAD)
-    encoder = Encoder(settings, embedding)
+    config = model_config(state, path, "encoder")
+    embedding = nn.Embedding(vocabulary_size(state, path), config.d_model, PAD)
+    encoder = Encoder(config, embedding)
     _load(encoder, _part_of(state, "encoder."), path, "encoder")
     return encoder.eval()
 
 
 def vocabulary_size(state: Mapping[str, Any], path: Path) -> int:
-    """Number of symbols that the encoder knows.
+    """Number of symbols in the encoder's embedding.
 
     Raises:
         InputError: if the checkpoint holds no encoder.
@@ -93,7 +78,7 @@ def build_method(state: Mapping[str, Any], path: Path, side: str, name: str) -> 
 
     Raises:
         InputError: if the model does not have the method there.
-        OptionError: as :func:`model_settings`.
+        OptionError: as :func:`model_config`.
     """
     methods = build_methods(state, path, side)
     if name not in methods:
@@ -108,12 +93,11 @@ def build_methods(state: Mapping[str, Any], path: Path, side: str) -> Compositio
     """All methods of a side with their trained parameters.
 
     Raises:
-        InputError: if the parameters are not those of the methods.
-        OptionError: as :func:`model_settings`.
+        InputError: if the parameters do not fit the methods.
+        OptionError: as :func:`model_config`.
     """
-    settings = model_settings(state, path, side)
-    site = Site(settings.d_model, settings.heads, settings.layers)
-    methods = Composition(settings.injection, site)
+    config = model_config(state, path, side)
+    methods = Composition(config.injection, Site(config.d_model, config.heads, config.layers))
     _load(methods, _part_of(state, f"{side}.injections."), path, f"{side}'s methods")
     return methods.eval()
 
@@ -128,6 +112,6 @@ def _load(module: nn.Module, tensors: dict[str, Tensor], path: Path, what: str) 
     try:
         module.load_state_dict(tensors)
     except RuntimeError as error:
-        # torch lists every tensor, one a line; the first says enough.
+        # torch lists every tensor, one a line; the first is enough.
         reason = str(error).splitlines()[1].strip().rstrip(".")
-        raise InputError(path, None, f"its {what} cannot be built again ({reason[:200]})") from None
+        raise InputError(path, None, f"its {what} cannot be rebuilt ({reason[:200]})") from None

@@ -1,17 +1,14 @@
-"""Draw the learned vectors of relative depths and relative positions.
+"""Learned vectors of relative depths, positions.
 
 A figure for each table (of keys, of values): the length of each distance's vector, and the cosines
 of all pairs of distances, for each layer (Shaw et al. 2018; Omote, Tamura & Ninomiya 2019). With a
 table for each head, the figure shows means over heads; the numbers hold every head.
 
-Example: python -m treesyntax.analysis.relative_tables checkpoint_best.pt --out figures
+Example: treesyntax analyse relative_tables checkpoint_best.pt --out figures
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,14 +19,14 @@ from numpy.typing import NDArray
 
 from treesyntax.analysis.figures import (
     DIVERGING,
+    MARKERS,
     SEQUENTIAL,
     colour_bar,
     heat_map,
-    run_analysis,
     write_figure,
     write_numbers,
 )
-from treesyntax.analysis.loading import SIDES, build_methods
+from treesyntax.analysis.loading import build_methods
 from treesyntax.errors import InputError
 from treesyntax.model.checkpoint import load_checkpoint
 from treesyntax.model.composition import Composition
@@ -37,7 +34,6 @@ from treesyntax.nn.distance import DistanceVectors
 
 NAME = "relative_tables"
 TABLES = {"keys": "key_table", "values": "value_table"}
-MARKERS = "osD^v<>Pphd*"
 
 
 @dataclass(frozen=True)
@@ -116,44 +112,33 @@ def _layer_colours(count: int) -> list[tuple[float, ...]]:
     return [tuple(palette(0.9 * index / max(count - 1, 1))) for index in range(count)]
 
 
-def analyse(args: argparse.Namespace) -> None:
-    """Read, compute, draw and write.
+def read_tables(checkpoint: Path, side: str) -> dict[str, RelativeTable]:
+    """The tables of a checkpoint, as of :func:`compute_tables`.
 
     Raises:
-        TreeSyntaxError: for checkpoints that do not serve.
+        InputError: if it has none on that side.
     """
-    methods = build_methods(load_checkpoint(args.checkpoint), args.checkpoint, args.side)
-    tables = compute_tables(methods)
+    tables = compute_tables(build_methods(load_checkpoint(checkpoint), checkpoint, side))
     if not tables:
         raise InputError(
-            args.checkpoint,
+            checkpoint,
             None,
-            f"has no vectors of relative distances in its {args.side}",
+            f"has no vectors of relative distances in its {side}",
             "give one of relative_depth or relative_position",
         )
+    return tables
+
+
+def analyse(checkpoint: Path, side: str, out: Path) -> None:
+    """Draw the tables of one checkpoint, and write the numbers."""
+    tables = read_tables(checkpoint, side)
     for name, table in tables.items():
-        write_figure(draw_table(table, name.replace("_", " ")), args.out, name)
+        write_figure(draw_table(table, name.replace("_", " ")), out, name)
     numbers = {
         name: {"distances": table.distances, "norms": table.norms, "cosines": table.cosines}
         for name, table in tables.items()
     }
     shapes = {"norms": ["layer", "head", "distance"]}
     shapes["cosines"] = [*shapes["norms"], "distance"]
-    content = {"checkpoint": str(args.checkpoint), "side": args.side, "shape": shapes}
-    write_numbers({**content, "tables": numbers}, args.out, NAME)
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Draw the tables of one checkpoint; a fault is one line and status 2."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("checkpoint", type=Path, help="a checkpoint with relative distances")
-    parser.add_argument("--side", choices=SIDES, default="encoder", help="(%(default)s)")
-    parser.add_argument("--out", type=Path, required=True, help=f"folder for {NAME}.json, .svg …")
-    args = parser.parse_args(argv)
-    return run_analysis(NAME, lambda: analyse(args))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    content = {"checkpoint": str(checkpoint), "side": side, "shape": shapes}
+    write_numbers({**content, "tables": numbers}, out, NAME)

@@ -1,17 +1,14 @@
-"""Draw the summed relation masks of one sentence, a row a layer and a panel a head.
+"""Summed relation masks of one sentence.
 
-Each panel shows sum_m s_m M_m for all pairs of tokens (McDonald & Chiang 2021, Fig. 2), of which
--exp is added to the logits. The rows are labelled with the tokens, each behind as many dots as its
-node is deep in the tree.
+A row a layer and a panel a head. Each panel shows sum_m s_m M_m for all pairs of tokens (McDonald &
+Chiang 2021, Fig. 2); minus the exponential of it is added to the logits. The rows are labelled with
+the tokens; the dots before a token count the depth of its node in the tree.
 
-Example: python -m treesyntax.analysis.sentence_masks checkpoint_best.pt data-bin/en-de --out figures
+Example: treesyntax analyse sentence_masks checkpoint_best.pt data-bin/en-de --out figures
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -26,19 +23,19 @@ from treesyntax.analysis.figures import (
     colour_bar,
     heat_map,
     name_ticks,
-    run_analysis,
     write_figure,
     write_numbers,
 )
 from treesyntax.analysis.loading import build_method, vocabulary_size
-from treesyntax.analysis.sentences import AnalysedSentence, Sentences, add_data_arguments
+from treesyntax.analysis.sentences import AnalysedSentence, Sentences
+from treesyntax.data.token_files import find_prefix
 from treesyntax.methods.relation_mask import RelationMask
 from treesyntax.model.checkpoint import load_checkpoint
 from treesyntax.nn.coordinates import depth
 
 NAME = "sentence_masks"
 MOST_DOTS = 12
-EFFECT = {"exp": "adds −exp of it", "additive": "added as it is"}
+EFFECT = {"exp": "adds −exp(sum)", "additive": "adds the sum"}
 
 
 @dataclass(frozen=True)
@@ -60,7 +57,7 @@ class SentenceMasks:
 
 @torch.no_grad()
 def compute_sentence_masks(method: RelationMask, sentence: AnalysedSentence) -> SentenceMasks:
-    """The sum of all strengths that hold for each pair of tokens; 0 where no mask covers it."""
+    """The sum of the strengths of all masks that cover a pair of tokens; 0 where none does."""
     codes = method.pair_codes(sentence.tree)[0].long()
     strengths = method.strengths.double()
     summed = (strengths @ method.membership.double())[:, :, codes]
@@ -92,43 +89,37 @@ def draw_sentence_masks(found: SentenceMasks) -> Figure:
     return figure
 
 
-def analyse(args: argparse.Namespace) -> None:
-    """Read, compute, draw and write.
+def read_sentence_masks(checkpoint: Path, data: Path, subset: str, sentence: int) -> SentenceMasks:
+    """The summed masks of a checkpoint's encoder over one sentence of its data.
+
+    Args:
+        checkpoint: a file of fairseq-train.
+        data: folder of treesyntax binarize.
+        subset: ``train``, ``valid`` or ``test``.
+        sentence: its index in the subset.
 
     Raises:
-        TreeSyntaxError: for checkpoints, data or options that do not serve.
+        TreeSyntaxError: if the checkpoint has no masks, the data do not fit it, or there is no such
+            sentence.
     """
-    state = load_checkpoint(args.checkpoint)
-    method = build_method(state, args.checkpoint, "encoder", "relation_mask")
-    vocabulary = vocabulary_size(state, args.checkpoint)
-    sentences = Sentences(args.data, args.subset, vocabulary)
-    found = compute_sentence_masks(cast(RelationMask, method), sentences[args.sentence])
-    write_figure(draw_sentence_masks(found), args.out, NAME)
+    state = load_checkpoint(checkpoint)
+    method = build_method(state, checkpoint, "encoder", "relation_mask")
+    sentences = Sentences(data, subset, vocabulary_size(state, checkpoint))
+    return compute_sentence_masks(cast(RelationMask, method), sentences[sentence])
+
+
+def analyse(checkpoint: Path, data: Path, subset: str, sentence: int, out: Path) -> None:
+    """Draw the masks of one sentence, and write the numbers."""
+    found = read_sentence_masks(checkpoint, data, subset, sentence)
+    write_figure(draw_sentence_masks(found), out, NAME)
     numbers = {
-        "checkpoint": str(args.checkpoint),
-        "data": str(sentences.prefix),
-        "sentence": args.sentence,
+        "checkpoint": str(checkpoint),
+        "data": str(find_prefix(data, subset, "source")),
+        "sentence": sentence,
         "tokens": list(found.symbols),
         "depths": list(found.depths),
         "form": found.form,
         "shape": ["layer", "head", "query", "key"],
         "summed": found.summed,
     }
-    write_numbers(numbers, args.out, NAME)
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Draw the masks of one sentence; a fault is one line and status 2."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("checkpoint", type=Path, help="a checkpoint with relation_mask")
-    add_data_arguments(parser)
-    parser.add_argument("--sentence", type=int, default=0, help="its number (%(default)s)")
-    parser.add_argument("--out", type=Path, required=True, help=f"folder for {NAME}.svg, .json")
-    args = parser.parse_args(argv)
-    return run_analysis(NAME, lambda: analyse(args))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    write_numbers(numbers, out, NAME)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,22 +20,16 @@ class AnalysedSentence:
     """A sentence as the encoder reads it.
 
     Attributes:
-        number: in its split, from 0.
-        tokens: LongTensor [1, T], the end of sentence last.
+        index: in its split, from 0.
+        tokens: LongTensor [1, T], EOS last.
         tree: a batch of one tree over these tokens.
         symbols: the T tokens as text.
     """
 
-    number: int
+    index: int
     tokens: Tensor
     tree: TreeBatch
     symbols: tuple[str, ...]
-
-
-def add_data_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare where sentences come from."""
-    parser.add_argument("data", type=Path, metavar="DATA", help="folder of treesyntax binarize")
-    parser.add_argument("--subset", default="valid", help="train, valid or test (%(default)s)")
 
 
 class Sentences:
@@ -45,7 +38,7 @@ class Sentences:
     Args:
         folder: of ``treesyntax binarize``.
         subset: ``train``, ``valid`` or ``test``.
-        vocabulary: number of symbols of the model that is to read them.
+        vocabulary: number of symbols of the model that reads them; None to skip the check.
 
     Raises:
         InputError: if a file is missing or damaged, there are no trees, or the dictionary is of
@@ -80,19 +73,19 @@ class Sentences:
         """Number of sentences."""
         return len(self._data)
 
-    def __getitem__(self, number: int) -> AnalysedSentence:
-        """A sentence by its number in the split.
+    def __getitem__(self, index: int) -> AnalysedSentence:
+        """The sentence at an index of the split.
 
         Raises:
             OptionError: if there is no such sentence.
         """
-        if not 0 <= number < len(self):
+        if not 0 <= index < len(self):
             raise OptionError(
-                f"sentence {number}: {self.prefix.name} has sentences 0 to {len(self) - 1}"
+                f"sentence {index}: {self.prefix.name} has sentences 0 to {len(self) - 1}"
             )
-        ids = self._data[number]
-        tree = collate([self._trees[number]], len(ids))
+        ids = self._data[index]
+        tree = collate([self._trees[index]], len(ids))
         tokens = torch.from_numpy(ids).unsqueeze(0)
         return AnalysedSentence(
-            number, tokens, tree, tuple(self._symbols[token] for token in ids.tolist())
+            index, tokens, tree, tuple(self._symbols[token] for token in ids.tolist())
         )

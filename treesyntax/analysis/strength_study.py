@@ -1,17 +1,15 @@
-"""Draw how far the strengths of relation masks spread beside what the masks gain, task by task.
+"""Range of mask strengths beside the gain in score.
 
-One row a study and method with strengths: their smallest and largest value and the range between
-(McDonald & Chiang 2021, Fig. 4), each a mean over the seeds, and the difference of the method's
-mean score to the baseline's.
+One row of the figure a study and method with relation masks: the smallest and the largest strength
+(McDonald & Chiang 2021, Fig. 4), each a mean over the seeds, and the method's mean score minus the
+baseline's.
 
-Example: python -m treesyntax.analysis.strength_study runs/en-vi runs/en-de --metric bleu --out figures
+Example: treesyntax analyse strength_study runs/en-vi runs/en-de --metric bleu --out figures
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,11 +19,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from treesyntax.analysis.figures import OKABE_ITO, run_analysis, write_figure, write_numbers
+from treesyntax.analysis.figures import OKABE_ITO, write_figure, write_numbers
 from treesyntax.errors import InputError
-from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.recipe.recipe import RECIPE_FILE, read_recipe
 from treesyntax.study.results.results import RESULTS_FILE, Result, read_results
-from treesyntax.study.run.identity import RECIPE_FILE
 
 NAME = "strength_study"
 STRENGTHS = "runs/*/analyses/*/mask_strengths.json"
@@ -34,12 +31,12 @@ BLUE, ORANGE = OKABE_ITO[:2]
 
 @dataclass(frozen=True)
 class StrengthRow:
-    """A method of a study.
+    """A method of a study, with its strengths and scores.
 
     Attributes:
         task: name of the study.
-        method: with relation masks.
-        side: the one that has them, encoder or decoder.
+        method: name of a method with relation masks.
+        side: ``encoder`` or ``decoder``, which has the masks.
         against: the baseline's name.
         minimum: of its strengths, mean over the runs.
         maximum: the same.
@@ -67,14 +64,14 @@ class StrengthRow:
 
     @property
     def gain(self) -> float:
-        """Score above the baseline's."""
+        """Mean score minus the baseline's."""
         return self.score - self.baseline
 
 
-def compute_task(
+def compute_row(
     strengths: Sequence[NDArray[np.float64]],
     results: Sequence[Result],
-    row: tuple[str, str],
+    where: tuple[str, str],
     baseline: str,
     metric: str,
 ) -> StrengthRow:
@@ -83,11 +80,11 @@ def compute_task(
     Args:
         strengths: of each run of the method, of any shape.
         results: of the study, with some of both methods in the metric.
-        row: a method with relation masks, and the side that has them.
+        where: a method with relation masks, and the side that has them.
         baseline: to compare it with.
         metric: of the scores.
     """
-    method, side = row
+    method, side = where
     scores = {
         name: {result.seed: result.value for result in results
                if result.method == name and result.metric == metric}
@@ -107,7 +104,7 @@ def compute_task(
     )
 
 
-def read_tasks(folder: Path, baseline: str | None, metric: str) -> list[StrengthRow]:
+def read_rows(folder: Path, baseline: str | None, metric: str) -> list[StrengthRow]:
     """The rows of a study's folder.
 
     Args:
@@ -116,7 +113,7 @@ def read_tasks(folder: Path, baseline: str | None, metric: str) -> list[Strength
         metric: of the scores.
 
     Raises:
-        InputError: if it lacks results, strengths, the baseline or the metric.
+        InputError: if it lacks results, strengths, scores of the baseline, or the metric.
     """
     path = folder / RESULTS_FILE
     results = read_results(path)
@@ -134,21 +131,24 @@ def read_tasks(folder: Path, baseline: str | None, metric: str) -> list[Strength
     baselines = dict.fromkeys(methods, baseline) if baseline else _baselines(folder, methods)
     _check_scored(path, results, [*baselines.values(), *baselines], metric)
     return [
-        compute_task(strengths, results, (method, side), baselines[method], metric)
+        compute_row(strengths, results, (method, side), baselines[method], metric)
         for (method, side), strengths in found.items()
         if method in baselines
     ]
 
 
 def _baselines(folder: Path, methods: Sequence[str]) -> dict[str, str]:
-    """What the study compares each method with; those with nothing to compare are left out."""
+    """The baseline of each method in the study's recipe; a method without one is left out."""
     recipe = read_recipe(folder / RECIPE_FILE)
     rows = [row for row in recipe.methods if row.name in methods]
     pairs = {row.name: recipe.baseline_of(row) for row in rows}
     found = {name: row.name for name, row in pairs.items() if row is not None}
     if not found:
         raise InputError(
-            folder, None, "has masks in its baseline only", "give another with --baseline"
+            folder,
+            None,
+            "has no baseline for its methods with masks",
+            "give another with --baseline",
         )
     return found
 
@@ -175,70 +175,51 @@ def _read_strengths(path: Path) -> NDArray[np.float64]:
         values = np.zeros(0)
     if not values.size:
         raise InputError(
-            path, None, "holds no strengths", "run treesyntax.analysis.mask_strengths again"
+            path, None, "holds no strengths", "run treesyntax analyse mask_strengths again"
         )
     return values
 
 
-def draw_tasks(tasks: Sequence[StrengthRow], metric: str) -> Figure:
-    """Strengths on the left, gains on the right, the widest range on top."""
-    baselines = {task.against for task in tasks}
+def draw_rows(rows: Sequence[StrengthRow], metric: str) -> Figure:
+    """Strengths on the left, gains on the right; the widest range is at the top."""
+    baselines = {row.against for row in rows}
     baseline = baselines.pop() if len(baselines) == 1 else "the baseline"
-    ordered = sorted(tasks, key=lambda task: task.spread)
+    ordered = sorted(rows, key=lambda row: row.spread)
     figure = Figure(figsize=(8, 0.45 * len(ordered) + 1.6), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
-    rows = range(len(ordered))
-    lows, highs = [task.minimum for task in ordered], [task.maximum for task in ordered]
-    left.hlines(rows, lows, highs, color="0.6", linewidth=2, zorder=1)
-    left.plot(lows, rows, "o", color=BLUE, label="smallest")
-    left.plot(highs, rows, "D", color=ORANGE, label="largest")
-    right.hlines(rows, 0, [task.gain for task in ordered], color="0.6", linewidth=2, zorder=1)
-    right.plot([task.gain for task in ordered], rows, "s", color=BLUE)
+    places = range(len(ordered))
+    lows, highs = [row.minimum for row in ordered], [row.maximum for row in ordered]
+    gains = [row.gain for row in ordered]
+    left.hlines(places, lows, highs, color="0.6", linewidth=2, zorder=1)
+    left.plot(lows, places, "o", color=BLUE, label="smallest")
+    left.plot(highs, places, "D", color=ORANGE, label="largest")
+    right.hlines(places, 0, gains, color="0.6", linewidth=2, zorder=1)
+    right.plot(gains, places, "s", color=BLUE)
     for panel in (left, right):
         panel.axvline(0, color="0.4", linewidth=0.8)
         panel.xaxis.set_major_locator(MaxNLocator(4))
-    several = len({task.task for task in ordered}) < len(ordered)
-    left.set_yticks(rows, [_name(task, several) for task in ordered])
+    several = len({row.task for row in ordered}) < len(ordered)
+    left.set_yticks(places, [_name(row, several) for row in ordered])
     left.set_ylim(-0.6, len(ordered) - 0.4)
     left.set_ylabel("task")
     left.set_xlabel("strength s")
-    right.set_xlabel(f"{metric} above {baseline}")
+    right.set_xlabel(f"{metric} minus that of {baseline}")
     figure.legend(loc="outside upper center", ncols=2, frameon=False)
     return figure
 
 
-def _name(task: StrengthRow, several: bool) -> str:
-    side = " (decoder)" if task.side == "decoder" else ""
-    return f"{task.task}, {task.method}{side}" if several else f"{task.task}{side}"
+def _name(row: StrengthRow, several: bool) -> str:
+    side = " (decoder)" if row.side == "decoder" else ""
+    return f"{row.task}, {row.method}{side}" if several else f"{row.task}{side}"
 
 
-def analyse(args: argparse.Namespace) -> None:
-    """Read, compute, draw and write.
+def analyse(studies: Sequence[Path], metric: str, baseline: str | None, out: Path) -> None:
+    """Draw the strengths of several studies, and write the numbers.
 
     Raises:
-        InputError: for studies that do not serve.
+        InputError: for a folder without strengths or scores.
     """
-    tasks = [
-        task for folder in args.studies for task in read_tasks(folder, args.baseline, args.metric)
-    ]
-    write_figure(draw_tasks(tasks, args.metric), args.out, NAME)
-    rows = [{**asdict(task), "range": task.spread, "gain": task.gain} for task in tasks]
-    numbers = {"metric": args.metric, "tasks": rows}
-    write_numbers(numbers, args.out, NAME)
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Draw the strengths of several studies; a fault is one line and status 2."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("studies", type=Path, nargs="+", help="folders of studies that have run")
-    parser.add_argument("--metric", required=True, help="as in results.jsonl, such as bleu")
-    parser.add_argument("--baseline", metavar="METHOD", help="(default: as each recipe says)")
-    parser.add_argument("--out", type=Path, required=True, help=f"folder for {NAME}.svg, .json")
-    args = parser.parse_args(argv)
-    return run_analysis(NAME, lambda: analyse(args))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    rows = [row for folder in studies for row in read_rows(folder, baseline, metric)]
+    write_figure(draw_rows(rows, metric), out, NAME)
+    tasks = [{**asdict(row), "range": row.spread, "gain": row.gain} for row in rows]
+    write_numbers({"metric": metric, "tasks": tasks}, out, NAME)

@@ -1,15 +1,14 @@
-"""Draw how the strengths of relation masks grew over a training, a panel a layer.
+"""Strengths of relation masks over a training.
 
-Each line is the mean over heads of one mask's strength s (McDonald & Chiang 2021); all start at
-the same value. The numbers hold every head. Of checkpoints of one update, the first counts.
+A panel a layer. Each line is the mean over heads of one mask's strength s (McDonald & Chiang 2021);
+all start at the same value. The JSON file holds every head. If several checkpoints have the same
+update, the first is drawn.
 
-Example: python -m treesyntax.analysis.strength_trajectories checkpoints/checkpoint_*.pt --out figures
+Example: treesyntax analyse strength_trajectories checkpoints/checkpoint_*.pt --out figures
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,19 +19,18 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from treesyntax.analysis.figures import (
+    MARKERS,
     OKABE_ITO,
-    PANEL_COLUMNS,
-    run_analysis,
+    panel_grid,
     write_figure,
     write_numbers,
 )
-from treesyntax.analysis.loading import SIDES, build_method
+from treesyntax.analysis.loading import build_method
 from treesyntax.errors import InputError
 from treesyntax.methods.relation_mask import RelationMask
 from treesyntax.model.checkpoint import load_checkpoint
 
 NAME = "strength_trajectories"
-MARKERS = "osD^v<>Pp"
 
 
 @dataclass(frozen=True)
@@ -68,12 +66,13 @@ def read_moment(path: Path, side: str = "encoder") -> Moment:
     return Moment(update, method.masks.names, values, str(path))
 
 
-def compute_trajectories(moments: Sequence[Moment]) -> list[Moment]:
-    """Moments in the order of time, one an update.
+def read_trajectories(checkpoints: Sequence[Path], side: str) -> list[Moment]:
+    """The strengths in checkpoints in the order of time, one moment an update.
 
     Raises:
-        InputError: if they are not of one training.
+        InputError: if one has no masks, or they are not of one training.
     """
+    moments = [read_moment(path, side) for path in checkpoints]
     first = moments[0]
     for moment in moments[1:]:
         if (moment.masks, moment.values.shape) != (first.masks, first.values.shape):
@@ -92,12 +91,7 @@ def draw_trajectories(moments: Sequence[Moment]) -> Figure:
     values = np.stack([moment.values for moment in moments]).mean(2)
     updates = [moment.update for moment in moments]
     layers, masks = values.shape[1:]
-    across = min(layers, PANEL_COLUMNS)
-    down = -(-layers // across)
-    figure = Figure(figsize=(3.4 * across + 1.6, 2.6 * down), layout="constrained")
-    axes = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
-    for panel in axes.flat[layers:]:
-        panel.set_visible(False)
+    figure, axes = panel_grid(layers, (3.4, 2.6), (1.6, 0), sharex=True)
     for layer, panel in zip(range(layers), axes.flat, strict=False):
         panel.axhline(0, color="0.6", linewidth=0.8)
         for mask in range(masks):
@@ -119,14 +113,14 @@ def draw_trajectories(moments: Sequence[Moment]) -> Figure:
     return figure
 
 
-def analyse(args: argparse.Namespace) -> None:
-    """Read, compute, draw and write.
+def analyse(checkpoints: Sequence[Path], side: str, out: Path) -> None:
+    """Draw the strengths of several checkpoints, and write the numbers.
 
     Raises:
-        TreeSyntaxError: for checkpoints that do not serve.
+        InputError: as :func:`read_trajectories`.
     """
-    moments = compute_trajectories([read_moment(path, args.side) for path in args.checkpoints])
-    write_figure(draw_trajectories(moments), args.out, NAME)
+    moments = read_trajectories(checkpoints, side)
+    write_figure(draw_trajectories(moments), out, NAME)
     numbers = {
         "checkpoints": [moment.path for moment in moments],
         "updates": [moment.update for moment in moments],
@@ -134,20 +128,4 @@ def analyse(args: argparse.Namespace) -> None:
         "shape": ["update", "layer", "head", "mask"],
         "strengths": np.stack([moment.values for moment in moments]),
     }
-    write_numbers(numbers, args.out, NAME)
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Draw the strengths of several checkpoints; a fault is one line and status 2."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("checkpoints", type=Path, nargs="+", help="checkpoints of one training")
-    parser.add_argument("--side", choices=SIDES, default="encoder", help="(%(default)s)")
-    parser.add_argument("--out", type=Path, required=True, help=f"folder for {NAME}.svg, .json")
-    args = parser.parse_args(argv)
-    return run_analysis(NAME, lambda: analyse(args))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    write_numbers(numbers, out, NAME)

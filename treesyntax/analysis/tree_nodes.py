@@ -1,4 +1,4 @@
-"""Nodes of a tree by the paths that lead to them, as stack encodings read them."""
+"""Nodes of a tree with the paths from the root to them, as stack encodings read them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_NODES = 500
 
 @dataclass(frozen=True)
 class Nodes:
-    """Nodes of a tree by the way that leads to them.
+    """Nodes of a tree with the paths from the root to them.
 
     Attributes:
         names: of the nodes.
@@ -29,12 +29,12 @@ class Nodes:
 
 
 def complete_tree(degree: int, levels: int, depth: int) -> Nodes:
-    """All paths of fewer than ``levels`` steps, level by level.
+    """All nodes of a complete tree, level by level.
 
     Args:
         degree: branches of each node.
         levels: levels of nodes, the root's included.
-        depth: steps K that are kept, the newest ones.
+        depth: number K of steps to keep, the newest ones.
 
     Raises:
         OptionError: for no levels, or more nodes than a figure holds.
@@ -64,7 +64,7 @@ def tokens_of(sentence: AnalysedSentence, form: str, depth: int) -> Nodes:
     placed = sentence.tree.token_node[0] >= 0
     if not 0 < int(placed.sum()) <= MOST_NODES:
         raise OptionError(
-            f"sentence {sentence.number} has {int(placed.sum())} tokens with a node; choose one "
+            f"sentence {sentence.index} has {int(placed.sum())} tokens with a node; choose one "
             f"with 1 to {MOST_NODES}"
         )
     tree = BINARY_FORMS[form](sentence.tree) if form in BINARY_FORMS else sentence.tree

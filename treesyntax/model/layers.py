@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -15,6 +16,17 @@ from treesyntax.model.composition import Composition
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 POSITIONS = ("auto", "absolute", "none")
+
+
+FLAGS = {
+    "d_model": "embed_dim",
+    "d_ff": "ffn_embed_dim",
+    "heads": "attention_heads",
+    "layers": "layers",
+    "normalize_before": "normalize_before",
+    "learned_positions": "learned_pos",
+}
+"""Sizes of a side in :class:`TransformerConfig`, and fairseq's names for them without the side."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +57,32 @@ class TransformerConfig:
     positions: str = "auto"
     next_slot: bool = False
     d_memory: int | None = None
+
+    @classmethod
+    def from_flags(cls, flags: Any, side: str) -> TransformerConfig:
+        """The config of one side of a model, from the flags of fairseq-train.
+
+        Args:
+            flags: a namespace with fairseq's names, of our model or of its own ``transformer``.
+            side: ``encoder`` or ``decoder``.
+
+        Raises:
+            AttributeError: if a size is missing.
+        """
+        longest = "max_source_positions" if side == "encoder" else "max_target_positions"
+        sizes = {name: getattr(flags, f"{side}_{flag}") for name, flag in FLAGS.items()}
+        rates = ("dropout", "attention_dropout", "activation_dropout")
+        return cls(
+            **sizes,
+            **{name: getattr(flags, name, getattr(cls, name)) for name in rates},
+            activation=str(getattr(flags, "activation_fn", cls.activation)),
+            scale_embedding=not getattr(flags, "no_scale_embedding", False),
+            max_positions=getattr(flags, longest, None) or cls.max_positions,
+            injection=getattr(flags, f"{side}_injection", cls.injection),
+            positions=str(getattr(flags, f"{side}_positions", cls.positions)),
+            next_slot=side == "decoder" and getattr(flags, "decoder_next_slot", False),
+            d_memory=getattr(flags, "encoder_embed_dim", None),
+        )
 
     def __post_init__(self) -> None:
         """Raise OptionError for settings that cannot be built."""

@@ -12,8 +12,10 @@ from treesyntax.study.recipe.axes import Axis, Point, Variant, expand, read_axes
 from treesyntax.study.recipe.checks import DATA, RESERVED, Check, Flags, replace_variables
 from treesyntax.study.recipe.reading import apply_override, read_extended
 
-__all__ = ["DATA", "SECTIONS", "Flags", "Method", "Recipe", "Side", "read_recipe"]
+__all__ = ["DATA", "RECIPE_FILE", "SECTIONS", "Flags", "Method", "Recipe", "Side", "read_recipe"]
 
+RECIPE_FILE = "recipe.yaml"
+"""The resolved recipe in the folder of its study."""
 DEFAULTS: dict[str, Any] = {
     "question": "",
     "prepare": [],

@@ -14,9 +14,8 @@ import yaml
 from treesyntax import __version__
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import atomic_file, parse_json
-from treesyntax.study.recipe.recipe import DATA, Recipe
+from treesyntax.study.recipe.recipe import DATA, RECIPE_FILE, Recipe
 
-RECIPE_FILE = "recipe.yaml"
 IDENTITY_FILE = "study.json"
 SHORT = 8
 

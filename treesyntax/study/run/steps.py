@@ -174,8 +174,7 @@ def run_steps(
             collect, stdout=f"{run.folder}/scores.json",
         ),
         _step(
-            facts, ["python", SAFE, "-m", "treesyntax.analysis.facts", f"{OUT}/{tested}",
-            "--last", f"{OUT}/{last}"],
+            facts, ["treesyntax", "analyse", "facts", f"{OUT}/{tested}", "--last", f"{OUT}/{last}"],
             score, stdout=f"{run.folder}/facts.json",
         ),
         _analyses(run, data, mean if recipe.average else "", facts, with_trees),
@@ -194,14 +193,7 @@ def _check_saves(recipe: Recipe, flags: Flags) -> None:
 
 def _analyses(run: Run, data: str, mean: str, need: str, with_trees: Sequence[Step]) -> Step:
     folder = f"{run.folder}/analyses"
-    words = [
-        "python",
-        SAFE,
-        "-m",
-        "treesyntax.analysis.of_run",
-        f"{OUT}/{run.folder}/checkpoints",
-        data,
-    ]
+    words = ["treesyntax", "analyse", "run", f"{OUT}/{run.folder}/checkpoints", data]
     if mean:
         words += ["--tested", f"{OUT}/{mean}"]
     if with_trees:
@@ -221,7 +213,7 @@ def study_step(recipe: Recipe, runs: Sequence[Run]) -> list[Step]:
         return []
     names = {method.name for pair in rows.values() for method in pair}
     needs = tuple(run.step("analyses") for run in runs if run.method.name in names)
-    words = ("python", SAFE, "-m", "treesyntax.analysis.of_study", OUT, "--metric", recipe.score[0])
+    words = ("treesyntax", "analyse", "study", OUT, "--metric", recipe.score[0])
     out = ("--out", f"{OUT}/{STUDY_ANALYSES}")
     return [Step(STUDY_ANALYSES, (*words, *out), needs, (STUDY_ANALYSES,))]
 

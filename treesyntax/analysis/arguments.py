@@ -1,0 +1,112 @@
+"""The arguments of every analysis, declared without importing torch or matplotlib.
+
+An analysis NAME is the function ``analyse`` of ``treesyntax.analysis.NAME``; its parameters bear the
+names of these arguments.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from treesyntax.errors import TreeSyntaxError
+
+SIDES = ("encoder", "decoder")
+SUBSET = "valid"
+
+Argument = Callable[[argparse.ArgumentParser], object]
+
+
+def _argument(*names: str, **settings: Any) -> Argument:
+    return lambda parser: parser.add_argument(*names, **settings)
+
+
+_CHECKPOINT = _argument(
+    "checkpoint", metavar="CHECKPOINT", type=Path, help="file that fairseq-train wrote"
+)
+_SIDE = _argument(
+    "--side", choices=SIDES, default=SIDES[0], help="whose methods to show (default %(default)s)"
+)
+_DATA = _argument("data", metavar="DATA", type=Path, help="folder that treesyntax binarize wrote")
+_SUBSET = _argument("--subset", default=SUBSET, help="train, valid or test (default %(default)s)")
+_SENTENCE = _argument(
+    "--sentence", type=int, default=0, metavar="N", help="its index in the subset (default 0)"
+)
+_METRIC = _argument(
+    "--metric", required=True, help="one in the study's results.jsonl, such as bleu"
+)
+_OUT = _argument("--out", type=Path, required=True, metavar="FOLDER", help="for figures, numbers")
+
+ARGUMENTS: dict[str, tuple[Argument, ...]] = {
+    "attention_mass": (
+        _CHECKPOINT,
+        _DATA,
+        _SUBSET,
+        _argument("--limit", type=int, default=200, metavar="N", help="read the first N sentences (default 200)"),
+        _OUT,
+    ),
+    "encoding_similarity": (
+        _CHECKPOINT,
+        _SIDE,
+        _argument("--p", type=float, nargs="*", default=[0.3, 0.6, 0.9], help="draw these p too (default 0.3 0.6 0.9)"),
+        _argument("--levels", type=int, default=4, metavar="N", help="levels of the complete tree to draw (default 4)"),
+        _argument("--data", type=Path, metavar="DATA", help="draw the tree of a sentence in this folder instead"),
+        _SUBSET,
+        _SENTENCE,
+        _OUT,
+    ),
+    "facts": (
+        _CHECKPOINT,
+        _argument("--last", type=Path, metavar="FILE", help="last checkpoint of the training (default: CHECKPOINT)"),
+    ),
+    "mask_strengths": (_CHECKPOINT, _SIDE, _OUT),
+    "relative_tables": (_CHECKPOINT, _SIDE, _OUT),
+    "run": (
+        _argument("checkpoints", metavar="CHECKPOINTS", type=Path, help="folder of a training's checkpoints"),
+        _DATA,
+        _argument("--tested", type=Path, metavar="FILE", help="draw this checkpoint (default: the best one)"),
+        _argument("--trees", type=Path, nargs="*", default=[], metavar="DATA", help="other folders, whose trees serve if their tokens are the same"),
+        _OUT,
+    ),
+    "sentence_masks": (_CHECKPOINT, _DATA, _SUBSET, _SENTENCE, _OUT),
+    "strength_study": (
+        _argument("studies", metavar="STUDY", type=Path, nargs="+", help="folders of finished studies"),
+        _METRIC,
+        _argument("--baseline", metavar="METHOD", help="compare with it (default: as each recipe says)"),
+        _OUT,
+    ),
+    "strength_trajectories": (
+        _argument("checkpoints", metavar="CHECKPOINT", type=Path, nargs="+", help="files of one training"),
+        _SIDE,
+        _OUT,
+    ),
+    "study": (
+        _argument("study", metavar="STUDY", type=Path, help="folder of a finished study"),
+        _METRIC,
+        _OUT,
+    ),
+}  # fmt: skip
+"""What each analysis takes, by its name."""
+
+
+@contextmanager
+def script(name: str, text: str | None) -> Iterator[argparse.Namespace]:
+    """The arguments of a script that draws a figure; a user's mistake is one line and status 2.
+
+    Args:
+        name: the analysis that takes the same arguments.
+        text: what ``--help`` says first.
+    """
+    parser = argparse.ArgumentParser(
+        description=text, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    for add in ARGUMENTS[name]:
+        add(parser)
+    args = parser.parse_args()
+    try:
+        yield args
+    except TreeSyntaxError as error:
+        parser.exit(2, f"{parser.prog}: {error}\n")
