@@ -29,7 +29,7 @@ LAMBDA = [
 
 def fairseq(command: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """Run fairseq's command line in a fork of this process, which has loaded fairseq, on one thread."""
-    words = [sys.executable, "-m", f"fairseq_cli.{command}", *map(str, arguments)]
+    words = [sys.executable, "-P", "-m", f"fairseq_cli.{command}", *map(str, arguments)]
     environment = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     with tempfile.TemporaryDirectory() as place:
         out, log = Path(place, "out"), Path(place, "log")
