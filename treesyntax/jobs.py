@@ -19,8 +19,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import read_json, write_json
 
@@ -172,6 +170,8 @@ def read_parameters(settings: Sequence[str]) -> dict[str, Any]:
     Raises:
         OptionError: if one is not of that form.
     """
+    import yaml
+
     parameters = {}
     for setting in settings:
         name, equals, text = setting.partition("=")

@@ -16,14 +16,14 @@ import argparse
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import atomic_file
-from treesyntax.model.checkpoint import load_checkpoint
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 BY_UPDATE = re.compile(r"checkpoint_[0-9]+_([0-9]{1,18})\.pt")
 BY_EPOCH = re.compile(r"checkpoint([0-9]{1,18})\.pt")
@@ -50,6 +50,8 @@ def run(args: argparse.Namespace) -> int:
         OptionError: if no number of checkpoints is asked for.
         InputError: for a checkpoint that is missing, damaged or of another model.
     """
+    import torch
+
     if args.last < 1:
         raise OptionError(f"--last {args.last}: give 1 or more")
     paths = find_saves(args.folder)[-args.last :]
@@ -88,6 +90,8 @@ def average(paths: Sequence[Path]) -> dict[str, Any]:
     Raises:
         InputError: if one cannot be read, or is of another model than the last.
     """
+    from treesyntax.model.checkpoint import load_checkpoint
+
     state = load_checkpoint(paths[-1])
     model: dict[str, Tensor] = state["model"]
     weights = {_place(tensor): name for name, tensor in model.items() if tensor.is_floating_point()}

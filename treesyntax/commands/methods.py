@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import argparse
 
-from treesyntax.methods import METHODS
-from treesyntax.model.composition import PRESETS, Composition, options_of
-from treesyntax.nn.injection import Site
-
-SITE = Site(d_model=512, heads=8, layers=6)
+D_MODEL, HEADS, LAYERS = 512, 8, 6
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,16 +17,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def describe(name: str) -> str:
     """A method in a few lines."""
+    from treesyntax.methods import METHODS
+    from treesyntax.model.composition import Composition, options_of
+    from treesyntax.nn.injection import Site
+
     method = METHODS[name]
     arguments = ", ".join(f"{key}={value!r}" for key, value in options_of(name).items())
-    built = Composition(name, SITE)
+    built = Composition(name, Site(D_MODEL, HEADS, LAYERS))
     size = sum(parameter.numel() for parameter in built.parameters())
     facts = {
         "paper": method.paper,
         "adds": method.equation,
         "arguments": arguments or "none",
         "cost": method.cost,
-        "parameters": f"{size:,} at width {SITE.d_model}, {SITE.heads} heads, {SITE.layers} layers",
+        "parameters": f"{size:,} at width {D_MODEL}, {HEADS} heads, {LAYERS} layers",
         "linearization": method.linearization,
         "positions": "takes their place" if method.replaces_positions else "kept",
         "file": method.__module__.replace(".", "/") + ".py",
@@ -44,6 +44,9 @@ def _entry(name: str, facts: dict[str, str]) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Print all methods, then the presets."""
+    from treesyntax.methods import METHODS
+    from treesyntax.model.composition import PRESETS
+
     print("\n\n".join(describe(name) for name in METHODS))
     print("\nPresets, to be used like methods:\n")
     print("\n\n".join(_entry(name, preset._asdict()) for name, preset in PRESETS.items()))

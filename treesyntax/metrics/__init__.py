@@ -20,10 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
-
-from sacrebleu.metrics import BLEU, CHRF, TER
-from sacrebleu.metrics.base import Metric as SacreBleu
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treesyntax import __version__
 from treesyntax.errors import OptionError
@@ -41,6 +38,9 @@ from treesyntax.metrics.trees import (
     wellformed_items,
 )
 from treesyntax.trees.formats import FORMATS
+
+if TYPE_CHECKING:  # sacreBLEU is loaded by those who score with it
+    from sacrebleu.metrics.base import Metric as SacreBleu
 
 UNSEEN = ":unseen"
 # For the notations of logical forms alone.
@@ -137,6 +137,13 @@ def ter(hypotheses: Sequence[str], references: Sequence[str]) -> list[Score]:
     return _sacrebleu("ter", hypotheses, references)
 
 
+def _sacrebleu_metric(kind: str, **settings: Any) -> SacreBleu:
+    from sacrebleu import metrics
+
+    made: SacreBleu = getattr(metrics, kind)(**settings)
+    return made
+
+
 def _item_metrics() -> dict[str, ItemMetric]:
     kinds: dict[str, Callable[..., list[bool]]] = {
         "tree": tree_items,
@@ -181,7 +188,9 @@ def _part_metrics() -> dict[str, PartMetric]:
 
 # What the corpus metrics of sacreBLEU are made with, the metrics that judge each line by itself, and
 # those that count parts in each line; tests of significance need them.
-CORPUS_METRICS: dict[str, Callable[..., SacreBleu]] = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
+CORPUS_METRICS: dict[str, Callable[..., SacreBleu]] = {
+    name: partial(_sacrebleu_metric, name.upper()) for name in ("bleu", "chrf", "ter")
+}
 LOWER_IS_BETTER = ("ter",)
 ITEM_METRICS = _item_metrics()
 PART_METRICS = _part_metrics()

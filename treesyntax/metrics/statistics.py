@@ -21,13 +21,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from sacrebleu.metrics import BLEU
-from sacrebleu.metrics.base import Metric
 
 from treesyntax.metrics.trees import micro_f1
+
+if TYPE_CHECKING:  # sacreBLEU is loaded by those who score with it
+    from sacrebleu.metrics.base import Metric
 
 Sums = NDArray[np.float64]
 Score = Callable[[Sums], float]
@@ -119,6 +121,7 @@ class MeanBleu:
 
 def mean_score(metric: Metric) -> Score:
     """The mean over seeds of the corpus score, as a function of sums over lines."""
+    from sacrebleu.metrics import BLEU
 
     if isinstance(metric, BLEU) and metric.smooth_method == "exp" and not metric.effective_order:
         return MeanBleu(metric.max_ngram_order)

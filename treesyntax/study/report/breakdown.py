@@ -15,9 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
-from typing import Any
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any
 
 from treesyntax import __version__
 from treesyntax.data.binarize.encode import TEXT
@@ -31,6 +29,9 @@ from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import OUT, Run, inside
 from treesyntax.trees.formats import FORMATS, get_format, read_trees
 from treesyntax.trees.tree import Tree
+
+if TYPE_CHECKING:  # matplotlib is loaded by those who draw
+    from matplotlib.figure import Figure
 
 BINS = 5
 SPLIT = "test"
@@ -248,6 +249,8 @@ def draw_breakdown(found: Breakdown, order: Sequence[str]) -> Figure:
         found: the scores.
         order: all methods of the study, which gives each its colour.
     """
+    from matplotlib.figure import Figure
+
     across = min(2, len(found.metrics))
     down = -(-len(found.metrics) // across)
     figure = Figure(figsize=(4.2 * across + 0.6, 3.0 * down + 0.6), layout="constrained")

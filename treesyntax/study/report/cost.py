@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
-
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+from typing import TYPE_CHECKING, Any
 
 from treesyntax.study.report.curves import line_of
 from treesyntax.study.report.table import Spread
 from treesyntax.study.results.results import Result
+
+if TYPE_CHECKING:  # matplotlib is loaded by those who draw
+    from matplotlib.figure import Figure
 
 AXES = {
     "parameters": "parameters",
@@ -79,6 +79,9 @@ def draw_costs(found: Mapping[str, Cost], metric: str, order: Sequence[str]) -> 
         metric: of the scores.
         order: all methods of the study, which gives each its colour.
     """
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
     shown = [name for name in AXES if any(name in cost.costs for cost in found.values())]
     figure = Figure(figsize=(3.2 * len(shown) + 0.6, 3.4), layout="constrained")
     axes = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]

@@ -7,9 +7,10 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from statistics import fmean
+from typing import TYPE_CHECKING
 
-import matplotlib
-from matplotlib.figure import Figure
+if TYPE_CHECKING:  # matplotlib is loaded by those who draw
+    from matplotlib.figure import Figure
 
 Curve = Mapping[int, float]
 """Validation loss by update."""
@@ -45,6 +46,8 @@ def draw_curves(curves: Mapping[str, Sequence[Curve]]) -> Figure:
     Args:
         curves: for each method the curves of its seeds.
     """
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(7, 3.8), layout="constrained")
     panel = figure.subplots()
     for number, (method, seeds) in enumerate(curves.items()):
@@ -70,6 +73,8 @@ def _points(curve: Curve) -> tuple[list[int], list[float]]:
 
 def svg_text(figure: Figure) -> str:
     """A figure as SVG with its text as text."""
+    import matplotlib
+
     stream = io.StringIO()
     # A fixed salt makes the same figure the same file.
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "treesyntax"}):

@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from treesyntax.files import atomic_file
 from treesyntax.study.recipe.recipe import RECIPE_FILE, read_recipe
 from treesyntax.study.report.sections import make_sections
@@ -156,6 +154,8 @@ def _run_rows(metrics: Sequence[str], results: Sequence[Result]) -> list[list[st
 
 
 def _render(template: str, context: dict[str, Any]) -> str:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=template.endswith(".html.j2"),

@@ -6,9 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any
 
 from treesyntax.errors import TreeSyntaxError
 from treesyntax.files import atomic_file
@@ -20,6 +18,9 @@ from treesyntax.study.run.failures import Failure, failure_of
 from treesyntax.study.run.logs import read_log
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import STUDY_ANALYSES, Run
+
+if TYPE_CHECKING:  # matplotlib is loaded by those who draw
+    from matplotlib.figure import Figure
 
 FIGURES = "figures"
 LIST = "analyses.json"

@@ -16,12 +16,12 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
-from sacrebleu.metrics.base import Metric
 
 from treesyntax import __version__
 from treesyntax.errors import InputError
@@ -43,6 +43,9 @@ from treesyntax.study.results.comparisons import Comparison
 from treesyntax.study.results.results import Result
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import OUT, Run, inside
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric
 
 SIGN_FLIP = "exact sign-flip over lines"
 RANDOMISATION = f"approximate randomisation over lines, {SHUFFLES} shuffles"

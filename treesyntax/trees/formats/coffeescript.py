@@ -15,16 +15,16 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
-from typing import Any
-
-from lark import Lark, Token
-from lark import Tree as Parse
-from lark.exceptions import UnexpectedInput
-from lark.lexer import Lexer
+from typing import TYPE_CHECKING, Any
 
 from treesyntax.trees.formats.base import Format, RecordError, check_one_line, exact, line_records
 from treesyntax.trees.formats.tokens import DEDENT, INDENT, NEW_LINE
 from treesyntax.trees.tree import Tree
+
+if TYPE_CHECKING:  # the library is loaded by those who parse
+    from lark import Lark, Token
+    from lark import Tree as Parse
+    from lark.exceptions import UnexpectedInput
 
 _GRAMMAR = """
     ?program: block
@@ -54,19 +54,6 @@ _WORDS |= {"$END": "the end of the program"}
 _NAME, _NUMBER = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII), re.compile(r"[0-9]+")
 
 
-class _Splitting(Lexer):
-    """Hands the parser tokens that are already separated by white space."""
-
-    def __init__(self, _: Any) -> None:
-        pass
-
-    # lark's own signature is another; a lexer of one's own gets the text, as its manual says.
-    def lex(self, text: str) -> Iterator[Token]:  # type: ignore[override]
-        words = text.split()
-        for position, (word, following) in enumerate(pairwise([*words, ""]), start=1):
-            yield Token(_kind(word, following), word, start_pos=position)
-
-
 def _kind(word: str, following: str) -> str:
     if word == NEW_LINE and following == "else":
         return "BEFORE_ELSE"
@@ -77,7 +64,22 @@ def _kind(word: str, following: str) -> str:
 
 @cache
 def _parser() -> Lark:
-    return Lark(_GRAMMAR, parser="lalr", lexer=_Splitting, keep_all_tokens=True, start="program")
+    from lark import Lark, Token
+    from lark.lexer import Lexer
+
+    class Splitting(Lexer):
+        """Hands the parser tokens that are already separated by white space."""
+
+        def __init__(self, _: Any) -> None:
+            pass
+
+        # lark's own signature is another; a lexer of one's own gets the text, as its manual says.
+        def lex(self, text: str) -> Iterator[Token]:  # type: ignore[override]
+            words = text.split()
+            for position, (word, following) in enumerate(pairwise([*words, ""]), start=1):
+                yield Token(_kind(word, following), word, start_pos=position)
+
+    return Lark(_GRAMMAR, parser="lalr", lexer=Splitting, keep_all_tokens=True, start="program")
 
 
 def parse(text: str) -> Tree:
@@ -89,6 +91,8 @@ def parse(text: str) -> Tree:
     check_one_line(text)
     if not text.strip():
         return Tree([], [])
+    from lark.exceptions import UnexpectedInput
+
     try:
         return _tree(_parser().parse(text))
     except UnexpectedInput as error:
@@ -96,6 +100,8 @@ def parse(text: str) -> Tree:
 
 
 def _tree(root: Parse | Token) -> Tree:
+    from lark import Tree as Parse
+
     parents: list[int] = []
     labels: list[str] = []
     agenda: list[tuple[int, Parse | Token]] = [(-1, root)]

@@ -8,16 +8,20 @@ for instance, can be read but not written.
 from __future__ import annotations
 
 from functools import cache
-
-import tree_sitter_javascript
-from tree_sitter import Language, Node, Parser
+from typing import TYPE_CHECKING
 
 from treesyntax.trees.formats.base import Format, RecordError, check_one_line, exact, line_records
 from treesyntax.trees.tree import Tree
 
+if TYPE_CHECKING:  # the library is loaded by those who parse
+    from tree_sitter import Node, Parser
+
 
 @cache
 def _parser() -> Parser:
+    import tree_sitter_javascript
+    from tree_sitter import Language, Parser
+
     return Parser(Language(tree_sitter_javascript.language()))
 
 
