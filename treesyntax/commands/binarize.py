@@ -37,9 +37,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import Progress
-
 from treesyntax.data.binarize.encode import TEXT, encode_batch
 from treesyntax.data.binarize.models import prepare_models
 from treesyntax.data.binarize.options import BinarizeOptions, SideOptions, make_plan
@@ -225,6 +222,9 @@ def _make_dictionaries(
 
 @contextmanager
 def _progress(total: int) -> Iterator[Callable[[int], None]]:
+    from rich.console import Console
+    from rich.progress import Progress
+
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda count: None

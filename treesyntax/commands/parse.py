@@ -23,8 +23,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import atomic_file
 from treesyntax.jobs import Cluster, read_parameters
@@ -157,6 +155,8 @@ def _parse(
     for number in range(count):
         if parts.is_done(number):
             check_strict(task.source, parts.cases(number), strict)
+    from rich.console import Console
+
     with shown(lines, done, Console(stderr=True)) as advance:
         for number in _saved(task, parts, left, args):
             cases = parts.cases(number)

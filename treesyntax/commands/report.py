@@ -8,9 +8,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from treesyntax.study.report.report import read_study, write_report
-from treesyntax.study.report.table import make_console, print_table
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The study's folder and what its rows are compared with."""
@@ -22,6 +19,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the table and write the report and its tables into the folder."""
+    from treesyntax.study.report.report import read_study, write_report
+    from treesyntax.study.report.table import make_console, print_table
+
     study = read_study(args.folder, args.baseline)
     page = write_report(study)
     console = make_console()

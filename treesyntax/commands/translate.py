@@ -1,15 +1,15 @@
 """Translate text or trees with a trained model, line by line, as they come.
 
-DATA is the folder that treesyntax binarize wrote for the training of the model; it tells how input
+DATA is the folder that treesyntax binarize wrote for the training of the model; it says how input
 becomes tokens and trees and how output becomes text again. Every line of input (every record of
 CoNLL-U) gives one line of output; an empty one gives an empty one. Translations of standard input
-are written as soon as they are there.
+are written as soon as they are found.
 
 Raw text, parsed like the training data, one sentence answered after the other:
 
   treesyntax translate data-bin/en-sv --path checkpoint_best.pt --parser stanza-dep --model models/en
 
-Trees that are there already, in the format of the training data, by an ensemble of two models:
+Trees in the format of the training data, with an ensemble of two models:
 
   treesyntax translate data-bin/en-sv --path a/checkpoint_best.pt:b/checkpoint_best.pt \\
       --parsed --input test.conllu --output test.sv
@@ -23,42 +23,83 @@ the three best:
 from __future__ import annotations
 
 import argparse
+import os
+import re
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import TYPE_CHECKING
 
-from rich.console import Console
+from treesyntax.errors import OptionError
+from treesyntax.parsers import PARSERS, ParserConfig, get_kind, load_parser
 
-from treesyntax.commands.translate_options import (
-    BRACKETS,
-    add_arguments,
-    check_numbers,
-    find_device,
-    input_format,
-    input_path,
-    search_of,
-)
-from treesyntax.data.manifest import read_data
-from treesyntax.decoding.engine import EncodedSource, Engine, Hypothesis, load_engine
-from treesyntax.decoding.input import ParsedBatches, ReadBatches, SourceEncoder, chunks, records_of
-from treesyntax.decoding.output import EMPTY, ToText, lines_of, make_to_text, opened
-from treesyntax.parsers import ParserConfig, get_kind, load_parser
-from treesyntax.parsers.progress import Advance, shown
-from treesyntax.parsers.report import in_words
-from treesyntax.trees.formats import Record
+if TYPE_CHECKING:  # run() imports the rest, so that --help is quick
+    from treesyntax.data.manifest import Data, SideData
+    from treesyntax.decoding.engine import Search
+    from treesyntax.decoding.input import ParsedBatches
+    from treesyntax.parsers.progress import Advance
 
-__all__ = ["add_arguments", "run"]
+CONSTRAINTS = ("auto", "none", "tree", "grammar")
+MAX_TOKENS = 12000
+"""As fairseq-generate has it where neither limit is given."""
+BRACKETS = ("ptb", "mrg")
+PARSER_WRITES = ("conllu", *BRACKETS)
 
 
-class Writer(NamedTuple):
-    """Where hypotheses go and in what form; ``nbest`` is None for the best one's text alone."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    add = parser.add_argument
+    add("data", metavar="DATA", help="folder written by treesyntax binarize")
+    add("--path", required=True, metavar="FILE", help="checkpoint, or several separated by ':'")
+    add("--input", default="-", metavar="FILE", help="UTF-8 text (.gz is unpacked); - is stdin (-)")
+    add(
+        "--output", default="-", metavar="FILE", help="written whole or not at all; - is stdout (-)"
+    )
+    add("--buffer", type=int, default=1000, metavar="N", help="most sentences that are sorted by length and translated together; input from stdin is translated as it comes (1000)")  # fmt: skip
+    _add_parsing(parser.add_argument_group("raw text to trees, where the model reads trees"))
+    _add_search(parser.add_argument_group("search"))
+    _add_output(parser.add_argument_group("output"))
+    _add_machine(parser.add_argument_group("machine"))
 
-    output: BinaryIO
-    to_text: ToText
-    nbest: int | None
+
+def _add_parsing(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    models = "; ".join(f"{name}: {kind.model}" for name, kind in PARSERS.items())
+    add("--parsed", action="store_true", help="the input is trees in the format of the training data")  # fmt: skip
+    add("--parser", metavar="NAME", help=", ".join(PARSERS))
+    add("--model", metavar="MODEL", help=models)
+    add("--lang", default="en", help="language code, for word and sentence boundaries (en)")
+    add("--pretokenized", action="store_true", help="white space separates words, a line is one sentence")  # fmt: skip
+    add("--download", action="store_true", help="download a parser's model known by name")
+    add("--max-words", type=int, default=150, metavar="N", help="longer lines get flat trees (150)")
+
+
+def _add_search(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--beam", type=int, default=5, metavar="N", help="hypotheses kept at every step (5)")
+    add("--max-len-a", type=float, default=0, metavar="A", help="at most A x + B tokens, x those of the longest source of a batch (0)")  # fmt: skip
+    add("--max-len-b", type=int, default=200, metavar="B", help="see there (200)")
+    add("--lenpen", type=float, default=1, metavar="P", help="below 1 favours short translations, above 1 long ones (1)")  # fmt: skip
+    add("--tree-constraints", choices=CONSTRAINTS, default="auto", help="generate whole trees (tree), those of parents and children seen in training (grammar), or anything (none); auto: tree where target tokens grow trees, else none")  # fmt: skip
+
+
+def _add_output(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--tokens", action="store_true", help="target tokens as the model writes them")
+    add("--nbest", type=int, metavar="N", help="the N best as tab-separated line number, score and text")  # fmt: skip
+
+
+def _add_machine(group: argparse._ArgumentGroup) -> None:
+    devices, precisions = (group.add_mutually_exclusive_group() for _ in range(2))
+    devices.add_argument("--device", metavar="NAME", help="cpu, cuda or cuda:N (cuda where there is one)")  # fmt: skip
+    devices.add_argument("--cpu", dest="device", action="store_const", const="cpu")
+    for name in ("fp16", "bf16"):
+        precisions.add_argument(f"--{name}", dest="precision", action="store_const", const=name)
+    group.set_defaults(precision="fp32")
+    group.add_argument("--max-tokens", type=int, metavar="N", help=f"tokens in a batch, with padding ({MAX_TOKENS})")  # fmt: skip
+    group.add_argument("--batch-size", type=int, metavar="N", help="sentences in a batch")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -69,14 +110,28 @@ def run(args: argparse.Namespace) -> int:
         InputError: if something cannot be read, or a record is malformed; standard output has
             the translations of all records before it.
     """
-    check_numbers(args)
+    from treesyntax.data.manifest import read_data
+    from treesyntax.decoding.engine import load_engine
+    from treesyntax.decoding.input import (
+        ParsedBatches,
+        ReadBatches,
+        SourceEncoder,
+        chunks,
+        input_path,
+        records_of,
+    )
+    from treesyntax.decoding.output import Writer, make_to_text, opened
+    from treesyntax.decoding.translate import translate
+    from treesyntax.parsers.report import in_words
+
+    _check_numbers(args)
     path = input_path(args.input)
     data = read_data(args.data)
-    source_format = input_format(args, data.source)
-    writer_text = " ".join if args.tokens else make_to_text(data.target)
-    device = find_device(args.device)
+    source_format = _input_format(args, data.source)
+    to_text = " ".join if args.tokens else make_to_text(data.target)
+    device = _find_device(args.device)
     batches = _parsed_batches(args, path, device) if args.parser else ReadBatches(path)
-    engine = load_engine(search_of(args, data, device))
+    engine = load_engine(_search_of(args, data, device))
     encoding = data.source.encoding
     if args.parser and encoding.format_name in BRACKETS:
         encoding = encoding._replace(format_name=get_kind(args.parser).notation)
@@ -84,13 +139,16 @@ def run(args: argparse.Namespace) -> int:
     encoder = SourceEncoder(encoding, dictionary, batches, engine.longest_source)
     with opened(args.output) as output, _progress(args, path, source_format) as advance:
         records = chunks(records_of(path, source_format), args.buffer, wait=path.is_file())
-        _translate(records, encoder, engine, Writer(output, writer_text, args.nbest), advance)
+        writer = Writer(output, to_text, with_scores=args.nbest is not None)
+        translate(records, encoder, engine, writer, advance)
     if isinstance(batches, ParsedBatches):
         print(f"{batches.cases.lines} lines: {in_words(batches.cases)}", file=sys.stderr)
     return 0
 
 
 def _parsed_batches(args: argparse.Namespace, path: Path, device: str) -> ParsedBatches:
+    from treesyntax.decoding.input import ParsedBatches
+
     gpu = device != "cpu"
     settings = ParserConfig(
         args.parser, args.model, args.lang, args.pretokenized, gpu, args.download
@@ -99,37 +157,14 @@ def _parsed_batches(args: argparse.Namespace, path: Path, device: str) -> Parsed
     return ParsedBatches(path, load_parser(settings), dependencies, args.max_words)
 
 
-def _translate(
-    records: Iterator[list[Record]],
-    encoder: SourceEncoder,
-    engine: Engine,
-    writer: Writer,
-    advance: Advance,
-) -> None:
-    number = 0
-    for chunk in records:
-        sentences, fault = encoder.encode(chunk)
-        for hypotheses in _hypotheses(engine, sentences):
-            number += 1
-            with_scores = writer.nbest is not None
-            line = lines_of(number, hypotheses, writer.to_text, with_scores)
-            writer.output.write(line.encode())
-        writer.output.flush()
-        advance(len(sentences))
-        if fault is not None:
-            raise fault
-
-
-def _hypotheses(engine: Engine, sentences: list[EncodedSource]) -> list[list[Hypothesis]]:
-    """Those of each sentence; only sentences with tokens are shown to the model."""
-    full = [sentence for sentence in sentences if len(sentence.ids) > 1]
-    found = iter(engine.translate(full) if full else ())
-    return [next(found) if len(sentence.ids) > 1 else [EMPTY] for sentence in sentences]
-
-
 @contextmanager
 def _progress(args: argparse.Namespace, path: Path, format_name: str) -> Iterator[Advance]:
-    """A bar on a terminal while a file is translated, and its speed at the end."""
+    """A bar on a terminal while a file is translated, and the speed at the end."""
+    from rich.console import Console
+
+    from treesyntax.decoding.input import records_of
+    from treesyntax.parsers.progress import shown
+
     if not path.is_file():
         if args.input == "-" and sys.stdin.isatty():
             print("one sentence a line; Ctrl-D ends", file=sys.stderr)
@@ -151,3 +186,92 @@ def _progress(args: argparse.Namespace, path: Path, format_name: str) -> Iterato
     seconds = time.perf_counter() - begin
     speed = done / max(seconds, 1e-9)
     print(f"{done} sentences in {seconds:.1f} s, {speed:,.1f} sentences/s", file=sys.stderr)
+
+
+def _check_numbers(args: argparse.Namespace) -> None:
+    """Refuse numbers that make no sense."""
+    for name in ("buffer", "beam", "max_len_b", "max_words", "nbest", "max_tokens", "batch_size"):
+        value = getattr(args, name)
+        if value is not None and value < 1:
+            raise OptionError(f"--{name.replace('_', '-')} must be at least 1")
+    if args.max_len_a < 0:
+        raise OptionError("--max-len-a must not be negative")
+    if (args.nbest or 1) > args.beam:
+        raise OptionError(
+            f"--nbest {args.nbest} asks for more hypotheses than --beam {args.beam} keeps"
+        )
+
+
+def _input_format(args: argparse.Namespace, source: SideData) -> str:
+    """The format of the input, ``text`` where it is to be parsed; refuses options that do not fit."""
+    wanted = source.encoding.format_name
+    if source.pieces:
+        raise OptionError(
+            f"the source of {args.data} was segmented elsewhere (binarize --source-pieces), so "
+            "nobody knows how to segment new text; binarize with --source-subword-model"
+        )
+    if not args.parser:
+        if args.model:
+            raise OptionError("--model is that of a parser; name it with --parser")
+        if wanted in PARSER_WRITES and not args.parsed:
+            raise OptionError(
+                f"the model reads trees: for raw text give --parser ({_parsers_of(wanted)}) and "
+                f"--model, for input that is {wanted} already --parsed"
+            )
+        if source.encoding.units and wanted != "conllu":
+            raise OptionError(
+                f"the subwords of {args.data} were cut by the places of words in raw text, which "
+                f"{wanted} does not hold; give raw text with --parser ({_parsers_of(wanted)})"
+            )
+        return wanted
+    notation = get_kind(args.parser).notation
+    if args.parsed:
+        raise OptionError("--parsed and --parser exclude each other")
+    if wanted == "text":
+        raise OptionError("the model reads text without trees; leave out --parser")
+    if notation != wanted and not {notation, wanted} <= {*BRACKETS}:
+        use = f"take {_parsers_of(wanted)}" if wanted in PARSER_WRITES else "leave out --parser"
+        raise OptionError(f"{args.parser} writes {notation}, but the model reads {wanted}; {use}")
+    if not args.model:
+        raise OptionError(f"--parser {args.parser} needs --model")
+    return "text"
+
+
+def _parsers_of(notation: str) -> str:
+    plain = "ptb" if notation in BRACKETS else notation
+    return ", ".join(name for name, kind in PARSERS.items() if kind.notation == plain)
+
+
+def _find_device(name: str | None) -> str:
+    """The device of that name; without a name a GPU, where there is one."""
+    import torch
+
+    if name is None:
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    found = re.fullmatch(r"cpu|cuda(?::([0-9]{1,3}))?", name)
+    if not found:
+        raise OptionError(f"--device {name!r} is neither cpu, cuda nor cuda:N")
+    if name != "cpu" and int(found[1] or 0) >= torch.cuda.device_count():
+        raise OptionError(f"--device {name}: there is no such GPU, or torch cannot use it")
+    return name
+
+
+def _search_of(args: argparse.Namespace, data: Data, device: str) -> Search:
+    from treesyntax.decoding.engine import Search
+
+    unlimited = args.max_tokens is None and args.batch_size is None
+    return Search(
+        checkpoints=tuple(Path(path) for path in args.path.split(os.pathsep)),
+        data=data.folder,
+        pair=(data.source.language, data.target.language),
+        device=device,
+        precision=args.precision,
+        beam=args.beam,
+        nbest=args.nbest or 1,
+        max_len_a=args.max_len_a,
+        max_len_b=args.max_len_b,
+        lenpen=args.lenpen,
+        constraints=args.tree_constraints,
+        max_tokens=MAX_TOKENS if unlimited else args.max_tokens,
+        batch_size=args.batch_size,
+    )

@@ -10,13 +10,15 @@ import logging
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from treesyntax.data.tree_store import StoredTree
 from treesyntax.errors import OptionError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from treesyntax.data.tree_store import StoredTree
 
 MODULE = "fairseq_plugins.engine"
 

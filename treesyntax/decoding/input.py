@@ -28,6 +28,21 @@ STDIN = Path("/dev/stdin")
 ToBatches = Callable[[Sequence[Record]], Iterator[Batch]]
 
 
+def input_path(name: str) -> Path:
+    """The input as a path, that of standard input for ``-``.
+
+    Raises:
+        InputError: if there is no such file.
+    """
+    if name == "-":
+        return STDIN
+    path = Path(name)
+    if not path.exists() or path.is_dir():
+        cause = "is a folder" if path.is_dir() else "does not exist"
+        raise InputError(path, None, cause, "name a file, or leave out --input to read stdin")
+    return path
+
+
 def records_of(path: Path, format_name: str) -> Iterator[Record]:
     """The records of a file or pipe, each as soon as it is complete.
 

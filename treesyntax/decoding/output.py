@@ -1,4 +1,4 @@
-"""Where translations go: standard output, at once, or a file, whole or not at all."""
+"""Output of ``treesyntax translate``: hypotheses become text, text becomes lines, lines are written."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import sentencepiece
 
@@ -17,59 +17,18 @@ from treesyntax.errors import InputError
 from treesyntax.files import atomic_file
 from treesyntax.trees.linearizations import as_text, get_linearization
 
-EMPTY = Hypothesis(0.0, [])
-"""The translation of an empty line, which nobody asks the model for."""
+ToText = Callable[[Sequence[str]], str]
+"""Makes text of target tokens."""
+
 # Output stays aligned with the input, whatever a token holds.
 _LINE_ENDS = str.maketrans("\n\r", "  ")
-
-
-@contextmanager
-def opened(path: str) -> Iterator[BinaryIO]:
-    """The output: ``-`` is standard output; a file appears under its name once all is written.
-
-    Raises:
-        InputError: if the file cannot be written.
-    """
-    if path == "-":
-        yield sys.stdout.buffer
-        return
-    if os.path.isdir(path):
-        raise InputError(path, None, "is a folder", "name a file")
-    with atomic_file(Path(path)) as staged, staged.open("wb") as stream:
-        yield stream
-
-
-def lines_of(
-    number: int, hypotheses: Sequence[Hypothesis], to_text: ToText, with_scores: bool
-) -> str:
-    """The output of one sentence, with its line end.
-
-    Args:
-        number: of the sentence in the input, from 1.
-        hypotheses: best first, at least one.
-        to_text: makes text of tokens.
-        with_scores: all of them as tab-separated columns number, score and text; else the best
-            one's text alone.
-    """
-    texts = [to_text(tokens).translate(_LINE_ENDS) if tokens else "" for _, tokens in hypotheses]
-    if not with_scores:
-        return texts[0] + "\n"
-    scores = (hypothesis.score for hypothesis in hypotheses)
-    return "".join(
-        f"{number}\t{score:.4f}\t{text}\n" for score, text in zip(scores, texts, strict=True)
-    )
-
-
-ToText = Callable[[Sequence[str]], str]
 
 
 def make_to_text(side: SideData) -> ToText:
     """How the target's tokens become text.
 
-    Tokens that are a tree's are written as the tree in the notation of the training data; where
-    the linearization does not tell the tree, and where nobody knows how words were segmented, the
-    tokens
-    stay as they are.
+    Where the linearization determines the tree, the text is the tree in the format of the training
+    data. Where nobody knows how words were segmented, the tokens stay as they are.
 
     Raises:
         InputError: if the subword model cannot be read.
@@ -97,3 +56,43 @@ def _decoder(model: Path) -> ToText:
         ) from None
     # A lone mark of a word at the end would leave a space.
     return lambda tokens: str(processor.decode(list(tokens))).strip()
+
+
+@contextmanager
+def opened(path: str) -> Iterator[BinaryIO]:
+    """The output: ``-`` is standard output; a file appears under its name once all is written.
+
+    Raises:
+        InputError: if the file cannot be written.
+    """
+    if path == "-":
+        yield sys.stdout.buffer
+        return
+    if os.path.isdir(path):
+        raise InputError(path, None, "is a folder", "name a file")
+    with atomic_file(Path(path)) as staged, staged.open("wb") as stream:
+        yield stream
+
+
+class Writer(NamedTuple):
+    """Writes the hypotheses of one sentence after the other.
+
+    Attributes:
+        stream: where to.
+        to_text: makes text of tokens.
+        with_scores: write all hypotheses as tab-separated columns: number of the sentence from 1,
+            score, text; else only the text of the best one.
+    """
+
+    stream: BinaryIO
+    to_text: ToText
+    with_scores: bool
+
+    def write(self, number: int, hypotheses: Sequence[Hypothesis]) -> None:
+        """Write the hypotheses of a sentence, of which there is at least one, best first."""
+        if not self.with_scores:
+            hypotheses = hypotheses[:1]
+        for score, tokens in hypotheses:
+            text = self.to_text(tokens).translate(_LINE_ENDS) if tokens else ""
+            columns = f"{number}\t{score:.4f}\t" if self.with_scores else ""
+            self.stream.write(f"{columns}{text}\n".encode())

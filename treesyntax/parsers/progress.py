@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
-from rich.text import Text
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Task
+    from rich.text import Text
 
 
 class Advance(Protocol):
@@ -17,13 +18,6 @@ class Advance(Protocol):
     def __call__(self, lines: int) -> None:
         """Show it."""
         ...
-
-
-class _Speed(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        """Sentences a second, lately."""
-        speed = task.finished_speed or task.speed
-        return Text("" if speed is None else f"{speed:,.0f} sentences/s")
 
 
 @contextmanager
@@ -35,10 +29,19 @@ def shown(total: int, done: int, console: Console) -> Iterator[Advance]:
         done: those that an earlier run has parsed.
         console: where to draw.
     """
+    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    class Speed(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            """Sentences a second, lately."""
+            speed = task.finished_speed or task.speed
+            return Text("" if speed is None else f"{speed:,.0f} sentences/s")
+
     columns = (
         TextColumn("{task.completed:,.0f} of {task.total:,.0f} lines"),
         BarColumn(),
-        _Speed(),
+        Speed(),
         TimeRemainingColumn(),
     )
     # The speed counts only what this run does.

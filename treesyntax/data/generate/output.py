@@ -6,14 +6,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-from rich.console import Console
-from rich.progress import Progress
+from typing import TYPE_CHECKING, Any
 
 from treesyntax.data.generate.folder import write_folder
 from treesyntax.data.generate.split import Pair, Split
 from treesyntax.errors import OptionError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 Files = dict[str, list[str]]
 """The lines of each file by its name."""
@@ -21,6 +21,9 @@ Files = dict[str, list[str]]
 
 def progress_bar() -> Progress:
     """A bar on stderr, silent where that is no terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
     return Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
 
 

@@ -1,0 +1,37 @@
+"""The command line as a whole: each command is quick to start."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from treesyntax.cli import COMMANDS
+
+SLOW = ("fairseq", "matplotlib", "sacrebleu", "torch")
+LOADED = f"""
+import contextlib, io, json, sys
+from treesyntax import cli
+loaded = {{}}
+for command in cli.COMMANDS:
+    help = io.StringIO()
+    with contextlib.redirect_stdout(help), contextlib.suppress(SystemExit):
+        cli.main([command, "--help"])
+    assert help.getvalue().startswith(f"usage: treesyntax {{command}}")
+    loaded[command] = [name for name in {SLOW} if name in sys.modules]
+print(json.dumps(loaded))
+"""
+
+
+@pytest.fixture(scope="module")
+def loaded() -> dict[str, list[str]]:
+    """The slow libraries that are loaded after the help of each command."""
+    done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, check=True)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_loads_no_slow_library(loaded: dict, command: str):
+    assert loaded[command] == []

@@ -1,0 +1,51 @@
+"""Translate records in chunks: encode, search, write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import count
+
+from treesyntax.decoding.engine import EncodedSource, Engine, Hypothesis
+from treesyntax.decoding.input import SourceEncoder
+from treesyntax.decoding.output import Writer
+from treesyntax.trees.formats import Record
+
+EMPTY = Hypothesis(0.0, [])
+"""The translation of an empty line; the model is not asked for it."""
+
+
+def translate(
+    chunks: Iterable[Sequence[Record]],
+    encoder: SourceEncoder,
+    engine: Engine,
+    writer: Writer,
+    advance: Callable[[int], None],
+) -> None:
+    """Translate records in order and write what they become.
+
+    Args:
+        chunks: records that are translated together.
+        encoder: makes token ids and trees of records.
+        engine: searches.
+        writer: gets the hypotheses.
+        advance: is called with the number of sentences after each chunk.
+
+    Raises:
+        InputError: for the first record that is malformed, once all before it are written.
+    """
+    numbers = count(1)
+    for chunk in chunks:
+        sentences, fault = encoder.encode(chunk)
+        for hypotheses in _search(engine, sentences):
+            writer.write(next(numbers), hypotheses)
+        writer.stream.flush()
+        advance(len(sentences))
+        if fault is not None:
+            raise fault
+
+
+def _search(engine: Engine, sentences: Sequence[EncodedSource]) -> list[list[Hypothesis]]:
+    """The hypotheses of each sentence; the model sees only sentences with tokens."""
+    full = [sentence for sentence in sentences if len(sentence.ids) > 1]
+    found = iter(engine.translate(full) if full else ())
+    return [next(found) if len(sentence.ids) > 1 else [EMPTY] for sentence in sentences]
