@@ -171,7 +171,7 @@ def refused(capsys, words: list[str]) -> str:
         ("text", ["--nbest", "6"], "--nbest 6 asks for more hypotheses than --beam 5 keeps"),
         ("text", ["--device", "tpu"], "--device 'tpu' is neither cpu, cuda nor cuda:N"),
         ("text", ["--device", "cuda:99"], "--device cuda:99: there is no such GPU, or torch cannot use"),
-        ("text", ["--input", "/no/such"], "/no/such: is not there; name a file, or leave out --input"),
+        ("text", ["--input", "/no/such"], "/no/such: does not exist; name a file, or leave out --input"),
         ("text", ["--input", "/"], "/: is a folder; name a file"),
         ("text", ["--output", "/"], "/: is a folder; name a file"),
         ("text", ["--tree-constraints", "tree"], "--tree-constraints tree needs a target whose"),

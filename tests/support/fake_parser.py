@@ -18,8 +18,8 @@ from treesyntax.parsers.base import ParsedSentence, ParserConfig, white_space_wo
 from treesyntax.trees.tree import Tree
 
 KINDS = {
-    "fake-dep": Kind("fake_parser", "depparse", (), "any name"),
-    "fake-con": Kind("fake_parser", "constituency", (), "any name"),
+    "fake-dep": Kind(__name__, "depparse", (), "any name"),
+    "fake-con": Kind(__name__, "constituency", (), "any name"),
     "fake-absent": Kind("no_such_package_at_all", "depparse", (), "any name"),
 }
 
