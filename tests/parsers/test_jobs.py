@@ -113,7 +113,7 @@ def test_a_job_tells_its_faults_in_one_line(tmp_path: Path, capsys: pytest.Captu
     path = tmp_path / "task.json"
     settings = command.ParserConfig("fake-dep", "m")
     source = tmp_path / "gone.txt"
-    jobs._write_task(jobs.Task(source, tmp_path / "out", settings, 20, 5), path)
+    jobs._write_task(jobs.ParseTask(source, tmp_path / "out", settings, 20, 5), path)
     assert jobs.main([str(path), "0"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
