@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import ROOT
 from support.analysis_helpers import analyse, build_methods, save_methods
 
 from treesyntax.analysis.arguments import ARGUMENTS
 
-ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted((ROOT / "analysis").glob("*.py"))
 
 

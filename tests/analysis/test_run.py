@@ -10,6 +10,7 @@ import pytest
 import torch
 from analysis.test_encodings import write_all
 from analysis.test_strengths import RUNS, write_study
+from support import ROOT
 from support.analysis_helpers import analyse, refused
 
 from treesyntax.analysis.dispatch import Analysis, write_analyses
@@ -143,7 +144,7 @@ def test_one_that_fails_takes_nothing_with_it(tmp_path: Path, capsys):
 
 def test_a_study_as_a_whole(tmp_path: Path):
     folder, out = write_study(tmp_path / "s", RUNS), tmp_path / "out"
-    recipe = Path(__file__).parents[2] / "recipes/demo/for2lam.yaml"
+    recipe = ROOT / "recipes/demo/for2lam.yaml"
     (folder / "recipe.yaml").write_text(recipe.read_text())
     assert analyse("study", folder, "--metric", "bleu", "--out", out) == 0
     listed = json.loads((out / "analyses.json").read_text())

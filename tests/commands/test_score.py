@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support.metric_helpers import HYPOTHESES, REFERENCES
+from support.helpers import HYPOTHESES, REFERENCES
 
 from treesyntax import __version__
 from treesyntax.cli import main

@@ -1,16 +1,16 @@
 """The README's own method works as printed."""
 
 import re
-from pathlib import Path
 
 import torch
+from support import ROOT
 from support.helpers import batch_of
 
 from treesyntax.model.composition import Composition
 from treesyntax.nn.injection import METHODS, Site
 from treesyntax.trees.tree import Tree
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 IMPORTS = """
 import torch
 import torch.nn.functional as F

@@ -13,6 +13,7 @@ from pathlib import Path
 import methods.test_contract as contract
 import pytest
 from recipes.test_nmt import check_source_text, write_corpus
+from support import ROOT
 from support.forked_programs import THIS
 from support.parser_models import make_spacy
 
@@ -20,7 +21,6 @@ from treesyntax.nn.injection import METHODS
 from treesyntax.study.recipe.fairness import check_fairness
 from treesyntax.study.recipe.recipe import read_recipe
 
-ROOT = Path(__file__).parents[2]
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 # The corpus of the test has 60 pairs.
 SMALLER = {"vocab: 4000": "vocab: 65"}

@@ -8,7 +8,7 @@ from itertools import permutations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.metric_helpers import value
+from support.helpers import value
 from support.strategies import trees
 
 from treesyntax.errors import OptionError

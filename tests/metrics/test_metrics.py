@@ -6,7 +6,7 @@ import pytest
 import sacrebleu
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.metric_helpers import HYPOTHESES, REFERENCES, value
+from support.helpers import HYPOTHESES, REFERENCES, value
 
 from treesyntax import __version__
 from treesyntax.errors import OptionError

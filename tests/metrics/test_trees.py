@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
-from support.metric_helpers import HYPOTHESES, REFERENCES, value
+from support import shared
+from support.helpers import HYPOTHESES, REFERENCES, value
 from support.strategies import trees
 
 from treesyntax import __version__
@@ -127,9 +126,7 @@ OVERLAPS = [("atis_lambda_dl", 94, 448), ("geo_lambda_dl", 115, 280), ("jobs_pro
 
 @pytest.mark.parametrize(("folder", "seen", "size"), OVERLAPS)
 def test_overlaps_of_the_semantic_parsing_data(folder: str, seen: int, size: int) -> None:
-    data = Path(__file__).parents[3] / "shared" / "data" / folder
-    if not data.is_dir():
-        pytest.skip(f"the data of {folder} is not there")
+    data = shared("data", folder)
     test, train = (
         [list(read_lines(data / f"{split}.{side}")) for side in ("src", "tgt")]
         for split in ("test", "train")

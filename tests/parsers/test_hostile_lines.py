@@ -13,8 +13,8 @@ from fairseq import options, utils
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 from sentencepiece import SentencePieceProcessor
-from support.hostile_text import hostile_lines
-from support.parser_fixtures import MODELS, settings, words_of_tree
+from support import PLUGINS
+from support.parser_fixtures import MODELS, hostile_lines, settings, words_of_tree
 
 from treesyntax.cli import main
 from treesyntax.data.tree_store import TreeStore
@@ -24,9 +24,7 @@ from treesyntax.parsers.policy import FAILED, TOO_LONG
 from treesyntax.trees.formats import read_trees
 from treesyntax.trees.tree import Tree
 
-utils.import_user_module(
-    options.argparse.Namespace(user_dir=str(Path(__file__).parents[2] / "fairseq_plugins"))
-)
+utils.import_user_module(options.argparse.Namespace(user_dir=str(PLUGINS)))
 from fairseq_plugins.model import TreeTransformer, TreeTransformerConfig  # noqa: E402
 from fairseq_plugins.task import TreeTranslationConfig, TreeTranslationTask  # noqa: E402
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import support.parser_models as parser_models
+from support import shared
 from support.parser_fixtures import GOLD, MODELS, parse, words_of
 
 from treesyntax.parsers import ParserConfig, load_parser
@@ -13,7 +12,6 @@ from treesyntax.parsers.output import ptb_text
 from treesyntax.parsers.policy import FAILED, JOINED, parse_lines
 
 pytestmark = pytest.mark.usefixtures("no_network")
-SHARED = Path(__file__).parents[3] / "shared" / "models"
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -56,9 +54,8 @@ def test_several_sentences_are_joined(name, loaded):
 
 
 def test_the_real_stanza_model():
-    if not (SHARED / "stanza_ewt_small").is_dir():
-        pytest.skip("there are no shared models")
-    parser = load_parser(ParserConfig("stanza-dep", str(SHARED / "stanza_ewt_small")))
+    model = shared("models", "stanza_ewt_small")
+    parser = load_parser(ParserConfig("stanza-dep", str(model)))
     line = "She doesn't like the cats. He does."
     (result,) = parse_lines(parser, [line], True, 150)
     assert result.case == JOINED
@@ -67,9 +64,7 @@ def test_the_real_stanza_model():
 
 
 def test_the_real_benepar_model():
-    if not (SHARED / "benepar_minilm_ptb").is_dir():
-        pytest.skip("there are no shared models")
-    parser = load_parser(ParserConfig("benepar", str(SHARED / "benepar_minilm_ptb")))
+    parser = load_parser(ParserConfig("benepar", str(shared("models", "benepar_minilm_ptb"))))
     (result,) = parse_lines(parser, ["The cat sits (there)."], False, 150)
     text = ptb_text(result.tree)
     assert text.startswith("(TOP (S (NP (DT The) (NN cat)) (VP (VBZ sits)")

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 from support.fake_parser import KINDS, FakeParser
-from support.hostile_text import hostile_lines
+from support.parser_fixtures import hostile_lines
 from support.strategies import constituency_trees
 
 from treesyntax.errors import InputError, OptionError

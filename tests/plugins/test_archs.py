@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import support.quick_options as quick_options  # noqa: F401
 import torch
@@ -11,13 +9,12 @@ from fairseq import options, utils
 from fairseq.data import Dictionary
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.models import build_model
+from support import PLUGINS
 
 from treesyntax.errors import OptionError
 from treesyntax.methods import METHODS
 
-utils.import_user_module(
-    options.argparse.Namespace(user_dir=str(Path(__file__).parents[2] / "fairseq_plugins"))
-)
+utils.import_user_module(options.argparse.Namespace(user_dir=str(PLUGINS)))
 from fairseq_plugins.archs import SIZES, architecture_names  # noqa: E402  (registered above)
 
 ARCHITECTURES = [

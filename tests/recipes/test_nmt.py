@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import sentencepiece
+from support import ROOT
 from support.forked_programs import THIS
 from support.parser_models import make_benepar_characters, text_of, treebank
 
@@ -21,7 +22,7 @@ from treesyntax.study.recipe.recipe import Recipe, read_recipe
 from treesyntax.study.run.plan import make_plan
 from treesyntax.trees.subwords import POLICIES
 
-FOLDER = Path(__file__).parents[2] / "recipes" / "nmt"
+FOLDER = ROOT / "recipes" / "nmt"
 GOLD = ("lines_en_sv", "lines_en_sv_controls")
 PARSED = sorted(file.stem for file in FOLDER.glob("*.yaml") if file.stem not in GOLD)
 PAPERS = ("masks_paper", "relative_depth_paper")

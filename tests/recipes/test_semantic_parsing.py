@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support import ROOT, shared
 
 from treesyntax.cli import main
 from treesyntax.metrics import METRICS, UNSEEN
@@ -15,8 +16,6 @@ from treesyntax.study.run.plan import make_plan
 from treesyntax.trees.formats import get_format
 from treesyntax.trees.linearizations import get_linearization
 
-ROOT = Path(__file__).parents[2]
-SHARED = ROOT.parent / "shared" / "data"
 FOLDER = ROOT / "recipes" / "semantic_parsing"
 FILES = sorted(FOLDER.glob("*.yaml"))
 NAMES = [file.stem for file in FILES]
@@ -164,23 +163,16 @@ def test_a_last_training_takes_all_but_the_test_set(tmp_path: Path):
     assert not lines["test"] & lines["train"]
 
 
-def shared(folder: str) -> Path:
-    path = SHARED / folder
-    if not path.is_dir():
-        pytest.skip("the data sets are not on this machine")
-    return path
-
-
 @pytest.mark.parametrize("name", TUNED)
 def test_published_test_sets_stay_as_they_are(name: str, tmp_path: Path):
     folder, form, valid, test = SETS[name]
-    recipe = read(name, f"root={shared(folder)}")
+    recipe = read(name, f"root={shared('data', folder)}")
     assert notation(recipe) == form
     for words in commands(recipe, tmp_path, "prepare"):
         assert main(words) == 0
     found = tmp_path / "data" / "questions"
     for suffix in ("src", "tgt"):
-        published = (shared(folder) / f"test.{suffix}").read_text().splitlines()
+        published = (shared("data", folder) / f"test.{suffix}").read_text().splitlines()
         assert (found / f"test.{suffix}").read_text().splitlines() == published
         assert len(published) == test
         assert len((found / f"valid.{suffix}").read_text().splitlines()) == valid
@@ -189,7 +181,7 @@ def test_published_test_sets_stay_as_they_are(name: str, tmp_path: Path):
 @pytest.mark.parametrize("name", TUNED)
 def test_every_linearization_gives_the_published_forms_back(name: str):
     folder, form, _, _ = SETS[name]
-    lines = (shared(folder) / "train.tgt").read_text().splitlines()
+    lines = (shared("data", folder) / "train.tgt").read_text().splitlines()
     tree_format = get_format(form)
     for line in lines[::5]:
         tree = tree_format.parse(line)

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
+from support import ROOT
+
 PLUGINS = ROOT / "fairseq_plugins"
 SOAK = os.environ.get("TREESYNTAX_SOAK") == "1"
 """Whether the long versions run: ``make soak``."""

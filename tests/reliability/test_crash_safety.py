@@ -18,12 +18,12 @@ import pytest
 import support.fake_parser as fake_parser
 import yaml
 from reliability.figures import SOAK, amount, count
+from support import ROOT
 from support.study_helpers import recipe_content, write_recipe
 from support.study_runs import check_complete, study
 
 from treesyntax.study.results.results import read_results
 
-ROOT = Path(__file__).parents[2]
 PARSER = str(Path(fake_parser.__file__))
 SEED = 5
 pytestmark = pytest.mark.skipif(

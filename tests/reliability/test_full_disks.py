@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from reliability.figures import amount, count
 from reliability.readers import READERS, tokens
+from support import ROOT
 from support.study_helpers import result
 from support.study_runs import check_complete, study
 
@@ -260,7 +261,7 @@ def test_output_to_a_full_disk_is_an_error(tmp_path: Path):
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             words, stdout=full, stderr=subprocess.PIPE, text=True, check=False,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr == (

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reliability.figures import SOAK, amount, count
 from reliability.readers import READERS, tokens
+from support import ROOT
 from support.study_helpers import recipe_content, result
 
 from treesyntax.data.dictionary import Dictionary
@@ -31,7 +32,6 @@ from treesyntax.study.run.logs import read_log
 from treesyntax.trees.formats import read_trees
 
 FUZZ = Path(__file__).with_name("fuzz.py")
-ROOT = Path(__file__).parents[2]
 SEED = 7
 every_reader = pytest.mark.parametrize("name", READERS)
 

@@ -14,12 +14,11 @@ import numpy as np
 import pytest
 from reliability.figures import SOAK, count
 from reliability.readers import READERS
+from support import ROOT
 
 from treesyntax.cli import main
 from treesyntax.errors import OptionError, TreeSyntaxError
 from treesyntax.parsers import ParserConfig, load_parser
-
-ROOT = Path(__file__).parents[2]
 
 
 class Malice:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from support import ROOT
 from support.study_helpers import recipe_content, result, write_recipe
 
 from treesyntax.errors import OptionError
@@ -16,7 +17,6 @@ from treesyntax.study.report.table import make_table
 from treesyntax.study.run.identity import identify
 from treesyntax.study.run.plan import make_plan
 
-ROOT = Path(__file__).parents[2]
 RECIPES = sorted((ROOT / "recipes").rglob("*.yaml"))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from support import ROOT
 from support.fake_programs import UPDATES
 from support.study_helpers import recipe_content, write_recipe
 
@@ -16,7 +17,6 @@ from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.run.identity import check_folder, claim_folder, identify, read_identity
 from treesyntax.study.run.plan import make_plan
 
-ROOT = Path(__file__).parents[2]
 RECIPES = sorted((ROOT / "recipes").rglob("*.yaml"))
 
 

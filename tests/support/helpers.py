@@ -6,8 +6,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from treesyntax.metrics import get_metric
 from treesyntax.nn.tree_batch import TreeBatch, collate
+from treesyntax.trees.formats import FORMATS
 from treesyntax.trees.tree import Tree
+
+CONLLU, PTB, MRG, SEXPR, BARE, PROLOG, JSONL = (
+    FORMATS[name] for name in ("conllu", "ptb", "mrg", "sexpr", "sexpr_bare", "prolog", "jsonl")
+)
+EMPTY = Tree([], [])
+LINE_FORMATS = [PTB, SEXPR, BARE, PROLOG, JSONL]
+REFERENCES = ["let a0 = 7 in unit", "let a1 = 2 in unit", "let a0 = a1 - 3 in unit", "unit"]
+HYPOTHESES = ["let a0 =  7 in unit ", "let a1 = 2 in", "let a0 = ( a1 ) - 3 in unit", "let a0"]
 
 
 class Stored(NamedTuple):
@@ -35,3 +45,24 @@ def batch_of(trees: list[Tree], left_pad: bool = False, width: int | None = None
 def first_column(tree: Tree, width: int, left_pad: bool) -> int:
     """Where the first token of a sentence stands in the padded batch."""
     return width - 1 - len(tree) if left_pad else 0
+
+
+def row(number: object, form: str = "w", head: object = 0, relation: str = "root") -> str:
+    return f"{number}\t{form}\t_\t_\t_\t_\t{head}\t{relation}\t_\t_"
+
+
+def nested(tree: Tree, node: int = 0) -> object:
+    """A tree as nested lists, by recursion over the definition."""
+    children = [nested(tree, child) for child in tree.children()[node]]
+    return [tree.labels[node], *children] if children else tree.labels[node]
+
+
+def structure(tree: Tree) -> tuple[list[int], tuple[str, ...]]:
+    return tree.parents.tolist(), tree.labels
+
+
+def value(name: str, hypotheses: list[str], references: list[str]) -> float:
+    (score,) = get_metric(name)(hypotheses, references)
+    assert score.metric == name
+    assert score.n == len(references)
+    return score.value

@@ -6,18 +6,19 @@ import random
 from argparse import Namespace
 from pathlib import Path
 
-import support.quick_options as quick_options  # noqa: F401
 import torch
 from fairseq import options, tasks, utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq_cli import generate as generate_command
 from omegaconf import OmegaConf
-from support.parser_models import text_of, treebank
 
+import support.quick_options as quick_options  # noqa: F401
+from support import PLUGINS
+from support.parser_models import text_of, treebank
 from treesyntax.cli import main
 from treesyntax.study.run.hypotheses import main as collect
 
-utils.import_user_module(Namespace(user_dir=str(Path(__file__).parents[2] / "fairseq_plugins")))
+utils.import_user_module(Namespace(user_dir=str(PLUGINS)))
 
 PAIRS = 12
 SEARCH = ("--beam", "3", "--max-len-b", "9")

@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
+from support import SHARED, needs_data
 
 from treesyntax.cli import main
 from treesyntax.data.generate.coffeescript import Vocabulary, draw_tokens
@@ -30,7 +31,7 @@ from treesyntax.trees.formats.tokens import (
 )
 from treesyntax.trees.tree import Tree
 
-REFERENCE = Path(__file__).parents[4] / "shared" / "data" / "cs_js_drissi"
+REFERENCE = SHARED / "data" / "cs_js_drissi"
 UNLIMITED = Vocabulary()
 
 
@@ -49,9 +50,7 @@ def shares(programs: Sequence[Sequence[str]]) -> dict[str, float]:
     return {kind: number / len(programs) for kind, number in Counter(kinds).items()}
 
 
-@pytest.mark.skipif(
-    not REFERENCE.is_dir(), reason="the reference pairs (shared/data/cs_js_drissi) are absent"
-)
+@needs_data(REFERENCE)
 def test_random_programs_have_the_statistics_of_the_reference() -> None:
     with gzip.open(REFERENCE / "train.coffee.gz", "rt") as stream:
         reference = [line.split() for line in islice(stream, 20_000)]
@@ -295,9 +294,7 @@ def test_trees_group_as_the_compiler_does(compiler: Path) -> None:
         assert without_parentheses(left) == without_parentheses(right), program
 
 
-@pytest.mark.skipif(
-    not REFERENCE.is_dir(), reason="the reference pairs (shared/data/cs_js_drissi) are absent"
-)
+@needs_data(REFERENCE)
 def test_reference_programs_compile_to_the_reference(compiler: Path) -> None:
     with gzip.open(REFERENCE / "valid.raw.jsonl.gz", "rt") as stream:
         pairs = [json.loads(line) for line in islice(stream, 400)]

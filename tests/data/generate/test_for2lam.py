@@ -7,12 +7,12 @@ import json
 import pickle
 import random
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import SHARED, needs_data
 
 from treesyntax.data.generate.for2lam import translate
 from treesyntax.data.generate.programs import Style, draw_program
@@ -21,10 +21,8 @@ from treesyntax.trees.formats import FORMATS, Format, RecordError
 from treesyntax.trees.formats.for2lam import FOR, LAMBDA
 from treesyntax.trees.tree import Tree
 
-REFERENCE = Path(__file__).parents[4] / "shared" / "data" / "for2lam_valid"
-needs_reference = pytest.mark.skipif(
-    not REFERENCE.is_dir(), reason="the reference pairs (shared/data/for2lam_valid) are absent"
-)
+REFERENCE = SHARED / "data" / "for2lam_valid"
+needs_reference = needs_data(REFERENCE)
 programs = st.builds(
     draw_program,
     st.integers(0, 2**32).map(random.Random),

@@ -8,10 +8,10 @@ import subprocess
 import sys
 from collections import Counter
 from functools import cache
-from pathlib import Path
 from statistics import fmean, pstdev
 
 import pytest
+from support import ROOT, SHARED, needs_data
 
 from treesyntax.data.generate.for2lam import For2LamOptions, fitted_size, generate_splits
 from treesyntax.data.generate.programs import Style, draw_program
@@ -19,7 +19,7 @@ from treesyntax.errors import OptionError
 from treesyntax.trees.formats.for2lam import FOR
 from treesyntax.trees.tree import Tree
 
-REFERENCE = Path(__file__).parents[4] / "shared" / "data" / "for2lam_valid"
+REFERENCE = SHARED / "data" / "for2lam_valid"
 FINGERPRINT = "09b388828f2fe3e48222ac490f8f765973b8ab893f9939cc216eb7a1819bc391"
 SCRIPT = """
 import hashlib
@@ -51,9 +51,7 @@ def test_random_programs_have_the_published_statistics() -> None:
     assert single == pytest.approx(0.395, abs=0.02)
 
 
-@pytest.mark.skipif(
-    not REFERENCE.is_dir(), reason="the reference pairs (shared/data/for2lam_valid) are absent"
-)
+@needs_data(REFERENCE)
 def test_random_programs_have_the_labels_of_the_reference() -> None:
     lines = (REFERENCE / "valid.src").read_text().splitlines()
     expected, found = label_shares(list(map(FOR.parse, lines))), label_shares(drawn())
@@ -145,7 +143,7 @@ def test_a_seed_gives_the_same_programs_everywhere() -> None:
         subprocess.run(
             [sys.executable, "-c", SCRIPT],
             env={**os.environ, "PYTHONHASHSEED": seed},
-            cwd=Path(__file__).parents[3],
+            cwd=ROOT,
             capture_output=True,
             text=True,
             check=True,

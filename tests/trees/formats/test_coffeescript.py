@@ -7,9 +7,9 @@ import json
 import pickle
 import random
 from itertools import islice
-from pathlib import Path
 
 import pytest
+from support import SHARED, needs_data
 
 from treesyntax.data.generate.coffeescript import Vocabulary, draw_tokens
 from treesyntax.errors import TreeError
@@ -26,10 +26,8 @@ from treesyntax.trees.formats.tokens import (
 from treesyntax.trees.linearizations import LINEARIZATIONS
 from treesyntax.trees.tree import Tree
 
-REFERENCE = Path(__file__).parents[4] / "shared" / "data" / "cs_js_drissi"
-needs_reference = pytest.mark.skipif(
-    not REFERENCE.is_dir(), reason="the reference pairs (shared/data/cs_js_drissi) are absent"
-)
+REFERENCE = SHARED / "data" / "cs_js_drissi"
+needs_reference = needs_data(REFERENCE)
 
 
 def nested(notation: Format, text: str) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from support.format_helpers import BARE, CONLLU, EMPTY, JSONL, MRG, PROLOG, PTB, SEXPR, row
+from support.helpers import BARE, CONLLU, EMPTY, JSONL, MRG, PROLOG, PTB, SEXPR, row
 
 from treesyntax.errors import InputError, OptionError, TreeError
 from treesyntax.trees.formats import FORMATS, get_format, parse_record, read_trees, write_trees

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.format_helpers import BARE, CONLLU, EMPTY, JSONL, LINE_FORMATS, MRG, PROLOG, PTB, SEXPR
+from support.helpers import BARE, CONLLU, EMPTY, JSONL, LINE_FORMATS, MRG, PROLOG, PTB, SEXPR
 from support.strategies import any_labels, constituency_trees, dependency_trees, rich_trees, trees
 
 from treesyntax.errors import TreeError

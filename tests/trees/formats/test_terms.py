@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.format_helpers import BARE, EMPTY, JSONL, PROLOG, SEXPR, nested, structure
+from support import shared
+from support.helpers import BARE, EMPTY, JSONL, PROLOG, SEXPR, nested, structure
 from support.strategies import trees
 
 from treesyntax.files import read_lines
 from treesyntax.trees.formats import FORMATS
 from treesyntax.trees.tree import Tree
-
-DATA = Path(__file__).parents[4] / "shared" / "data"
 
 # S-expressions
 
@@ -184,9 +182,8 @@ def test_jsonl_objects_hold_the_rest():
     [("atis_lambda_dl", "sexpr"), ("geo_lambda_dl", "sexpr_bare"), ("jobs_prolog_dl", "prolog")],
 )
 def test_logical_forms_are_written_token_by_token(folder, name):
-    files = sorted((DATA / folder).glob("*.tgt"))
-    if not files:
-        pytest.skip(f"no {folder} beside the repository")
+    files = sorted(shared("data", folder).glob("*.tgt"))
+    assert files
     entry = FORMATS[name]
     for file in files:
         for line in read_lines(file):

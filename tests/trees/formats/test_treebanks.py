@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import gzip
 from itertools import islice
-from pathlib import Path
 
 import conllu
 import nltk
 import pytest
 from hypothesis import given, settings
-from support.format_helpers import CONLLU, MRG, PTB, nested, row
+from support import shared
+from support.helpers import CONLLU, MRG, PTB, nested, row
 from support.strategies import constituency_trees, dependency_trees
 
 from treesyntax.trees.formats import read_trees
 from treesyntax.trees.tree import Tree
-
-DATA = Path(__file__).parents[4] / "shared" / "data"
 
 # Penn Treebank brackets
 
@@ -124,9 +122,7 @@ def test_conllu_splits_at_blank_lines(tmp_path):
 
 @pytest.mark.parametrize("name", ["UD_English-EWT/dev", "UD_Japanese-PUD/test"])
 def test_treebanks_agree_with_the_conllu_package(name):
-    path = DATA / "treebanks" / f"{name}.conllu.gz"
-    if not path.exists():
-        pytest.skip("no treebanks beside the repository")
+    path = shared("data", "treebanks", f"{name}.conllu.gz")
     found = list(read_trees(path, "conllu"))[:600]
     with gzip.open(path, "rt", encoding="utf-8") as stream:
         expected = list(islice(conllu.parse_incr(stream), 600))

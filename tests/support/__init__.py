@@ -1,0 +1,24 @@
+"""Helpers of the tests, and the folders that they look into."""
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PLUGINS = ROOT / "fairseq_plugins"
+SHARED = ROOT.parent / "shared"
+"""Data sets and models beside the repository, which are not on every machine."""
+
+
+def shared(*parts: str) -> Path:
+    """A file or folder under `SHARED`; skips the test where it does not exist."""
+    path = SHARED.joinpath(*parts)
+    if not path.exists():
+        pytest.skip(f"{path} does not exist")
+    return path
+
+
+def needs_data(*folders: Path) -> pytest.MarkDecorator:
+    """Skips a test where one of the folders does not exist."""
+    missing = [str(folder) for folder in folders if not folder.is_dir()]
+    return pytest.mark.skipif(bool(missing), reason=f"{', '.join(missing)} does not exist")
