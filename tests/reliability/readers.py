@@ -28,12 +28,12 @@ from treesyntax.parsers import PARSERS
 from treesyntax.parsers.output import read_offsets
 from treesyntax.parsers.report import read_cases
 from treesyntax.parsers.shards import read_json
+from treesyntax.study.recipe.identity import read_identity
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.results.comparisons import read_comparisons
 from treesyntax.study.results.results import append_results, read_results
 from treesyntax.study.run.failures import read_failures
 from treesyntax.study.run.hypotheses import read_hypotheses
-from treesyntax.study.run.identity import read_identity
 from treesyntax.study.run.logs import read_log
 from treesyntax.study.run.plan import make_plan
 from treesyntax.trees.formats import FORMATS, read_trees

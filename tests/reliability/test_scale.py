@@ -22,9 +22,9 @@ from support.study_helpers import result, write_recipe
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.methods import METHODS
 from treesyntax.metrics.statistics import MeanBleu, mean_score
+from treesyntax.study.recipe.identity import identify, write_identity
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.results.results import append_results
-from treesyntax.study.run.identity import claim_folder, identify
 from treesyntax.study.run.plan import make_plan
 
 GIB = 1 << 30
@@ -131,7 +131,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     recipe = read_recipe(path, [])
     plan, out = make_plan(recipe), folder / "out"
     assert len(plan.runs) == RUNS
-    claim_folder(out, recipe, identify(recipe))
+    write_identity(out, recipe, identify(recipe))
     return path, out
 
 

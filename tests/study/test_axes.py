@@ -12,9 +12,9 @@ from support.study_helpers import recipe_content, result, write_recipe
 
 from treesyntax.errors import OptionError
 from treesyntax.study.recipe.fairness import check_fairness, find_differences
+from treesyntax.study.recipe.identity import identify
 from treesyntax.study.recipe.recipe import Recipe, read_recipe
 from treesyntax.study.report.table import make_table
-from treesyntax.study.run.identity import identify
 from treesyntax.study.run.plan import make_plan
 
 RECIPES = sorted((ROOT / "recipes").rglob("*.yaml"))

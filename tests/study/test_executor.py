@@ -13,7 +13,7 @@ from support.study_runs import all_steps, check_complete, commands_in, refused, 
 
 from treesyntax.errors import OptionError
 from treesyntax.study.results.results import read_results
-from treesyntax.study.run.lock import locked
+from treesyntax.study.run.folder import locked
 
 
 @pytest.fixture

@@ -9,10 +9,9 @@ from support.fake_programs import UPDATES
 from support.study_helpers import write_recipe
 
 from treesyntax.errors import OptionError
-from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.recipe.recipe import flag_words, read_recipe
 from treesyntax.study.run.plan import Plan, make_plan
 from treesyntax.study.run.process import resolve
-from treesyntax.study.run.steps import flag_words
 
 
 @pytest.fixture

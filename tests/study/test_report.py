@@ -18,13 +18,13 @@ from support.study_helpers import recipe_content, result, write_recipe
 
 from treesyntax.commands.report import run as report_command
 from treesyntax.errors import OptionError
+from treesyntax.study.recipe.identity import identify, write_identity
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.report.curves import draw_curves, inline_svg, mean_curve, svg_text
 from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.report.table import Spread, make_table, markdown_table, print_table
 from treesyntax.study.results.results import append_results
 from treesyntax.study.run.failures import Failure
-from treesyntax.study.run.identity import claim_folder, identify
 from treesyntax.study.run.plan import Plan, make_plan
 from treesyntax.study.run.progress import Estimate, PlainProgress, clock, state_of, summary
 
@@ -53,7 +53,7 @@ def study_folder(tmp_path: Path) -> Path:
     """A study with two finished runs, one failed, others still missing."""
     recipe = read_recipe(write_recipe(tmp_path, question="Do trees help <here>?"))
     folder = tmp_path / "out"
-    claim_folder(folder, recipe, identify(recipe))
+    write_identity(folder, recipe, identify(recipe))
     results = [
         result(method, 1, metric, value)
         for method, value in (("sequence", 40.0), ("relation_mask", 60.0))
@@ -276,7 +276,7 @@ def test_the_markdown_report_names_files_that_exist(study_folder: Path):
 
 def test_a_report_of_nothing_yet(tmp_path: Path):
     recipe = read_recipe(write_recipe(tmp_path))
-    claim_folder(tmp_path / "out", recipe, identify(recipe))
+    write_identity(tmp_path / "out", recipe, identify(recipe))
     text = write_report(read_study(tmp_path / "out")).read_text()
     assert Page(text).stack == []
     assert "Learning curves" not in text

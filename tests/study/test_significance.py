@@ -23,13 +23,13 @@ from support.study_helpers import recipe_content, result, write_recipe
 from treesyntax.errors import InputError
 from treesyntax.metrics import METRICS
 from treesyntax.metrics.statistics import holm, randomisation, sign_flip
+from treesyntax.study.recipe.identity import identify, write_identity
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.report.report import Study, read_study, write_report
 from treesyntax.study.report.table_files import latex_table, results_csv, table_csv
 from treesyntax.study.results import significance
 from treesyntax.study.results.comparisons import read_comparisons
 from treesyntax.study.results.results import Result, append_results
-from treesyntax.study.run.identity import claim_folder, identify
 from treesyntax.study.run.plan import make_plan
 
 LINES = 40
@@ -55,7 +55,7 @@ def make_study(folder: Path, *overrides: str, **changes: object) -> Path:
     changes = {"score": ["exact", "bleu"], "seeds": [1, 2, 3], **changes}
     recipe = read_recipe(write_recipe(folder, **changes), overrides)
     out = folder / "out"
-    claim_folder(out, recipe, identify(recipe))
+    write_identity(out, recipe, identify(recipe))
     write(out / "data/p/test.tgt", REFERENCES)
     for run in make_plan(recipe).runs:
         write(out / run.folder / "hypotheses.txt", outputs(run.method.base, run.seed))

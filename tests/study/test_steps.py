@@ -12,9 +12,8 @@ from support.study_runs import commands_in
 
 from treesyntax.errors import InputError
 from treesyntax.study.recipe.recipe import read_recipe
-from treesyntax.study.run.executor import Executor
+from treesyntax.study.run.executor import ExecutionOptions, Executor
 from treesyntax.study.run.failures import Failure, failure_of, read_failures
-from treesyntax.study.run.options import ExecutionOptions
 from treesyntax.study.run.plan import Plan, make_plan
 from treesyntax.study.run.process import ending
 

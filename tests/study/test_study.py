@@ -13,8 +13,9 @@ from support.fake_programs import UPDATES
 from support.study_helpers import recipe_content, write_recipe
 
 from treesyntax.errors import InputError, OptionError
+from treesyntax.study.recipe.identity import identify, read_identity, write_identity
 from treesyntax.study.recipe.recipe import read_recipe
-from treesyntax.study.run.identity import check_folder, claim_folder, identify, read_identity
+from treesyntax.study.run.folder import check_folder
 from treesyntax.study.run.plan import make_plan
 
 RECIPES = sorted((ROOT / "recipes").rglob("*.yaml"))
@@ -250,7 +251,7 @@ def test_a_folder_belongs_to_one_study(path: Path, tmp_path: Path):
     check_folder(folder, identity)
     folder.mkdir()
     check_folder(folder, identity)
-    claim_folder(folder, recipe, identity)
+    write_identity(folder, recipe, identity)
     check_folder(folder, identity)
     assert read_identity(folder) == identity
     assert read_recipe(folder / "recipe.yaml").content == recipe.content

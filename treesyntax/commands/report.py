@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The study's folder and what its rows are compared with."""
+    """The study's folder and the row that others are tested against."""
     parser.add_argument("folder", type=Path, metavar="DIR", help="folder of a study")
     parser.add_argument(
         "--baseline", metavar="METHOD", help="test against this row (default: as the recipe says)"
@@ -19,12 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the table and write the report and its tables into the folder."""
-    from treesyntax.study.report.report import read_study, write_report
-    from treesyntax.study.report.table import make_console, print_table
+    from treesyntax.study.session import report  # figures take a second to load
 
-    study = read_study(args.folder, args.baseline)
-    page = write_report(study)
-    console = make_console()
-    print_table(study.table, console)
-    console.print(f"report: {page}", markup=False, highlight=False, soft_wrap=True)
+    report(args.folder, args.baseline)
     return 0

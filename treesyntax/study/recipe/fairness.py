@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 from treesyntax.errors import OptionError
 from treesyntax.study.recipe.checks import option_name
-from treesyntax.study.recipe.recipe import SECTIONS, Method, Recipe
-from treesyntax.study.run.steps import flag_words
+from treesyntax.study.recipe.recipe import SECTIONS, Method, Recipe, flag_words
 
 TREE_TASK = ("target-view", "tree-constraints", "no-target-eos-loss")
 NO_EFFECT = ("num-workers", "log-interval", "log-file", "no-progress-bar", "cpu")

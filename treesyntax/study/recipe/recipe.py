@@ -30,7 +30,8 @@ ORDER = (
     "name", "title", "question", "vars", "prepare", "data", "binarize", "train", "generate",
     "score", "seeds", "methods", *OPTIONAL,
 )  # fmt: skip
-SIDE_KEYS = ("lang", "train", "valid", "test")
+SPLITS = ("train", "valid", "test")
+SIDE_KEYS = ("lang", *SPLITS)
 SECTIONS = tuple(RESERVED)
 
 
@@ -118,6 +119,25 @@ class Recipe:
     def flags(self, method: Method, section: str) -> Flags:
         """The flags of a method in one of `SECTIONS`, the shared ones included."""
         return {**getattr(self, section), **getattr(method, section)}
+
+
+def flag_words(flags: Flags) -> list[str]:
+    """``{beam: 5, fp16: true, betas: [1, 2]}`` as ``--beam 5 --fp16 --betas 1 2``.
+
+    False and null leave a flag out.
+    """
+    words: list[str] = []
+    for name, value in flags.items():
+        items = value if isinstance(value, list) else [value]
+        if value is None or value is False:
+            continue
+        if value is True:
+            words.append(f"--{name}")
+        elif len(items) == 1 and str(items[0]).startswith("-"):
+            words.append(f"--{name}={items[0]}")  # else argparse takes the value for a flag
+        else:
+            words += [f"--{name}", *map(str, items)]
+    return words
 
 
 def read_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Recipe:
@@ -214,7 +234,7 @@ def _sides(data: Any, check: Check) -> tuple[Side, Side]:
         place, content = f"data.{name}", data[name]
         check.keys(content, place, SIDE_KEYS)
         values = {key: check.text(content[key], f"{place}.{key}") for key in SIDE_KEYS}
-        for key in SIDE_KEYS[1:]:
+        for key in SPLITS:
             check.placeholders(values[key], f"{place}.{key}")
         check.folder_name(values["lang"], f"{place}.lang")
         sides.append(Side(**values))

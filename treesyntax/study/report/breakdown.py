@@ -7,8 +7,6 @@ beside the figure and computed anew only where hypotheses, bins or this version 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 from treesyntax import __version__
 from treesyntax.data.binarize.encode import TEXT
 from treesyntax.data.token_files import TokenData, find_prefix
-from treesyntax.errors import TreeSyntaxError
-from treesyntax.files import read_lines
+from treesyntax.errors import InputError, TreeSyntaxError
+from treesyntax.files import read_json, read_lines, sha256_of_value
 from treesyntax.metrics import METRICS, UNSEEN
 from treesyntax.study.report.curves import line_of
 from treesyntax.study.results.results import Result
 from treesyntax.study.run.plan import Plan
-from treesyntax.study.run.steps import OUT, Run, inside
+from treesyntax.study.run.steps import Run, located
 from treesyntax.trees.formats import FORMATS, get_format, read_trees
 from treesyntax.trees.tree import Tree
 
@@ -127,12 +125,12 @@ def find_quantities(plan: Plan, folder: Path) -> list[Quantity]:
     trees does, target trees as binarize or a metric names their notation.
     """
     recipe, first = plan.recipe, plan.recipe.methods[0]
-    references = _file(folder, first.target.test)
+    references = located(first.target.test, folder)
     if not references.is_file():
         return []
     size = sum(1 for _ in read_lines(references))
     found = []
-    data = Path(plan.steps_of(Run(first, recipe.seeds[0]))[0].command[1].replace(OUT, str(folder)))
+    data = located(plan.steps_of(Run(first, recipe.seeds[0]))[0].command[1], folder)
     try:
         sizes = TokenData(find_prefix(data, SPLIT, "source")).sizes
         label = f"length of the source (tokens of {first.name})"
@@ -141,7 +139,7 @@ def find_quantities(plan: Plan, folder: Path) -> list[Quantity]:
         pass
     for side in ("source", "target"):
         notation = _notation(plan, side)
-        path = _file(folder, getattr(first, side).test)
+        path = located(getattr(first, side).test, folder)
         depths = _depths(path, notation, side) if notation else []
         found.append(Quantity(f"{side}_depth", f"depth of the {side} tree (edges)", tuple(depths)))
     return [one for one in found if len(one.values) == size and len(one.bins) > 1]
@@ -195,11 +193,13 @@ def break_down(
         if (run.method.name, run.seed) not in scored or not hypotheses.is_file() or not metrics:
             continue
         lines, references = (
-            list(read_lines(path)) for path in (hypotheses, _file(folder, run.method.target.test))
+            list(read_lines(path)) for path in (hypotheses, located(run.method.target.test, folder))
         )
         if not len(lines) == len(references) == len(quantity.values):
             continue
-        key = _key(lines, references, quantity, metrics)
+        key = sha256_of_value(
+            [lines, references, quantity.values, quantity.bins, metrics, __version__]
+        )
         held = before.get(run.name, {})
         own = held["scores"] if held.get("key") == key else None
         if own is None:
@@ -225,21 +225,12 @@ def _scores(
     }
 
 
-def _key(lines: object, references: object, quantity: Quantity, metrics: object) -> str:
-    parts = [lines, references, quantity.values, quantity.bins, metrics, __version__]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-
-
 def _read_known(file: Path) -> dict[str, Any]:
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))["runs"]
-    except (OSError, ValueError, KeyError, TypeError):
+        found = read_json(file)["runs"]
+    except (InputError, KeyError, TypeError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _file(folder: Path, name: str) -> Path:
-    return Path(inside(name).replace(OUT, str(folder)))
 
 
 def draw_breakdown(found: Breakdown, order: Sequence[str]) -> Figure:

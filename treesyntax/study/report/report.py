@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from treesyntax.files import atomic_file
+from treesyntax.study.recipe.identity import Identity, read_identity
 from treesyntax.study.recipe.recipe import RECIPE_FILE, read_recipe
 from treesyntax.study.report.sections import make_sections
 from treesyntax.study.report.table import StudyTable, make_table, markdown_table
@@ -21,7 +22,6 @@ from treesyntax.study.results.comparisons import Comparison, read_comparisons, w
 from treesyntax.study.results.results import RESULTS_FILE, Result, read_results
 from treesyntax.study.results.significance import compare, lost_reference
 from treesyntax.study.run.failures import read_failures
-from treesyntax.study.run.identity import Identity, read_identity
 from treesyntax.study.run.plan import Plan, make_plan
 
 TEMPLATES = Path(__file__).parent

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treesyntax.errors import TreeSyntaxError
-from treesyntax.files import atomic_file
+from treesyntax.errors import InputError, TreeSyntaxError
+from treesyntax.files import atomic_file, read_json, write_json
 from treesyntax.study.report.breakdown import break_down, draw_breakdown, find_quantities
 from treesyntax.study.report.cost import compute_costs, cost_numbers, draw_costs
 from treesyntax.study.report.curves import draw_curves, inline_svg, svg_text
@@ -184,11 +183,9 @@ def _costs(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
 
 def _write(folder: Path, name: str, figure: Figure, numbers: Any, caption: str) -> Picture:
     text = svg_text(figure)
-    for suffix, content in (
-        ("svg", text), ("json", json.dumps(numbers, indent=1, ensure_ascii=False))
-    ):  # fmt: skip
-        with atomic_file(folder / FIGURES / f"{name}.{suffix}") as staged:
-            staged.write_text(content, encoding="utf-8")
+    write_json(folder / FIGURES / f"{name}.json", numbers)
+    with atomic_file(folder / FIGURES / f"{name}.svg") as staged:
+        staged.write_text(text, encoding="utf-8")
     file = f"{FIGURES}/{name}.svg"
     return Picture(file, (f"{FIGURES}/{name}.json",), caption, inline_svg(text, name, caption))
 
@@ -228,9 +225,9 @@ def _places(plan: Plan) -> Iterator[tuple[str, str, str]]:
 def _read_list(path: Path) -> dict[str, list[dict[str, Any]]]:
     """What was drawn and what was not; nothing before that was tried."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path)
         return {"drawn": list(found["drawn"]), "absent": list(found["absent"])}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (InputError, KeyError, TypeError):
         return {"drawn": [], "absent": []}
 
 
@@ -255,7 +252,7 @@ def _pictures(folder: Path, place: str, owner: str, entry: Mapping[str, Any]) ->
 
 def _learned_p(path: Path) -> str:
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))["learned_p"]
-    except (OSError, ValueError, KeyError):
+        values = read_json(path)["learned_p"]
+    except (InputError, KeyError):
         return "?"
     return ", ".join(f"{value:.3f}" for value in values)

@@ -210,7 +210,12 @@ def print_table(table: StudyTable, console: Console) -> None:
         drawn.add_row(*map(Text, table.cells(row)))  # as Text, brackets are no markup
     console.print(drawn)
     for line in (*table.notes, *table.failed):
-        console.print(Text(line), soft_wrap=True)
+        print_line(console, line)
+
+
+def print_line(console: Console, text: str) -> None:
+    """A line as it is: no markup, no colours, no breaks."""
+    console.print(Text(text), soft_wrap=True)
 
 
 def markdown_table(table: StudyTable) -> str:

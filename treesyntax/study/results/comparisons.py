@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from treesyntax.files import atomic_file, parse_json
+from treesyntax.errors import InputError
+from treesyntax.files import read_json, write_json
 from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
 
 SIGNIFICANCE_FILE = "significance.json"
@@ -58,9 +58,9 @@ class Comparison:
 def read_comparisons(folder: Path) -> list[Comparison]:
     """What was computed before; nothing if the file is missing or not of this version's form."""
     try:
-        content = parse_json((folder / SIGNIFICANCE_FILE).read_text(encoding="utf-8"))
+        content = read_json(folder / SIGNIFICANCE_FILE)
         return [_comparison(values) for values in content["comparisons"]]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (InputError, KeyError, TypeError):
         return []
 
 
@@ -70,11 +70,7 @@ def _comparison(values: Mapping[str, object]) -> Comparison:
 
 
 def write_comparisons(folder: Path, comparisons: Sequence[Comparison]) -> None:
-    """Write ``significance.json``.
-
-    Raises:
-        InputError: if the folder cannot be written.
-    """
+    """Write ``significance.json``."""
     content = {
         "level": LEVEL,
         "correction": f"Holm over {len(comparisons)} tests",
@@ -83,5 +79,4 @@ def write_comparisons(folder: Path, comparisons: Sequence[Comparison]) -> None:
             for one in comparisons
         ],
     }
-    with atomic_file(folder / SIGNIFICANCE_FILE) as staged:
-        staged.write_text(json.dumps(content, indent=1, ensure_ascii=False), encoding="utf-8")
+    write_json(folder / SIGNIFICANCE_FILE, content)

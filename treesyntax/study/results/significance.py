@@ -8,8 +8,6 @@ hypotheses, references or this version changed.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,7 +23,7 @@ from rich.progress import track
 
 from treesyntax import __version__
 from treesyntax.errors import InputError
-from treesyntax.files import read_lines
+from treesyntax.files import read_lines, sha256_of, sha256_of_value
 from treesyntax.metrics import CORPUS_METRICS, ITEM_METRICS, PART_METRICS, UNSEEN, unseen_lines
 from treesyntax.metrics.statistics import (
     RESAMPLES,
@@ -42,7 +40,7 @@ from treesyntax.study.recipe.recipe import Method, Side
 from treesyntax.study.results.comparisons import Comparison
 from treesyntax.study.results.results import Result
 from treesyntax.study.run.plan import Plan
-from treesyntax.study.run.steps import OUT, Run, inside
+from treesyntax.study.run.steps import Run, located
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
@@ -91,7 +89,7 @@ def compare(
 
 def lost_reference(plan: Plan, folder: Path) -> Path | None:
     """A test set that is not where the recipe says, so that nothing can be tested against it."""
-    files = {_file(folder, method.target.test) for method in plan.recipe.methods}
+    files = {located(method.target.test, folder) for method in plan.recipe.methods}
     return next((file for file in sorted(files) if not file.is_file()), None)
 
 
@@ -111,7 +109,7 @@ class _Maker:
         self.statistics = lru_cache(maxsize=8)(self._statistics)
         self.lines = lru_cache(maxsize=64)(lambda path: list(read_lines(path)))
         self.unseen = lru_cache(maxsize=8)(self._unseen)
-        self.digest = lru_cache(maxsize=None)(_digest)
+        self.digest = lru_cache(maxsize=None)(sha256_of)
         self.judge = lru_cache(maxsize=8)(_judge)
 
     def comparison(self, method: Method, metric: str) -> Comparison | None:
@@ -199,24 +197,15 @@ class _Maker:
         if metric.endswith(UNSEEN):
             parts.append(self.unseen(method.source, method.target))
         parts.append(list(seeds))
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+        return sha256_of_value(parts)
 
     def _output(self, run: Run) -> Path:
         return self.folder / run.folder / "hypotheses.txt"
 
     def _file(self, name: str) -> Path:
-        return _file(self.folder, name)
-
-
-def _file(folder: Path, name: str) -> Path:
-    return Path(inside(name).replace(OUT, str(folder)))
+        return located(name, self.folder)
 
 
 def _other_data(method: Method, baseline: Method) -> bool:
     """Whether other lines are new to the one than to the other."""
     return (method.source, method.target) != (baseline.source, baseline.target)
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

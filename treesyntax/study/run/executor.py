@@ -3,32 +3,63 @@
 from __future__ import annotations
 
 import heapq
-import json
 import os
 import shlex
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from graphlib import TopologicalSorter
 from pathlib import Path
 
-from treesyntax.errors import TreeSyntaxError
-from treesyntax.files import atomic_file, parse_json
-from treesyntax.jobs import Job
+from treesyntax.errors import InputError, TreeSyntaxError
+from treesyntax.files import read_json, write_json
+from treesyntax.jobs import Cluster, Job
 from treesyntax.study.run import process
 from treesyntax.study.run.checkpoints import is_trained, repair_checkpoints
 from treesyntax.study.run.failures import Failure, write_failures
 from treesyntax.study.run.logs import last_line, peak_line, read_log
-from treesyntax.study.run.options import ExecutionOptions, Watcher, command_words
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.process import USERS, Devices
-from treesyntax.study.run.steps import Step
+from treesyntax.study.run.progress import PlainProgress
+from treesyntax.study.run.steps import OUT, PLUGINS, Step
 
 POLL = 0.05
 TICK = 0.5
+
+
+@dataclass(frozen=True)
+class ExecutionOptions:
+    """How to execute a plan; none of it is part of the study itself.
+
+    Attributes:
+        jobs: how many commands run at once on this machine.
+        threads: threads of each, by OMP_NUM_THREADS.
+        plugins: folder for fairseq's --user-dir.
+        programs: the words that the program names in commands stand for.
+        retries: how often a command that failed is started again.
+        gpus: see :func:`treesyntax.study.run.process.read_slots`.
+        cluster: where training and generation are submitted to; None runs them here.
+        submitted: how many jobs the cluster has at once.
+    """
+
+    jobs: int
+    threads: int
+    plugins: str
+    programs: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: process.PROGRAMS)
+    retries: int = 0
+    gpus: tuple[str, ...] = ()
+    cluster: Cluster | None = None
+    submitted: int = 0
+
+
+def command_words(step: Step, folder: Path, options: ExecutionOptions) -> list[str]:
+    """The command of a step as it is executed in a folder."""
+    replace = {OUT: str(folder), PLUGINS: options.plugins}
+    return process.resolve(step.command, options.programs, replace)
 
 
 @dataclass
@@ -38,61 +69,53 @@ class _Child:
     started: float
     slot: str
 
-    @property
-    def is_job(self) -> bool:
-        """Whether it runs on the cluster."""
-        return isinstance(self.process, Job)
-
 
 class Executor:
     """Runs the steps of a plan in a folder that nobody else uses.
 
     Args:
-        plan: what to do.
+        plan: the steps.
         folder: the study's folder.
-        settings: how.
+        options: how to run them.
         after: called after each step that ended well, before it counts as done; if it raises a
             TreeSyntaxError, the step failed.
     """
 
     def __init__(
-        self,
-        plan: Plan,
-        folder: Path,
-        settings: ExecutionOptions,
-        after: Callable[[Step], None],
+        self, plan: Plan, folder: Path, options: ExecutionOptions, after: Callable[[Step], None]
     ) -> None:
-        self.plan, self.folder, self.settings, self.after = plan, folder, settings, after
+        self.plan, self.folder, self.options, self.after = plan, folder, options, after
         self.keys = plan.keys()
-        self.devices = Devices(settings.gpus)
+        self.devices = Devices(options.gpus)
         self.attempts: Counter[str] = Counter()
         self.failures: dict[str, Failure] = {}
         self.children: list[_Child] = []
         self.done = {step.name for step in plan.steps if self.is_done(step)}
-        self.waits: dict[str, set[str]] = {}
-        # By whether they are jobs: numbers of steps, of which the least is started next.
+        self.index = {step.name: index for index, step in enumerate(plan.steps)}
+        # The steps that wait for others, and by whether they are jobs the indices of those that do
+        # not wait; the smallest is started next.
+        self.waiting = TopologicalSorter(
+            {name: set(needs) - self.done for name, needs in plan.needs.items()
+             if name not in self.done}
+        )  # fmt: skip
+        self.waiting.prepare()
         self.ready: dict[bool, list[int]] = {False: [], True: []}
-        self.number = {step.name: number for number, step in enumerate(plan.steps)}
-        for step in plan.steps:
-            if step.name not in self.done:
-                self.waits[step.name] = set(step.needs) - self.done
-                if not self.waits[step.name]:
-                    self._queue(step)
+        self._queue_ready()
 
     def is_done(self, step: Step) -> bool:
         """Whether the very same command ended well before and its outputs are still there."""
         try:
-            key = parse_json(self._marker(step).read_text(encoding="utf-8"))["key"]
-        except (OSError, ValueError, KeyError, TypeError):
+            key = read_json(self._marker(step))["key"]
+        except (InputError, KeyError, TypeError):
             return False
         outputs_exist = all((self.folder / output).exists() for output in step.outputs)
         return bool(key == self.keys[step.name]) and outputs_exist
 
-    def execute(self, watcher: Watcher) -> dict[str, Failure]:
+    def execute(self, watcher: PlainProgress) -> dict[str, Failure]:
         """Do all that is not done yet; a failing step stops only what needs it.
 
         Args:
-            watcher: who is told what happens.
+            watcher: is told what happens.
 
         Returns:
             The steps that failed, by name.
@@ -113,15 +136,22 @@ class Executor:
         return self.failures
 
     def _queue(self, step: Step) -> None:
-        is_job = self.settings.cluster is not None and step.command[0] in USERS
-        heapq.heappush(self.ready[is_job], self.number[step.name])
+        is_job = self.options.cluster is not None and step.command[0] in USERS
+        heapq.heappush(self.ready[is_job], self.index[step.name])
+
+    def _queue_ready(self) -> None:
+        for name in self.waiting.get_ready():
+            self._queue(self.plan.steps[self.index[name]])
 
     def _start_ready(self) -> None:
         """Start all that can be, in the order of the plan."""
-        limits = {False: self.settings.jobs, True: self.settings.submitted}
+        limits = {False: self.options.jobs, True: self.options.submitted}
         for is_job, limit in limits.items():
             queue = self.ready[is_job]
-            while queue and sum(child.is_job == is_job for child in self.children) < limit:
+            while (
+                queue
+                and sum(isinstance(child.process, Job) == is_job for child in self.children) < limit
+            ):
                 self._start(self.plan.steps[heapq.heappop(queue)])
 
     def _stop(self) -> None:
@@ -135,7 +165,7 @@ class Executor:
             self._finish(step, 0.0)
             return
         self.attempts[step.name] += 1
-        log, words = self.folder / step.log, command_words(step, self.folder, self.settings)
+        log, words = self.folder / step.log, command_words(step, self.folder, self.options)
         try:
             self._begin_log(log, words)
             for output in step.outputs:
@@ -143,7 +173,7 @@ class Executor:
         except OSError as error:
             self._fail(step, f"{error.filename or log} cannot be written ({error.strerror})")
             return
-        slot = "" if self.settings.cluster else self.devices.take(step.command[0])
+        slot = "" if self.options.cluster else self.devices.take(step.command[0])
         try:
             child = self._launch(step, words, slot)
         except OSError as error:
@@ -159,10 +189,10 @@ class Executor:
             stream.write(f"# {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {shlex.join(words)}\n")
 
     def _launch(self, step: Step, words: list[str], slot: str) -> subprocess.Popen[bytes] | Job:
-        program, threads = step.command[0], str(self.settings.threads)
+        program, threads = step.command[0], str(self.options.threads)
         environment = {"OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
         environment |= process.safe_environment(words, os.environ)
-        log, cluster = self.folder / step.log, self.settings.cluster
+        log, cluster = self.folder / step.log, self.options.cluster
         if cluster is not None and program in USERS:
             return cluster.start(step.name, self.keys[step.name], words, log, environment)
         environment |= self.devices.environment(program, slot)
@@ -213,28 +243,17 @@ class Executor:
         except TreeSyntaxError as error:
             self._fail(step, str(error))
             return
-        self._mark(step, seconds)
-        self._release(step)
-        self.watcher.finished(step, seconds)
-
-    def _mark(self, step: Step, seconds: float) -> None:
-        content = {"key": self.keys[step.name], "seconds": round(seconds, 2)}
-        with atomic_file(self._marker(step)) as staged:
-            staged.write_text(json.dumps(content), encoding="utf-8")
+        write_json(
+            self._marker(step), {"key": self.keys[step.name], "seconds": round(seconds, 2)}, None
+        )
         self.done.add(step.name)
-
-    def _release(self, step: Step) -> None:
-        """Let what waited for a step start."""
-        for name in self.plan.needed_by.get(step.name, ()):
-            waits = self.waits.get(name, set())
-            if step.name in waits:
-                waits.remove(step.name)
-                if not waits:
-                    self._queue(self.plan.steps[self.number[name]])
+        self.waiting.done(step.name)
+        self._queue_ready()
+        self.watcher.finished(step, seconds)
 
     def _fail(self, step: Step, message: str) -> None:
         failure = Failure(message, step.log)
-        if self.attempts[step.name] <= self.settings.retries:
+        if self.attempts[step.name] <= self.options.retries:
             self._queue(step)
             self.watcher.retried(step, failure)
             return

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from treesyntax.errors import InputError
-from treesyntax.files import atomic_file, parse_json
+from treesyntax.files import read_json, write_json
 from treesyntax.study.run.plan import Plan
 
 FAILURES_FILE = "failures.json"
@@ -23,14 +22,9 @@ class Failure:
 
 
 def write_failures(folder: Path, failures: Mapping[str, Failure]) -> None:
-    """Write the steps that failed, by name.
-
-    Raises:
-        InputError: if the folder cannot be written.
-    """
+    """Write the steps that failed, by name."""
     content = {name: asdict(failure) for name, failure in failures.items()}
-    with atomic_file(folder / FAILURES_FILE) as staged:
-        staged.write_text(json.dumps(content, indent=1, ensure_ascii=False), encoding="utf-8")
+    write_json(folder / FAILURES_FILE, content)
 
 
 def read_failures(folder: Path) -> dict[str, Failure]:
@@ -43,12 +37,12 @@ def read_failures(folder: Path) -> dict[str, Failure]:
     if not path.is_file():
         return {}
     try:
-        content = parse_json(path.read_text(encoding="utf-8"))
+        content = read_json(path)
         found = {name: Failure(**values) for name, values in content.items()}
         if all(type(text) is str for one in found.values() for text in (one.message, one.log)):
             return found
         raise TypeError
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (InputError, TypeError, AttributeError):
         raise InputError(path, None, "is damaged", "remove it") from None
 
 

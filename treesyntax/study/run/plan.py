@@ -14,19 +14,9 @@ from functools import cached_property
 
 from treesyntax.data.binarize.encode import TEXT
 from treesyntax.errors import OptionError
-from treesyntax.study.recipe.recipe import Method, Recipe, Side
-from treesyntax.study.run.steps import (
-    OUT,
-    Run,
-    Step,
-    flag_words,
-    inside,
-    languages,
-    run_steps,
-    study_step,
-)
-
-SPLITS = ("train", "valid", "test")
+from treesyntax.files import sha256_of_value
+from treesyntax.study.recipe.recipe import SPLITS, Method, Recipe, Side, flag_words
+from treesyntax.study.run.steps import OUT, Run, Step, inside, languages, run_steps, study_step
 
 LONGEST_NAME = 120
 """Letters in the name of a folder; most file systems allow 255 bytes."""
@@ -58,15 +48,6 @@ class Plan:
         return {step.name: step.needs for step in self.steps}
 
     @cached_property
-    def needed_by(self) -> dict[str, list[str]]:
-        """What needs each step, by name."""
-        found: dict[str, list[str]] = {}
-        for step in self.steps:
-            for need in step.needs:
-                found.setdefault(need, []).append(step.name)
-        return found
-
-    @cached_property
     def run_of_training(self) -> dict[str, Run]:
         """The run of each training step."""
         return {run.step("train"): run for run in self.runs}
@@ -76,7 +57,7 @@ class Plan:
         keys: dict[str, str] = {}
         for step in self.steps:
             parts = [list(step.command), *(keys[need] for need in step.needs)]
-            keys[step.name] = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+            keys[step.name] = sha256_of_value(parts)
         return keys
 
 

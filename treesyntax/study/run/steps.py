@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from treesyntax.data.binarize.encode import TEXT
 from treesyntax.errors import OptionError
 from treesyntax.metrics import UNSEEN
-from treesyntax.study.recipe.recipe import DATA, Flags, Method, Recipe
+from treesyntax.study.recipe.recipe import DATA, Flags, Method, Recipe, flag_words
 from treesyntax.study.run.process import SAFE
 from treesyntax.trees.linearizations import get_linearization
 
@@ -83,28 +84,14 @@ class Run:
         return f"{self.name}/{kind}"
 
 
-def flag_words(flags: Flags) -> list[str]:
-    """``{beam: 5, fp16: true, betas: [1, 2]}`` as ``--beam 5 --fp16 --betas 1 2``.
-
-    False and null leave a flag out.
-    """
-    words: list[str] = []
-    for name, value in flags.items():
-        items = value if isinstance(value, list) else [value]
-        if value is None or value is False:
-            continue
-        if value is True:
-            words.append(f"--{name}")
-        elif len(items) == 1 and str(items[0]).startswith("-"):
-            words.append(f"--{name}={items[0]}")  # else argparse takes the value for a flag
-        else:
-            words += [f"--{name}", *map(str, items)]
-    return words
-
-
 def inside(text: str) -> str:
     """Text of a recipe with ``{data}`` as a folder of the study."""
     return text.replace(f"{{{DATA}}}", f"{OUT}/data")
+
+
+def located(text: str, folder: Path) -> Path:
+    """A file of a recipe, in the folder of its study."""
+    return Path(inside(text).replace(OUT, str(folder)))
 
 
 def languages(recipe: Recipe) -> list[str]:

@@ -1,0 +1,80 @@
+"""The folder of a study: one study each, and one process at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from treesyntax.errors import OptionError
+from treesyntax.study.recipe.identity import IDENTITY_FILE, Identity, read_identity
+from treesyntax.study.recipe.recipe import Recipe
+
+LOCK_FILE = ".lock"
+LEFTOVERS = ("", "binarized/", "data/", "done/**/")
+"""The folders in which names like ``.*.part`` and ``.*.old`` are half-written files."""
+
+
+def default_folder(recipe: Recipe, identity: Identity) -> Path:
+    """``runs/NAME-HASH``."""
+    return Path("runs") / f"{recipe.name}-{identity.short}"
+
+
+def check_folder(folder: Path, identity: Identity) -> None:
+    """Make sure that a folder is new, empty, or this study's.
+
+    Raises:
+        OptionError: if it belongs to another study or to something else.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise OptionError(f"--out {folder} is a file; name a folder")
+    if (folder / IDENTITY_FILE).exists():
+        found = read_identity(folder)
+        if found.hash != identity.hash:
+            raise OptionError(
+                f"{folder} holds the study {found.short}, but the recipe, its data or the version "
+                f"make {identity.short}; choose another --out, or leave it out"
+            )
+    elif folder.exists() and any(not item.name.startswith(".") for item in folder.iterdir()):
+        raise OptionError(f"{folder} is not empty and holds no study; choose another --out")
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold a study's folder; the system releases it when this process ends, however it ends.
+
+    Raises:
+        OptionError: if another process holds it, or the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        stream = (folder / LOCK_FILE).open("a+b", buffering=0)
+    except OSError as error:
+        raise OptionError(f"{folder} cannot be written ({error.strerror})") from None
+    with stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            stream.seek(0)
+            holder = stream.read(20).decode("ascii", "replace").strip() or "unknown"
+            raise OptionError(
+                f"{folder} is in use by another treesyntax study (process {holder}); "
+                "wait for it or choose another --out"
+            ) from None
+        with suppress(OSError):  # a full disk: the process id is only for the message above
+            stream.truncate(0)
+            stream.write(f"{os.getpid()}\n".encode())
+        yield
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove the half-written files of a killed study from a folder that this process holds."""
+    for part in LEFTOVERS:
+        for path in [*folder.glob(f"{part}.*.part"), *folder.glob(f"{part}.*.old")]:
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
