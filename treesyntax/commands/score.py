@@ -19,13 +19,10 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import read_lines
-
-if TYPE_CHECKING:
-    from treesyntax.metrics import Score
+from treesyntax.metrics import UNSEEN, Score, get_metric, unseen_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,11 +45,6 @@ def run(args: argparse.Namespace) -> int:
             lacks a file or any line to score.
         InputError: if a file cannot be read, or the files differ in their number of lines.
     """
-    from treesyntax.metrics import (  # it loads sacreBLEU, which --help does not need
-        UNSEEN,
-        get_metric,
-    )
-
     names = args.metric or ["exact"]
     for name in names:
         get_metric(name.removesuffix(UNSEEN))
@@ -73,8 +65,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _unseen(args: argparse.Namespace, references: list[str]) -> list[bool]:
-    from treesyntax.metrics import UNSEEN, unseen_lines
-
     for option in ("source", "train_source", "train_target"):
         if getattr(args, option) is None:
             raise OptionError(f"metrics with {UNSEEN} need --{option.replace('_', '-')}")
