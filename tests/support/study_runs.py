@@ -14,7 +14,6 @@ from pathlib import Path
 import support.fake_programs as fake_programs
 from support import ROOT
 from support.fake_programs import THIS
-
 from treesyntax.study.recipe.identity import read_identity
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.results.results import read_results
