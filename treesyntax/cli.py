@@ -1,4 +1,4 @@
-"""The ``treesyntax`` command: one subcommand a module, imported only when it is asked for."""
+"""The ``treesyntax`` command: one module a subcommand, imported only when it is called."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ COMMANDS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a subcommand; a user's mistake ends in one line on stderr and status 2."""
+    """Run a subcommand; an error of the user's gives one line on stderr and status 2."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     parser = argparse.ArgumentParser(
         prog="treesyntax", description="Trees in Transformers, and whether they help."
@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"treesyntax {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, command in COMMANDS.items():
-        # Importing torch takes seconds: only the chosen command's module is loaded.
+        # Only the chosen command's module is loaded, as imports take time.
         module = importlib.import_module(command.module) if name in arguments[:1] else None
         subparser = commands.add_parser(
             name,
@@ -80,12 +80,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"treesyntax {args.command}: {reason}", file=sys.stderr)
         return 2
     except MemoryError:
-        print(f"treesyntax {args.command}: there is not enough memory for it", file=sys.stderr)
+        print(f"treesyntax {args.command}: out of memory", file=sys.stderr)
         return 2
 
 
 def _flush_output() -> None:
-    """Write what ``print`` still holds back, so that a full disk is an error, told once."""
+    """Write what ``print`` has buffered, so that a full disk is reported, and only once."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -8,7 +8,7 @@ from os import PathLike
 
 
 class TreeSyntaxError(Exception):
-    """Base of every error that is the input's fault; command lines print it and exit with 2."""
+    """Base of all errors that the user can mend; commands print them and exit with status 2."""
 
 
 class TreeError(TreeSyntaxError):
@@ -26,7 +26,7 @@ class TreeError(TreeSyntaxError):
 
 
 class InputError(TreeSyntaxError):
-    """A :class:`TreeError`-like fault with its place: ``FILE:LINE: cause; remedy``.
+    """A fault in a file: ``FILE:LINE: cause; remedy``.
 
     Args:
         path: the file as the user named it.

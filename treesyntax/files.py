@@ -18,7 +18,7 @@ from typing import Any
 from treesyntax.errors import InputError
 
 LONGEST_LINE = 1 << 24
-"""Bytes of a line. A tree needs some hundred times as much memory as its text, and a small ``.gz``
+"""Most bytes of a line. A tree needs about a hundred times the memory of its text, and a small ``.gz``
 file may hold a line of any length."""
 
 
@@ -163,9 +163,9 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(path: str | Path) -> Iterator[Path]:
-    """A temporary folder beside ``path``; on success it takes the place of ``path``.
+    """A temporary folder beside ``path``; on success it replaces ``path``.
 
-    What was at ``path`` before stays untouched until then, and for good if anything fails.
+    The old folder at ``path`` stays untouched until then, and stays if anything fails.
 
     Raises:
         InputError: if the folder cannot be written or the disk is full.

@@ -1,7 +1,8 @@
-"""Commands as jobs of a cluster, by submitit.
+"""Work beside this process: jobs of a cluster, worker processes, and how many cores there are.
 
-The folder of a study or parse must be one that the nodes see too. Interrupting it cancels its jobs. If
-it is killed they go on, and the next call takes them up again instead of starting them twice.
+Commands run as jobs of a cluster through submitit. The nodes must see the folder of the study or
+parse. Interrupting the study or parse cancels its jobs. If it is killed, the jobs go on, and the next
+call finds them instead of starting them twice.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser, what: str) -> None:
 
     Args:
         parser: of the command.
-        what: is submitted, for the help.
+        what: what is submitted, for the help.
     """
     parser.add_argument(
         "--cluster",
@@ -51,10 +52,10 @@ def add_arguments(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 class Job:
-    """A job that was submitted, with the part of a process's face that is needed.
+    """A submitted job, with the methods of a process that a study uses.
 
     Attributes:
-        returncode: the command's; `LOST` if the job ended without one; None while it runs.
+        returncode: that of the command; `LOST` if the job ended without one; None while it runs.
     """
 
     def __init__(self, job: Any, log: Path) -> None:
@@ -63,7 +64,7 @@ class Job:
         self.next_look = 0.0
 
     def poll(self) -> int | None:
-        """The return code once there is one."""
+        """The return code; None while the job runs."""
         if self.returncode is None and time.monotonic() >= self.next_look:
             self.next_look = time.monotonic() + POLL
             if self.job.done():
@@ -79,12 +80,12 @@ class Job:
             return LOST
 
     def stop(self) -> None:
-        """Cancel it."""
+        """Cancel the job."""
         self.job.cancel(check=False)
 
 
 class Cluster:
-    """Submits commands.
+    """Submits commands as jobs.
 
     Args:
         kind: one of `KINDS`; "local" runs jobs on this machine, to try things out.
@@ -118,9 +119,9 @@ class Cluster:
 
         Args:
             name: of the job, unique in the folder.
-            key: what the job is; one under the same name with another key is not taken up.
+            key: identifies the command; a job of the same name with another key is not reused.
             words: the command.
-            log: file for its output, which is appended.
+            log: file to append its output to.
             environment: variables to set beside those of the node.
 
         Raises:
@@ -139,7 +140,7 @@ class Cluster:
         return Job(job, log)
 
     def _submitted(self, ticket: Path, key: str) -> Any:
-        """The job of an earlier call if it still waits or runs."""
+        """The job of an earlier call, if it still waits or runs."""
         try:
             content = read_json(ticket)
             if content["key"] != key:
@@ -151,7 +152,7 @@ class Cluster:
 
 
 def run_command(words: list[str], log: str, environment: dict[str, str]) -> int:
-    """What a job does: run a command with its output appended to a log; returns how it ended."""
+    """Run a command as a job: append its output to a log and return its exit status."""
     with open(log, "ab") as stream:
         done = subprocess.run(
             words,
@@ -165,11 +166,7 @@ def run_command(words: list[str], log: str, environment: dict[str, str]) -> int:
 
 
 def read_parameters(settings: Sequence[str]) -> dict[str, Any]:
-    """``["timeout_min=60", …]`` as a mapping; values are YAML.
-
-    Raises:
-        OptionError: if one is not of that form.
-    """
+    """``["timeout_min=60", …]`` as a mapping; values are YAML."""
     import yaml
 
     parameters = {}
@@ -190,9 +187,10 @@ def cores() -> int:
 
 
 def begin_worker() -> None:
-    """Leave interrupts to the main process, which then ends the others, and end when it is gone.
+    """Prepare a worker process: it ignores interrupts, and ends when the main process is gone.
 
-    Without the latter the workers of a process that was killed would wait for work for ever.
+    The main process handles interrupts and ends its workers. The workers of a process that was
+    killed would otherwise wait for work for ever.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()

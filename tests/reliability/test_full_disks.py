@@ -250,7 +250,7 @@ def test_a_command_tells_of_any_fault_of_the_system_in_one_line(capsys, monkeypa
         "treesyntax methods: /x/y: No space left on device; check free space and permissions\n"
     )
     assert run(OSError("odd")).endswith("methods: odd; check free space and permissions\n")
-    assert run(MemoryError()) == "treesyntax methods: there is not enough memory for it\n"
+    assert run(MemoryError()) == "treesyntax methods: out of memory\n"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")

@@ -89,12 +89,7 @@ class Engine(Protocol):
 
 
 def load_engine(search: Search) -> Engine:
-    """Load the models.
-
-    Raises:
-        InputError: if a checkpoint cannot be read, is not plain data, or does not fit the data.
-        OptionError: if options do not fit the model, or the plugins are not installed.
-    """
+    """Load the models."""
     plugin_folder()
     # fairseq would log every dictionary, and packages that nobody asked for.
     logging.getLogger("fairseq").setLevel(logging.WARNING)

@@ -29,11 +29,7 @@ ToBatches = Callable[[Sequence[Record]], Iterator[Batch]]
 
 
 def input_path(name: str) -> Path:
-    """The input as a path, that of standard input for ``-``.
-
-    Raises:
-        InputError: if there is no such file.
-    """
+    """The input as a path, that of standard input for ``-``."""
     if name == "-":
         return STDIN
     path = Path(name)
@@ -44,11 +40,7 @@ def input_path(name: str) -> Path:
 
 
 def records_of(path: Path, format_name: str) -> Iterator[Record]:
-    """The records of a file or pipe, each as soon as it is complete.
-
-    Raises:
-        InputError: if it cannot be read or is not UTF-8.
-    """
+    """The records of a file or pipe, each as soon as it is complete."""
     return line_records(path) if format_name == TEXT else get_format(format_name).records(path)
 
 
@@ -60,9 +52,6 @@ def chunks(records: Iterator[Record], size: int, wait: bool) -> Iterator[list[Re
         size: most records of a chunk.
         wait: fill every chunk; else none waits for more input than has come, so that somebody at
             a terminal gets an answer to every line.
-
-    Raises:
-        Exception: what ``records`` raises, after the chunk of what came before it.
     """
     queue: Queue[Record | Exception | None] = Queue(size)
     Thread(target=_read, args=(records, queue), daemon=True).start()
@@ -121,11 +110,7 @@ class ParsedBatches:
         self.cases = Cases()
 
     def __call__(self, records: Sequence[Record]) -> Iterator[Batch]:
-        """One batch a line.
-
-        Raises:
-            InputError: if the notation cannot hold a tree.
-        """
+        """One batch a line."""
         lines = [record.text for record in records]
         parsed = parse_lines(self.parser, lines, self.dependencies, self.max_words)
         self.cases = total([self.cases, cases_of(records[0].line, parsed)])

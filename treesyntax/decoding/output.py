@@ -29,9 +29,6 @@ def make_to_text(side: SideData) -> ToText:
 
     Where the linearization determines the tree, the text is the tree in the format of the training
     data. Where nobody knows how words were segmented, the tokens stay as they are.
-
-    Raises:
-        InputError: if the subword model cannot be read.
     """
     encoding = side.encoding
     if side.has_trees and get_linearization(encoding.linearization).tree is not None:
@@ -60,11 +57,7 @@ def _decoder(model: Path) -> ToText:
 
 @contextmanager
 def opened(path: str) -> Iterator[BinaryIO]:
-    """The output: ``-`` is standard output; a file appears under its name once all is written.
-
-    Raises:
-        InputError: if the file cannot be written.
-    """
+    """The output: ``-`` is standard output; a file appears under its name once all is written."""
     if path == "-":
         yield sys.stdout.buffer
         return

@@ -57,12 +57,7 @@ class Shapes(NamedTuple):
 
 
 def control_tree(tree: Tree, name: str, seed: int) -> Tree:
-    """The control of that name for a tree; the empty tree is its own.
-
-    Raises:
-        OptionError: if there is no such control; the message lists the names.
-        TreeError: if the surface indices of the tree are not 0, 1, 2, …
-    """
+    """The control of that name for a tree; the empty tree is its own."""
     if name not in CONTROLS:
         raise unknown_name("control tree", name, CONTROLS)
     shapes = CONTROLS[name]

@@ -15,12 +15,17 @@ from typing import NamedTuple
 import numpy as np
 
 from treesyntax.errors import OptionError, TreeError, unknown_name
-from treesyntax.trees import symbols as arity
 from treesyntax.trees.binary import to_binary
 from treesyntax.trees.formats import get_format
+from treesyntax.trees.symbols import breadth_first as breadth_first_nodes
+from treesyntax.trees.symbols import from_nary, from_siblings, nary_tokens, sibling_tokens
 from treesyntax.trees.tree import NO_WORD, Tree
 
 OPEN, CLOSE, ESCAPE = "(", ")", "\\"
+MALFORMED = "("
+"""Stands for output that is no tree: no format reads it as one."""
+LEAVES_ARE_WORDS = ("ptb", "mrg")
+"""Formats in which every leaf is a word."""
 
 
 class Linearization(NamedTuple):
@@ -29,9 +34,9 @@ class Linearization(NamedTuple):
     Attributes:
         name: its name on the command line.
         tokens: T strings without white space; raises TreeError for labels that hold some.
-        token_nodes: T node numbers, the node that each token stands for.
+        token_nodes: T indices of nodes: the node that each token stands for.
         tree: the tree of a sequence of tokens, or None where the tokens do not determine it.
-        slots: whether every node is one token, which says what slots the node has.
+        slots: whether every node is one token, which says how many children the node has.
     """
 
     name: str
@@ -42,20 +47,12 @@ class Linearization(NamedTuple):
 
 
 def word_nodes(tree: Tree) -> list[int]:
-    """The nodes of the words in surface order; without any words, the leaves left to right.
-
-    Raises:
-        TreeError: if the surface indices are not 0, 1, 2, …
-    """
+    """The nodes of the words in surface order; without any words, the leaves left to right."""
     return tree.word_nodes() or tree.leaves
 
 
 def words(tree: Tree) -> list[str]:
-    """The words of a sentence; of a program or logical form, its leaves.
-
-    Raises:
-        TreeError: if a label cannot be a token.
-    """
+    """The words of a sentence; of a program or logical form, its leaves."""
     return _checked(tree, [tree.labels[node] for node in word_nodes(tree)], word_nodes)
 
 
@@ -65,22 +62,14 @@ def preorder_nodes(tree: Tree) -> list[int]:
 
 
 def preorder(tree: Tree) -> list[str]:
-    """All labels in preorder.
-
-    Raises:
-        TreeError: if a label cannot be a token.
-    """
+    """All labels in preorder."""
     return _checked(tree, list(tree.labels), preorder_nodes)
 
 
 def breadth_first(tree: Tree) -> list[str]:
-    """All labels level by level, each level from left to right.
-
-    Raises:
-        TreeError: if a label cannot be a token.
-    """
-    labels = [tree.labels[node] for node in arity.breadth_first(tree)]
-    return _checked(tree, labels, arity.breadth_first)
+    """All labels level by level, each level from left to right."""
+    labels = [tree.labels[node] for node in breadth_first_nodes(tree)]
+    return _checked(tree, labels, breadth_first_nodes)
 
 
 def bracketed_nodes(tree: Tree) -> list[int]:
@@ -101,9 +90,6 @@ def bracketed(tree: Tree) -> list[str]:
     """``(label`` for an interior node, ``)`` at its end, and the label of a leaf.
 
     A leaf that would pass for a bracket, or begins with a backslash, has a backslash before it.
-
-    Raises:
-        TreeError: if a label cannot be a token.
     """
     arities = tree.arities.tolist()
     tokens: list[str] = []
@@ -169,27 +155,27 @@ def _fault(position: int, token: str, cause: str) -> TreeError:
 
 
 def _checked(tree: Tree, tokens: list[str], nodes_of: Callable[[Tree], list[int]]) -> list[str]:
-    """The tokens, once joining and splitting a line of them is known to give them back."""
+    """The tokens, if splitting the line that they make gives them back."""
     if " ".join(tokens).split() == tokens:
         return tokens
     place = next(index for index, token in enumerate(tokens) if token.split() != [token])
     node = nodes_of(tree)[place]
     raise TreeError(
         f"node {node} has the label {tree.labels[node][:40]!r}",
-        "labels become tokens, which cannot be empty or hold white space; replace it before",
+        "labels become tokens, which cannot be empty or hold white space; replace it first",
     )
 
 
 def _slot_linearizations(
     name: str, tokens: Callable[[Tree], list[str]], inverse: Callable[..., Tree], grown: Callable[[Tree], Tree],
 ) -> tuple[Linearization, Linearization]:  # fmt: skip
-    """The depth-first and the breadth-first linearization of the same symbols.
+    """The depth-first and the breadth-first linearization with the same symbols.
 
-    ``grown`` gives the tree whose levels count: the tree itself or its binary form.
+    ``grown`` gives the tree whose levels are read: the tree itself or its binary form.
     """
 
     def level_nodes(tree: Tree) -> list[int]:
-        return arity.breadth_first(grown(tree))
+        return breadth_first_nodes(grown(tree))
 
     def level_tokens(tree: Tree) -> list[str]:
         symbols = tokens(tree)
@@ -208,10 +194,10 @@ LINEARIZATIONS: dict[str, Linearization] = {
     for linearization in (
         Linearization("words", words, word_nodes),
         Linearization("preorder", preorder, preorder_nodes),
-        Linearization("breadth_first", breadth_first, arity.breadth_first),
+        Linearization("breadth_first", breadth_first, breadth_first_nodes),
         Linearization("bracketed", bracketed, bracketed_nodes, from_bracketed),
-        *_slot_linearizations("nary", arity.nary_tokens, arity.from_nary, lambda tree: tree),
-        *_slot_linearizations("lcrs", arity.sibling_tokens, arity.from_siblings, to_binary),
+        *_slot_linearizations("nary", nary_tokens, from_nary, lambda tree: tree),
+        *_slot_linearizations("lcrs", sibling_tokens, from_siblings, to_binary),
     )
 }
 
@@ -220,25 +206,23 @@ def get_linearization(name: str) -> Linearization:
     """The linearization of that name.
 
     Raises:
-        OptionError: if there is none; the message lists the names.
+        OptionError: if there is none.
     """
     if name not in LINEARIZATIONS:
         raise unknown_name("linearization", name, LINEARIZATIONS)
     return LINEARIZATIONS[name]
 
 
-# What no format reads as a tree.
-MALFORMED = "("
+def from_linearization(line: str, linearization: str, format_name: str) -> str:
+    """The text in a format of the tree that a line of tokens stands for.
 
-
-LEAVES_ARE_WORDS = ("ptb", "mrg")
-
-
-def from_linearization(line: str, linearization: str, notation: str) -> str:
-    """The text in a notation of a tree that is given as the tokens of a linearization.
+    Args:
+        line: tokens with spaces between them.
+        linearization: the name of the linearization that the tokens are of.
+        format_name: the name of the format to write.
 
     Raises:
-        TreeError: if the tokens are no tree, or the notation cannot hold it.
+        TreeError: if the tokens are no tree, or the format cannot hold it.
         OptionError: if there is no such linearization or format, or it does not determine the tree.
     """
     inverse = get_linearization(linearization).tree
@@ -247,24 +231,26 @@ def from_linearization(line: str, linearization: str, notation: str) -> str:
             f"the tokens of the linearization {linearization} do not determine the tree"
         )
     tree = inverse(line.split())
-    return get_format(notation).write(_with_words(tree) if notation in LEAVES_ARE_WORDS else tree)
+    if format_name in LEAVES_ARE_WORDS:
+        tree = _with_words(tree)
+    return get_format(format_name).write(tree)
 
 
-def _with_words(tree: Tree) -> Tree:
-    """The tree with its leaves as words, which the tokens of a linearization do not tell."""
-    words = np.full(len(tree), NO_WORD)
-    leaves = np.setdiff1d(np.arange(len(tree)), tree.parents)
-    words[leaves] = np.arange(len(leaves))
-    return Tree(tree.parents, tree.labels, words, tree.relations, tree.branches)
-
-
-def as_text(hypothesis: str, linearization: str, notation: str) -> str:
-    """The tokens of a linearization as a tree in a notation; what is no tree stays malformed.
+def as_text(line: str, linearization: str, format_name: str) -> str:
+    """As `from_linearization`, but `MALFORMED` where the tokens are no tree.
 
     Raises:
         OptionError: if there is no such linearization or format, or it does not determine the tree.
     """
     try:
-        return from_linearization(hypothesis, linearization, notation)
+        return from_linearization(line, linearization, format_name)
     except TreeError:
         return MALFORMED
+
+
+def _with_words(tree: Tree) -> Tree:
+    """The tree with its leaves as words."""
+    words = np.full(len(tree), NO_WORD)
+    leaves = np.setdiff1d(np.arange(len(tree)), tree.parents)
+    words[leaves] = np.arange(len(leaves))
+    return Tree(tree.parents, tree.labels, words, tree.relations, tree.branches)

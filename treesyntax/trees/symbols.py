@@ -75,9 +75,6 @@ def slot_table(symbols: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.in
     Returns:
         The number of slots of each symbol [V], -1 for those that are no node (`split_symbol`), and
         the branch of its i-th slot [V, S], padded with -1; S is the largest number, at least 1.
-
-    Raises:
-        TreeError: if V x S exceeds `MAX_TABLE_CELLS`.
     """
     nodes = [split_symbol(symbol) for symbol in symbols]
     counts = np.array([-1 if node is None else len(node[1]) for node in nodes], dtype=np.int64)
@@ -95,11 +92,7 @@ def slot_table(symbols: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.in
 
 
 def nary_tokens(tree: Tree) -> list[str]:
-    """``label/CHILDREN`` of every node in preorder.
-
-    Raises:
-        TreeError: if a label cannot be a token, or a node has more than `MAX_SLOTS` children.
-    """
+    """``label/CHILDREN`` of every node in preorder."""
     _check_labels(tree)
     arities = tree.arities.tolist()
     if max(arities, default=0) > MAX_SLOTS:
@@ -112,11 +105,7 @@ def nary_tokens(tree: Tree) -> list[str]:
 
 
 def sibling_tokens(tree: Tree) -> list[str]:
-    """``label/SLOTS`` of every node of the left-child-right-sibling form, in preorder.
-
-    Raises:
-        TreeError: if a label cannot be a token.
-    """
+    """``label/SLOTS`` of every node of the left-child-right-sibling form, in preorder."""
     _check_labels(tree)
     slots: list[tuple[int, ...]] = [()] * len(tree)
     binary = to_binary(tree)
@@ -202,7 +191,7 @@ def _in_preorder(parents: list[int], branches: list[int], labels: list[str]) -> 
     sizes = [1] * len(parents)
     for node in range(len(parents) - 1, 0, -1):
         sizes[parents[node]] += sizes[node]
-    # Where the next child of each node goes: after its elder siblings' subtrees.
+    # Where the next child of each node goes: after the subtrees of its previous siblings.
     free = [0] * len(parents)
     order = [0] * len(parents)
     number = [0] * len(parents)
@@ -228,5 +217,5 @@ def _check_labels(tree: Tree) -> None:
         if label.split() != [label]:
             raise TreeError(
                 f"node {node} has the label {label[:40]!r}",
-                "labels become tokens, which cannot be empty or hold white space; replace it before",
+                "labels become tokens, which cannot be empty or hold white space; replace it first",
             )

@@ -1,4 +1,4 @@
-"""Tree files in many notations; ``FORMATS`` is the list of them, one file each."""
+"""Tree files in many formats; ``FORMATS`` lists them, one file each."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ FORMATS: dict[str, Format] = {
 
 
 def get_format(name: str) -> Format:
-    """The notation of that name.
+    """The format of that name.
 
     Raises:
-        OptionError: if there is none; the message lists the names.
+        OptionError: if there is none.
     """
     if name not in FORMATS:
         raise unknown_name("tree format", name, FORMATS)
@@ -72,10 +72,10 @@ def read_trees(path: str | Path, format_name: str) -> Iterator[Tree]:
 
 
 def write_trees(path: str | Path, trees: Iterable[Tree], format_name: str) -> int:
-    """Write a file of trees, whole or not at all, and return their number.
+    """Write a file of trees, all or nothing, and return their number.
 
     Raises:
-        TreeError: if the notation cannot hold a tree; the message has its number.
+        TreeError: if the format cannot hold a tree; the message has the tree's number.
         InputError: if the file cannot be written.
         OptionError: if there is no such format.
     """

@@ -1,4 +1,4 @@
-"""What a notation is: a cheap split of a file into records, a parser and its exact inverse.
+"""What a tree format is: a cheap split of a file into records, a parser and its exact inverse.
 
 Splitting is separate from parsing, so that records can be parsed in other processes.
 """
@@ -15,7 +15,7 @@ from treesyntax.files import read_lines
 from treesyntax.trees.tree import Tree
 
 Labels = Callable[[str], bool]
-"""Which labels are meant."""
+"""Whether a label is one of those that are meant."""
 
 
 def any_label(_: str) -> bool:
@@ -37,7 +37,7 @@ class Children(NamedTuple):
     optional: bool = False
 
     def may_be(self, number: int) -> bool:
-        """Whether a node may have so many children."""
+        """Whether a node may have this many children."""
         least = len(self.places)
         return number == least or (self.more and number > least) or (self.optional and not number)
 
@@ -68,7 +68,7 @@ class RecordError(TreeError):
 
 
 class Format(NamedTuple):
-    """A notation for trees.
+    """A format of tree files.
 
     Attributes:
         name: its name on the command line.
@@ -76,7 +76,7 @@ class Format(NamedTuple):
         records: splits a file; raises InputError only.
         parse: the tree of one record's text; raises RecordError or TreeError only.
         write: the text of a tree, without a final line end, so that ``parse(write(tree))`` is
-            the same tree; raises TreeError for a tree that the notation cannot hold.
+            the same tree; raises TreeError for a tree that the format cannot hold.
         end: what follows each record in a file.
         root: the labels that a root may have.
         children: what children the nodes of a label have; None where they may be any. Trees that
@@ -94,11 +94,7 @@ class Format(NamedTuple):
 
 
 def line_records(path: Path) -> Iterator[Record]:
-    """One record a line; a blank line is the record of an empty tree.
-
-    Raises:
-        InputError: if the file cannot be read or is not UTF-8.
-    """
+    """One record a line; a blank line is the record of an empty tree."""
     for line, text in enumerate(read_lines(path), start=1):
         yield Record(line, text)
 
@@ -123,23 +119,16 @@ def subtrees_ending(tree: Tree) -> list[int]:
 
 
 def check_one_line(text: str) -> None:
-    """Refuse text over several lines in a notation with one record a line.
-
-    Raises:
-        RecordError: if the text holds a line end.
-    """
+    """Refuse text over several lines in a format with one record a line."""
     if "\n" in text or "\r" in text:
         raise RecordError("a line end inside a record", "write every tree on one line")
 
 
-def exact(notation: str, parse: Callable[[str], Tree], tree: Tree, text: str) -> str:
-    """``text`` itself, once it is certain that reading it gives back ``tree``.
+def exact(format_name: str, parse: Callable[[str], Tree], tree: Tree, text: str) -> str:
+    """``text`` itself, if reading it gives back ``tree``; else a TreeError.
 
-    A notation cannot hold every tree (a label may look like a bracket, relations may have no
-    place …). Reading back finds all such cases, where a list of checks would miss some.
-
-    Raises:
-        TreeError: if the text cannot be stored or is read as another tree.
+    A format cannot hold every tree: a label may look like a bracket, relations may have no place.
+    Reading the text back finds all these cases; a list of checks would miss some.
     """
     fault = _storage_fault(text)
     if not fault:
@@ -149,7 +138,8 @@ def exact(notation: str, parse: Callable[[str], Tree], tree: Tree, text: str) ->
             fault = error.cause
     if fault:
         raise TreeError(
-            f"{notation} cannot hold this tree ({fault})", "write it as jsonl, which holds any tree"
+            f"{format_name} cannot hold this tree ({fault})",
+            "write it as jsonl, which holds any tree",
         )
     return text
 

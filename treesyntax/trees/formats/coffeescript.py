@@ -83,11 +83,7 @@ def _parser() -> Lark:
 
 
 def parse(text: str) -> Tree:
-    """The tree of one line; blank text is the empty tree.
-
-    Raises:
-        RecordError: with the number of the token at fault and what was expected.
-    """
+    """The tree of one line; blank text is the empty tree."""
     check_one_line(text)
     if not text.strip():
         return Tree([], [])
@@ -125,11 +121,7 @@ def _fault(error: UnexpectedInput, size: int) -> RecordError:
 
 
 def write(tree: Tree) -> str:
-    """The leaves, once it is certain that they are a program with this tree.
-
-    Raises:
-        TreeError: if they are not.
-    """
+    """The leaves, once it is certain that they are a program with this tree."""
     text = " ".join(tree.labels[node] for node in tree.leaves)
     return exact("coffeescript", parse, tree, text)
 

@@ -27,11 +27,7 @@ _HEADS = {str(number): number for number in range(1001)}
 
 
 def records(path: Path) -> Iterator[Record]:
-    """Splits at blank lines.
-
-    Raises:
-        InputError: if the file cannot be read or is not UTF-8.
-    """
+    """Splits at blank lines."""
     start = 0
     lines: list[str] = []
     for number, line in enumerate(read_lines(path), start=1):
@@ -54,11 +50,7 @@ def rows(text: str) -> list[list[str]]:
 
 
 def parse(text: str) -> Tree:
-    """The dependency tree of one sentence.
-
-    Raises:
-        RecordError: for a malformed line, or heads that do not form a tree.
-    """
+    """The dependency tree of one sentence."""
     words = [row for row in rows(text) if row]
     if not _plain(words):
         words = [row for _, row in _words(text)]
@@ -143,11 +135,7 @@ def _word_to_blame(heads: list[int]) -> int:
 
 
 def write(tree: Tree) -> str:
-    """The sentence with ID, FORM, HEAD and DEPREL, and ``_`` in the other columns.
-
-    Raises:
-        TreeError: if some node is not a word, or reading the text would give another tree.
-    """
+    """The sentence with ID, FORM, HEAD and DEPREL, and ``_`` in the other columns."""
     if not len(tree):
         return _EMPTY
     nodes = tree.word_nodes()

@@ -26,11 +26,7 @@ def _parser() -> Parser:
 
 
 def parse(text: str) -> Tree:
-    """The tree of one line; blank text is the empty tree.
-
-    Raises:
-        RecordError: if the text is not JavaScript; the message has the token at fault.
-    """
+    """The tree of one line; blank text is the empty tree."""
     check_one_line(text)
     if not text.strip():
         return Tree([], [])
@@ -70,11 +66,7 @@ def _fault(source: bytes, node: Node) -> RecordError:
 
 
 def write(tree: Tree) -> str:
-    """The leaves, once it is certain that they are a program with this tree.
-
-    Raises:
-        TreeError: if they are not.
-    """
+    """The leaves, once it is certain that they are a program with this tree."""
     text = " ".join(tree.labels[node] for node in tree.leaves)
     return exact("javascript", parse, tree, text)
 

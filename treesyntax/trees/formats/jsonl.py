@@ -32,12 +32,7 @@ _LARGEST = 2**31 - 1
 
 
 def parse(text: str) -> Tree:
-    """The tree of one line.
-
-    Raises:
-        RecordError: if the text is neither a nested list nor an object of a tree's fields.
-        TreeError: if the fields of an object do not describe a tree.
-    """
+    """The tree of one line."""
     check_one_line(text)
     tree = _parse_object(text) if text.lstrip(" \t").startswith("{") else _parse_nested(text)
     try:
@@ -154,11 +149,7 @@ def _strings(fields: dict[str, object], name: str) -> list[str]:
 
 
 def write(tree: Tree) -> str:
-    """The nested list where it says everything, the object otherwise.
-
-    Raises:
-        TreeError: if a label is not valid Unicode.
-    """
+    """The nested list where it says everything, the object otherwise."""
     text = _nested(tree) if tree == Tree(tree.parents, tree.labels) else _object(tree)
     try:
         text.encode()

@@ -1,12 +1,13 @@
-"""Grammars as tables of rules that parser and printer share, so that they cannot disagree.
+"""Notations of programs: tables of rules, and the parser that reads programs by them.
 
-A rule is a node label and a pattern, for instance ``<PLUS> {expression} + {operand}``: ``{x}``
-stands for a child of category x, ``[x]`` for a leaf that is printed as it is, every other piece is
-a token that makes no node. Rules without a label make no node: ``( {expression} )`` lets a category
-stand in parentheses, ``{operand}`` makes one category part of another.
+Parser and printer (`notation_printer`) share the table, so they cannot disagree. A rule is a node
+label and a pattern, for instance ``<PLUS> {expression} + {operand}``: ``{x}`` stands for a child of
+category x, ``[x]`` for a leaf that is printed as it is, every other piece is a token that makes no
+node. Rules without a label make no node: ``( {expression} )`` lets a category stand in parentheses,
+``{operand}`` makes one category part of another.
 
-The grammar must tell the rules of a category apart by one token, or by a second one where the first
-is the same; a left-recursive rule like the one above goes on for as long as its operator follows.
+One token must tell the rules of a category apart, or a second one where the first is the same. A
+left-recursive rule like the one above applies again while its operator follows.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Rule(NamedTuple):
 
 
 class Category:
-    """The rules of a category, sorted by how the parser finds out that they apply."""
+    """The rules of a category, sorted by how the parser recognises them."""
 
     def __init__(self, name: str, rules: Sequence[Rule]) -> None:
         self.name, self.rules = name, rules
@@ -109,7 +110,7 @@ class Notation:
         self.first_kinds = {category: self._first_kinds(category) for category in table}
 
     def kind(self, token: str) -> str:
-        """What the parser sees: the words of a leaf, which are never a token, or the token."""
+        """The words for the kind of leaf that a token is, which are never a token; else the token."""
         fitting = (words for words, regex in self.leaves.values() if re.fullmatch(regex, token))
         return next(fitting, token)
 
@@ -128,8 +129,8 @@ class Notation:
     def children(self, label: str) -> Children:
         """The children of nodes of this label: none for the tokens that are leaves.
 
-        A child may have the labels that any rule of its parent's label gives it. So trees may keep
-        to this though they mix two rules, as ``let a8 = 1 in unit`` does.
+        A child may have the labels that any rule of its parent's label gives it. So a tree that
+        mixes two rules passes, such as ``let a8 = 1 in unit``.
         """
         rules = [rule for category in self.categories.values() for rule in category.rules]
         places = zip(*(rule.slots for rule in rules if rule.label == label), strict=True)
@@ -184,26 +185,22 @@ def _item(piece: str, leaves: dict[str, Leaf]) -> Item:
     return Item("leaf", inside) if piece[0] + piece[-1] == "[]" else Item("token", piece)
 
 
-def parse_program(grammar: Notation, text: str) -> Tree:
-    """The tree of a program; blank text is the empty tree.
-
-    Raises:
-        RecordError: with the number of the token at fault and what was expected.
-    """
-    return to_tree(_Parser(grammar, text).parse()) if text.strip() else Tree([], [])
+def parse_program(notation: Notation, text: str) -> Tree:
+    """The tree of a program; blank text is the empty tree."""
+    return to_tree(_Parser(notation, text).parse()) if text.strip() else Tree([], [])
 
 
 class _Parser:
     """A predictive parser with its own stack, so that depth costs memory only."""
 
-    def __init__(self, grammar: Notation, text: str) -> None:
-        self.grammar = grammar
+    def __init__(self, notation: Notation, text: str) -> None:
+        self.notation = notation
         self.tokens = text.split()
-        kinds = {token: grammar.kind(token) for token in set(self.tokens)}
+        kinds = {token: notation.kind(token) for token in set(self.tokens)}
         self.kinds = [*(kinds[token] for token in self.tokens), "", ""]
         self.position = 0
         self.nodes: list[Node] = []
-        self.agenda: list[Item | Rule | Category] = [Item("child", grammar.start)]
+        self.agenda: list[Item | Rule | Category] = [Item("child", notation.start)]
 
     def parse(self) -> Node:
         while self.agenda:
@@ -212,9 +209,9 @@ class _Parser:
                 first = len(self.nodes) - len(work.slots)
                 self.nodes[first:] = [Node(work.label, tuple(self.nodes[first:]))]
             elif isinstance(work, Category):
-                self.go_on(work)
+                self.continue_with(work)
             elif work.role == "child":
-                self.begin(self.grammar.categories[work.text])
+                self.begin(self.notation.categories[work.text])
             else:
                 self.take(work)
         if self.position < len(self.tokens):
@@ -224,7 +221,7 @@ class _Parser:
     def begin(self, category: Category) -> None:
         """Choose a rule by the next token."""
         kind, following = self.kinds[self.position : self.position + 2]
-        expected = self.grammar.first_kinds[category.name]
+        expected = self.notation.first_kinds[category.name]
         if kind not in expected:
             raise self.error(expected)
         if kind in category.heads:
@@ -234,7 +231,7 @@ class _Parser:
         else:
             self.agenda += [category, Item("child", category.base)]
 
-    def go_on(self, category: Category) -> None:
+    def continue_with(self, category: Category) -> None:
         """Choose by the operator, now that a node of the base category is complete."""
         rule = category.tails.get(self.kinds[self.position])
         if rule is not None:

@@ -1,4 +1,4 @@
-"""From the tree of a program to its text, by the rules of a grammar."""
+"""From the tree of a program to its text, by the rules of its notation."""
 
 from __future__ import annotations
 
@@ -7,27 +7,23 @@ from treesyntax.trees.formats.notation import Item, Notation, Rule
 from treesyntax.trees.tree import Tree
 
 
-def print_program(grammar: Notation, tree: Tree) -> str:
-    """The text of a program, with as few parentheses as the parser needs.
-
-    Raises:
-        TreeError: if the tree is no program of this language.
-    """
+def print_program(notation: Notation, tree: Tree) -> str:
+    """The text of a program, with as few parentheses as the parser needs."""
     if tree != Tree(tree.parents, tree.labels):
         raise TreeError(
-            f"{grammar.name} has no place for relations, word positions or gaps among siblings",
+            f"{notation.name} has no place for relations, word positions or gaps among siblings",
             "write the tree as jsonl, which holds any tree",
         )
-    return _Printer(grammar, tree).print() if len(tree) else ""
+    return _Printer(notation, tree).print() if len(tree) else ""
 
 
 class _Printer:
     """Prints a tree by the rules, with parentheses where a category needs them."""
 
-    def __init__(self, grammar: Notation, tree: Tree) -> None:
-        self.grammar, self.labels, self.children = grammar, tree.labels, tree.children()
+    def __init__(self, notation: Notation, tree: Tree) -> None:
+        self.notation, self.labels, self.children = notation, tree.labels, tree.children()
         # Tokens and nodes still to print; a node comes with the category of its place.
-        self.agenda: list[str | tuple[str, int]] = [(grammar.start, 0)]
+        self.agenda: list[str | tuple[str, int]] = [(notation.start, 0)]
 
     def print(self) -> str:
         tokens = []
@@ -41,14 +37,14 @@ class _Printer:
 
     def expand(self, category: str, node: int) -> None:
         label = self.labels[node]
-        inner = self.grammar.categories[category].inner
-        if rules := self.grammar.rules(category, label):
+        inner = self.notation.categories[category].inner
+        if rules := self.notation.rules(category, label):
             pieces = self.fill(self.choose(rules, node), node)
-        elif inner and self.grammar.rules(inner, label):
+        elif inner and self.notation.rules(inner, label):
             pieces = ["(", (inner, node), ")"]
         else:
             raise TreeError(
-                f"node {node} is {label[:40]!r}, where {self.grammar.name} expects {_article(category)}"
+                f"node {node} is {label[:40]!r}, where {self.notation.name} expects {_article(category)}"
             )
         self.agenda += reversed(pieces)
 
@@ -65,7 +61,7 @@ class _Printer:
     def fits(self, slot: Item, node: int) -> bool:
         if slot.role == "child":
             return True
-        return not self.children[node] and self.grammar.kind(self.labels[node]) == slot.text
+        return not self.children[node] and self.notation.kind(self.labels[node]) == slot.text
 
     def fill(self, rule: Rule, node: int) -> list[str | tuple[str, int]]:
         children = iter(self.children[node])

@@ -181,11 +181,7 @@ def _check_end(after_term: bool, depth: int) -> None:
 
 
 def parse(text: str) -> Tree:
-    """The tree of one line; spacing between tokens does not matter.
-
-    Raises:
-        RecordError: if the text is not a goal in the notation above.
-    """
+    """The tree of one line; spacing between tokens does not matter."""
     check_one_line(text)
     tokens = _TOKEN.findall(text)
     if not tokens:
@@ -229,12 +225,7 @@ def _joined(nodes: list[int], context: str, separator: str) -> list[str | tuple[
 
 
 def write(tree: Tree) -> str:
-    """The tree on one line, tokens separated by single spaces.
-
-    Raises:
-        TreeError: if reading the text would give another tree: labels that are not atoms, an
-            operator with too few children, a group that would pass for needed parentheses.
-    """
+    """The tree on one line, tokens separated by single spaces."""
     return exact("prolog", parse, tree, " ".join(_tokens(tree)))
 
 

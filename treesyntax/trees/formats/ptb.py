@@ -35,22 +35,14 @@ _TO_ESCAPE = str.maketrans(_ESCAPES)
 
 
 def parse(text: str) -> Tree:
-    """The constituency tree of one line.
-
-    Raises:
-        RecordError: if the text is not one balanced bracketing on one line.
-    """
+    """The constituency tree of one line."""
     if "\n" in text:
         raise RecordError("a tree spans several lines", "use the format mrg for such files")
     return _parse(text, "if trees span several lines, use the format mrg")
 
 
 def parse_mrg(text: str) -> Tree:
-    """The constituency tree of a text that may span lines.
-
-    Raises:
-        RecordError: if the text is not one balanced bracketing, or holds no tree.
-    """
+    """The constituency tree of a text that may span lines."""
     tree = _parse(text, "balance the brackets of the tree that begins here")
     if not len(tree):
         raise RecordError("no tree", "mrg has no empty trees; use the format ptb")
@@ -140,31 +132,17 @@ def _render(tree: Tree) -> str:
 
 
 def write(tree: Tree) -> str:
-    """The tree in brackets on one line.
-
-    Raises:
-        TreeError: if reading the text would give another tree: leaves that are not words 0, 1, …,
-            a lone leaf, relations, white space or brackets in categories, a word ``-LRB-``.
-    """
+    """The tree in brackets on one line."""
     return exact("ptb", parse, tree, _render(tree))
 
 
 def write_mrg(tree: Tree) -> str:
-    """As `write`, in the outer unlabelled bracket of the release; there is no empty tree.
-
-    Raises:
-        TreeError: as `write`, and for a tree without nodes.
-    """
+    """As `write`, in the outer unlabelled bracket of the release; there is no empty tree."""
     return exact("mrg", parse_mrg, tree, f"( {_render(tree)} )")
 
 
 def mrg_records(path: Path) -> Iterator[Record]:
-    """Splits where all brackets are closed at the end of a line.
-
-    Raises:
-        InputError: if the file cannot be read or is not UTF-8, or brackets stay open for longer
-            than a line may be.
-    """
+    """Splits where all brackets are closed at the end of a line."""
     start, depth, size = 0, 0, 0
     lines: list[str] = []
     for number, line in enumerate(read_lines(path), start=1):

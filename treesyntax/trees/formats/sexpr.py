@@ -28,11 +28,7 @@ _TOKEN = re.compile(r"[()]|[^\s()]+", re.ASCII)
 
 
 def parse(text: str) -> Tree:
-    """The tree of one line.
-
-    Raises:
-        RecordError: if the text is not a single atom or balanced list.
-    """
+    """The tree of one line."""
     check_one_line(text)
     tokens = _TOKEN.findall(text)
     tree, used = _first_item(tokens)
@@ -42,11 +38,7 @@ def parse(text: str) -> Tree:
 
 
 def parse_bare(text: str) -> Tree:
-    """The tree of one line without its outer parentheses; a single atom is itself.
-
-    Raises:
-        RecordError: if the parentheses are not balanced.
-    """
+    """The tree of one line without its outer parentheses; a single atom is itself."""
     check_one_line(text)
     tokens = _TOKEN.findall(text)
     if len(tokens) > 1 or {"(", ")"}.intersection(tokens):
@@ -108,21 +100,12 @@ def _tokens(tree: Tree) -> list[str]:
 
 
 def write(tree: Tree) -> str:
-    """The tree on one line, tokens separated by single spaces.
-
-    Raises:
-        TreeError: if reading the text would give another tree: white space or parentheses in
-            labels, words, relations, a node ``()`` that would pass for one with a label.
-    """
+    """The tree on one line, tokens separated by single spaces."""
     return exact("sexpr", parse, tree, " ".join(_tokens(tree)))
 
 
 def write_bare(tree: Tree) -> str:
-    """As `write`, without the outer parentheses.
-
-    Raises:
-        TreeError: as `write`, and for a root ``()`` with a single atom or nothing in it.
-    """
+    """As `write`, without the outer parentheses."""
     tokens = _tokens(tree)
     return exact("sexpr_bare", parse_bare, tree, " ".join(tokens[1:-1] or tokens))
 

@@ -21,11 +21,7 @@ def javascript_tokens(source: str) -> str:
 
 
 def coffeescript_tokens(source: str) -> str:
-    """The token line of a CoffeeScript program; undoes `coffeescript_source` up to spacing.
-
-    Raises:
-        TreeError: if a line returns to an indentation that no line above has.
-    """
+    """The token line of a CoffeeScript program; undoes `coffeescript_source` up to spacing."""
     tokens: list[str] = []
     levels = [""]
     for line in filter(str.strip, source.splitlines()):
