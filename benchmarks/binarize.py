@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from treesyntax.cli import main as treesyntax
 from treesyntax.data.sentencepiece import train_model
-from treesyntax.parsers.output import conllu_text, offsets_text, ptb_text
+from treesyntax.parsers.record_text import conllu_text, offsets_text, ptb_text
 from treesyntax.trees.formats import conllu
 from treesyntax.trees.formats.offsets import OFFSETS, conllu_comment, conllu_spans
 from treesyntax.trees.tree import Tree

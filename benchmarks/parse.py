@@ -24,7 +24,7 @@ import torch
 from treesyntax.files import read_lines
 from treesyntax.parsers import Parser, ParserConfig, load_parser
 from treesyntax.parsers.benepar_parser import BATCH_TOKENS
-from treesyntax.parsers.identity import ParseTask
+from treesyntax.parsers.parse_task import ParseTask
 from treesyntax.parsers.shards import Parts, Shard, parse_shard
 
 ROUNDS = 3
@@ -60,11 +60,11 @@ def compare(
     name: str, model: str, lines: Sequence[str], bare: Callable[[Any, Sequence[str]], None]
 ) -> float:
     """Print and return the ratio of speeds."""
-    settings = ParserConfig(name, model)
-    parser: Parser = load_parser(settings)
+    config = ParserConfig(name, model)
+    parser: Parser = load_parser(config)
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
-        task = ParseTask(Path(folder, "in"), Path(folder, "out"), settings, 150, 2000)
+        task = ParseTask(Path(folder, "in"), Path(folder, "out"), config, 150, 2000)
         Parts(task).folder.mkdir()
 
         def command() -> None:

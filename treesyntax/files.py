@@ -102,6 +102,15 @@ def read_json(path: str | Path) -> Any:
         raise InputError(path, None, f"is not JSON ({error})", "write the file again") from None
 
 
+def read_object(path: str | Path) -> dict[str, Any]:
+    """The object in a JSON file, empty if the file is absent, damaged or holds something else."""
+    try:
+        value = parse_json(Path(path).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
 def write_json(
     path: str | Path, value: Any, indent: int | None = 1, allow_nan: bool = True
 ) -> None:

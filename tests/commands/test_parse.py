@@ -16,7 +16,7 @@ import support.fake_parser as fake_parser
 
 from treesyntax.cli import main
 from treesyntax.parsers import PARSERS
-from treesyntax.parsers.output import read_offsets
+from treesyntax.parsers.record_text import read_offsets
 from treesyntax.parsers.workers import _loaded
 from treesyntax.trees.formats import read_trees
 
@@ -200,7 +200,7 @@ def test_an_output_of_another_parse_is_replaced_only_on_request(text, tmp_path, 
     first = parse(text, tmp_path / "out")
     other = arguments(text, tmp_path / "out", "--max-words", 50)
     message = refused(capsys, *other)
-    assert "is there already, made from other text, model or options" in message
+    assert "already exists, made from other text, model or options" in message
     assert outputs(tmp_path / "out") == first
     assert parse(text, tmp_path / "out", "--max-words", 50, "--overwrite") != first
 
@@ -213,7 +213,7 @@ def test_a_model_at_a_path_is_known_by_its_content(text, tmp_path, capsys):
     model.rename(tmp_path / "moved")
     parse(text, tmp_path / "out", "--model", tmp_path / "moved")
     (tmp_path / "moved" / "weights").write_bytes(b"2")
-    assert "is there already" in refused(
+    assert "already exists" in refused(
         capsys, *arguments(text, tmp_path / "out", "--model", tmp_path / "moved")
     )
 
@@ -222,9 +222,9 @@ def test_a_model_is_downloaded_once_and_only_on_request(text, tmp_path, monkeypa
     asked = []
     original = fake_parser.load
 
-    def load(settings, kind):
-        asked.append(settings.download)
-        return original(settings, kind)
+    def load(config, kind):
+        asked.append(config.download)
+        return original(config, kind)
 
     monkeypatch.setattr(fake_parser, "load", load)
     parse(text, tmp_path / "a")
@@ -237,7 +237,7 @@ def test_a_model_is_downloaded_once_and_only_on_request(text, tmp_path, monkeypa
 def test_spoilt_records_of_a_run_are_not_trusted(text, tmp_path, capsys):
     parse(text, tmp_path / "out")
     (tmp_path / "out.report.json").write_text("{")
-    assert "is there already" in refused(capsys, *arguments(text, tmp_path / "out"))
+    assert "already exists" in refused(capsys, *arguments(text, tmp_path / "out"))
     parts = tmp_path / "new.parts"
     parts.mkdir()
     (parts / "identity.json").write_text("[]")
@@ -334,7 +334,7 @@ def test_a_worker_that_dies_is_reported(tmp_path):
     process = run_driver(text, tmp_path / "out", "--workers", 2, "--shard-lines", 1)
     _, message = process.communicate()
     assert process.returncode == 2
-    assert "treesyntax parse: a worker process died, perhaps for want of memory" in message
+    assert "treesyntax parse: a worker process died, possibly out of memory" in message
     assert "Traceback" not in message
 
 
@@ -361,7 +361,7 @@ def test_a_message_of_a_worker_reaches_the_user(tmp_path):
         (("--shard-lines", 0), "--shard-lines must be at least 1"),
         (("--workers", -1), "--workers must be at least 0"),
         (("--gpus", -1), "--gpus must be at least 0"),
-        (("--strict", "all"), "--strict has no case 'all'; there are empty"),
+        (("--strict", "all"), "--strict: no case is named 'all'; there are empty"),
     ],
 )
 def test_mistakes_in_options(options, message, text, tmp_path, capsys):
@@ -371,7 +371,7 @@ def test_mistakes_in_options(options, message, text, tmp_path, capsys):
 
 def test_mistakes_in_files(text, tmp_path, capsys):
     absent = arguments(tmp_path / "none.txt", tmp_path / "out")
-    assert "none.txt: is not there; give a text file" in refused(capsys, *absent)
+    assert "none.txt: does not exist; give a text file" in refused(capsys, *absent)
     assert "is not a regular file" in refused(capsys, *arguments(tmp_path, tmp_path / "out"))
     text.write_bytes(b"good\n\xff\xfe\n")
     assert "in.txt:2: byte 1 is not UTF-8" in refused(capsys, *arguments(text, tmp_path / "out"))

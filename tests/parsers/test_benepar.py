@@ -10,8 +10,8 @@ from support.parser_fixtures import GOLD, parse, settings, words_of
 
 from treesyntax.errors import OptionError
 from treesyntax.parsers import ParserConfig, load_parser
-from treesyntax.parsers.output import ptb_text
 from treesyntax.parsers.policy import FAILED
+from treesyntax.parsers.record_text import ptb_text
 from treesyntax.parsers.torchaudio_remedy import broken_torchaudio_hidden
 from treesyntax.trees.formats import ptb
 

@@ -19,8 +19,8 @@ from support.parser_fixtures import MODELS, hostile_lines, settings, words_of_tr
 from treesyntax.cli import main
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.parsers import PARSERS
-from treesyntax.parsers.output import read_offsets
 from treesyntax.parsers.policy import FAILED, TOO_LONG
+from treesyntax.parsers.record_text import read_offsets
 from treesyntax.trees.formats import read_trees
 from treesyntax.trees.tree import Tree
 

@@ -8,8 +8,8 @@ from support import shared
 from support.parser_fixtures import GOLD, MODELS, parse, words_of
 
 from treesyntax.parsers import ParserConfig, load_parser
-from treesyntax.parsers.output import ptb_text
 from treesyntax.parsers.policy import FAILED, JOINED, parse_lines
+from treesyntax.parsers.record_text import ptb_text
 
 pytestmark = pytest.mark.usefixtures("no_network")
 

@@ -18,7 +18,7 @@ from support.strategies import constituency_trees
 
 from treesyntax.errors import InputError, OptionError
 from treesyntax.parsers import PARSERS, ParserConfig, get_kind, load_parser
-from treesyntax.parsers.base import ParsedSentence, white_space_words
+from treesyntax.parsers.cases import Cases, cases_of, strict_cases, total
 from treesyntax.parsers.halving import BATCH_WORDS, ParseFailure, batches, in_halves
 from treesyntax.parsers.joining import (
     flat_constituents,
@@ -26,10 +26,10 @@ from treesyntax.parsers.joining import (
     join_constituents,
     join_dependencies,
 )
-from treesyntax.parsers.output import conllu_text, offsets_text, ptb_text, read_offsets
+from treesyntax.parsers.parser import ParsedSentence, white_space_words
 from treesyntax.parsers.policy import EMPTY, FAILED, JOINED, TOO_LONG, parse_lines
-from treesyntax.parsers.progress import shown
-from treesyntax.parsers.report import Cases, cases_of, strict_cases, total
+from treesyntax.parsers.progress_bar import shown
+from treesyntax.parsers.record_text import conllu_text, offsets_text, ptb_text, read_offsets
 from treesyntax.parsers.workers import _visible_devices
 from treesyntax.trees.formats import conllu, ptb, read_trees
 from treesyntax.trees.tree import Tree
@@ -299,7 +299,9 @@ def test_strict_is_a_list_of_cases():
     assert strict_cases(None) == ()
     assert strict_cases("") == (TOO_LONG, FAILED)
     assert strict_cases("empty,several_sentences") == (EMPTY, JOINED)
-    with pytest.raises(OptionError, match=r"no case 'in.txt'; there are empty, several_sentences"):
+    with pytest.raises(
+        OptionError, match=r"no case is named 'in.txt'; there are empty, several_sentences"
+    ):
         strict_cases("in.txt")
 
 

@@ -74,7 +74,7 @@ def test_stanza_multi_word_tokens_have_the_place_of_their_token():
 def test_stanza_constituents_are_walked_not_printed():
     from stanza.models.constituency.parse_tree import Tree as StanzaTree
 
-    from treesyntax.parsers.base import ParsedSentence
+    from treesyntax.parsers.parser import ParsedSentence
     from treesyntax.parsers.stanza_parser import _constituents
 
     leaf = StanzaTree(None, StanzaTree("-LRB-"))

@@ -25,8 +25,8 @@ from treesyntax.data.token_files import TokenData, write_tokens
 from treesyntax.data.tree_store import TreeArrays, TreeStore
 from treesyntax.data.tree_store_write import write_store
 from treesyntax.parsers import PARSERS
-from treesyntax.parsers.output import read_offsets
-from treesyntax.parsers.report import read_cases
+from treesyntax.parsers.cases import read_cases
+from treesyntax.parsers.record_text import read_offsets
 from treesyntax.parsers.shards import read_json
 from treesyntax.study.recipe.identity import read_identity
 from treesyntax.study.recipe.recipe import read_recipe

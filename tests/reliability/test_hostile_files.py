@@ -24,7 +24,7 @@ from treesyntax.data.generate.folder import is_current
 from treesyntax.data.tree_store import PREAMBLE, TreeStore
 from treesyntax.errors import InputError, OptionError, TreeSyntaxError
 from treesyntax.files import LONGEST_LINE, parse_json, read_lines
-from treesyntax.parsers.output import OFFSETS
+from treesyntax.parsers.record_text import OFFSETS
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.results.results import append_results, read_results
 from treesyntax.study.run.hypotheses import read_hypotheses

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from treesyntax import cli
 from treesyntax.parsers import PARSERS, Kind
-from treesyntax.parsers.base import ParsedSentence, ParserConfig, white_space_words
+from treesyntax.parsers.parser import ParsedSentence, ParserConfig, white_space_words
 from treesyntax.trees.tree import Tree
 
 KINDS = {

@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # run() imports the rest, so that --help is quick
     from treesyntax.data.manifest import Data, SideData
     from treesyntax.decoding.engine import Search
     from treesyntax.decoding.input import ParsedBatches
-    from treesyntax.parsers.progress import Advance
+    from treesyntax.parsers.progress_bar import Advance
 
 CONSTRAINTS = ("auto", "none", "tree", "grammar")
 MAX_TOKENS = 12000
@@ -122,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
     )
     from treesyntax.decoding.output import Writer, make_to_text, opened
     from treesyntax.decoding.translate import translate
-    from treesyntax.parsers.report import in_words
+    from treesyntax.parsers.cases import in_words
 
     _check_numbers(args)
     path = input_path(args.input)
@@ -163,7 +163,7 @@ def _progress(args: argparse.Namespace, path: Path, format_name: str) -> Iterato
     from rich.console import Console
 
     from treesyntax.decoding.input import records_of
-    from treesyntax.parsers.progress import shown
+    from treesyntax.parsers.progress_bar import shown
 
     if not path.is_file():
         if args.input == "-" and sys.stdin.isatty():

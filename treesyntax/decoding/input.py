@@ -17,9 +17,9 @@ from treesyntax.data.tree_store import StoredTree
 from treesyntax.decoding.engine import EncodedSource
 from treesyntax.errors import InputError, TreeError
 from treesyntax.parsers import Parser
-from treesyntax.parsers.output import conllu_text, ptb_text
+from treesyntax.parsers.cases import Cases, cases_of, total
 from treesyntax.parsers.policy import Parsed, parse_lines
-from treesyntax.parsers.report import Cases, cases_of, total
+from treesyntax.parsers.record_text import conllu_text, ptb_text
 from treesyntax.trees.formats import Record, get_format
 from treesyntax.trees.formats.base import line_records
 

@@ -1,4 +1,4 @@
-"""Parsers behind one protocol; ``PARSERS`` is the list of them, each imported only when used."""
+"""The parsers behind one protocol: ``PARSERS`` lists them, each is imported only when used."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import importlib
 from contextlib import nullcontext
 from typing import NamedTuple
 
-from treesyntax.errors import OptionError
-from treesyntax.parsers.base import Parser, ParserConfig
+from treesyntax.errors import OptionError, unknown_name
+from treesyntax.parsers.parser import Parser, ParserConfig
 from treesyntax.parsers.torchaudio_remedy import broken_torchaudio_hidden
 
 __all__ = ["PARSERS", "Kind", "Parser", "ParserConfig", "get_kind", "load_parser"]
@@ -17,10 +17,10 @@ class Kind(NamedTuple):
     """A parser.
 
     Attributes:
-        module: where its ``load(settings, kind) -> Parser`` is.
+        module: defines ``load(config, kind) -> Parser``.
         annotation: ``depparse`` or ``constituency``.
-        packages: the packages that it needs and that its trees depend on.
-        model: what ``--model`` names, for the help text.
+        packages: those that it needs and that its trees depend on.
+        model: what ``--model`` may be, for the help text.
     """
 
     module: str
@@ -55,32 +55,28 @@ PARSERS: dict[str, Kind] = {
 
 
 def get_kind(name: str) -> Kind:
-    """The parser of that name.
-
-    Raises:
-        OptionError: if there is none; the message lists the names.
-    """
+    """The parser of that name."""
     if name not in PARSERS:
-        raise OptionError(f"no parser is named {name!r}; there are {', '.join(PARSERS)}")
+        raise unknown_name("parser", name, PARSERS)
     return PARSERS[name]
 
 
-def load_parser(settings: ParserConfig) -> Parser:
+def load_parser(config: ParserConfig) -> Parser:
     """Load a parser and its model.
 
     Raises:
-        OptionError: if there is no such parser, a package is not installed, the model is not
-            there (nothing is downloaded unless the settings say so) or cannot be loaded.
+        OptionError: if there is no such parser, a package is not installed, or the model is
+            absent (it is downloaded only if the config says so) or cannot be loaded.
     """
-    kind = get_kind(settings.parser)
+    kind = get_kind(config.parser)
     broken = broken_torchaudio_hidden() if "torch" in kind.packages else nullcontext()
     try:
         with broken:
-            parser: Parser = importlib.import_module(kind.module).load(settings, kind)
+            parser: Parser = importlib.import_module(kind.module).load(config, kind)
     except ModuleNotFoundError as error:
         package = (error.name or "a package").split(".")[0]
         raise OptionError(
-            f"the parser {settings.parser} needs {package}, which is not installed; "
+            f"the parser {config.parser} needs {package}, which is not installed; "
             "run: pip install 'treesyntax[parsers]'"
         ) from None
     return parser

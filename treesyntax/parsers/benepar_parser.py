@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from treesyntax.errors import OptionError
-from treesyntax.parsers.base import (
+from treesyntax.parsers.parser import (
     ParsedSentence,
     ParserConfig,
     model_path,
@@ -121,21 +121,17 @@ def _visible(word: str) -> str:
     return word
 
 
-def load(settings: ParserConfig, kind: Kind) -> BeneparParser:
-    """Load a model by path or by its name among nltk's data.
-
-    Raises:
-        OptionError: if the model is not there or cannot be loaded.
-    """
-    path = model_path(settings)
-    if path is not None or not settings.download:
+def load(config: ParserConfig, kind: Kind) -> BeneparParser:
+    """Load a model by path or by its name among nltk's data."""
+    path = model_path(config)
+    if path is not None or not config.download:
         # Single-file models name their encoder, which transformers would look up on the network.
         os.environ["HF_HUB_OFFLINE"] = "1"
     logging.getLogger("transformers").setLevel(logging.ERROR)
     from treesyntax.parsers.benepar_remedies import TolerantChartParser, special_tokens_method
 
-    place = str(path) if path is not None else _locate(settings)
-    split = _one_sentence if settings.pretokenized else rule_splitter(settings.language)
+    place = str(path) if path is not None else _locate(config)
+    split = _one_sentence if config.pretokenized else rule_splitter(config.language)
     try:
         with warnings.catch_warnings(), special_tokens_method():
             warnings.simplefilter("ignore")
@@ -143,24 +139,24 @@ def load(settings: ParserConfig, kind: Kind) -> BeneparParser:
     except Exception as error:
         reason = str(error).split("\n")[0][:200] or type(error).__name__
         raise OptionError(
-            f"benepar cannot load {settings.model} ({reason}); give a folder with config.json and "
+            f"benepar cannot load {config.model} ({reason}); give a folder with config.json and "
             "benepar_model.bin, or a file with the configuration and the weights"
         ) from error
-    if settings.gpu:
+    if config.gpu:
         model.cuda()
-    return BeneparParser(model, split, GPU_BATCH_TOKENS if settings.gpu else BATCH_TOKENS)
+    return BeneparParser(model, split, GPU_BATCH_TOKENS if config.gpu else BATCH_TOKENS)
 
 
 def _one_sentence(line: str) -> list[ParsedSentence]:
     return [white_space_words(line)]
 
 
-def _locate(settings: ParserConfig) -> str:
+def _locate(config: ParserConfig) -> str:
     from benepar.integrations import downloader
 
-    if settings.download:
-        downloader.download(settings.model)
+    if config.download:
+        downloader.download(config.model)
     try:
-        return str(downloader.locate_model(settings.model))
+        return str(downloader.locate_model(config.model))
     except LookupError:
-        raise no_model(settings, "in nltk's data folders", "give its path") from None
+        raise no_model(config, "in nltk's data folders", "give its path") from None

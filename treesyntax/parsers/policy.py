@@ -1,11 +1,11 @@
-"""What becomes of every line: nothing is dropped, and nothing that went another way is silent.
+"""The tree of every line: no line is dropped, and every special case is counted.
 
 A blank line gives an empty record. The sentences of a line are joined under one root: in
-constituency trees below ``TOP``, in dependency trees every later root depends on the first by the
-relation ``parataxis``, UD's name for clauses side by side. A line with more words than the limit,
-and a line of which the parser fails on some part, gets a flat tree: in constituency trees all
-words below ``TOP``, each with the preterminal ``XX``; in dependency trees all words depend on the
-first by the relation ``dep``.
+constituency trees below ``TOP``; in dependency trees every later root depends on the first by the
+relation ``parataxis``, UD's name for clauses side by side. A line with more words than the limit
+gets a flat tree, and so does a line if the parser fails on any part of it: in constituency trees
+all words below ``TOP``, each with the preterminal ``XX``; in dependency trees all words depend on
+the first by the relation ``dep``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from treesyntax.errors import TreeError
-from treesyntax.parsers.base import ParsedSentence, Parser, Span, white_space_words
+from treesyntax.parsers.cases import EMPTY, FAILED, JOINED, TOO_LONG
 from treesyntax.parsers.halving import ParseFailure, batches, in_halves
 from treesyntax.parsers.joining import (
     flat_constituents,
@@ -22,22 +22,17 @@ from treesyntax.parsers.joining import (
     join_constituents,
     join_dependencies,
 )
+from treesyntax.parsers.parser import ParsedSentence, Parser, Span, white_space_words
 from treesyntax.trees.tree import Tree
-
-EMPTY = "empty"
-JOINED = "several_sentences"
-TOO_LONG = "too_long"
-FAILED = "parser_failed"
-CASES = (EMPTY, JOINED, TOO_LONG, FAILED)
 
 
 class Parsed(NamedTuple):
-    """What a line became.
+    """The tree of a line.
 
     Attributes:
-        tree: its tree; without nodes for a blank line.
-        spans: where each word stands in the line, in characters.
-        case: one of ``CASES``, or "".
+        tree: without nodes for a blank line.
+        spans: the character span of each word in the line.
+        case: one of ``treesyntax.parsers.cases.CASES``, or "".
         reason: why the parser failed.
     """
 
@@ -50,13 +45,13 @@ class Parsed(NamedTuple):
 def parse_lines(
     parser: Parser, lines: Sequence[str], dependencies: bool, max_words: int
 ) -> list[Parsed]:
-    """One record for every line; depends on the lines alone, not on how work is shared out.
+    """The trees of lines. They depend on the lines alone, not on batches or workers.
 
     Args:
         parser: the parser.
         lines: raw lines.
         dependencies: whether its trees are dependency trees.
-        max_words: the most words of a line that the parser gets to see.
+        max_words: a line of more words is not given to the parser.
     """
     flat = flat_dependencies if dependencies else flat_constituents
     join = join_dependencies if dependencies else join_constituents
@@ -79,7 +74,7 @@ def parse_lines(
 def _sentences(
     parser: Parser, lines: Sequence[str], max_words: int
 ) -> dict[int, list[ParsedSentence] | ParseFailure]:
-    """The sentences of the lines that can be parsed: neither blank nor too long."""
+    """The sentences of the lines that are neither blank nor too long."""
     short = {
         number: line
         for number, line in enumerate(lines)
@@ -129,7 +124,7 @@ def _checked_split(parser: Parser) -> Callable[[Sequence[str]], list[list[Parsed
 
 
 def _without_white_space(sentence: ParsedSentence) -> ParsedSentence:
-    """The sentence without words of white space alone: parsers take U+0085 and others for words."""
+    """The sentence without words of white space: some parsers return U+0085 and others as words."""
     if not any(word.isspace() for word in sentence.words):
         return sentence
     kept = [number for number, word in enumerate(sentence.words) if not word.isspace()]
@@ -141,7 +136,7 @@ def _without_white_space(sentence: ParsedSentence) -> ParsedSentence:
 
 def _check_spans(line: str, spans: list[Span]) -> None:
     if not spans:
-        raise TreeError("the parser finds no words")
+        raise TreeError("the parser found no words")
     previous = (0, 0)
     for start, end in spans:
         if not 0 <= start < end <= len(line) or (start, end) < previous:
@@ -156,7 +151,7 @@ def _parse(parser: Parser, sentences: list[ParsedSentence]) -> list[list[Tree] |
         trees = parser.parse(batch)
         for sentence, parts in zip(batch, trees, strict=True):
             if sum(len(part.word_nodes()) for part in parts) != len(sentence.words):
-                raise TreeError("the parser's tree has not the words of the sentence")
+                raise TreeError("the parser's tree lacks words of the sentence")
         return trees
 
     order = sorted(range(len(sentences)), key=lambda i: len(sentences[i].words))

@@ -1,4 +1,4 @@
-"""A parse in shards: each is saved as a whole, found again after any end, and joined at last.
+"""A parse in shards: each is saved whole, kept if the parse is interrupted, and joined at the end.
 
 ``OUTPUT.parts/`` has ``identity.json`` and, for shard 7, ``000007.json`` (its cases),
 ``000007.offsets`` (brackets only) and, written last, ``000007.trees``.
@@ -16,18 +16,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from treesyntax.errors import InputError, OptionError, TreeSyntaxError
-from treesyntax.files import atomic_file, parse_json, read_lines
-from treesyntax.parsers.base import Parser
-from treesyntax.parsers.identity import ParseTask, differences
-from treesyntax.parsers.output import OFFSETS, conllu_text, offsets_text, ptb_text
+from treesyntax.files import atomic_file, read_lines, read_object, write_json
+from treesyntax.parsers.cases import Cases, cases_of, read_cases
+from treesyntax.parsers.parse_task import ParseTask, differences
+from treesyntax.parsers.parser import Parser
 from treesyntax.parsers.policy import FAILED, JOINED, Parsed, parse_lines
-from treesyntax.parsers.report import Cases, cases_of, read_cases
+from treesyntax.parsers.record_text import OFFSETS, conllu_text, offsets_text, ptb_text
 from treesyntax.trees.formats import get_format
 
 TREES, CASES = ".trees", ".json"
 IDENTITY = "identity.json"
 SUSPICIOUS = 10
-"""A shard with that many parsed lines, on all of which the parser failed, points at the model."""
+"""If the parser fails on all of that many lines, the model is probably at fault."""
 
 
 class Shard(NamedTuple):
@@ -59,7 +59,7 @@ class Parts:
         return self.path(number, TREES).exists() and self._read_cases(number) is not None
 
     def save(self, number: int, cases: Cases, records: Sequence[str], offsets: str) -> None:
-        """Write a shard's files, each whole or not at all, the trees last."""
+        """Write a shard's files, each all or nothing, the trees last."""
         texts = {CASES: json.dumps(cases.to_dict()), OFFSETS: offsets}
         texts[TREES] = "".join(record + self.end for record in records)
         for suffix in self.suffixes:
@@ -67,18 +67,14 @@ class Parts:
                 staged.write_text(texts[suffix], encoding="utf-8", newline="\n")
 
     def cases(self, number: int) -> Cases:
-        """The cases of a complete shard.
-
-        Raises:
-            InputError: if their file was spoilt since.
-        """
+        """The cases of a complete shard."""
         cases = self._read_cases(number)
         if cases is None:
             raise InputError(self.path(number, CASES), None, "is damaged", "run the command again")
         return cases
 
     def _read_cases(self, number: int) -> Cases | None:
-        return read_cases(read_json(self.path(number, CASES)))
+        return read_cases(read_object(self.path(number, CASES)))
 
     def join(self, count: int, suffix: str, target: Path) -> None:
         """Write one file from those of all shards."""
@@ -89,15 +85,11 @@ class Parts:
 
     @contextmanager
     def opened(self, identity: dict[str, Any], overwrite: bool) -> Iterator[None]:
-        """Hold the folder; what a killed run left half written is removed.
+        """Lock the folder, and remove what a killed run left half written.
 
         Args:
             identity: what the parse depends on.
-            overwrite: whether shards of another parse are removed rather than refused.
-
-        Raises:
-            OptionError: if it has shards of another parse, or another process holds it.
-            InputError: if it cannot be written.
+            overwrite: whether to remove shards of another parse instead of refusing them.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -121,7 +113,7 @@ class Parts:
     def _check(self, identity: dict[str, Any], overwrite: bool) -> None:
         file = self.folder / IDENTITY
         shards = [*self.folder.glob("[0-9]*")] if file.exists() else []
-        changed = differences(read_json(file), identity) if shards else ""
+        changed = differences(read_object(file), identity) if shards else ""
         if changed and not overwrite:
             raise OptionError(
                 f"{self.folder} has shards of another parse (different: {changed}); choose another "
@@ -129,21 +121,11 @@ class Parts:
             )
         for shard in shards if changed else ():
             shard.unlink()
-        with atomic_file(file) as staged:
-            staged.write_text(json.dumps(identity, indent=1))
+        write_json(file, identity)
 
     def remove(self) -> None:
         """Delete the folder, once everything in it is joined."""
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def read_json(file: Path) -> dict[str, Any]:
-    """The object in a file, empty if the file is absent or spoilt."""
-    try:
-        values = parse_json(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return values if isinstance(values, dict) else {}
 
 
 def shards_of(task: ParseTask, parts: Parts) -> Iterator[Shard]:
@@ -157,12 +139,7 @@ def shards_of(task: ParseTask, parts: Parts) -> Iterator[Shard]:
 
 
 def parse_shard(task: ParseTask, parser: Parser, shard: Shard) -> int:
-    """Parse and save a shard; returns its number.
-
-    Raises:
-        TreeSyntaxError: if the parser fails on every line that it is given.
-        InputError: if the shard cannot be written.
-    """
+    """Parse and save a shard; returns its number."""
     dependencies = task.notation == "conllu"
     parsed = parse_lines(parser, shard.lines, dependencies, task.max_words)
     _check_parser(task, shard, parsed)
@@ -181,6 +158,6 @@ def _check_parser(task: ParseTask, shard: Shard, parsed: Sequence[Parsed]) -> No
     given = [result for result in parsed if result.case in ("", JOINED, FAILED)]
     if len(failures) == len(given) >= SUSPICIOUS:
         raise TreeSyntaxError(
-            f"{task.settings.parser} failed on all {len(given)} lines that it was given from line "
-            f"{shard.first_line} on ({failures[0].reason}); check the model {task.settings.model}"
+            f"{task.config.parser} failed on all {len(given)} lines that it was given from line "
+            f"{shard.first_line} on ({failures[0].reason}); check the model {task.config.model}"
         )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from treesyntax.errors import OptionError
-from treesyntax.parsers.base import (
+from treesyntax.parsers.parser import (
     ParsedSentence,
     ParserConfig,
     model_path,
@@ -54,33 +54,29 @@ class SpacyParser:
         return doc
 
 
-def load(settings: ParserConfig, kind: Kind) -> SpacyParser:
-    """Load a pipeline by path or by the name of its package.
-
-    Raises:
-        OptionError: if it is not there, is no pipeline, or has no dependency parser.
-    """
+def load(config: ParserConfig, kind: Kind) -> SpacyParser:
+    """Load a pipeline by path or by the name of its package."""
     import spacy
 
-    if settings.gpu and not spacy.prefer_gpu():
+    if config.gpu and not spacy.prefer_gpu():
         raise OptionError("spaCy finds no GPU; install cupy, or leave out --gpus")
-    path = model_path(settings)
-    if path is None and settings.download:
-        spacy.cli.download(settings.model)  # type: ignore[attr-defined]
+    path = model_path(config)
+    if path is None and config.download:
+        spacy.cli.download(config.model)  # type: ignore[attr-defined]
     try:
-        nlp = spacy.load(path or settings.model)
+        nlp = spacy.load(path or config.model)
     except OSError as error:
         if path is None:
             place = "among the installed packages"
-            raise no_model(settings, place, "give its folder, install its package") from None
-        raise OptionError(f"{settings.model} is no spaCy pipeline ({_first(error)})") from None
+            raise no_model(config, place, "give its folder, install its package") from None
+        raise OptionError(f"{config.model} is no spaCy pipeline ({_first(error)})") from None
     except Exception as error:  # a damaged part of a pipeline raises whatever it likes
         reason = _first(error) or type(error).__name__
-        raise OptionError(f"{settings.model} is no spaCy pipeline ({reason})") from error
+        raise OptionError(f"{config.model} is no spaCy pipeline ({reason})") from error
     if "parser" not in nlp.pipe_names:
-        raise OptionError(f"the spaCy pipeline {settings.model} has no component named parser")
+        raise OptionError(f"the spaCy pipeline {config.model} has no component named parser")
     nlp.select_pipes(enable=[name for name, pipe in nlp.pipeline if _is_needed(name, pipe)])
-    return SpacyParser(nlp, settings.pretokenized)
+    return SpacyParser(nlp, config.pretokenized)
 
 
 def _is_needed(name: str, pipe: object) -> bool:
@@ -114,9 +110,6 @@ def rule_splitter(language: str) -> Callable[[str], list[ParsedSentence]]:
     """Sentences and words of a line by spaCy's rules for a language, without any model.
 
     A sentence ends after a full stop, question or exclamation mark that is a word of its own.
-
-    Raises:
-        OptionError: if spaCy has no rules for the language, or lacks a package for them.
     """
     import spacy
 

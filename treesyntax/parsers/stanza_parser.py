@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treesyntax.errors import OptionError
-from treesyntax.parsers.base import (
+from treesyntax.parsers.parser import (
     ParsedSentence,
     ParserConfig,
     Span,
@@ -72,35 +72,31 @@ class StanzaParser:
         ]
 
 
-def load(settings: ParserConfig, kind: Kind) -> StanzaParser:
-    """Load a folder of models, a folder as stanza's downloads make it, or a language by name.
-
-    Raises:
-        OptionError: if a model is not there or cannot be loaded.
-    """
-    path = model_path(settings)
+def load(config: ParserConfig, kind: Kind) -> StanzaParser:
+    """Load a folder of models, a folder as stanza's downloads make it, or a language by name."""
+    path = model_path(config)
     needed = (SPLITTERS[0], *PROCESSORS[kind.annotation])
     if path is None:
-        pipeline = _named_pipeline(settings, needed)
+        pipeline = _named_pipeline(config, needed)
     elif not path.is_dir():
-        raise OptionError(f"{settings.model} is not a folder; stanza needs several models")
-    elif (path / settings.language).is_dir():
-        pipeline = _pipeline(settings, settings.language, needed, dir=str(path))
+        raise OptionError(f"{config.model} is not a folder; stanza needs several models")
+    elif (path / config.language).is_dir():
+        pipeline = _pipeline(config, config.language, needed, dir=str(path))
     else:
-        pipeline = _flat_pipeline(settings, path, needed)
-    return StanzaParser(pipeline, kind.annotation, settings.pretokenized)
+        pipeline = _flat_pipeline(config, path, needed)
+    return StanzaParser(pipeline, kind.annotation, config.pretokenized)
 
 
-def _flat_pipeline(settings: ParserConfig, path: Path, needed: Sequence[str]) -> Pipeline:
+def _flat_pipeline(config: ParserConfig, path: Path, needed: Sequence[str]) -> Pipeline:
     processors = list(needed)
     # Not every language has multi-word tokens.
-    if not settings.pretokenized and (path / "mwt.pt").exists():
+    if not config.pretokenized and (path / "mwt.pt").exists():
         processors.insert(1, SPLITTERS[1])
-    without = SPLITTERS if settings.pretokenized else ()
+    without = SPLITTERS if config.pretokenized else ()
     models = {name: path / f"{name}.pt" for name in processors if name not in without}
     if missing := [file.name for file in models.values() if not file.exists()]:
         raise OptionError(
-            f"the folder {settings.model} has no {', '.join(missing)}; {settings.parser} needs "
+            f"the folder {config.model} has no {', '.join(missing)}; {config.parser} needs "
             f"{', '.join(file.name for file in models.values())}"
         )
     options = {f"{name}_model_path": str(file) for name, file in models.items()}
@@ -110,32 +106,32 @@ def _flat_pipeline(settings: ParserConfig, path: Path, needed: Sequence[str]) ->
     # Stanza opens a list of resources even where it has nothing to look up in it.
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "resources.json").write_text("{}")
-        return _pipeline(settings, settings.language, processors, dir=folder, **options)
+        return _pipeline(config, config.language, processors, dir=folder, **options)
 
 
-def _named_pipeline(settings: ParserConfig, needed: Sequence[str]) -> Pipeline:
+def _named_pipeline(config: ParserConfig, needed: Sequence[str]) -> Pipeline:
     from stanza.resources.common import DEFAULT_MODEL_DIR
 
-    if not settings.download and not Path(DEFAULT_MODEL_DIR, settings.model).is_dir():
+    if not config.download and not Path(DEFAULT_MODEL_DIR, config.model).is_dir():
         place = f"in {DEFAULT_MODEL_DIR}"
-        raise no_model(settings, place, "give the folder of its models, set STANZA_RESOURCES_DIR")
-    return _pipeline(settings, settings.model, needed)
+        raise no_model(config, place, "give the folder of its models, set STANZA_RESOURCES_DIR")
+    return _pipeline(config, config.model, needed)
 
 
 def _pipeline(
-    settings: ParserConfig, language: str, needed: Sequence[str], **options: Any
+    config: ParserConfig, language: str, needed: Sequence[str], **options: Any
 ) -> Pipeline:
     import stanza
 
-    method = "reuse_resources" if settings.download else None
+    method = "reuse_resources" if config.download else None
     try:
         return stanza.Pipeline(
             language,
             processors=",".join(needed),
             download_method=method,
-            use_gpu=settings.gpu,
+            use_gpu=config.gpu,
             allow_unknown_language=True,
-            tokenize_pretokenized=settings.pretokenized,
+            tokenize_pretokenized=config.pretokenized,
             logging_level="ERROR",
             **OPTIONS,
             **options,
@@ -143,8 +139,8 @@ def _pipeline(
     except Exception as error:
         reason = str(error).split("\n")[0][:200] or type(error).__name__
         raise OptionError(
-            f"stanza cannot load its models from {settings.model} ({reason}); check that they are "
-            f"complete, for {settings.parser}, and made for this version of stanza"
+            f"stanza cannot load its models from {config.model} ({reason}); check that they are "
+            f"complete, for {config.parser}, and made for this version of stanza"
         ) from error
 
 

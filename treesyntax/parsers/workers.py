@@ -1,4 +1,4 @@
-"""Shards over processes: several on CPUs, one on each GPU, or this one."""
+"""Shards parsed by several processes on CPUs, one on each GPU, or by this process."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 from treesyntax.errors import TreeSyntaxError
 from treesyntax.jobs import begin_worker
 from treesyntax.parsers import load_parser
-from treesyntax.parsers.base import Parser, ParserConfig
-from treesyntax.parsers.identity import ParseTask
+from treesyntax.parsers.parse_task import ParseTask
+from treesyntax.parsers.parser import Parser, ParserConfig
 from treesyntax.parsers.shards import Shard, parse_shard
 
 if TYPE_CHECKING:
     from multiprocessing.queues import SimpleQueue
 
-# Shards on their way for each worker: it never waits, and memory holds few.
 SHARDS_AHEAD = 2
+"""Shards queued for each worker: it never waits, and few are in memory."""
 
 
 def parse_all(task: ParseTask, shards: Iterable[Shard], workers: int, gpus: int) -> Iterator[int]:
@@ -31,12 +31,9 @@ def parse_all(task: ParseTask, shards: Iterable[Shard], workers: int, gpus: int)
 
     Args:
         task: the parse.
-        shards: what is left to do.
+        shards: those that are not done.
         workers: processes on CPUs; 1 is this process.
         gpus: GPUs to use, one process each, instead of CPUs if not 0.
-
-    Raises:
-        TreeSyntaxError: if a process dies, or as loading and parsing raise it.
     """
     if workers == 1 and not gpus:
         for shard in shards:
@@ -59,7 +56,7 @@ def parse_all(task: ParseTask, shards: Iterable[Shard], workers: int, gpus: int)
                 yield pending.popleft().result()
         except BrokenProcessPool:
             raise TreeSyntaxError(
-                "a worker process died, perhaps for want of memory; finished shards are kept: run "
+                "a worker process died, possibly out of memory; finished shards are kept: run "
                 "the same command again with fewer --workers"
             ) from None
         finally:
@@ -83,16 +80,16 @@ def _start(devices: SimpleQueue[str]) -> None:
 
 def parse_here(task: ParseTask, shard: Shard) -> int:
     """Parse and save a shard in this process, which keeps the parser; returns its number."""
-    return parse_shard(task, _loaded(task.settings), shard)
+    return parse_shard(task, _loaded(task.config), shard)
 
 
 @lru_cache(maxsize=1)
-def _loaded(settings: ParserConfig) -> Parser:
-    parser = load_parser(settings)
+def _loaded(config: ParserConfig) -> Parser:
+    parser = load_parser(config)
     torch = sys.modules.get("torch")
     if torch is not None:
-        # One thread each, so that sums, and with them trees, do not depend on the machine.
+        # One thread each: with more, sums and so trees would depend on the machine.
         torch.set_num_threads(1)
-        if settings.gpu and not torch.cuda.is_available():
-            raise TreeSyntaxError("there is no such GPU, or torch cannot use it; leave out --gpus")
+        if config.gpu and not torch.cuda.is_available():
+            raise TreeSyntaxError("torch cannot use that GPU; leave out --gpus")
     return parser

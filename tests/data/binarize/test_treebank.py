@@ -11,7 +11,7 @@ from treesyntax.data.binarize.columns import encode_usual
 from treesyntax.data.binarize.encode import Batch, Encoding
 from treesyntax.data.binarize.records import Records
 from treesyntax.data.sentencepiece import train_model
-from treesyntax.parsers.output import conllu_text
+from treesyntax.parsers.record_text import conllu_text
 from treesyntax.trees.formats import conllu
 from treesyntax.trees.formats.base import Record
 from treesyntax.trees.formats.offsets import conllu_comment, conllu_spans

@@ -1,7 +1,8 @@
-"""What a parser is: it splits lines into sentences of words, and gives sentences their trees.
+"""The protocol of a parser: it splits lines into sentences of words, and parses sentences.
 
-Words are known by their place in the raw line, never by their text: a parser may rewrite a word
-(``(`` becomes ``-LRB-``, a long one ``<UNK>``), but word k of a tree is word k of its sentence.
+Words are identified by their character span in the raw line, never by their text: a parser may
+rewrite a word (``(`` becomes ``-LRB-``, a long one ``<UNK>``), but word k of a tree is word k of
+its sentence.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from treesyntax.errors import OptionError
-from treesyntax.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from treesyntax.trees.tree import Tree
 
 Span = tuple[int, int]
 
@@ -20,15 +23,15 @@ _WORD = re.compile(r"\S+")
 
 
 class ParserConfig(NamedTuple):
-    """Which parser, and how it is loaded.
+    """Which parser to load, and how.
 
     Attributes:
         parser: its name in ``PARSERS``.
         model: path or name of its model.
         language: code of the language, for word and sentence boundaries.
-        pretokenized: words are separated by white space already and a line is one sentence.
+        pretokenized: white space separates words, and a line is one sentence.
         gpu: run on the GPU that this process sees.
-        download: whether a model that is not there may be downloaded.
+        download: whether an absent model may be downloaded.
     """
 
     parser: str
@@ -45,8 +48,8 @@ class ParsedSentence(NamedTuple):
     Attributes:
         words: their forms. A word of a multi-word token (French ``du`` = de + le) has a form of
             its own, any other is the text of its span.
-        spans: where each begins and ends in the raw line, in characters; the words of a
-            multi-word token may share its span.
+        spans: the character span of each in the raw line; the words of a multi-word token may
+            share its span.
     """
 
     words: tuple[str, ...]
@@ -62,17 +65,17 @@ class ParsedSentence(NamedTuple):
 
 
 class Parser(Protocol):
-    """A loaded parser. Both methods may raise anything on input that they cannot take."""
+    """A loaded parser. Both methods may raise any exception on input that they cannot parse."""
 
     def split(self, lines: Sequence[str]) -> list[list[ParsedSentence]]:
-        """The sentences of each line, in order; white space is no word."""
+        """The sentences of each line, in order; white space is not a word."""
         ...
 
     def parse(self, sentences: Sequence[ParsedSentence]) -> list[list[Tree]]:
         """The trees of each sentence, from left to right.
 
-        There are several where the parser sees further sentence boundaries; together they have
-        all the words of the sentence, in order.
+        There are several where the parser finds more sentence boundaries; together they have all
+        words of the sentence, in order.
         """
         ...
 
@@ -83,27 +86,23 @@ def white_space_words(line: str) -> ParsedSentence:
     return ParsedSentence(tuple(m.group() for m in found), tuple(m.span() for m in found))
 
 
-def model_path(settings: ParserConfig) -> Path | None:
-    """The model as an absolute path, or None if it is a name.
-
-    Raises:
-        OptionError: if it looks like a path, but nothing is there.
-    """
-    path = Path(settings.model).expanduser()
+def model_path(config: ParserConfig) -> Path | None:
+    """The model as an absolute path, or None if it is a name."""
+    path = Path(config.model).expanduser()
     if path.exists():
         return path.resolve()
-    if "/" in settings.model or path.suffix:
-        raise OptionError(f"there is no model at {settings.model}; check the path")
+    if "/" in config.model or path.suffix:
+        raise OptionError(f"there is no model at {config.model}; check the path")
     return None
 
 
-def no_model(settings: ParserConfig, place: str, names: str) -> OptionError:
+def no_model(config: ParserConfig, place: str, names: str) -> OptionError:
     """The error for a model known by name that is not on this machine.
 
     Args:
-        settings: the settings with the name.
-        place: where it was looked for.
-        names: what it may be instead, in a clause.
+        config: with the name.
+        place: where it was searched.
+        names: what to give instead, in a clause.
     """
-    remedy = names if settings.download else f"{names}, or add --download"
-    return OptionError(f"there is no {settings.parser} model {settings.model!r} {place}; {remedy}")
+    remedy = names if config.download else f"{names}, or add --download"
+    return OptionError(f"there is no {config.parser} model {config.model!r} {place}; {remedy}")

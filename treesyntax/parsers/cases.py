@@ -1,20 +1,29 @@
-"""The cases of a parse: how many lines went another way than one sentence, one tree, and why."""
+"""The special cases of a parse: lines that are not one sentence with one tree, and why."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from treesyntax.errors import InputError, OptionError
-from treesyntax.parsers.policy import CASES, EMPTY, FAILED, JOINED, TOO_LONG, Parsed
+from treesyntax.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from treesyntax.parsers.policy import Parsed
+
+EMPTY = "empty"
+JOINED = "several_sentences"
+TOO_LONG = "too_long"
+FAILED = "parser_failed"
+CASES = (EMPTY, JOINED, TOO_LONG, FAILED)
 
 SHOWN_LINES = 100
-"""Line numbers that a report gives for each case; counts are of all."""
+"""A report lists that many line numbers of each case; its counts are complete."""
 
 STRICT = (TOO_LONG, FAILED)
-"""Cases that lose something: the errors of ``--strict`` without a list."""
+"""Cases that lose the tree: the errors of ``--strict`` without a list."""
 
 FAULTS = {
     EMPTY: ("is empty", "remove it on both sides"),
@@ -24,32 +33,26 @@ FAULTS = {
 }
 
 
+@dataclass
 class Cases:
     """Counts and first line numbers of each case, and the reasons of failures.
 
-    Args:
+    Attributes:
         lines: number of lines.
         words: number of words in their trees.
-        found: the line numbers of each case, at most `SHOWN_LINES` of them.
+        found: the first `SHOWN_LINES` line numbers of each case.
         counts: how often each case occurs.
         reasons: how often the parser failed for each reason.
     """
 
-    def __init__(
-        self,
-        lines: int = 0,
-        words: int = 0,
-        found: dict[str, list[int]] | None = None,
-        counts: Counter[str] | None = None,
-        reasons: Counter[str] | None = None,
-    ) -> None:
-        self.lines, self.words = lines, words
-        self.found = found or {case: [] for case in CASES}
-        self.counts = counts or Counter()
-        self.reasons = reasons or Counter()
+    lines: int = 0
+    words: int = 0
+    found: dict[str, list[int]] = field(default_factory=lambda: {case: [] for case in CASES})
+    counts: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
 
     def add(self, line: int, case: str, reason: str = "") -> None:
-        """Count a line that is such a case."""
+        """Count a line of a case."""
         self.counts[case] += 1
         if len(self.found[case]) < SHOWN_LINES:
             self.found[case].append(line)
@@ -57,7 +60,7 @@ class Cases:
             self.reasons[reason] += 1
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; equal cases give equal text."""
+        """Plain values for JSON."""
         return {
             "lines": self.lines,
             "words": self.words,
@@ -82,7 +85,7 @@ class Cases:
 
 
 def read_cases(values: dict[str, Any]) -> Cases | None:
-    """The cases in the values of a JSON file; None if it is not one of cases."""
+    """The cases in the values of a JSON file; None if it holds none."""
     try:
         cases = Cases.from_dict(values)
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -117,26 +120,18 @@ def total(parts: Iterable[Cases]) -> Cases:
 
 
 def strict_cases(text: str | None) -> tuple[str, ...]:
-    """The cases that a value of ``--strict`` makes errors: a list, "" for those that lose trees.
-
-    Raises:
-        OptionError: for a case that does not exist.
-    """
+    """The cases that ``--strict`` makes errors: those in its list; ``STRICT`` for ""; none for None."""
     if text is None:
         return ()
     names = tuple(text.split(",")) if text else STRICT
     for name in names:
         if name not in CASES:
-            raise OptionError(f"--strict has no case {name!r}; there are {', '.join(CASES)}")
+            raise unknown_name("case", name, CASES, "--strict:")
     return names
 
 
 def check_strict(path: Path, cases: Cases, strict: Sequence[str]) -> None:
-    """Refuse the first line of a case that is to be an error.
-
-    Raises:
-        InputError: with the line.
-    """
+    """Refuse the first line of a case that counts as an error."""
     lines = {cases.found[case][0]: case for case in strict if cases.found[case]}
     if lines:
         line = min(lines)
@@ -145,6 +140,6 @@ def check_strict(path: Path, cases: Cases, strict: Sequence[str]) -> None:
 
 
 def in_words(cases: Cases) -> str:
-    """The cases in a clause, for people."""
+    """The counts of all cases in a clause."""
     counts = [f"{cases.counts[case]} {case.replace('_', ' ')}" for case in CASES]
     return ", ".join(counts)

@@ -15,7 +15,7 @@ import re
 from collections.abc import Sequence
 from itertools import groupby
 
-from treesyntax.parsers.base import Span
+from treesyntax.parsers.parser import Span
 from treesyntax.trees.formats import conllu, ptb
 from treesyntax.trees.formats.offsets import OFFSETS, read_offsets
 from treesyntax.trees.tree import Tree

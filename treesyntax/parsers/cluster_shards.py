@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -11,16 +9,16 @@ from itertools import pairwise
 from pathlib import Path
 
 from treesyntax.errors import TreeSyntaxError
-from treesyntax.files import atomic_file
+from treesyntax.files import read_json, sha256_of_value, write_json
 from treesyntax.jobs import Cluster, Job
-from treesyntax.parsers.base import ParserConfig
-from treesyntax.parsers.identity import ParseTask
+from treesyntax.parsers.parse_task import ParseTask
+from treesyntax.parsers.parser import ParserConfig
 from treesyntax.parsers.shards import Parts, shards_of
 from treesyntax.parsers.workers import parse_here
 
 TASK = "task.json"
 POLL = 0.5
-"""Seconds between two looks at the shards, which may lie on a slow shared disk."""
+"""Seconds between two looks at the shards, which may be on a slow shared disk."""
 LAST_LINES = 3
 
 
@@ -29,18 +27,15 @@ def parse_in_jobs(
 ) -> Iterator[int]:
     """Parse and save shards; yields the number of each in order, once it is saved.
 
-    Jobs that are left when the parse is given up are cancelled; those of a parse that was killed go
-    on, and the same command finds them or what they saved.
+    If the parse is interrupted, its jobs are cancelled. If it is killed they go on, and the same
+    command finds them or what they saved.
 
     Args:
         task: the parse.
         parts: its shards.
-        numbers: of the shards that are left.
-        cluster: where jobs are submitted to.
+        numbers: of the shards that are not done.
+        cluster: submits the jobs.
         count: how many jobs.
-
-    Raises:
-        TreeSyntaxError: if a job ends without having saved its shards, or cannot be submitted.
     """
     _write_task(task, parts.folder / TASK)
     jobs: list[tuple[Job, Sequence[int]]] = []
@@ -58,7 +53,7 @@ def parse_in_jobs(
 
 
 def _shares(numbers: Sequence[int], count: int) -> list[Sequence[int]]:
-    """Consecutive shards for each job, as evenly as can be."""
+    """Consecutive shards for each job, as evenly as possible."""
     count = min(count, len(numbers))
     ends = [len(numbers) * index // count for index in range(count + 1)]
     return [numbers[first:last] for first, last in pairwise(ends)]
@@ -67,10 +62,10 @@ def _shares(numbers: Sequence[int], count: int) -> list[Sequence[int]]:
 def _submit(parts: Parts, share: Sequence[int], cluster: Cluster) -> Job:
     name = f"parse-{share[0]}"
     words = [sys.executable, "-m", __name__, str(parts.folder / TASK), *map(str, share)]
-    key = hashlib.sha256(json.dumps(words).encode()).hexdigest()
+    key = sha256_of_value(words)
     log = parts.folder / f"{name}.log"
     try:
-        # One thread each, so that sums, and with them trees, do not depend on the machine.
+        # One thread each: with more, sums and so trees would depend on the machine.
         return cluster.start(name, key, words, log, {"OMP_NUM_THREADS": "1"})
     except OSError as error:
         raise TreeSyntaxError(f"the cluster took no job ({error.strerror})") from None
@@ -82,7 +77,7 @@ def _await(job: Job, parts: Parts, number: int) -> None:
         # It may have saved the shard between the two looks.
         if ended and not parts.is_done(number):
             said = job.log.read_text("utf-8", "replace") if job.log.exists() else ""
-            last = " | ".join(said.strip().splitlines()[-LAST_LINES:]) or "it said nothing"
+            last = " | ".join(said.strip().splitlines()[-LAST_LINES:]) or "its log is empty"
             raise TreeSyntaxError(
                 f"a job ended before shard {number} was saved: {last}; finished shards are kept: run "
                 "the same command again"
@@ -95,21 +90,20 @@ def _write_task(task: ParseTask, path: Path) -> None:
         **task._asdict(),
         "source": str(task.source.absolute()),
         "output": str(task.output),
-        "settings": task.settings._asdict(),
+        "config": task.config._asdict(),
     }
-    with atomic_file(path) as staged:
-        staged.write_text(json.dumps(content), encoding="utf-8")
+    write_json(path, content)
 
 
 def _read_task(path: Path) -> ParseTask:
-    content = json.loads(path.read_text(encoding="utf-8"))
-    settings = ParserConfig(**content.pop("settings"))
+    content = read_json(path)
+    config = ParserConfig(**content.pop("config"))
     source, output = Path(content.pop("source")), Path(content.pop("output"))
-    return ParseTask(source=source, output=output, settings=settings, **content)
+    return ParseTask(source=source, output=output, config=config, **content)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """What a job runs: the file of the task, then numbers of shards."""
+    """Run by a job: arguments are the file of the task, then numbers of shards."""
     task, numbers = _read_task(Path(arguments[0])), {int(number) for number in arguments[1:]}
     try:
         for shard in shards_of(task, Parts(task)):

@@ -10,9 +10,9 @@ import support.fake_parser as fake_parser
 from support.parser_models import make_spacy, text_of, treebank
 
 from treesyntax.cli import main
-from treesyntax.commands import parse as command
-from treesyntax.jobs import Cluster
-from treesyntax.parsers import PARSERS, jobs
+from treesyntax.parsers import PARSERS, cluster_shards, parse_file
+from treesyntax.parsers.parse_task import ParseTask
+from treesyntax.parsers.parser import ParserConfig
 from treesyntax.parsers.workers import _loaded
 
 LINES = ["a b c", "", "one two. three four.", "x " * 30, "a BAD b", "z", "the end ."] * 7
@@ -47,7 +47,7 @@ class InProcess:
     def start(
         self, name: str, key: str, words: Sequence[str], log: Path, environment: Mapping[str, str]
     ) -> Job:
-        assert words[1:3] == ["-m", "treesyntax.parsers.jobs"]
+        assert words[1:3] == ["-m", "treesyntax.parsers.cluster_shards"]
         assert environment == {"OMP_NUM_THREADS": "1"}
         share = list(words[4:])
         self.shares.append(share)
@@ -57,7 +57,7 @@ class InProcess:
         elif self.jobs and self.lost:
             job = Job(log, None)  # still runs when another is lost
         else:
-            job = Job(log, jobs.main(words[3:]))
+            job = Job(log, cluster_shards.main(words[3:]))
         self.jobs.append(job)
         return job
 
@@ -65,8 +65,8 @@ class InProcess:
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> InProcess:
     made = InProcess(set())
-    monkeypatch.setattr(command, "Cluster", lambda *_: made)
-    monkeypatch.setattr(jobs, "POLL", 0)
+    monkeypatch.setattr(parse_file, "Cluster", lambda *_: made)
+    monkeypatch.setattr(cluster_shards, "POLL", 0)
     return made
 
 
@@ -111,10 +111,10 @@ def test_a_lost_job_is_told_others_are_cancelled_and_the_next_call_finishes(
 
 def test_a_job_tells_its_faults_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     path = tmp_path / "task.json"
-    settings = command.ParserConfig("fake-dep", "m")
+    config = ParserConfig("fake-dep", "m")
     source = tmp_path / "gone.txt"
-    jobs._write_task(jobs.ParseTask(source, tmp_path / "out", settings, 20, 5), path)
-    assert jobs.main([str(path), "0"]) == 2
+    cluster_shards._write_task(ParseTask(source, tmp_path / "out", config, 20, 5), path)
+    assert cluster_shards.main([str(path), "0"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 
@@ -126,7 +126,6 @@ def test_settings_of_a_cluster_need_one(tmp_path: Path, capsys: pytest.CaptureFi
 def test_real_jobs_on_this_machine(tmp_path: Path):
     pytest.importorskip("spacy")
     pytest.importorskip("submitit")
-    assert Cluster is command.Cluster
     model = make_spacy(tmp_path / "model")
     text = tmp_path / "in.txt"
     text.write_text("".join(f"{text_of(gold)}\n" for gold in treebank(12)))

@@ -1,0 +1,126 @@
+"""A text file to a tree file, shard after shard: what an interrupted run has saved is used again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+
+from treesyntax.errors import InputError
+from treesyntax.files import read_object, write_json
+from treesyntax.jobs import Cluster, cores
+from treesyntax.parsers import load_parser
+from treesyntax.parsers.cases import Cases, check_strict, read_cases, total
+from treesyntax.parsers.cluster_shards import parse_in_jobs
+from treesyntax.parsers.parse_task import ParseTask, task_identity
+from treesyntax.parsers.progress_bar import shown
+from treesyntax.parsers.record_text import OFFSETS
+from treesyntax.parsers.shards import TREES, Parts, shards_of
+from treesyntax.parsers.workers import parse_all
+
+JOBS = 8
+"""On a cluster, by default."""
+
+
+class Execution(NamedTuple):
+    """Where shards are parsed.
+
+    Attributes:
+        workers: processes, or jobs on a cluster; 0 for one a core, or `JOBS`.
+        gpus: GPUs to use, one process each, instead of CPUs if not 0.
+        cluster: one of ``treesyntax.jobs.KINDS``; None for this machine.
+        parameters: of the cluster.
+    """
+
+    workers: int = 0
+    gpus: int = 0
+    cluster: str | None = None
+    parameters: Mapping[str, Any] = {}
+
+
+def report_of(output: Path) -> Path:
+    """The report beside a tree file."""
+    return output.with_name(f"{output.name}.report.json")
+
+
+def parse_file(
+    task: ParseTask, execution: Execution, strict: Sequence[str], overwrite: bool
+) -> tuple[Cases, bool]:
+    """Parse, or finish what an earlier run began.
+
+    Args:
+        task: what to parse.
+        execution: where.
+        strict: cases that are errors.
+        overwrite: whether to replace a tree file or shards of another parse.
+
+    Returns:
+        The cases of all lines, and whether the tree file was complete already.
+
+    Raises:
+        TreeSyntaxError: for a file, model or option that does not serve, or a strict case.
+    """
+    parts, identity = Parts(task), task_identity(task)
+    found = read_object(report_of(task.output))
+    known = read_cases(found)
+    if task.output.exists() and known is not None and found.get("identity") == identity:
+        check_strict(task.source, known, strict)
+        parts.remove()
+        return known, True
+    if task.output.exists() and not parts.folder.exists() and not overwrite:
+        raise InputError(
+            task.output,
+            None,
+            "already exists, made from other text, model or options",
+            "name another file or add --overwrite",
+        )
+    if task.config.download:
+        # Once, before several processes would do it at the same time.
+        load_parser(task.config)
+        task = task._replace(config=task.config._replace(download=False))
+    with parts.opened(identity, overwrite):
+        cases = _parse_rest(task, parts, identity["lines"], execution, strict)
+        _join(task, parts, identity, cases)
+    return cases, False
+
+
+def _parse_rest(
+    task: ParseTask, parts: Parts, lines: int, execution: Execution, strict: Sequence[str]
+) -> Cases:
+    """Parse the shards that are not done; the cases of all shards."""
+    count = -(-lines // task.shard_lines)
+    left = []
+    for number in range(count):
+        if parts.is_done(number):
+            check_strict(task.source, parts.cases(number), strict)
+        else:
+            left.append(number)
+    done = min(lines, (count - len(left)) * task.shard_lines)
+    with shown(lines, done, Console(stderr=True)) as advance:
+        for number in _saved(task, parts, left, execution):
+            cases = parts.cases(number)
+            check_strict(task.source, cases, strict)
+            advance(cases.lines)
+    return total(parts.cases(number) for number in range(count))
+
+
+def _saved(task: ParseTask, parts: Parts, left: list[int], execution: Execution) -> Iterator[int]:
+    """Parse and save shards; yields the number of each once it is saved."""
+    if execution.cluster and left:
+        cluster = Cluster(execution.cluster, parts.folder, execution.parameters)
+        return parse_in_jobs(task, parts, left, cluster, execution.workers or JOBS)
+    workers = min(execution.workers or cores(), max(len(left), 1))
+    return parse_all(task, shards_of(task, parts), workers, execution.gpus)
+
+
+def _join(task: ParseTask, parts: Parts, identity: dict[str, Any], cases: Cases) -> None:
+    """Write the files from the shards, the tree file last: where it exists, all others do."""
+    task.output.unlink(missing_ok=True)
+    count = -(-cases.lines // task.shard_lines)
+    write_json(report_of(task.output), {**cases.to_dict(), "identity": identity})
+    if OFFSETS in parts.suffixes:
+        parts.join(count, OFFSETS, task.output.with_name(task.output.name + OFFSETS))
+    parts.join(count, TREES, task.output)
+    parts.remove()
