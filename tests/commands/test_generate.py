@@ -98,7 +98,7 @@ def test_changed_files_are_noticed(
     path.write_text("unit\n") if change == "edit" else path.unlink()
     assert for2lam(tmp_path) == 2
     assert capsys.readouterr().err == (
-        f"treesyntax generate: {path}: is not as it was generated; "
+        f"treesyntax generate: {path}: was changed or deleted since; "
         "delete the folder to make it again\n"
     )
 

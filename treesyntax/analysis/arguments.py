@@ -17,11 +17,22 @@ from treesyntax.errors import TreeSyntaxError
 SIDES = ("encoder", "decoder")
 SUBSET = "valid"
 
-Argument = Callable[[argparse.ArgumentParser], object]
+Argument = Callable[[argparse.ArgumentParser], None]
 
 
 def _argument(*names: str, **settings: Any) -> Argument:
-    return lambda parser: parser.add_argument(*names, **settings)
+    def add(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(*names, **settings)
+
+    return add
+
+
+def _all(*arguments: Argument) -> Argument:
+    def add(parser: argparse.ArgumentParser) -> None:
+        for argument in arguments:
+            argument(parser)
+
+    return add
 
 
 _CHECKPOINT = _argument(
@@ -40,15 +51,15 @@ _METRIC = _argument(
 )
 _OUT = _argument("--out", type=Path, required=True, metavar="FOLDER", help="for figures, numbers")
 
-ARGUMENTS: dict[str, tuple[Argument, ...]] = {
-    "attention_mass": (
+ARGUMENTS: dict[str, Argument] = {
+    "attention_mass": _all(
         _CHECKPOINT,
         _DATA,
         _SUBSET,
         _argument("--limit", type=int, default=200, metavar="N", help="read the first N sentences (default 200)"),
         _OUT,
     ),
-    "encoding_similarity": (
+    "encoding_similarity": _all(
         _CHECKPOINT,
         _SIDE,
         _argument("--p", type=float, nargs="*", default=[0.3, 0.6, 0.9], help="draw these p too (default 0.3 0.6 0.9)"),
@@ -58,38 +69,38 @@ ARGUMENTS: dict[str, tuple[Argument, ...]] = {
         _SENTENCE,
         _OUT,
     ),
-    "facts": (
+    "facts": _all(
         _CHECKPOINT,
         _argument("--last", type=Path, metavar="FILE", help="last checkpoint of the training (default: CHECKPOINT)"),
     ),
-    "mask_strengths": (_CHECKPOINT, _SIDE, _OUT),
-    "relative_tables": (_CHECKPOINT, _SIDE, _OUT),
-    "run": (
+    "mask_strengths": _all(_CHECKPOINT, _SIDE, _OUT),
+    "relative_tables": _all(_CHECKPOINT, _SIDE, _OUT),
+    "run": _all(
         _argument("checkpoints", metavar="CHECKPOINTS", type=Path, help="folder of a training's checkpoints"),
         _DATA,
         _argument("--tested", type=Path, metavar="FILE", help="draw this checkpoint (default: the best one)"),
         _argument("--trees", type=Path, nargs="*", default=[], metavar="DATA", help="other folders, whose trees serve if their tokens are the same"),
         _OUT,
     ),
-    "sentence_masks": (_CHECKPOINT, _DATA, _SUBSET, _SENTENCE, _OUT),
-    "strength_study": (
+    "sentence_masks": _all(_CHECKPOINT, _DATA, _SUBSET, _SENTENCE, _OUT),
+    "strength_study": _all(
         _argument("studies", metavar="STUDY", type=Path, nargs="+", help="folders of finished studies"),
         _METRIC,
         _argument("--baseline", metavar="METHOD", help="compare with it (default: as each recipe says)"),
         _OUT,
     ),
-    "strength_trajectories": (
+    "strength_trajectories": _all(
         _argument("checkpoints", metavar="CHECKPOINT", type=Path, nargs="+", help="files of one training"),
         _SIDE,
         _OUT,
     ),
-    "study": (
+    "study": _all(
         _argument("study", metavar="STUDY", type=Path, help="folder of a finished study"),
         _METRIC,
         _OUT,
     ),
 }  # fmt: skip
-"""What each analysis takes, by its name."""
+"""Declares the arguments of each analysis, by its name."""
 
 
 @contextmanager
@@ -103,8 +114,7 @@ def script(name: str, text: str | None) -> Iterator[argparse.Namespace]:
     parser = argparse.ArgumentParser(
         description=text, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    for add in ARGUMENTS[name]:
-        add(parser)
+    ARGUMENTS[name](parser)
     args = parser.parse_args()
     try:
         yield args

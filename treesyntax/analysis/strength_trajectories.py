@@ -18,13 +18,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from treesyntax.analysis.figures import (
-    MARKERS,
-    OKABE_ITO,
-    panel_grid,
-    write_figure,
-    write_numbers,
-)
+from treesyntax.analysis.figures import MARKERS, OKABE_ITO, panel_grid, write_figure, write_numbers
 from treesyntax.analysis.loading import build_method
 from treesyntax.errors import InputError
 from treesyntax.methods.relation_mask import RelationMask

@@ -11,37 +11,22 @@ read without fairseq, and nothing in them is executed.
 from __future__ import annotations
 
 import argparse
-import ast
 import importlib
 import inspect
-from importlib.resources import files
 
 from treesyntax.analysis.arguments import ARGUMENTS
+from treesyntax.commands.nested import add_commands
+
+MODULES = {name: f"treesyntax.analysis.{name}" for name in ARGUMENTS}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare each analysis with its arguments."""
-    analyses = parser.add_subparsers(dest="analysis", metavar="NAME", required=True)
-    for name, arguments in ARGUMENTS.items():
-        text = _documentation(name)
-        own = analyses.add_parser(
-            name,
-            help=text.split("\n")[0].rstrip("."),
-            description=text,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        for add in arguments:
-            add(own)
-
-
-def _documentation(name: str) -> str:
-    """The docstring of an analysis, from its source: importing it would load torch."""
-    source = files("treesyntax.analysis").joinpath(f"{name}.py").read_text(encoding="utf-8")
-    return ast.get_docstring(ast.parse(source)) or ""
+    add_commands(parser, "analysis", MODULES, ARGUMENTS)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Make one analysis."""
-    analyse = importlib.import_module(f"treesyntax.analysis.{args.analysis}").analyse
+    """Make one analysis: it takes the arguments that are named like its parameters."""
+    analyse = importlib.import_module(MODULES[args.analysis]).analyse
     analyse(**{name: getattr(args, name) for name in inspect.signature(analyse).parameters})
     return 0

@@ -12,44 +12,29 @@ again finds it and does nothing. A split of 0 lines gets no files.
 from __future__ import annotations
 
 import argparse
+import importlib
 
-from treesyntax.data.generate import (
-    coffeescript_command,
-    for2lam_command,
-    pairs_command,
-    questions,
-    split_command,
-)
+from treesyntax.commands.nested import add_commands
+from treesyntax.data.generate.arguments import ARGUMENTS
 
-GENERATORS = {
-    "for2lam": (for2lam_command, "random FOR programs with their LAMBDA twins"),
-    "coffeescript": (coffeescript_command, "random CoffeeScript programs and their JavaScript"),
-    "split": (split_command, "cut aligned text files into train, valid, test"),
-    "pairs": (pairs_command, "a parallel corpus, with as many training pairs as wanted"),
-    "questions": (questions, "questions with logical forms, from text files or a TSV"),
+MODULES = {
+    name: f"treesyntax.data.generate.{module}"
+    for name, module in {
+        "for2lam": "for2lam_command",
+        "coffeescript": "coffeescript_command",
+        "split": "split_command",
+        "pairs": "pairs_command",
+        "questions": "questions",
+    }.items()
 }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare each generator with its options."""
-    generators = parser.add_subparsers(dest="generator", metavar="WHAT", required=True)
-    for name, (module, summary) in GENERATORS.items():
-        own = generators.add_parser(
-            name,
-            help=summary,
-            description=module.__doc__,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        own.set_defaults(generate=module.generate)
-        module.add_arguments(own)
+    add_commands(parser, "generator", MODULES, ARGUMENTS)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the data set, unless it is there already; returns 0.
-
-    Raises:
-        OptionError: for options that do not fit or cannot be met.
-        InputError: if the folder holds something else, or a file cannot be read or written.
-    """
-    status: int = args.generate(args)
-    return status
+    """Write the data set, unless the folder is up to date."""
+    importlib.import_module(MODULES[args.generator]).generate(args)
+    return 0

@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from treesyntax.data.generate.coffeescript import Vocabulary, draw_tokens
-from treesyntax.data.generate.split import Pair, Split
+from treesyntax.data.generate.split import SPLITS, Pair, Split
 from treesyntax.errors import OptionError
 from treesyntax.trees.formats.tokens import coffeescript_source, javascript_tokens
 
-SPLITS = ("train", "valid", "test")
 MAX_BARREN_DRAWS = 10_000
 Compiler = Callable[[Sequence[str]], list[str]]
 

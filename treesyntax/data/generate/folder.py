@@ -1,9 +1,8 @@
-"""Folders of generated data: aligned text files and a manifest that says how they were made."""
+"""Folders of generated data: aligned text files and a manifest of how they were made."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
@@ -11,7 +10,7 @@ from typing import Any
 
 from treesyntax import __version__
 from treesyntax.errors import InputError
-from treesyntax.files import atomic_folder, parse_json
+from treesyntax.files import atomic_folder, read_object, sha256_of, write_json
 
 MANIFEST = "manifest.json"
 
@@ -31,7 +30,7 @@ def is_current(folder: Path, options: dict[str, Any]) -> bool:
         raise InputError(folder, None, "is a file", "name a folder")
     if not folder.is_dir() or not any(folder.iterdir()):
         return False
-    manifest = _read_manifest(folder)
+    manifest = read_object(folder / MANIFEST)
     if manifest.get("options") != options:
         raise InputError(
             folder,
@@ -41,18 +40,18 @@ def is_current(folder: Path, options: dict[str, Any]) -> bool:
         )
     for name, digest in _digests(folder, manifest).items():
         path = folder / name
-        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+        if not path.is_file() or sha256_of(path) != digest:
             raise InputError(
-                path, None, "is not as it was generated", "delete the folder to make it again"
+                path,
+                None,
+                "was changed or deleted since",
+                "delete the folder to make it again",
             )
     return True
 
 
 def write_folder(
-    folder: Path,
-    options: dict[str, Any],
-    files: dict[str, list[str]],
-    notes: dict[str, Any],
+    folder: Path, options: dict[str, Any], files: dict[str, list[str]], notes: dict[str, Any]
 ) -> dict[str, Any]:
     """Write the folder, whole or not at all, and return its manifest.
 
@@ -60,7 +59,7 @@ def write_folder(
         folder: absent or empty, see `is_current`.
         options: everything that the contents depend on, of JSON types.
         files: the lines of each file by its name; files without lines are left out.
-        notes: what else is worth knowing.
+        notes: other facts for the manifest.
 
     Raises:
         InputError: if it cannot be written.
@@ -75,14 +74,8 @@ def write_folder(
                     "mean_length": round(fmean(len(line.split()) for line in lines), 2),
                     "sha256": checksum(lines),
                 }
-        manifest = {
-            "version": __version__,
-            "options": options,
-            "notes": notes,
-            "files": described,
-        }
-        text = json.dumps(manifest, indent=2, ensure_ascii=False)
-        (staged / MANIFEST).write_text(text + "\n", encoding="utf-8")
+        manifest = {"version": __version__, "options": options, "notes": notes, "files": described}
+        write_json(staged / MANIFEST, manifest, indent=2)
     return manifest
 
 
@@ -103,11 +96,3 @@ def _digests(folder: Path, manifest: dict[str, Any]) -> dict[str, str]:
             folder / MANIFEST, None, "is damaged", "delete the folder to make it again"
         )
     return found
-
-
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    try:
-        manifest = parse_json((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return manifest if isinstance(manifest, dict) else {}

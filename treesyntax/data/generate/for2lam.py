@@ -11,11 +11,11 @@ from statistics import fmean
 from treesyntax.data.generate.for_to_lambda import translate
 from treesyntax.data.generate.lexical import draw_test_program, draw_train_program
 from treesyntax.data.generate.programs import Style, draw_program
+from treesyntax.data.generate.split import SPLITS
 from treesyntax.errors import OptionError
 from treesyntax.trees.formats.for2lam import FOR, LAMBDA
 from treesyntax.trees.tree import Tree
 
-SPLITS = ("train", "valid", "test")
 MAX_BARREN_DRAWS = 10_000
 MAX_LENGTH = 500
 SINGLE_ASSIGNMENT = 5
@@ -168,11 +168,7 @@ class _Filling:
     def fill(
         self, wanted: dict[str, int], draw: Callable[[random.Random], Tree | None]
     ) -> dict[str, list[Tree]]:
-        """So many programs for each split, none of which another split has.
-
-        Raises:
-            OptionError: if too many draws in a row bring nothing.
-        """
+        """So many programs for each split, none of which another split has."""
         missing = dict(wanted)
         splits: dict[str, list[Tree]] = {split: [] for split in missing}
         barren = 0
@@ -214,9 +210,6 @@ def fitted_size(options: For2LamOptions) -> int:
     It does not depend on the seed, so data sets of several seeds have one distribution.
     Measured on 120,000 distinct programs of seed 1: length 20 gives 19.8 tokens (sd 4.3), length
     50 gives 48.8 (sd 9.5); their translations have 32.0 and 81.4.
-
-    Raises:
-        OptionError: if no size comes within 10 % of the length; `min_nodes` can prevent it.
     """
     if options.length is None:
         return options.size

@@ -12,75 +12,28 @@ No program is in two splits, so neither is any pair; the counts printed at the e
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
-from treesyntax.data.generate.folder import is_current
-from treesyntax.data.generate.for2lam import SPLITS, For2LamOptions, fitted_size, generate_splits
-from treesyntax.data.generate.for_to_lambda import translate
-from treesyntax.data.generate.lexical import check_exposed, held_out_words
-from treesyntax.data.generate.output import (
-    add_small_train,
+from treesyntax.data.generate.data_set import (
+    Files,
     pair_files,
     progress_bar,
-    report_current,
     small_train_files,
-    write_and_report,
+    wanted_numbers,
+    write_data_set,
 )
+from treesyntax.data.generate.for2lam import For2LamOptions, fitted_size, generate_splits
+from treesyntax.data.generate.for_to_lambda import translate
+from treesyntax.data.generate.lexical import check_exposed, held_out_words
 from treesyntax.data.generate.programs import Style
 from treesyntax.data.generate.split import Split
-from treesyntax.errors import OptionError
 from treesyntax.trees.formats.for2lam import FOR, LAMBDA
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    add = parser.add_argument
-    add("--out", type=Path, required=True, help="folder to write: {train,valid,test}.{for,lambda}")
-    for split in SPLITS:
-        add(f"--{split}", type=int, default=0, help=f"number of {split} programs (default 0)")
-    styles = [style.value for style in Style]
-    add("--style", choices=styles, default=styles[0], help="distribution (default %(default)s)")
-    size = parser.add_mutually_exclusive_group()
-    size.add_argument(
-        "--size", type=int, default=15, help="the size to draw programs with (default %(default)s)"
-    )
-    size.add_argument(
-        "--length", type=int, help="or, with --style chen, their mean length in tokens"
-    )
-    hard = parser.add_mutually_exclusive_group()
-    hard.add_argument(
-        "--test-length",
-        type=int,
-        metavar="N",
-        help="with --length: test programs of mean length N, longer than any in train and valid",
-    )
-    hard.add_argument(
-        "--held-out",
-        type=int,
-        default=0,
-        metavar="K",
-        help="test programs with K names and K constants that train has in single assignments only",
-    )
-    add(
-        "--min-nodes",
-        type=int,
-        default=0,
-        help="leave out smaller programs (0); 9: single assignments",
-    )
-    add("--repeats", action="store_true", help="let a program come up again within its split")
-    add_small_train(parser)
-    add("--seed", type=int, default=1, help="0, 1, 2, … (default %(default)s)")
-
-
-def generate(args: argparse.Namespace) -> int:
-    """Write the data set, unless it is there already; returns 0.
-
-    Raises:
-        OptionError: for options that do not fit or cannot be met.
-        InputError: if the folder holds something else or cannot be written.
-    """
+def generate(args: argparse.Namespace) -> None:
+    """Write the data set, unless the folder is up to date."""
     options = For2LamOptions(
         style=Style(args.style),
         size=args.size,
@@ -91,20 +44,9 @@ def generate(args: argparse.Namespace) -> int:
         repeats=args.repeats,
         seed=args.seed,
     )
-    numbers = {split: getattr(args, split) for split in SPLITS}
-    if not any(numbers.values()):
-        raise OptionError("no programs are asked for; set --train, --valid or --test")
+    numbers = wanted_numbers(args)
     described = _described(args, options, numbers)
-    if is_current(args.out, described):
-        return report_current(args.out)
-    split = _draw(numbers, options)
-    suffixes = (FOR.suffix, LAMBDA.suffix)
-    files = pair_files(split, suffixes)
-    files |= small_train_files(split.train, suffixes, args.small_train)
-    for name in files:
-        if name.startswith("train.") and name.endswith(FOR.suffix) and split.test:
-            check_exposed(name, files[name], options.held_out)
-    return write_and_report(args.out, described, files, _notes(split, options))
+    write_data_set(args.out, described, lambda: _make(numbers, options, args.small_train))
 
 
 def _described(
@@ -117,6 +59,19 @@ def _described(
         del described["size"]
     optional = ("test_length", "held_out", "small_train")
     return {name: value for name, value in described.items() if value or name not in optional}
+
+
+def _make(
+    numbers: dict[str, int], options: For2LamOptions, small_train: Sequence[int]
+) -> tuple[Files, dict[str, Any]]:
+    split = _draw(numbers, options)
+    suffixes = (FOR.suffix, LAMBDA.suffix)
+    files = pair_files(split, suffixes)
+    files |= small_train_files(split.train, suffixes, small_train)
+    for name in files:
+        if name.startswith("train.") and name.endswith(FOR.suffix) and split.test:
+            check_exposed(name, files[name], options.held_out)
+    return files, _notes(split, options)
 
 
 def _draw(numbers: dict[str, int], options: For2LamOptions) -> Split:
@@ -133,8 +88,8 @@ def _draw(numbers: dict[str, int], options: For2LamOptions) -> Split:
     return Split(**parts)
 
 
-def _notes(split: Split, options: For2LamOptions) -> dict[str, object]:
-    notes: dict[str, object] = {"size": fitted_size(options), **split.seen()}
+def _notes(split: Split, options: For2LamOptions) -> dict[str, Any]:
+    notes: dict[str, Any] = {"size": fitted_size(options), **split.seen()}
     if options.test_length is not None:
         notes |= {"test_size": fitted_size(options.of_test()), **split.length_range()}
     if options.held_out:

@@ -19,9 +19,6 @@ def translate(program: Tree) -> Tree:
     - ``for v = e ; c ; f do s endfor`` becomes
       ``letrec a9 v = if c then let a8 = T(s) in a9 f else unit in a9 e``
     - expressions and comparisons stay, and so does the empty tree
-
-    Raises:
-        TreeError: if a statement has not the children it needs.
     """
     if not len(program):
         return program

@@ -62,9 +62,6 @@ def check_exposed(name: str, programs: Sequence[str], held_out: int) -> None:
         name: of the training set, for the message.
         programs: one a line.
         held_out: number of names and of constants held out.
-
-    Raises:
-        OptionError: if it lacks some.
     """
     names, constants = held_out_words(held_out)
     seen = {token for program in programs for token in program.split()}

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from treesyntax.errors import OptionError
 
 Pair = tuple[str, str]
+SPLITS = ("train", "valid", "test")
 
 
 class Split(NamedTuple):
@@ -46,9 +47,6 @@ def split_pairs(
         dedup: keep only the first of equal pairs, so that the parts share none.
         longest: test gets the pairs with the longest sources, and every source of train and valid
             is shorter; others as long as the shortest of test are left out.
-
-    Raises:
-        OptionError: for a negative number, or if nothing would be left for train.
     """
     for name, number in (("valid", valid), ("test", test), ("seed", seed)):
         if number < 0:

@@ -1,0 +1,102 @@
+"""What the generators share: reading aligned files, the progress bar, and writing the folder."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress
+
+from treesyntax.data.generate.folder import is_current, write_folder
+from treesyntax.data.generate.split import SPLITS, Pair, Split
+from treesyntax.errors import InputError, OptionError
+from treesyntax.files import read_lines
+
+Files = dict[str, list[str]]
+"""The lines of each file by its name."""
+
+
+def progress_bar() -> Progress:
+    """A progress bar on a terminal, nothing elsewhere."""
+    return Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+
+
+def wanted_numbers(args: argparse.Namespace) -> dict[str, int]:
+    """The number of programs of each split, as the options say."""
+    numbers = {split: getattr(args, split) for split in SPLITS}
+    if not any(numbers.values()):
+        raise OptionError("no programs are asked for; set --train, --valid or --test")
+    return numbers
+
+
+def pair_files(split: Split, suffixes: Sequence[str]) -> Files:
+    """The two files of each part, ``train.SUFFIX`` and so on; suffixes begin with a dot."""
+    return {
+        f"{name}{suffix}": [pair[side] for pair in pairs]
+        for name, pairs in split._asdict().items()
+        for side, suffix in enumerate(suffixes)
+    }
+
+
+def small_train_files(train: list[Pair], suffixes: Sequence[str], sizes: Sequence[int]) -> Files:
+    """The first N training pairs, as ``train.N.SUFFIX``, for each N of ``sizes``."""
+    for size in sizes:
+        if not 1 <= size <= len(train):
+            raise OptionError(f"small-train is {size}; it must be 1 to {len(train)}, as train has")
+    return {
+        f"train.{size}{suffix}": [pair[side] for pair in train[:size]]
+        for size in sorted(set(sizes))
+        for side, suffix in enumerate(suffixes)
+    }
+
+
+def write_data_set(
+    folder: Path, options: dict[str, Any], make: Callable[[], tuple[Files, dict[str, Any]]]
+) -> None:
+    """Write a folder unless it is current, and print what it holds.
+
+    Args:
+        folder: absent, empty, or made with the same options.
+        options: everything that the contents depend on, of JSON types.
+        make: returns the files, and notes for the manifest.
+
+    Raises:
+        InputError: if the folder holds something else or cannot be written.
+    """
+    if is_current(folder, options):
+        print(f"{folder}: up to date")
+        return
+    files, notes = make()
+    manifest = write_folder(folder, options, files, notes)
+    for name, facts in manifest["files"].items():
+        mean = f"mean length {facts['mean_length']:.1f} tokens"
+        print(f"{folder / name}: {facts['lines']} lines, {mean}")
+    for name, value in notes.items():
+        print(f"{name}: {value}")
+
+
+def read_aligned(source: Path, target: Path) -> tuple[list[str], list[str]]:
+    """The lines of two text files.
+
+    Raises:
+        InputError: if one cannot be read, or they have not equally many lines.
+    """
+    pair = list(read_lines(source)), list(read_lines(target))
+    if len(pair[0]) != len(pair[1]):
+        raise InputError(
+            target,
+            None,
+            f"has {len(pair[1])} lines, but {source} has {len(pair[0])}",
+            "the files must be aligned line by line",
+        )
+    return pair
+
+
+def packed(path: Path) -> Path | None:
+    """The file, or the one with ``.gz`` behind its name; None without either."""
+    other = path.with_name(f"{path.name}.gz")
+    return next((file for file in (path, other) if file.is_file()), None)
