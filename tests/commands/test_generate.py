@@ -57,9 +57,7 @@ def test_the_manifest_describes_the_files(tmp_path: Path) -> None:
         assert facts["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def test_the_same_command_again_does_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_same_command_again_does_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     for2lam(tmp_path / "data")
     before = snapshot(tmp_path / "data")
     capsys.readouterr()
@@ -70,9 +68,7 @@ def test_the_same_command_again_does_nothing(
     assert snapshot(tmp_path / "other") == before
 
 
-def test_other_contents_are_never_overwritten(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_contents_are_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     out = tmp_path / "data"
     for2lam(out)
     before = snapshot(out)
@@ -90,15 +86,13 @@ def test_other_contents_are_never_overwritten(
 
 
 @pytest.mark.parametrize("change", ["edit", "remove"])
-def test_changed_files_are_noticed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: str
-) -> None:
+def test_changed_files_are_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[str], change: str):
     for2lam(tmp_path)
     path = tmp_path / "valid.lambda"
     path.write_text("unit\n") if change == "edit" else path.unlink()
     assert for2lam(tmp_path) == 2
     assert capsys.readouterr().err == (
-        f"treesyntax generate: {path}: was changed or deleted since; "
+        f"treesyntax generate: {path}: was changed or deleted since it was made; "
         "delete the folder to make it again\n"
     )
 
@@ -119,9 +113,7 @@ def test_an_interruption_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     assert not list(tmp_path.iterdir())
 
 
-def test_impossible_options_leave_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_impossible_options_leave_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert for2lam(tmp_path / "data", "--length", 20) == 2
     assert "the style drissi takes a size" in capsys.readouterr().err
     assert generate("for2lam", "--out", tmp_path / "data") == 2
@@ -171,9 +163,7 @@ def test_split_depends_on_the_seed_and_takes_packed_files(tmp_path: Path) -> Non
     assert not (tmp_path / "a" / "test.en").exists()
 
 
-def test_split_reports_or_removes_equal_pairs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_split_reports_or_removes_equal_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     source, target = tmp_path / "s.a", tmp_path / "s.b"
     source.write_text("x\n" * 5 + "y\nx\n")
     target.write_text("1\n" * 5 + "2\n2\n")
@@ -218,17 +208,13 @@ def test_split_again_notices_new_data(tmp_path: Path, capsys: pytest.CaptureFixt
         ),
     ],
 )
-def test_split_refuses_impossible_numbers(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], message: str
-) -> None:
+def test_split_refuses_impossible_numbers(tmp_path: Path, capsys, more: list[str], message: str):
     assert split(*aligned(tmp_path), tmp_path / "out", *more) == 2
     assert capsys.readouterr().err == f"treesyntax generate: {message}\n"
     assert not (tmp_path / "out").exists()
 
 
-def test_split_refuses_files_that_do_not_fit(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_split_refuses_files_that_do_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     source, target = aligned(tmp_path)
     target.write_text("(f 0)\n")
     assert split(source, target, tmp_path / "out") == 2
@@ -246,9 +232,7 @@ def test_split_refuses_files_that_do_not_fit(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_full_disk_is_reported(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path, capsys, monkeypatch):
     def fail(path: Path, data: bytes) -> None:
         raise OSError(28, "No space left on device")
 

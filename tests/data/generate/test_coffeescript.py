@@ -17,7 +17,7 @@ import pytest
 from support import SHARED, needs_data
 
 from treesyntax.cli import main
-from treesyntax.data.generate.coffeescript import Vocabulary, draw_tokens
+from treesyntax.data.generate.coffeescript_programs import Vocabulary, draw_tokens
 from treesyntax.data.generate.coffeescript_sets import CoffeeScriptOptions, generate_pairs
 from treesyntax.data.generate.compiler import PACKAGE, compile_programs, install_compiler
 from treesyntax.data.generate.split import Split
@@ -159,9 +159,7 @@ def command(out: Path, compiler: Path, *more: object) -> int:
     return main(["generate", "coffeescript", *map(str, options)])
 
 
-def test_a_machine_without_npm_is_told_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_machine_without_npm_is_told_what_to_install(tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert command(tmp_path / "data", tmp_path / "npm") == 2
     assert capsys.readouterr().err == (
@@ -179,9 +177,7 @@ def pretend_installed(folder: Path, main_file: str) -> None:
     (package / "main.js").write_text(main_file)
 
 
-def test_a_machine_without_node_is_told_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_machine_without_node_is_told_what_to_install(tmp_path: Path, monkeypatch):
     pretend_installed(tmp_path, "")
     monkeypatch.setenv("PATH", str(tmp_path))
     install_compiler(tmp_path)  # it is there, so npm is not asked
@@ -199,9 +195,7 @@ def fake_program(folder: Path, name: str, script: str) -> None:
     (folder / name).chmod(0o755)
 
 
-def test_a_failing_npm_is_reported_in_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_npm_is_reported_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     fake_program(tmp_path / "bin", "npm", "echo 'npm error network down' >&2; exit 1")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/bin:/usr/bin")
     folder = tmp_path / "compiler"
@@ -226,9 +220,7 @@ def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
         ("exit 0", "the compiler does not run (no message); delete the folder"),
     ],
 )
-def test_a_broken_compiler_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, message: str
-) -> None:
+def test_a_broken_compiler_is_reported(tmp_path: Path, monkeypatch, script: str, message: str):
     fake_program(tmp_path / "bin", "node", script)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/bin:/usr/bin")
     with pytest.raises(InputError) as caught:
@@ -310,9 +302,7 @@ def test_what_is_not_coffeescript_is_reported(compiler: Path) -> None:
         compile_programs(compiler, ["a = 1", "a = = 1"])
 
 
-def test_the_command_writes_aligned_files(
-    tmp_path: Path, compiler: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_aligned_files(tmp_path: Path, compiler: Path, capsys):
     options = ("--size", 10, "--variables", 2, "--constants", 2, "--small-train", 7)
     assert command(tmp_path / "data", compiler, *options) == 0
     assert "test_sources_in_train: 0\n" in capsys.readouterr().out

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import SHARED, needs_data
 
-from treesyntax.data.generate.for2lam import translate
-from treesyntax.data.generate.programs import Style, draw_program
+from treesyntax.data.generate.for2lam_sets import translate
+from treesyntax.data.generate.for_programs import Style, draw_program
 from treesyntax.errors import TreeError
 from treesyntax.trees.formats import FORMATS, Format, RecordError
 from treesyntax.trees.formats.for2lam import FOR, LAMBDA
@@ -258,9 +258,7 @@ def test_only_statements_with_all_their_children_are_translated() -> None:
         (LAMBDA, "let a8 =", "unit", "in unit"),
     ],
 )
-def test_ten_thousand_nested_programs(
-    notation: Format, opening: str, core: str, closing: str
-) -> None:
+def test_ten_thousand_nested_programs(notation: Format, opening: str, core: str, closing: str):
     text = " ".join([*[opening] * 10_000, core, *[closing] * 10_000]).strip()
     tree = notation.parse(text)
     assert tree.depths.max() >= 10_000

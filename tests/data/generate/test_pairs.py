@@ -62,9 +62,7 @@ def test_the_first_pairs_or_random_ones(tmp_path: Path):
     assert sets["five"] < sets["nine"]
 
 
-def test_again_it_does_nothing_and_other_data_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
+def test_again_it_does_nothing_and_other_data_are_refused(tmp_path: Path, capsys):
     arguments = [*corpus(tmp_path / "c"), "--out", tmp_path / "d"]
     assert pairs(*arguments) == 0
     assert pairs(*arguments) == 0
@@ -83,9 +81,7 @@ def test_again_it_does_nothing_and_other_data_are_refused(
         (["--langs", "en", "en"], "both languages are 'en'"),
     ],
 )
-def test_options_that_do_not_fit(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[object], message: str
-):
+def test_options_that_do_not_fit(tmp_path: Path, capsys, more: list[object], message: str):
     assert pairs(*corpus(tmp_path / "c"), "--out", tmp_path / "d", *more) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "d").exists()

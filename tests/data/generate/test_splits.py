@@ -10,10 +10,10 @@ import pytest
 
 from treesyntax.cli import main
 from treesyntax.data.generate import lexical
-from treesyntax.data.generate.for2lam import For2LamOptions, generate_splits
+from treesyntax.data.generate.for2lam_sets import For2LamOptions, generate_splits
+from treesyntax.data.generate.for_programs import Style, draw_program
 from treesyntax.data.generate.for_to_lambda import translate
 from treesyntax.data.generate.lexical import EXPOSED, check_exposed, draw_train_program
-from treesyntax.data.generate.programs import Style, draw_program
 from treesyntax.data.generate.split import split_pairs
 from treesyntax.errors import OptionError
 from treesyntax.trees.formats.for2lam import FOR, LAMBDA
@@ -72,9 +72,7 @@ def test_hard_splits_are_disjoint_translated_and_the_same_for_a_seed(
     assert programs(tmp_path / "c") != found
 
 
-def test_test_programs_can_be_longer_than_any_known(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_test_programs_can_be_longer_than_any_known(tmp_path: Path, capsys):
     assert chen(tmp_path, "--test-length", 50) == 0
     found = programs(tmp_path)
     longest, shortest = [], []
@@ -91,9 +89,7 @@ def test_test_programs_can_be_longer_than_any_known(
     assert "held_out" not in options
 
 
-def test_known_programs_have_held_out_words_in_single_assignments_only(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_known_programs_have_held_out_words_in_single_assignments_only(tmp_path: Path, capsys):
     assert chen(tmp_path, "--held-out", 3) == 0
     names, constants = {"a22", "a23", "a24"}, {"11", "12", "13"}
     assert "held_out: a22 a23 a24 11 12 13\n" in capsys.readouterr().out
@@ -157,9 +153,7 @@ def test_a_training_set_without_some_held_out_word_is_refused() -> None:
     )
 
 
-def test_words_must_be_shown_in_small_training_sets_too(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_words_must_be_shown_in_small_training_sets_too(tmp_path: Path, capsys):
     assert chen(tmp_path / "data", "--held-out", 3, "--small-train", 5) == 2
     assert "train.5.for never shows the held-out a2" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
@@ -211,9 +205,7 @@ def test_small_training_sets_are_the_first_lines(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 601])
-def test_a_small_training_set_is_a_part_of_the_training_set(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], number: int
-) -> None:
+def test_a_small_training_set_is_a_part_of_the_training_set(tmp_path: Path, capsys, number: int):
     assert chen(tmp_path / "data", "--small-train", number) == 2
     assert capsys.readouterr().err == (
         f"treesyntax generate: small-train is {number}; it must be 1 to 600, as train has\n"
@@ -239,9 +231,7 @@ def split(folder: Path, out: Path, *more: object) -> int:
     return generate("split", "--source", source, "--target", target, "--out", out, *parts, *more)
 
 
-def test_test_can_have_the_longest_sources(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_test_can_have_the_longest_sources(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert split(tmp_path, tmp_path / "out", "--longest") == 0
     found = pairs(tmp_path / "out", ("en", "sv"))
     lengths = {part: [len(source.split()) for source, _ in found[part]] for part in PARTS}

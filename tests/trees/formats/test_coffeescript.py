@@ -11,7 +11,7 @@ from itertools import islice
 import pytest
 from support import SHARED, needs_data
 
-from treesyntax.data.generate.coffeescript import Vocabulary, draw_tokens
+from treesyntax.data.generate.coffeescript_programs import Vocabulary, draw_tokens
 from treesyntax.errors import TreeError
 from treesyntax.trees.formats import FORMATS, Format
 from treesyntax.trees.formats.base import RecordError

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from treesyntax.data.generate.coffeescript import Vocabulary
+from treesyntax.data.generate.coffeescript_programs import Vocabulary
 from treesyntax.data.generate.coffeescript_sets import CoffeeScriptOptions, generate_pairs
 from treesyntax.data.generate.compiler import PACKAGE, compile_programs, install_compiler
 from treesyntax.data.generate.data_set import (

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from treesyntax.data.generate.coffeescript import Vocabulary, draw_tokens
+from treesyntax.data.generate.coffeescript_programs import Vocabulary, draw_tokens
 from treesyntax.data.generate.split import SPLITS, Pair, Split
 from treesyntax.errors import OptionError
 from treesyntax.trees.formats.tokens import coffeescript_source, javascript_tokens

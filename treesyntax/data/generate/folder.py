@@ -44,7 +44,7 @@ def is_current(folder: Path, options: dict[str, Any]) -> bool:
             raise InputError(
                 path,
                 None,
-                "was changed or deleted since",
+                "was changed or deleted since it was made",
                 "delete the folder to make it again",
             )
     return True

@@ -24,10 +24,10 @@ from treesyntax.data.generate.data_set import (
     wanted_numbers,
     write_data_set,
 )
-from treesyntax.data.generate.for2lam import For2LamOptions, fitted_size, generate_splits
+from treesyntax.data.generate.for2lam_sets import For2LamOptions, fitted_size, generate_splits
+from treesyntax.data.generate.for_programs import Style
 from treesyntax.data.generate.for_to_lambda import translate
 from treesyntax.data.generate.lexical import check_exposed, held_out_words
-from treesyntax.data.generate.programs import Style
 from treesyntax.data.generate.split import Split
 from treesyntax.trees.formats.for2lam import FOR, LAMBDA
 

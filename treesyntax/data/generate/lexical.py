@@ -11,7 +11,12 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from treesyntax.data.generate.programs import LARGEST_CONSTANT, Style, draw_program, variable_name
+from treesyntax.data.generate.for_programs import (
+    LARGEST_CONSTANT,
+    Style,
+    draw_program,
+    variable_name,
+)
 from treesyntax.errors import OptionError
 from treesyntax.trees.tree import Tree
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from statistics import fmean
 
+from treesyntax.data.generate.for_programs import Style, draw_program
 from treesyntax.data.generate.for_to_lambda import translate
 from treesyntax.data.generate.lexical import draw_test_program, draw_train_program
-from treesyntax.data.generate.programs import Style, draw_program
 from treesyntax.data.generate.split import SPLITS
 from treesyntax.errors import OptionError
 from treesyntax.trees.formats.for2lam import FOR, LAMBDA
