@@ -91,7 +91,7 @@ def test_files_that_do_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str
     arguments = [*corpus(tmp_path / "c"), "--out", tmp_path / "d"]
     (tmp_path / "c" / "test.de.gz").write_bytes(gzip.compress(b"one\n"))
     assert pairs(*arguments) == 2
-    assert "test.de: has 1 lines, but" in capsys.readouterr().err
+    assert "test.de.gz: has 1 lines, but" in capsys.readouterr().err
     for lang in ("en", "de"):
         (tmp_path / "c" / f"test.{lang}.gz").write_bytes(gzip.compress(b""))
     assert pairs(*arguments) == 2
