@@ -20,9 +20,10 @@ from timing import medians, peak_memory, print_memory, print_ratios
 from torch import Tensor
 from trees import random_trees
 
-from treesyntax.model.composition import CodedPairs, Composition
+from treesyntax.model.composition import Composition
 from treesyntax.nn.attention import attend
 from treesyntax.nn.injection import Site
+from treesyntax.nn.pairs import PairTerm
 from treesyntax.nn.tree_batch import TreeBatch
 
 HEADS, WIDTH = 8, 64
@@ -55,7 +56,7 @@ def literal_vectors(q: Tensor, k: Tensor, v: Tensor, tables: list[tuple]) -> Ten
 def candidates(
     batch: int, length: int, literal: bool, device: str, dtype: torch.dtype
 ) -> dict[str, Callable[[], object]]:
-    """What is timed at one length; codes are made beforehand, as one set serves all layers."""
+    """What is timed at one length; relation ids are made beforehand, as one set serves all layers."""
     torch.manual_seed(0)
     tree = TreeBatch(*(part.to(device) for part in random_trees(batch, length)))
     shape = (batch, HEADS, length, WIDTH)
@@ -68,26 +69,26 @@ def candidates(
     actions = {"plain": step(lambda: F.scaled_dot_product_attention(q, k, v))}
     for name, spec in SPECS.items():
         composition = Composition(spec, Site(HEADS * WIDTH, HEADS, 1)).to(device)
-        pairs = composition.code_pairs(tree, may_compute=True)
-        if length > MOST_STORED and not pairs.computed:
+        terms_of = composition.relate(tree, may_compute=True)
+        if length > MOST_STORED and not all(callable(term.ids) for term in terms_of(0)):
             continue
 
-        def ours(pairs: CodedPairs = pairs) -> Tensor:
-            return attend(q, k, v, None, pairs.layer(0))
+        def ours(terms_of: Callable[[int], list[PairTerm]] = terms_of) -> Tensor:
+            return attend(q, k, v, None, terms_of(0))
 
         actions[name] = step(ours)
         if not literal or name not in ("masks", "depth", "depth+position"):
             continue
         if name == "masks":
-            masks = F.one_hot(pairs.coded[0][1].long(), 10)[..., :9].permute(0, 3, 1, 2).float()
+            masks = F.one_hot(terms_of(0)[0].ids.long(), 10)[..., :9].permute(0, 3, 1, 2).float()
             strengths = torch.zeros(HEADS, 9, device=device, requires_grad=True)
             actions[f"{name} (literal)"] = step(
                 lambda m=masks, s=strengths: literal_masks(q, k, v, m, s)
             )
         else:
             tables = [
-                (p.codes.long().expand(batch, -1, -1), p.keys, p.values)
-                for p in pairs.layer(0).vectors
+                (term.ids.long().expand(batch, -1, -1), term.keys, term.values)
+                for term in terms_of(0)
             ]
             leaves = [(c, *(t.detach().requires_grad_() for t in ts)) for c, *ts in tables]
             actions[f"{name} (literal)"] = step(lambda ts=leaves: literal_vectors(q, k, v, ts))

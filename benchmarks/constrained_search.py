@@ -5,7 +5,7 @@ fairseq's shortest length, the others because the model wants no leaves. Forms a
 left-child-right-sibling ones, whose grammar looks up which child of its parent each node is.
 
     python benchmarks/constrained_search.py              # one CPU thread, batch 64, beam 5
-    python benchmarks/constrained_search.py --limits 20 100 --order bfs --form siblings
+    python benchmarks/constrained_search.py --limits 20 100 --order bfs --form lcrs
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from fairseq_plugins.model import TreeTransformer, TreeTransformerConfig
 from treesyntax.decoding.constraints import Constraints
 from treesyntax.decoding.grammar import TreeGrammar, any_tree
 from treesyntax.decoding.learned_grammar import learn_grammar, learn_sibling_grammar
-from treesyntax.nn.growth import ORDERS, SlotTable
+from treesyntax.nn.growth import GrowingTrees
 from treesyntax.trees.symbols import SIBLING_SLOTS
 
 SOURCE_LENGTH = 20
 
 
-SUFFIXES = {"nary": ["0", "1", "2", "3"], "siblings": list(SIBLING_SLOTS)}
+SUFFIXES = {"nary": ["0", "1", "2", "3"], "lcrs": list(SIBLING_SLOTS)}
 
 
 def tree_dictionary(symbols: int, form: str) -> Dictionary:
@@ -44,17 +44,17 @@ def tree_dictionary(symbols: int, form: str) -> Dictionary:
     return dictionary
 
 
-def random_grammar(dictionary: Dictionary, slots: SlotTable, order: str, form: str) -> TreeGrammar:
+def random_grammar(dictionary: Dictionary, trees: GrowingTrees) -> TreeGrammar:
     """Learned from random trees of at most 60 tokens."""
-    constraints = Constraints(slots, order, dictionary.eos(), any_tree(slots, form == "siblings"))
+    constraints = Constraints(trees, dictionary.eos(), any_tree(trees))
     rows = torch.full((2000, 1), dictionary.eos())
     for _ in range(60):
-        legal = constraints.allowed(rows, 60).float()
+        legal = constraints.allowed(trees.place(rows), 60).float()
         rows = torch.cat([rows, torch.multinomial(legal, 1)], 1)
-    trees = (row[1:][row[1:] != dictionary.eos()] for row in rows)
-    if form == "siblings":
-        return learn_sibling_grammar(trees, dictionary.symbols, slots, order, dictionary.eos())
-    return learn_grammar(trees, slots, order, dictionary.eos())
+    examples = (row[1:][row[1:] != dictionary.eos()] for row in rows)
+    if trees.binary:
+        return learn_sibling_grammar(examples, dictionary.symbols, trees, dictionary.eos())
+    return learn_grammar(examples, trees, dictionary.eos())
 
 
 def build_model(dictionary: Dictionary) -> TreeTransformer:
@@ -92,14 +92,11 @@ def generators(
 ) -> dict[str, SequenceGenerator]:
     """Plain, constrained, and constrained by a grammar."""
     common: dict[str, Any] = {"beam_size": beam, "max_len_b": limit}
-    slots = SlotTable.of(dictionary.symbols)
-    grammars = {
-        "constrained": any_tree(slots, form == "siblings"),
-        "with a grammar": random_grammar(dictionary, slots, order, form),
-    }
+    trees = GrowingTrees(dictionary.symbols, f"{form}_{order}")
+    grammars = {"constrained": any_tree(trees), "with a grammar": random_grammar(dictionary, trees)}
     found = {"plain": SequenceGenerator([model], dictionary, min_len=limit, **common)}
     for name, grammar in grammars.items():
-        constraints = Constraints(slots, order, dictionary.eos(), grammar)
+        constraints = Constraints(trees, dictionary.eos(), grammar)
         found[name] = ConstrainedGenerator(
             [model], dictionary, tree_constraints=constraints, **common
         )
@@ -112,7 +109,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--limits", type=int, nargs="+", default=[20, 50, 100])
-    parser.add_argument("--order", choices=ORDERS, default="dfs")
+    parser.add_argument("--order", choices=["dfs", "bfs"], default="dfs")
     parser.add_argument("--form", choices=SUFFIXES, default="nary")
     parser.add_argument("--symbols", type=int, default=500)
     parser.add_argument("--batch", type=int, default=64)
@@ -124,7 +121,8 @@ def main() -> None:
     torch.manual_seed(0)
     dictionary = tree_dictionary(args.symbols, args.form)
     model = build_model(dictionary)
-    decoder = Unending(model, SlotTable.of(dictionary.symbols).counts == 0)
+    leaves = GrowingTrees(dictionary.symbols, f"{args.form}_{args.order}").counts == 0
+    decoder = Unending(model, leaves)
     source = torch.randint(4, len(dictionary), (args.batch, SOURCE_LENGTH))
     lengths = torch.full((args.batch,), SOURCE_LENGTH)
     sample = {"net_input": {"src_tokens": source, "src_lengths": lengths}}

@@ -22,7 +22,7 @@ from treesyntax.data.dictionary import EOS, PAD, SPECIALS
 from treesyntax.model.decoder import Cache, Decoder
 from treesyntax.model.encoder import EncoderOutput
 from treesyntax.model.layers import TransformerConfig
-from treesyntax.nn.growing_tree import GROWING_LINEARIZATIONS, GrowingTrees
+from treesyntax.nn.growth import GROWING_LINEARIZATIONS, GrowingTrees
 from treesyntax.nn.injection import METHODS
 from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.tree import Tree

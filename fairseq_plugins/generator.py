@@ -6,12 +6,30 @@ import math
 from typing import Any
 
 from fairseq.search import BeamSearch
-from fairseq.sequence_generator import SequenceGenerator
+from fairseq.sequence_generator import EnsembleModel, SequenceGenerator
 from torch import Tensor
 
+from fairseq_plugins.model import PARTIAL_TREES
 from fairseq_plugins.search import ConstrainedBeamSearch
 from treesyntax.decoding.constraints import Constraints
 from treesyntax.errors import OptionError
+
+
+class PlacingEnsemble(EnsembleModel):
+    """fairseq's ensemble; places each prefix once, for all decoders and for the search."""
+
+    def __init__(self, models: Any, search: ConstrainedBeamSearch) -> None:
+        super().__init__(models)
+        self.search = search
+
+    def forward_decoder(
+        self, tokens: Tensor, encoder_outs: Any, incremental_states: Any, temperature: float = 1.0
+    ) -> Any:
+        """Log-probabilities of the next tokens, averaged over the models."""
+        partial = self.search.place(tokens)
+        for state in incremental_states:
+            state[PARTIAL_TREES] = partial
+        return super().forward_decoder(tokens, encoder_outs, incremental_states, temperature)
 
 
 class ConstrainedGenerator(SequenceGenerator):
@@ -57,7 +75,8 @@ class ConstrainedGenerator(SequenceGenerator):
                     "which may forbid every legal token; leave it out"
                 )
         search = ConstrainedBeamSearch(dictionary, tree_constraints)
-        super().__init__(models, dictionary, search_strategy=search, **options)
+        ensemble = PlacingEnsemble(models, search)
+        super().__init__(ensemble, dictionary, search_strategy=search, **options)
 
     def _generate(self, sample: dict[str, Any], prefix_tokens: Any = None, **options: Any) -> Any:
         if prefix_tokens is not None:

@@ -19,10 +19,14 @@ from treesyntax.model.composition import parse_spec
 from treesyntax.model.decoder import Cache, Decoder
 from treesyntax.model.encoder import Encoder, EncoderOutput
 from treesyntax.model.layers import ACTIVATIONS, POSITIONS, TransformerConfig
-from treesyntax.nn.growing_tree import GROWING_LINEARIZATIONS, GrowingTrees
+from treesyntax.nn.growth import GROWING_LINEARIZATIONS, GrowingTrees
 from treesyntax.nn.tree_batch import TreeBatch
 
 MODEL = "tree_transformer"
+KV_CACHE = "treesyntax"
+PARTIAL_TREES = "partial trees"
+"""Our keys in fairseq's incremental state. The trees are there where the generator has placed the
+prefix, for the decoders of all models and for its search."""
 
 EncoderOut = dict[str, list[Tensor]]
 
@@ -140,14 +144,15 @@ class TreeDecoder(Decoder, FairseqIncrementalDecoder):
         **unused: Any,
     ) -> tuple[Tensor, dict[str, Any]]:
         """Logits [B, T, V] (or features), and no attention weights."""
-        cache = None
+        cache = partial = None
         if incremental_state is not None:
-            cache = incremental_state.setdefault("treesyntax", Cache())
+            cache = incremental_state.setdefault(KV_CACHE, Cache())
+            partial = incremental_state.get(PARTIAL_TREES)
         padding = encoder_out["encoder_padding_mask"]
         source = EncoderOutput(
             encoder_out["encoder_out"][0].transpose(0, 1), ~padding[0] if padding else None
         )
-        features = self.decode(prev_output_tokens, source, cache)
+        features = self.decode(prev_output_tokens, source, cache, partial)
         output = features if features_only else self.output_layer(features)
         return output, {"attn": [None], "inner_states": []}
 
@@ -165,8 +170,8 @@ class TreeDecoder(Decoder, FairseqIncrementalDecoder):
         self, incremental_state: dict[str, Any], new_order: Tensor
     ) -> None:
         """Follow the beam."""
-        if "treesyntax" in incremental_state:
-            incremental_state["treesyntax"].reorder(new_order)
+        if KV_CACHE in incremental_state:
+            incremental_state[KV_CACHE].reorder(new_order)
 
     def max_positions(self) -> int:
         """Longest target."""

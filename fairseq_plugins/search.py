@@ -10,7 +10,7 @@ from fairseq.search import BeamSearch
 from torch import Tensor
 
 from treesyntax.decoding.constraints import Constraints
-from treesyntax.errors import OptionError
+from treesyntax.nn.growth import PartialTrees
 
 
 class ConstrainedBeamSearch(BeamSearch):
@@ -24,8 +24,11 @@ class ConstrainedBeamSearch(BeamSearch):
         max_length: most tokens of a tree in this batch, the end-of-sentence mark not counted;
             :class:`ConstrainedGenerator` sets it.
         best_open: [sentences], after a step the sum of log-probabilities of each sentence's best
-            tree that is not complete, -inf where there is none.
+            partial tree, -inf where there is none.
+        partial: the trees of the prefixes that this step continues.
     """
+
+    partial: PartialTrees
 
     def __init__(self, dictionary: Any, constraints: Constraints) -> None:
         super().__init__(dictionary)
@@ -35,6 +38,11 @@ class ConstrainedBeamSearch(BeamSearch):
         # Where fewer trees than the beam is wide are possible, fairseq waits for more of them up
         # to the limit; this lets it stop there with what it has.
         self.stop_on_max_len = True
+
+    def place(self, tokens: Tensor) -> PartialTrees:
+        """Place the prefixes [sentences * beam, step + 1] of the next step."""
+        self.partial = self.constraints.to(tokens.device).trees.place(tokens)
+        return self.partial
 
     def step(
         self,
@@ -51,16 +59,14 @@ class ConstrainedBeamSearch(BeamSearch):
             step: number of tokens so far.
             lprobs: [sentences, beam, V]; changed in place.
             scores: [sentences, beam, step].
-            prev_output_tokens: LongTensor [sentences * beam, step + 1].
+            prev_output_tokens: LongTensor [sentences * beam, step + 1], placed before.
             original_batch_idxs: not used.
             candidate_multiple: candidates per place in the beam.
 
         Raises:
             OptionError: if no tree at all is as short as the limit.
         """
-        if prev_output_tokens is None:
-            raise OptionError("constrained search needs the tokens found so far")
-        allowed = self.constraints.to(lprobs.device).allowed(prev_output_tokens, self.max_length)
+        allowed = self.constraints.allowed(self.partial, self.max_length)
         lprobs[..., self.eos] = 0
         lprobs.masked_fill_(~allowed.view_as(lprobs), -math.inf)
         found = super().step(

@@ -14,8 +14,7 @@ from treesyntax.decoding.grammar import any_tree
 from treesyntax.decoding.learned_grammar import learn_grammar, learn_sibling_grammar
 from treesyntax.decoding.notation_grammar import notation_grammar
 from treesyntax.errors import OptionError
-from treesyntax.nn.growing_tree import GROWING_LINEARIZATIONS
-from treesyntax.nn.growth import SlotTable
+from treesyntax.nn.growth import GrowingTrees
 from treesyntax.trees.formats import FORMATS
 
 FROM_DATA = "auto"
@@ -73,16 +72,13 @@ def make_constraints(
         OptionError: if the dictionary makes no tree.
         TreeError: if a training target is no tree.
     """
-    order, binary = GROWING_LINEARIZATIONS[linearization]
     symbols, eos = dictionary.symbols, dictionary.eos()
-    slots = SlotTable.of(symbols)
+    trees = GrowingTrees(symbols, linearization)
     if training is None:
         known = FORMATS.get(notation)
-        grammar = (
-            notation_grammar(symbols, slots, known, binary) if known else any_tree(slots, binary)
-        )
-    elif binary:
-        grammar = learn_sibling_grammar(training, symbols, slots, order, eos)
+        grammar = notation_grammar(symbols, trees, known) if known else any_tree(trees)
+    elif trees.binary:
+        grammar = learn_sibling_grammar(training, symbols, trees, eos)
     else:
-        grammar = learn_grammar(training, slots, order, eos)
-    return Constraints(slots, order, eos, grammar)
+        grammar = learn_grammar(training, trees, eos)
+    return Constraints(trees, eos, grammar)

@@ -34,7 +34,7 @@ from treesyntax.data.token_files import TokenData
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.decoding.constraints import Constraints
 from treesyntax.errors import OptionError
-from treesyntax.nn.growing_tree import GROWING_LINEARIZATIONS
+from treesyntax.nn.growth import GROWING_LINEARIZATIONS
 from treesyntax.trees.controls import GIVEN
 
 LINEARIZATIONS = (FROM_DATA, *GROWING_LINEARIZATIONS)

@@ -19,7 +19,7 @@ from support.translate_helpers import (
 )
 
 from treesyntax.methods import METHODS
-from treesyntax.nn.growing_tree import GROWING_LINEARIZATIONS
+from treesyntax.nn.growth import GROWING_LINEARIZATIONS
 
 GROWN = "stack_pe+relation_mask"
 SUBWORDS = ("--subword-vocab", "40", "--subword-policy", "copy")

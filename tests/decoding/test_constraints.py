@@ -15,7 +15,7 @@ from treesyntax.decoding.grammar import any_tree
 from treesyntax.decoding.learned_grammar import learn_grammar, learn_sibling_grammar
 from treesyntax.decoding.notation_grammar import notation_grammar
 from treesyntax.errors import OptionError, TreeError
-from treesyntax.nn.growth import ORDERS, SlotTable
+from treesyntax.nn.growth import GrowingTrees
 from treesyntax.trees.formats import FORMATS
 from treesyntax.trees.formats.base import Children, any_label
 from treesyntax.trees.symbols import from_nary, from_siblings
@@ -26,6 +26,7 @@ NARY = [*SPECIALS, "a/0", "f/1", "g/3", "word"]
 BINARY = [*SPECIALS, "a/0", "b/L", "c/R", "d/LR"]
 COUNTS = {"0": 0, "1": 1, "2": 2, "3": 3, "L": 1, "R": 1, "LR": 2}
 LIMIT = 5
+ORDERS = ("dfs", "bfs")
 
 
 def count_of(symbols, token):
@@ -69,14 +70,22 @@ def check_all(constraints, trees, limit):
     for size in range(limit + 1):
         prefixes = [prefix for prefix in expected if len(prefix) == size]
         if prefixes:
-            allowed = constraints.allowed(torch.tensor([[EOS, *p] for p in prefixes]), limit)
+            allowed = allowed_after(constraints, [[EOS, *p] for p in prefixes], limit)
             for row, prefix in zip(allowed, prefixes, strict=True):
                 assert set(row.nonzero().flatten().tolist()) == expected[prefix], prefix
 
 
-def make(symbols, order, binary=False):
-    slots = SlotTable.of(symbols)
-    return Constraints(slots, order, EOS, any_tree(slots, binary))
+def growing(symbols, order="dfs", form="nary"):
+    return GrowingTrees(symbols, f"{form}_{order}")
+
+
+def make(symbols, order, form="nary"):
+    trees = growing(symbols, order, form)
+    return Constraints(trees, EOS, any_tree(trees))
+
+
+def allowed_after(constraints, rows, limit):
+    return constraints.allowed(constraints.trees.place(torch.tensor(rows)), limit)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -89,7 +98,7 @@ def test_exactly_the_prefixes_of_trees_are_legal(order, limit):
 @pytest.mark.parametrize("order", ORDERS)
 def test_a_binary_root_has_no_sibling(order):
     trees = all_trees(BINARY, order, LIMIT, lambda found: "R" not in BINARY[found[0][2]])
-    check_all(make(BINARY, order, binary=True), trees, LIMIT)
+    check_all(make(BINARY, order, "lcrs"), trees, LIMIT)
 
 
 def family_of(tree):
@@ -129,15 +138,15 @@ def keeps_to(wishes, roots, tree):
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("form", ["nary", "siblings"])
+@pytest.mark.parametrize("form", ["nary", "lcrs"])
 @pytest.mark.parametrize("wishes", WISHES)
 def test_a_notation_has_exactly_the_trees_it_wants(order, form, wishes):
-    suffixes = ["0", "L", "R", "LR"] if form == "siblings" else ["0", "1", "2", "3"]
-    read = from_siblings if form == "siblings" else from_nary
+    suffixes = ["0", "L", "R", "LR"] if form == "lcrs" else ["0", "1", "2", "3"]
+    read = from_siblings if form == "lcrs" else from_nary
     symbols = [*SPECIALS, *(f"{label}/{suffix}" for label in "abd" for suffix in suffixes)]
     notation = FORMATS["sexpr"]._replace(root=one_of("bd"), children=WISHES[wishes].get)
-    slots = SlotTable.of(symbols)
-    grammar = notation_grammar(symbols, slots, notation, binary=form == "siblings")
+    growth = growing(symbols, order, form)
+    grammar = notation_grammar(symbols, growth, notation)
     whole = all_trees(symbols, order, 4, lambda found: found[0][2] not in siblings(symbols))
     trees = [
         row
@@ -145,7 +154,7 @@ def test_a_notation_has_exactly_the_trees_it_wants(order, form, wishes):
         if keeps_to(WISHES[wishes], "bd", read([symbols[t] for t in row], order == "bfs"))
     ]
     assert 0 < len(trees) < len(whole)
-    check_all(Constraints(slots, order, EOS, grammar), trees, 4)
+    check_all(Constraints(growth, EOS, grammar), trees, 4)
 
 
 def siblings(symbols):
@@ -156,21 +165,21 @@ def test_what_no_symbol_can_do_is_not_wanted():
     """b may be no parent, as there are no two children for it."""
     symbols = [*SPECIALS, "a/0", "b/L", "c/0"]
     wishes = {"b": Children((any_label, any_label), more=True)}
-    slots = SlotTable.of(symbols)
+    growth = growing(symbols, form="lcrs")
     notation = FORMATS["sexpr"]._replace(children=wishes.get)
-    grammar = notation_grammar(symbols, slots, notation, binary=True)
-    allowed = Constraints(slots, "dfs", EOS, grammar).allowed(torch.tensor([[EOS]]), 4)
+    constraints = Constraints(growth, EOS, notation_grammar(symbols, growth, notation))
+    allowed = allowed_after(constraints, [[EOS]], 4)
     assert allowed.nonzero()[:, 1].tolist() == [4, 6]
 
 
 def test_unknown_symbols_may_be_anything():
     symbols = [*SPECIALS, "a/0", "b/2", "<unk>/0", "<unk>/3"]
     notation = FORMATS["sexpr"]._replace(children={"b": Children((one_of("b"),) * 2)}.get)
-    slots = SlotTable.of(symbols)
-    constraints = Constraints(slots, "dfs", EOS, notation_grammar(symbols, slots, notation))
-    allowed = constraints.allowed(torch.tensor([[EOS, 5, 7]]), 20)
+    growth = growing(symbols)
+    constraints = Constraints(growth, EOS, notation_grammar(symbols, growth, notation))
+    allowed = allowed_after(constraints, [[EOS, 5, 7]], 20)
     assert allowed.nonzero()[:, 1].tolist() == [4, 5, 6, 7]
-    allowed = constraints.allowed(torch.tensor([[EOS, 7, 5]]), 20)
+    allowed = allowed_after(constraints, [[EOS, 7, 5]], 20)
     assert allowed.nonzero()[:, 1].tolist() == [5, 6, 7]
 
 
@@ -181,12 +190,12 @@ def test_a_learned_grammar_allows_exactly_what_was_seen(data, order):
     known = all_trees(symbols, order, 4)
     training = data.draw(st.lists(st.sampled_from(known), min_size=1, max_size=5))
     seen = {triple for row in training for triple in triples(row, symbols, order)}
-    slots = SlotTable.of(symbols)
-    grammar = learn_grammar([[*row, EOS] for row in training], slots, order, EOS)
+    growth = growing(symbols, order)
+    grammar = learn_grammar([[*row, EOS] for row in training], growth, EOS)
     assert len(grammar.fills) == len({triple[:2] for triple in seen})
     trees = all_trees(symbols, order, LIMIT, lambda found: set(found) <= seen)
     least = min(map(len, trees))
-    constraints = Constraints(slots, order, EOS, grammar)
+    constraints = Constraints(growth, EOS, grammar)
     assert constraints.least == least
     for limit in (least, LIMIT):
         check_all(constraints, [row for row in trees if len(row) <= limit], limit)
@@ -237,8 +246,8 @@ def test_a_grammar_learned_from_siblings_is_that_of_the_trees(data, order):
             if children:
                 counts.setdefault(label, set()).add(len(children))
     seen = set().union(*(sibling_places(row, order, counts) for row in training))
-    slots = SlotTable.of(FAMILIES)
-    grammar = learn_sibling_grammar([[*row, EOS] for row in training], FAMILIES, slots, order, EOS)
+    growth = growing(FAMILIES, order, "lcrs")
+    grammar = learn_sibling_grammar([[*row, EOS] for row in training], FAMILIES, growth, EOS)
     assert len(grammar.fills) == len({place[:2] for place in seen})
     trees = [
         row
@@ -247,7 +256,7 @@ def test_a_grammar_learned_from_siblings_is_that_of_the_trees(data, order):
         )
         if sibling_places(row, order, counts) <= seen
     ]
-    constraints = Constraints(slots, order, EOS, grammar)
+    constraints = Constraints(growth, EOS, grammar)
     least = min(map(len, trees))
     assert constraints.least == least
     for limit in (least, LIMIT):
@@ -257,22 +266,20 @@ def test_a_grammar_learned_from_siblings_is_that_of_the_trees(data, order):
 def test_many_children_are_not_kept_apart():
     """A label with always 70 children: the 64th and all later ones are alike, and any number."""
     symbols = [*SPECIALS, "f/L", "x/R", "x/0"]
-    slots = SlotTable.of(symbols)
-    grammar = learn_sibling_grammar([[4, *[5] * 69, 6]], symbols, slots, "dfs", EOS)
+    growth = growing(symbols, form="lcrs")
+    grammar = learn_sibling_grammar([[4, *[5] * 69, 6]], symbols, growth, EOS)
     assert len(grammar.fills) == 3
-    constraints = Constraints(slots, "dfs", EOS, grammar)
-    allowed = constraints.allowed(torch.tensor([[EOS, 4, 5]]), 20)
+    allowed = allowed_after(Constraints(growth, EOS, grammar), [[EOS, 4, 5]], 20)
     assert allowed.nonzero()[:, 1].tolist() == [5, 6]
 
 
 def test_a_slot_may_need_more_than_one_token():
     """f needs g, g needs h and i: f's slot is only closed by three more tokens."""
-    slots = SlotTable.of([*SPECIALS, "f/2", "g/2", "h/0", "i/0", "x/0"])
-    grammar = learn_grammar([[4, 8, 5, 6, 7], [4, 8, 8]], slots, "dfs", EOS)
-    constraints = Constraints(slots, "dfs", EOS, grammar)
-    prefix = torch.tensor([[EOS, 4, 8]])
-    assert constraints.allowed(prefix, 4).nonzero()[:, 1].tolist() == [8]
-    assert constraints.allowed(prefix, 5).nonzero()[:, 1].tolist() == [5, 8]
+    growth = growing([*SPECIALS, "f/2", "g/2", "h/0", "i/0", "x/0"])
+    constraints = Constraints(growth, EOS, learn_grammar([[4, 8, 5, 6, 7], [4, 8, 8]], growth, EOS))
+    for limit, legal in ((4, [8]), (5, [5, 8])):
+        allowed = allowed_after(constraints, [[EOS, 4, 8]], limit)
+        assert allowed.nonzero()[:, 1].tolist() == legal
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -283,9 +290,8 @@ def test_trees_of_one_branch(order):
 
 
 def test_sequences_of_training_trees_may_be_tensors_of_any_number():
-    slots = SlotTable.of(NARY)
     trees = [torch.tensor([5, 4, EOS]), torch.tensor([4]), [6, 4, 4, 4]] * 400
-    grammar = learn_grammar(iter(trees), slots, "bfs", EOS)
+    grammar = learn_grammar(iter(trees), growing(NARY, "bfs"), EOS)
     assert grammar.fills[0].nonzero().flatten().tolist() == [4, 5, 6]
     assert len(grammar.fills) == 5
 
@@ -293,12 +299,12 @@ def test_sequences_of_training_trees_may_be_tensors_of_any_number():
 @pytest.mark.parametrize("tree", [[5], [4, 4], [], [5, 3, 4], [4, EOS, 4], [7]])
 def test_what_is_no_whole_tree_cannot_be_learned_from(tree):
     with pytest.raises(TreeError, match="training tree 2 are not one whole tree; learn from"):
-        learn_grammar([[4], tree], SlotTable.of(NARY), "dfs", EOS)
+        learn_grammar([[4], tree], growing(NARY), EOS)
 
 
 def test_no_trees_teach_nothing():
     with pytest.raises(OptionError, match="from no trees; give training data"):
-        learn_grammar([], SlotTable.of(NARY), "dfs", EOS)
+        learn_grammar([], growing(NARY), EOS)
 
 
 def test_a_dictionary_without_leaves_is_refused():
@@ -310,12 +316,7 @@ def test_a_dictionary_without_leaves_is_refused():
 
 def test_a_limit_below_the_smallest_tree_is_refused():
     with pytest.raises(OptionError, match="no tree fits into 0 tokens, the smallest has 1; raise"):
-        make(NARY, "dfs").allowed(torch.tensor([[EOS]]), 0)
-
-
-def test_an_unknown_order_is_refused():
-    with pytest.raises(OptionError, match="unknown order 'up'"):
-        make(NARY, "up")
+        allowed_after(make(NARY, "dfs"), [[EOS]], 0)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -323,5 +324,5 @@ def test_a_long_prefix_and_an_illegal_one(order):
     """Beams hold illegal rows of probability 0; they must not disturb the others."""
     constraints = make(NARY, order)
     rows = [[EOS, *[5] * 999], [EOS, *[1] * 999], [EOS, 4, EOS, *[3] * 997]]
-    allowed = constraints.allowed(torch.tensor(rows), 1000)
+    allowed = allowed_after(constraints, rows, 1000)
     assert allowed[0].nonzero().flatten().tolist() == [4]

@@ -26,8 +26,8 @@ def test_the_whole_method_of_the_readme():
         exec(IMPORTS + code, {"__name__": "readme"})
         composition = Composition("sibling_bias", Site(8, 2, 1))
         torch.nn.init.ones_(composition["sibling_bias"].bias)
-        (bias,) = composition.code_pairs(batch_of([Tree([-1, 0, 0], list("abc"))])).layer(0).biases
-        siblings = (bias.table[0][bias.codes[0].long()] == 1).nonzero().tolist()
+        (term,) = composition.relate(batch_of([Tree([-1, 0, 0], list("abc"))]))(0)
+        siblings = (term.bias[0][term.ids[0].long()] == 1).nonzero().tolist()
         assert siblings == [[1, 1], [1, 2], [2, 1], [2, 2]]
     finally:
         METHODS.pop("sibling_bias", None)

@@ -14,7 +14,7 @@ from treesyntax.model.composition import Composition
 from treesyntax.model.encoder import Encoder
 from treesyntax.model.layers import TransformerConfig
 from treesyntax.nn.injection import Site
-from treesyntax.nn.pair_bias import PairBias, total_bias
+from treesyntax.nn.pairs import PairTerm, total_bias
 from treesyntax.nn.relations import QueriedTrees
 from treesyntax.nn.tree_batch import collate
 from treesyntax.trees.tree import Tree
@@ -105,14 +105,16 @@ def test_a_method_without_its_trees_is_refused(spec):
 @pytest.mark.parametrize("spec", SPECS)
 def test_the_head_layout(spec):
     """What a method adds for one head of one sentence changes that head of that sentence alone."""
-    pairs = Composition(spec, Site(d_model=16, heads=4, layers=2)).code_pairs(batch_of(TREES))
-    for bias in pairs.layer(1).biases:
-        alone = torch.zeros_like(bias.table)
+    terms_of = Composition(spec, Site(d_model=16, heads=4, layers=2)).relate(batch_of(TREES))
+    for term in terms_of(1):
+        if term.bias is None:
+            continue
+        alone = torch.zeros_like(term.bias)
         alone[2] = 1
-        codes = bias.codes.clone().expand(len(TREES), -1, -1).clone()
-        alone[2, int(codes[1, 0, 0])] = 5
-        codes[[0, 2, 3]] = (int(codes[1, 0, 0]) + 1) % bias.table.shape[1]
-        read = total_bias([PairBias(codes, alone)], None, torch.float32)
+        ids = term.ids.clone().expand(len(TREES), -1, -1).clone()
+        alone[2, int(ids[1, 0, 0])] = 5
+        ids[[0, 2, 3]] = (int(ids[1, 0, 0]) + 1) % term.bias.shape[1]
+        read = total_bias([PairTerm(ids, alone)], torch.empty(len(TREES), 4, ids.shape[1], 4))
         assert (read == 5).nonzero()[:, :2].unique(dim=0).tolist() == [[1, 2]]
         assert read[:, [0, 1, 3]].eq(0).all()
 
@@ -127,15 +129,16 @@ def test_what_some_rows_add_is_computed_for_these_alone(spec, rows, at_once, mon
     batch = batch_of(TREES)
     queried = QueriedTrees.of(batch, rows)
     (method,) = composition.methods
-    for hook in (method.pair_codes, method.pair_scale):
+    for hook in (method.relation_ids, method.pair_scale):
         every, some = hook(batch), hook(queried)
         assert (every is None) == (some is None)
         if every is not None:
             assert torch.equal(some, every[:, rows])
-    every, some = (composition.code_pairs(trees, rows=rows) for trees in (batch, queried))
-    for kind in ("coded", "scaled"):
-        for (_, one), (_, other) in zip(getattr(every, kind), getattr(some, kind), strict=True):
-            assert torch.equal(one, other)
+    every, some = (composition.relate(trees, rows=rows)(0) for trees in (batch, queried))
+    for one, other in zip(every, some, strict=True):
+        for mine, theirs in ((one.ids, other.ids), (one.scale, other.scale)):
+            assert (mine is None) == (theirs is None)
+            assert mine is None or torch.equal(mine, theirs)
 
 
 @pytest.mark.parametrize("spec", SPECS)

@@ -10,8 +10,7 @@ from treesyntax.errors import OptionError
 from treesyntax.model.composition import Composition
 from treesyntax.nn.attention import attend
 from treesyntax.nn.injection import Site
-from treesyntax.nn.pair_vectors import PairVectors
-from treesyntax.nn.pairs import Pairs
+from treesyntax.nn.pairs import PairTerm
 from treesyntax.nn.tree_batch import TreeBatch, collate
 
 SITE = Site(d_model=8, heads=2, layers=2)
@@ -59,10 +58,10 @@ def test_equals_the_literal_formula(tree, names, option, clip):
     composition = built("+".join(f"{name}({options})" for name in names.split("+")))
     width = len(tree) + 1
     batch = collate([stored(tree, tree.word_nodes())], width)
-    pairs = composition.code_pairs(batch)
+    terms_of = composition.relate(batch)
     q, k, v = torch.randn(3, 1, 2, width, 4, dtype=torch.float64)
     for layer in range(2):
-        found = attend(q, k, v, None, pairs.layer(layer))
+        found = attend(q, k, v, None, terms_of(layer))
         for head in range(2):
             sides = [
                 sum(
@@ -82,11 +81,11 @@ def test_gradients_of_the_tables(name):
     tree = dependency_tree()
     method = built(name)[name]
     batch = collate([stored(tree, tree.word_nodes())], 5)
-    codes = method.pair_codes(batch)
+    codes = method.relation_ids(batch)
     q, k, v = torch.randn(3, 1, 2, 5, 4, dtype=torch.float64)
 
     def output(keys, values):
-        return attend(q, k, v, None, Pairs(vectors=[PairVectors(codes, keys, values)]))
+        return attend(q, k, v, None, [PairTerm(codes, None, keys, values)])
 
     tables = [table.detach().requires_grad_() for table in method.vector_tables(1)]
     assert torch.autograd.gradcheck(output, tables)
@@ -101,7 +100,7 @@ def dependency_tree():
 def test_positions_need_no_tree():
     method = built("relative_position(clip=2)")["relative_position"]
     tokens = torch.zeros(3, 4, dtype=torch.long)
-    codes = method.pair_codes(TreeBatch.without_trees(tokens))
+    codes = method.relation_ids(TreeBatch.without_trees(tokens))
     assert codes.tolist() == [[[2, 3, 4, 4], [1, 2, 3, 4], [0, 1, 2, 3], [0, 0, 1, 2]]]
 
 

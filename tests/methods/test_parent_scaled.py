@@ -42,10 +42,10 @@ def test_equals_the_formula_of_the_paper(tree, data):
     tokens = copied(tree, copies)
     batch = collate([stored(tree, tokens)], len(tokens) + 1)
     composition = Composition("parent_scaled(sd=1.5)", SITE)
-    pairs = composition.code_pairs(batch).layer(0)
+    terms = composition.relate(batch)(0)
     torch.manual_seed(0)
     q, k, v = torch.randn(3, 1, 2, len(tokens) + 1, 4, dtype=torch.float64)
-    found = attend(q, k, v, None, pairs)
+    found = attend(q, k, v, None, terms)
     for head in range(2):
         logits = q[0, head] @ k[0, head].T / 2
         for i in range(len(logits)):
@@ -68,8 +68,8 @@ def test_left_padding_moves_the_parents_along():
 def test_it_takes_the_first_layers_alone():
     tree = Tree.from_heads([2, 0], ["a", "b"])
     batch = collate([stored(tree, tree.word_nodes())], 3)
-    pairs = Composition("parent_scaled(layers=2)", SITE).code_pairs(batch)
-    assert [len(pairs.layer(layer).scales) for layer in range(3)] == [1, 1, 0]
+    terms_of = Composition("parent_scaled(layers=2)", SITE).relate(batch)
+    assert [len(terms_of(layer)) for layer in range(3)] == [1, 1, 0]
 
 
 def test_parents_are_ignored_at_random_in_training_only():

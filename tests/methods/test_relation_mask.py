@@ -12,7 +12,7 @@ from treesyntax.model.composition import Composition
 from treesyntax.nn.coordinates import depth
 from treesyntax.nn.injection import Site
 from treesyntax.nn.masks import USER_RELATIONS, Masks, register_relation
-from treesyntax.nn.pair_bias import total_bias
+from treesyntax.nn.pairs import total_bias
 from treesyntax.nn.relations import NO_RELATION, RELATIONS
 from treesyntax.trees.tree import Tree
 
@@ -27,8 +27,9 @@ def composition(strengths=None):
 
 
 def bias_of(built, tree, layer):
-    pairs = built.code_pairs(batch_of([tree]))
-    return total_bias(pairs.layer(layer).biases, None, torch.float64)[0]
+    (term,) = built.relate(batch_of([tree]))(layer)
+    like = torch.empty(1, 2, term.ids.shape[1], 4, dtype=built["relation_mask"].strengths.dtype)
+    return total_bias([term], like)[0]
 
 
 @settings(deadline=None, max_examples=25)
@@ -96,8 +97,7 @@ def test_overlapping_masks_equal_their_dense_sum(tree, form, relations):
     built = Composition(f"relation_mask(relations={relations!r}, form={form!r})", SITE).double()
     method = built["relation_mask"]
     torch.nn.init.normal_(method.strengths)
-    pairs = built.code_pairs(batch_of([tree]))
-    bias = total_bias(pairs.layer(2).biases, None, torch.float64)[0]
+    bias = bias_of(built, tree, 2)
     for i in range(len(tree)):
         for j in range(len(tree)):
             held = oracles.relation(tree, i, j, i, j)
@@ -123,8 +123,7 @@ def test_a_relation_from_a_python_function_overlaps_the_nine():
     built = Composition("relation_mask(relations='left_sibling, level=same_depth')", SITE)
     built["relation_mask"].strengths.data[:] = torch.tensor([2.0, 3.0])
     tree = Tree([-1, 0, 1, 0, 3], list("abcde"))
-    pairs = built.code_pairs(batch_of([tree]))
-    summed = (-total_bias(pairs.layer(0).biases, None, torch.float32)[0, 0]).log().detach()
+    summed = (-bias_of(built, tree, 0)[0]).log().detach()
     assert summed[1, 3] == pytest.approx(5)
     assert summed[3, 1] == pytest.approx(3)
     assert summed[2, 4] == pytest.approx(3)

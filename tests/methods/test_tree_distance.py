@@ -49,7 +49,7 @@ def test_lengths_in_word_order(tree):
 def test_codes_clip_and_mark_what_has_no_path():
     method = Composition("tree_distance(clip=2)", SITE)["tree_distance"]
     chain = Tree([-1, 0, 1, 2], list("abcd"))
-    codes = method.pair_codes(batch_of([chain]))[0]
+    codes = method.relation_ids(batch_of([chain]))[0]
     assert codes[0].tolist() == [0, 1, 2, 2, 3]
     assert codes[4].tolist() == [3] * 5
 

@@ -25,7 +25,7 @@ def steps(tree, first, second):
 @given(st.lists(trees(max_nodes=15), min_size=1, max_size=3), st.integers(1, 20))
 def test_codes_are_the_steps_of_a_walk(forest, clip):
     method = Composition(f"up_down(clip={clip})", SITE)["up_down"]
-    codes = method.pair_codes(batch_of(forest)).long()
+    codes = method.relation_ids(batch_of(forest)).long()
     for row, tree in enumerate(forest):
         for i in range(len(tree)):
             for j in range(len(tree)):
@@ -37,7 +37,7 @@ def test_codes_are_the_steps_of_a_walk(forest, clip):
 
 def test_it_tells_a_grandparent_from_a_sibling():
     method = Composition("up_down", SITE)["up_down"]
-    codes = method.pair_codes(batch_of([Tree([-1, 0, 1, 1], list("abcd"))]))[0]
+    codes = method.relation_ids(batch_of([Tree([-1, 0, 1, 1], list("abcd"))]))[0]
     assert codes[2, 0] != codes[2, 3]
 
 

@@ -18,8 +18,8 @@ from treesyntax.errors import OptionError
 from treesyntax.model.decoder import Cache, Decoder
 from treesyntax.model.encoder import EncoderOutput
 from treesyntax.model.layers import TransformerConfig
-from treesyntax.nn.coordinates import depth, left_child_right_sibling, undo_left_child_right_sibling
-from treesyntax.nn.growing_tree import GROWING_LINEARIZATIONS, GrowingTrees
+from treesyntax.nn.coordinates import depth
+from treesyntax.nn.growth import GROWING_LINEARIZATIONS, GrowingTrees
 from treesyntax.nn.injection import METHODS, Site
 from treesyntax.nn.masks import USER_RELATIONS, register_relation
 from treesyntax.nn.relations import NO_RELATION, RELATIONS, tree_relations
@@ -202,8 +202,8 @@ def test_the_grown_tree_matters(spec, linearization):
     """Tables whose symbols have other slots give other outputs for the same tokens."""
     decoder, tokens, source = prepared(spec, linearization)
     before = decoder.decode(tokens, source)
-    decoder.trees.slots.counts.copy_(torch.where(decoder.trees.slots.counts >= 0, 1, -1))
-    decoder.trees.slots.branches[4:, 0] = 0
+    decoder.trees.counts.copy_(torch.where(decoder.trees.counts >= 0, 1, -1))
+    decoder.trees.branches[4:, 0] = 0
     assert (decoder.decode(tokens, source) - before).abs().max() > 1e-3
 
 
@@ -223,7 +223,7 @@ def test_a_decoder_without_methods_is_the_plain_one_bit_for_bit():
 @given(forests, linearizations)
 def test_every_linearization_grows_the_original_tree(forest, linearization):
     tokens, symbols = encoded(forest, linearization)
-    batch = GrowingTrees(symbols, linearization).grown(tokens)
+    batch = GrowingTrees(symbols, linearization).place(tokens).tree
     for row, tree in enumerate(forest):
         unused = batch.parent.shape[1] - len(tree)
         assert batch.parent[row].tolist() == tree.parents.tolist() + [-1] * unused
@@ -241,7 +241,7 @@ def test_parents_and_branches_of_a_prefix_are_those_of_the_whole_tree(forest, li
     tokens, symbols = encoded(forest, linearization)
     growing = GrowingTrees(symbols, linearization)
     for width in range(2, tokens.shape[1] + 1):
-        batch = growing.grown(tokens[:, :width])
+        batch = growing.place(tokens[:, :width]).tree
         for row, tree in enumerate(forest):
             nodes = nodes_of(tree, linearization)
             column_of = {node: column for column, node in enumerate(nodes, start=1)}
@@ -253,22 +253,12 @@ def test_parents_and_branches_of_a_prefix_are_those_of_the_whole_tree(forest, li
                 assert batch.branch[row, number] == tree.branches[node]
 
 
-@many
-@given(forests)
-def test_undoing_the_binary_form_gives_the_tree(forest):
-    tokens, symbols = encoded(forest, "nary_dfs")
-    batch = GrowingTrees(symbols, "nary_dfs").grown(tokens)
-    back = undo_left_child_right_sibling(left_child_right_sibling(batch))
-    assert torch.equal(back.parent, batch.parent)
-    assert torch.equal(back.branch, batch.branch)
-
-
 def test_a_sibling_of_the_root_becomes_a_root():
     """No such tree exists, but a search without constraints may try it."""
     tokens = torch.tensor([[END, 4, 5, 6]])
-    batch = GrowingTrees([*SPECIALS, "a/R", "b/L", "c/0"], "lcrs_dfs").grown(tokens)
-    assert batch.parent.tolist() == [[-1, -1, 1]]
-    assert batch.branch.tolist() == [[0, 0, 0]]
+    batch = GrowingTrees([*SPECIALS, "a/R", "b/L", "c/0"], "lcrs_dfs").place(tokens).tree
+    assert batch.parent.tolist() == [[-1, -1, 1, -1]]
+    assert batch.branch.tolist() == [[0, 0, 0, 0]]
 
 
 @settings(deadline=None, max_examples=15)
@@ -281,7 +271,7 @@ def test_stack_encodings_are_those_of_the_tree_and_start_and_root_have_the_bias(
     spec = f"stack_pe(tree={form!r}, degree=3, depth=4, parameters=2)"
     decoder = build(spec, linearization, symbols)
     method = decoder.injections["stack_pe"]
-    encoding = decoder.injections.encode(decoder.trees.grown(tokens))
+    encoding = decoder.injections.encode(decoder.trees.place(tokens).tree)
     p = torch.tanh(method.raw).tolist()
     path = oracles.lcrs_path if form == "lcrs" else oracles.path
     for row, tree in enumerate(forest):
@@ -299,7 +289,7 @@ def test_stack_encodings_are_those_of_the_tree_and_start_and_root_have_the_bias(
 @given(forests, linearizations)
 def test_relations_are_those_of_the_tree(forest, linearization):
     tokens, symbols = encoded(forest, linearization)
-    codes = tree_relations(GrowingTrees(symbols, linearization).grown(tokens))
+    codes = tree_relations(GrowingTrees(symbols, linearization).place(tokens).tree)
     assert codes[:, 0].eq(NO_RELATION).all()
     for row, tree in enumerate(forest):
         nodes = nodes_of(tree, linearization)
@@ -318,8 +308,8 @@ def test_the_next_slot_has_the_encoding_of_the_node_that_fills_it(forest, linear
     assert list(decoder.next_slot) == ["stack_pe"]
     method = decoder.next_slot["stack_pe"]
     assert method.raw is not decoder.injections["stack_pe"].raw
-    of_nodes = method.node_encoding(decoder.trees.grown(tokens))
-    of_slots = method.node_encoding(decoder.trees.next_slots(tokens))
+    of_nodes = method.node_encoding(decoder.trees.place(tokens).tree)
+    of_slots = method.node_encoding(decoder.trees.place(tokens).next_slots)
     for row, tree in enumerate(forest):
         found, expected = of_slots[row, : len(tree)], of_nodes[row, 1 : len(tree) + 1]
         torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)

@@ -20,19 +20,19 @@ SITE = Site(d_model=8, heads=2, layers=1)
 
 @settings(deadline=None, max_examples=40)
 @given(st.lists(trees(max_nodes=12), min_size=1, max_size=3), st.booleans())
-def test_the_code_of_a_pair_is_the_stored_one(forest, left_pad):
+def test_the_relation_of_a_pair_is_the_stored_one(forest, left_pad):
     batch = batch_of(forest, left_pad)
-    codes, code_of = tree_relations(batch).long(), relation_of_pair(batch)
+    ids, relation_of = tree_relations(batch).long(), relation_of_pair(batch)
     b, i, j = (
-        index.flatten() for index in torch.meshgrid(*map(torch.arange, codes.shape), indexing="ij")
+        index.flatten() for index in torch.meshgrid(*map(torch.arange, ids.shape), indexing="ij")
     )
-    assert torch.equal(code_of(b, i, j), codes.flatten())
+    assert torch.equal(relation_of(b, i, j), ids.flatten())
 
 
 @pytest.mark.parametrize(
     "spec", ["relation_mask", "stack_pe(depth=3)+relation_mask(form='additive')"]
 )
-def test_computed_codes_give_the_output_of_stored_ones(monkeypatch, spec):
+def test_computed_ids_give_the_output_of_stored_ones(monkeypatch, spec):
     torch.manual_seed(0)
     # The kernel wants heads of 16 channels or more.
     options = TransformerConfig(d_model=32, d_ff=8, heads=2, layers=2, injection=spec)
@@ -42,29 +42,33 @@ def test_computed_codes_give_the_output_of_stored_ones(monkeypatch, spec):
             nn.init.normal_(parameter)
     stored = output(encoder)
     monkeypatch.setattr("treesyntax.model.composition.is_long", lambda tree: True)
-    pairs = encoder.injections.code_pairs(batch_of(TREES), may_compute=True).layer(0)
-    assert pairs.computed
-    assert not pairs.biases
+    terms = encoder.injections.relate(batch_of(TREES), may_compute=True)(0)
+    assert [callable(term.ids) for term in terms] == [True]
     computed = output(encoder)
     # The last sentence is padded; what stands at its padding does not matter.
     assert torch.allclose(computed[0], stored[0], atol=1e-5)
     assert torch.allclose(computed[1, :3], stored[1, :3], atol=1e-5)
 
 
-@pytest.mark.parametrize("spec", ["relation_mask+relative_depth", "tree_distance", "stack_pe"])
-def test_methods_that_need_stored_codes_keep_them(monkeypatch, spec):
-    monkeypatch.setattr("treesyntax.model.composition.is_long", lambda tree: True)
-    pairs = Composition(spec, SITE).code_pairs(batch_of(TREES), may_compute=True)
-    assert not pairs.computed
-
-
-def test_short_inputs_and_inputs_on_a_cpu_keep_them():
-    pairs = Composition("relation_mask", SITE).code_pairs(batch_of(TREES), may_compute=True)
-    assert not pairs.computed
+@pytest.mark.parametrize(
+    ("spec", "long"),
+    [
+        ("relation_mask+relative_depth", True),
+        ("relation_mask+parent_scaled", True),
+        ("tree_distance", True),
+        ("relation_mask", False),
+    ],
+)
+def test_short_inputs_and_methods_without_such_a_function_have_stored_ids(monkeypatch, spec, long):
+    if long:
+        monkeypatch.setattr("treesyntax.model.composition.is_long", lambda tree: True)
+    terms = Composition(spec, SITE).relate(batch_of(TREES), may_compute=True)(0)
+    assert len(terms) == spec.count("+") + 1
+    assert not any(callable(term.ids) for term in terms)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
-def test_gradients_on_a_gpu_are_those_of_stored_codes():
+def test_gradients_on_a_gpu_are_those_of_stored_ids():
     torch.manual_seed(0)
     tree = batch_of(TREES)
     cuda = type(tree)(*(x.cuda() for x in (tree.parent, tree.branch, tree.token_node)))
@@ -86,7 +90,7 @@ def test_gradients_on_a_gpu_are_those_of_stored_codes():
     assert torch.allclose(stored, computed, atol=1e-3)
 
 
-def test_gradients_through_its_slow_form_are_those_of_stored_codes(monkeypatch):
+def test_gradients_through_its_slow_form_are_those_of_stored_ids(monkeypatch):
     # PyTorch refuses gradients on a CPU, as its compiled kernel has none there; the slow form has.
     monkeypatch.setattr("torch.nn.attention.flex_attention._validate_device", lambda *inputs: None)
     torch.manual_seed(0)

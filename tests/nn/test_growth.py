@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.strategies import trees
 
-from treesyntax.errors import OptionError
 from treesyntax.nn.coordinates import (
     branch_path,
     depth,
@@ -19,8 +18,7 @@ from treesyntax.nn.coordinates import (
     previous_sibling,
     right_factored,
 )
-from treesyntax.nn.growing_tree import growing_tree, next_slot_tree
-from treesyntax.nn.growth import ORDERS, SlotTable, filled_slots, grow, next_slot
+from treesyntax.nn.growth import GrowingTrees
 from treesyntax.nn.relations import path_lengths, tree_relations
 from treesyntax.nn.tree_batch import TreeBatch
 from treesyntax.trees.binary import to_binary
@@ -28,6 +26,7 @@ from treesyntax.trees.symbols import annotate
 from treesyntax.trees.tree import Tree
 
 many = settings(deadline=None, max_examples=60)
+ORDERS = ("dfs", "bfs")
 orders = st.sampled_from(ORDERS)
 SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
 PAD, EOS = 1, 2
@@ -40,6 +39,11 @@ def slots_of(symbol):
         return None
     suffix = symbol.rpartition("/")[2]
     return {"L": [0], "R": [1], "LR": [0, 1]}.get(suffix) or list(range(int(suffix)))
+
+
+def place(tokens, symbols, order):
+    """Binary symbols as they are: the tree of slots itself."""
+    return GrowingTrees(symbols, f"nary_{order}").place(tokens)
 
 
 def slow_growth(row, symbols, order):
@@ -70,30 +74,30 @@ def token_batches(draw):
 @given(token_batches(), orders)
 def test_growth_equals_the_stack_or_queue(batch, order):
     symbols, tokens = batch
-    slots = SlotTable.of(symbols)
-    growth = grow(tokens, slots, order)
-    next_parent, next_branch = next_slot(tokens, slots, order)
+    growth = place(tokens, symbols, order)
+    parent, branch = growth.family
+    assert torch.equal(parent, growth.slots[0])
     for number, row in enumerate(tokens.tolist()):
         places, _ = slow_growth(row, symbols, order)
         nodes, unused = len(places), len(row) - 1 - len(places)
         assert growth.placed[number].tolist() == [False] + [True] * nodes + [False] * unused
-        assert growth.parent[number].tolist() == [-1, *(p for p, _ in places), *[-1] * unused]
-        assert growth.slot[number, nodes + 1 :].unique().tolist() in ([], [0])
+        assert parent[number, : nodes + 1].tolist() == [-1, *(column for column, _ in places)]
+        assert growth.slots[1][number, nodes + 2 :].unique().tolist() in ([], [0])
         for column in range(len(row)):
             _, open_slots = slow_growth(row[: column + 1], symbols, order)
             assert growth.open_slots[number, column] == len(open_slots)
             if column > nodes:
                 open_slots = []
             expected = open_slots[0] if open_slots else (-1, 0)
-            assert (next_parent[number, column], next_branch[number, column]) == expected
+            assert (parent[number, column + 1], branch[number, column + 1]) == expected
 
 
 @many
 @given(token_batches(), orders)
 def test_filled_slots_are_the_children_so_far(batch, order):
     symbols, tokens = batch
-    slots = SlotTable.of(symbols)
-    counts, filled = filled_slots(tokens, slots, order)
+    growth = place(tokens, symbols, order)
+    counts, filled = growth.counts, growth.filled
     for number, row in enumerate(tokens.tolist()):
         places, _ = slow_growth(row, symbols, order)
         parents = [parent for parent, _ in places]
@@ -136,7 +140,7 @@ def encoded(forest, order, extra=1):
         dictionary += symbols
     width = max(map(len, rows)) + extra
     tokens = torch.tensor([row + [PAD] * (width - len(row)) for row in rows])
-    return tokens, SlotTable.of(dictionary), linearizations
+    return tokens, dictionary, linearizations
 
 
 forests = st.lists(st.one_of(trees(), trees().map(to_binary)), min_size=1, max_size=4)
@@ -145,12 +149,12 @@ forests = st.lists(st.one_of(trees(), trees().map(to_binary)), min_size=1, max_s
 @many
 @given(forests, orders)
 def test_a_whole_tree_grows_back(forest, order):
-    tokens, slots, linearizations = encoded(forest, order)
-    batch = growing_tree(tokens, slots, order)
+    tokens, symbols, linearizations = encoded(forest, order)
+    batch = place(tokens, symbols, order).tree
     for row, (tree, linearization) in enumerate(zip(forest, linearizations, strict=True)):
         size, unused = len(tree), tokens.shape[1] - 1 - len(tree)
-        assert batch.parent[row].tolist() == tree.parents.tolist() + [-1] * unused
-        assert batch.branch[row].tolist() == tree.branches.tolist() + [0] * unused
+        assert batch.parent[row].tolist() == tree.parents.tolist() + [-1] * (unused + 1)
+        assert batch.branch[row].tolist() == tree.branches.tolist() + [0] * (unused + 1)
         assert batch.token_node[row].tolist() == [-1, *linearization, *[-1] * unused]
         assert size == int((batch.token_node[row] >= 0).sum())
 
@@ -159,7 +163,7 @@ def test_a_whole_tree_grows_back(forest, order):
 @given(token_batches(), orders)
 def test_the_next_slot_is_a_leaf_where_the_next_node_will_hang(batch, order):
     symbols, tokens = batch
-    tree = next_slot_tree(tokens, SlotTable.of(symbols), order)
+    tree = place(tokens, symbols, order).next_slots
     paths = branch_path(tree, 20)
     for number, row in enumerate(tokens.tolist()):
         places, _ = slow_growth(row, symbols, order)
@@ -186,17 +190,17 @@ def path_of_tokens(form):
     return values
 
 
-def elder_sibling_token(batch: TreeBatch):
-    elder = batch.at_tokens(previous_sibling(batch), -2)
-    here = (elder.unsqueeze(2) == batch.token_node.unsqueeze(1)) & (elder.unsqueeze(2) >= 0)
-    return torch.where(here.any(2), here.byte().argmax(2), elder.clamp(max=-1))
+def previous_sibling_token(batch: TreeBatch):
+    previous = batch.at_tokens(previous_sibling(batch), -2)
+    here = (previous.unsqueeze(2) == batch.token_node.unsqueeze(1)) & (previous.unsqueeze(2) >= 0)
+    return torch.where(here.any(2), here.byte().argmax(2), previous.clamp(max=-1))
 
 
 PER_TOKEN = {
     "depth": lambda batch: batch.at_tokens(depth(batch)),
     "branch_path": path_of_tokens(lambda batch: batch),
     "lcrs path": path_of_tokens(left_child_right_sibling),
-    "previous_sibling": elder_sibling_token,
+    "previous_sibling": previous_sibling_token,
 }
 PER_PAIR = {"tree_relations": tree_relations, "path_lengths": path_lengths}
 
@@ -205,13 +209,17 @@ PER_PAIR = {"tree_relations": tree_relations, "path_lengths": path_lengths}
 @settings(deadline=None, max_examples=25)
 @given(forest=forests)
 def test_what_is_read_off_a_prefix_stays_true_as_the_tree_grows(order, forest):
-    tokens, slots, _ = encoded(forest, order)
-    whole, growth = growing_tree(tokens, slots, order), grow(tokens, slots, order)
+    tokens, symbols, _ = encoded(forest, order)
+    growth = place(tokens, symbols, order)
+    whole = growth.tree
     for width in range(1, tokens.shape[1]):
-        part = growing_tree(tokens[:, :width], slots, order)
-        shorter = grow(tokens[:, :width], slots, order)
-        for name in ("placed", "parent", "slot", "open_slots", "next_parent", "next_slot"):
+        shorter = place(tokens[:, :width], symbols, order)
+        part = shorter.tree
+        for name in ("placed", "open_slots"):
             assert torch.equal(getattr(shorter, name), getattr(growth, name)[:, :width]), name
+        for name in ("slots", "family"):
+            for mine, other in zip(getattr(shorter, name), getattr(growth, name), strict=True):
+                assert torch.equal(mine, other[:, : width + 1]), name
         for name, values in PER_TOKEN.items():
             assert torch.equal(values(part), values(whole)[:, :width]), name
         for name, values in PER_PAIR.items():
@@ -221,30 +229,29 @@ def test_what_is_read_off_a_prefix_stays_true_as_the_tree_grows(order, forest):
 @pytest.mark.parametrize("form", [left_factored, right_factored])
 def test_paths_in_factored_trees_depend_on_later_siblings(form):
     """So these are not causal, and no decoder may use them."""
-    tokens, slots, _ = encoded([Tree([-1, 0, 0, 0], list("abcd"))], "dfs")
-    part, whole = (growing_tree(tokens[:, :t], slots, "dfs") for t in (4, 5))
+    tokens, symbols, _ = encoded([Tree([-1, 0, 0, 2, 0], list("abcde"))], "dfs")
+    part, whole = (place(tokens[:, :t], symbols, "dfs").tree for t in (4, 6))
     values = path_of_tokens(form)
     assert not torch.equal(values(part), values(whole)[:, :4])
 
 
 def test_breadth_first_by_hand():
     """and(f(x y) g): columns and, f, g, x, y; preorder and, f, x, y, g."""
-    slots = SlotTable.of([*SPECIALS, "and/2", "f/2", "g/0", "x/0", "y/0"])
-    tokens = torch.tensor([[EOS, 4, 5, 6, 7, 8]])
-    growth, batch = grow(tokens, slots, "bfs"), growing_tree(tokens, slots, "bfs")
-    assert growth.parent.tolist() == [[-1, -1, 1, 1, 2, 2]]
-    assert growth.next_parent.tolist() == [[-1, 1, 1, 2, 2, -1]]
+    symbols = [*SPECIALS, "and/2", "f/2", "g/0", "x/0", "y/0"]
+    growth = place(torch.tensor([[EOS, 4, 5, 6, 7, 8]]), symbols, "bfs")
+    batch = growth.tree
+    assert growth.slots[0].tolist() == [[-1, -1, 1, 1, 2, 2, -1]]
     assert growth.open_slots.tolist() == [[1, 2, 3, 2, 1, 0]]
     assert batch.token_node.tolist() == [[-1, 0, 1, 4, 2, 3]]
-    assert batch.parent.tolist() == [[-1, 0, 1, 1, 0]]
+    assert batch.parent.tolist() == [[-1, 0, 1, 1, 0, -1]]
 
 
 def test_three_children_expand_the_last_node_with_an_open_slot():
     """A rule that picks the node with most open slots goes wrong here."""
-    slots = SlotTable.of([*SPECIALS, "f/3", "g/1", "x/0"])
-    growth = grow(torch.tensor([[EOS, 4, 5, 5, 6, 6, 6]]), slots, "dfs")
-    assert growth.parent.tolist() == [[-1, -1, 1, 2, 3, 1, 1]]
-    assert growth.slot.tolist() == [[0, 0, 0, 0, 0, 1, 2]]
+    symbols = [*SPECIALS, "f/3", "g/1", "x/0"]
+    parent, slot = place(torch.tensor([[EOS, 4, 5, 5, 6, 6, 6]]), symbols, "dfs").slots
+    assert parent.tolist() == [[-1, -1, 1, 2, 3, 1, 1, -1]]
+    assert slot.tolist() == [[0, 0, 0, 0, 0, 1, 2, 0]]
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -252,33 +259,26 @@ def test_ten_thousand_nodes_deep_or_wide(order):
     size = 10_000
     deep = Tree([-1, *range(size - 1)], ["x"] * size)
     wide = Tree([-1] + [0] * (size - 1), ["x"] * size)
-    slots = SlotTable.of([*SPECIALS, "x/1", "x/0", f"x/{size - 1}"])
+    symbols = [*SPECIALS, "x/1", "x/0", f"x/{size - 1}"]
     tokens = torch.tensor([[EOS, *[4] * (size - 1), 5], [EOS, 6, *[5] * (size - 1)]])
-    batch = growing_tree(tokens, slots, order)
+    batch = place(tokens, symbols, order).tree
     for row, tree in enumerate((deep, wide)):
-        assert batch.parent[row].tolist() == tree.parents.tolist()
-        assert batch.branch[row].tolist() == tree.branches.tolist()
+        assert batch.parent[row].tolist() == [*tree.parents.tolist(), -1]
+        assert batch.branch[row].tolist() == [*tree.branches.tolist(), 0]
         assert batch.token_node[row].tolist() == list(range(-1, size))
 
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_start_symbol_alone(order):
-    slots = SlotTable.of(NARY)
-    tokens = torch.tensor([[EOS], [EOS]])
-    batch = growing_tree(tokens, slots, order)
+    growth = place(torch.tensor([[EOS], [EOS]]), NARY, order)
+    batch = growth.tree
     assert batch.parent.tolist() == batch.token_node.tolist() == [[-1], [-1]]
-    assert grow(tokens, slots, order).open_slots.tolist() == [[1], [1]]
+    assert growth.open_slots.tolist() == [[1], [1]]
 
 
-@pytest.mark.parametrize("function", [grow, growing_tree, next_slot, next_slot_tree, filled_slots])
-def test_an_unknown_order_is_refused(function):
-    with pytest.raises(OptionError, match="unknown order 'level'; it is one of dfs, bfs"):
-        function(torch.tensor([[EOS]]), SlotTable.of(NARY), "level")
-
-
-def test_the_table_moves_with_a_model_but_is_not_saved():
-    slots = SlotTable.of(BINARY)
-    assert slots.state_dict() == {}
-    assert {name for name, _ in slots.named_buffers()} == {"counts", "branches"}
-    assert slots.half().counts.dtype == torch.int64
-    assert slots.branches[6].tolist() == [1, -1]
+def test_the_table_moves_with_a_model_but_is_not_in_its_checkpoint():
+    trees = GrowingTrees(BINARY, "lcrs_dfs")
+    assert trees.state_dict() == {}
+    assert {name for name, _ in trees.named_buffers()} == {"counts", "branches"}
+    assert trees.half().counts.dtype == torch.int64
+    assert trees.branches[6].tolist() == [1, -1]

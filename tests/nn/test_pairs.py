@@ -1,72 +1,190 @@
+"""Tables read by the relation id of a pair, and attention with them, against literal formulas."""
+
 import pytest
 import torch
+import torch.nn.functional as F
 from torch.autograd import gradcheck, gradgradcheck
 
 from treesyntax.nn.attention import attend
-from treesyntax.nn.pair_bias import PairBias, lookup, total_bias
-from treesyntax.nn.pairs import Pairs
+from treesyntax.nn.pairs import PairTerm, read_table, sums_by_id, total_bias
+
+IDS = torch.randint(0, 3, (2, 4, 5), generator=torch.Generator().manual_seed(4)).byte()
+SCALE = torch.rand(2, 4, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
+MASK = torch.tensor([True, True, False, True, False]).expand(2, 1, 1, 5)
+DTYPES = [torch.float32, torch.bfloat16, torch.float16]
 
 
-def random_codes(shape, classes, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randint(0, classes, shape, generator=generator).to(torch.uint8)
+@pytest.fixture(params=["stored", "computed again"])
+def storage(request, monkeypatch):
+    """Weights stored for the backward pass, or computed again, a few queries at a time."""
+    if request.param == "computed again":
+        monkeypatch.setattr("treesyntax.nn.pairs.STORED_WEIGHTS", 0)
+        monkeypatch.setattr("treesyntax.nn.pairs.TILE", 90)
 
 
-def test_lookup_reads_the_table_entry_of_each_pair():
-    table, codes = torch.randn(3, 5), random_codes((2, 4, 6), 5)
-    found = lookup(table, codes)
-    for batch in range(2):
-        for head in range(3):
-            for query in range(4):
-                for key in range(6):
-                    expected = table[head, int(codes[batch, query, key])]
-                    assert found[batch, head, query, key] == expected
+def inputs(dtype=torch.float64):
+    """q, k, v and a bias table, a key and a value table of three ids."""
+    torch.manual_seed(0)
+    shapes = [(2, 3, 4, 6), (2, 3, 5, 6), (2, 3, 5, 6), (3, 3), (3, 6), (3, 6)]
+    return tuple(torch.randn(shape, dtype=dtype, requires_grad=True) for shape in shapes)
 
 
-def test_gradients_of_the_lookup_first_and_second_order():
-    table = torch.randn(2, 4, dtype=torch.float64, requires_grad=True)
-    codes = random_codes((2, 3, 3), 4)
-    assert gradcheck(lambda t: lookup(t, codes).sin(), (table,))
-    assert gradgradcheck(lambda t: lookup(t, codes).sin(), (table,))
+def ours(q, k, v, table, keys, values, dropout=0.0, mask=None):
+    return attend(q, k, v, mask, [PairTerm(IDS, table, keys, values, SCALE)], dropout)
 
 
-def test_the_gradient_is_the_sum_over_the_pairs_of_each_code():
-    table = torch.randn(2, 4, requires_grad=True)
-    codes, weights = random_codes((2, 5, 5), 4), torch.randn(2, 2, 5, 5)
-    (lookup(table, codes) * weights).sum().backward()
-    for head in range(2):
-        for code in range(4):
-            expected = weights[:, head][codes == code].sum()
-            assert torch.allclose(table.grad[head, code], expected, atol=1e-5)
+def literal(q, k, v, table, keys, values, kept=None, mask=None):
+    """The formula with a vector for every pair; tables may be one for each head."""
+    heads, ids = range(q.shape[1]), IDS.long()
+    on_keys, on_values = (
+        torch.stack([(t if t.dim() == 2 else t[head])[ids] for head in heads], 1)
+        for t in (keys, values)
+    )
+    logits = (q.unsqueeze(3) * (k.unsqueeze(2) + on_keys)).sum(-1)
+    bias = torch.stack([table[head][ids] for head in heads], 1)
+    logits = logits * SCALE.unsqueeze(1) / q.shape[-1] ** 0.5 + bias
+    if mask is not None:
+        logits = logits.masked_fill(~mask, float("-inf"))
+    weights = torch.softmax(logits, -1)
+    weights = weights if kept is None else weights * kept
+    return (weights.unsqueeze(4) * (v.unsqueeze(2) + on_values)).sum(3)
 
 
-def test_no_bias_leaves_the_keep_mask_alone():
-    keep = torch.tensor([[[[True, False]]]])
-    assert total_bias([], keep, torch.float32) is keep
-    assert total_bias([], None, torch.float32) is None
+@pytest.mark.usefixtures("storage")
+@pytest.mark.parametrize("per_head", [False, True])
+@pytest.mark.parametrize("mask", [None, MASK, MASK.expand(-1, -1, 4, -1)])
+def test_the_formula_and_its_gradients(per_head, mask):
+    q, k, v, table, keys, values = inputs()
+    if per_head:
+        keys = keys.repeat(3, 1, 1) * torch.tensor([1.0, 2.0, 3.0]).view(3, 1, 1)
+        keys = keys.detach().requires_grad_()
+    tensors = (q, k, v, table, keys, values)
+    found, expected = ours(*tensors, mask=mask), literal(*tensors, mask=mask)
+    assert torch.allclose(found, expected)
+    weights = torch.randn_like(found)
+    mine, theirs = (torch.autograd.grad(x, tensors, weights) for x in (found, expected))
+    for first, second in zip(mine, theirs, strict=True):
+        assert torch.allclose(first, second)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_biases_add_up_and_padding_gets_no_weight(dtype):
-    tables, codes = [torch.randn(2, 3), torch.randn(2, 4)], random_codes((1, 2, 2), 3)
-    keep = torch.tensor([[[[True, False]]]])
-    total = total_bias([PairBias(codes, table) for table in tables], keep, dtype)
-    assert total.dtype == dtype
-    expected = sum(lookup(table.to(dtype), codes) for table in tables)
-    assert torch.equal(total[..., 0], expected[..., 0])
-    assert torch.softmax(total - 100, -1)[..., 1].eq(0).all()
+@pytest.mark.usefixtures("storage")
+def test_gradients_can_be_differentiated_again_with_dropout_too():
+    q, k, v, *tables = (x.detach()[..., :2].requires_grad_() for x in inputs())
+    tables[0] = torch.randn(3, 3, dtype=torch.float64, requires_grad=True)
+
+    def dropped(*tensors):
+        torch.manual_seed(7)
+        return ours(*tensors, dropout=0.3)
+
+    assert gradgradcheck(dropped, (q, k, v, *tables))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.usefixtures("storage")
+def test_gradients_with_dropout_are_those_of_the_weights_that_were_used():
+    tensors = inputs()
+    torch.manual_seed(7)
+    found = ours(*tensors, dropout=0.4)
+    unit = torch.eye(5, dtype=torch.float64).expand(2, 3, 5, 5)
+    none = torch.zeros(3, 5, dtype=torch.float64)
+    q, k, _, table, keys, _ = tensors
+    torch.manual_seed(7)
+    # With unit vectors as values, attention gives its weights.
+    dropped = attend(q, k, unit, None, [PairTerm(IDS, table, keys, none, SCALE)], 0.4)
+    kept = (dropped > 0).double() / 0.6
+    assert 0 < kept.eq(0).sum() < kept.numel()
+    expected, grads = literal(*tensors, kept), torch.randn_like(found)
+    assert torch.allclose(found, expected)
+    mine, theirs = (torch.autograd.grad(x, tensors, grads) for x in (found, expected))
+    for first, second in zip(mine, theirs, strict=True):
+        assert torch.allclose(first, second)
+
+
+@pytest.mark.parametrize("sides", [(True, True), (True, False), (False, True)])
+def test_terms_add_up(sides):
+    """Whatever sides they have; Omote et al. 2019 call two such terms dep+rel."""
+    q, k, v, table, keys, values = inputs()
+    other = torch.randint(0, 2, (1, 4, 5), generator=torch.Generator().manual_seed(9))
+    first = PairTerm(IDS, table, keys, values if sides[0] else None)
+    second = PairTerm(other, table[:, :2], keys[:2] if sides[1] else None, values[1:])
+    # One id for each pair of ids, with the sums of what stands at the two.
+    zero = torch.zeros_like(keys)
+
+    def sums(mine, theirs):
+        return (mine.unsqueeze(-2) + theirs.unsqueeze(-3)).flatten(-3, -2)
+
+    together = PairTerm(
+        IDS * 2 + other.byte(),
+        (table.unsqueeze(2) + table[:, None, :2]).flatten(1),
+        sums(keys, keys[:2] if sides[1] else zero[:2]),
+        sums(values if sides[0] else zero, values[1:]),
+    )
+    found, expected = (attend(q, k, v, None, terms) for terms in ([first, second], [together]))
+    assert torch.allclose(found, expected)
+
+
+def test_a_table_is_read_at_each_pair_and_its_gradient_is_the_sum_over_the_pairs_of_an_id():
+    table, weights = torch.randn(3, 3, requires_grad=True), torch.randn(2, 3, 4, 5)
+    bias = total_bias([PairTerm(IDS, table)], torch.empty(2, 3, 4, 6))
+    (bias * weights).sum().backward()
+    for head in range(3):
+        assert torch.equal(bias[:, head], table[head][IDS.long()])
+        for number in range(3):
+            expected = weights[:, head][number == IDS].sum()
+            assert torch.allclose(table.grad[head, number], expected, atol=1e-5)
+
+
+def test_reading_and_summing_are_transposes_and_differentiable_twice():
+    index = IDS.long().unsqueeze(1).expand(-1, 3, -1, -1)
+    by_id = torch.randn(2, 3, 4, 3, dtype=torch.float64, requires_grad=True)
+    pairs = torch.randn(2, 3, 4, 5, dtype=torch.float64, requires_grad=True)
+    dot = (read_table(by_id, index) * pairs).sum()
+    assert torch.allclose(dot, (by_id * sums_by_id(pairs, index, 3)).sum())
+    for check in (gradcheck, gradgradcheck):
+        assert check(lambda x: read_table(x, index).sin(), (by_id,))
+        assert check(lambda x: sums_by_id(x, index, 3).sin(), (pairs,))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("learned", [True, False])
-def test_a_row_of_padding_alone_stays_finite(dtype, learned):
+def test_padding_gets_no_weight_and_a_row_of_padding_alone_stays_finite(dtype, learned):
     table = torch.randn(1, 3, requires_grad=learned)
-    keep = torch.zeros(1, 1, 1, 2, dtype=torch.bool)
+    terms = [PairTerm(torch.tensor([[[0, 1], [2, 1]]]), table)] * 2
     q, k, v = torch.full((3, 1, 1, 2, 4), -9.0, dtype=dtype)
     v.requires_grad_()
-    pairs = Pairs([PairBias(random_codes((1, 2, 2), 3), table)])
-    output = attend(q, k, v, keep, pairs)
+    output = attend(q, k, v, torch.zeros(1, 1, 1, 2, dtype=torch.bool), terms)
     output.sum().backward()
+    assert output.dtype == dtype
     assert output.isfinite().all()
     assert v.grad.isfinite().all()
     assert not learned or table.grad.isfinite().all()
+    v.grad = None
+    attend(q, k, v, torch.tensor([[[[True, False]]]]), terms).sum().backward()
+    assert v.grad[..., 1, :].eq(0).all()
+    assert v.grad[..., 0, :].ne(0).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_training_and_evaluation_agree_in_every_precision(dtype):
+    q, k, v, table, *_ = inputs(dtype)
+    trained = attend(q, k, v, None, [PairTerm(IDS, table)])
+    with torch.no_grad():
+        evaluated = attend(q, k, v, None, [PairTerm(IDS, table)])
+    tolerance = {torch.float32: 1e-5, torch.bfloat16: 3e-2, torch.float16: 4e-3}[dtype]
+    assert trained.dtype == dtype
+    assert torch.allclose(trained, evaluated, atol=tolerance)
+
+
+def test_half_precision_sums_the_gradient_of_a_table_exactly_enough():
+    """In bfloat16 itself, a sum of many equal numbers stops growing at 256 of them."""
+    by_id = torch.zeros(1, 1, 1, 2, dtype=torch.bfloat16, requires_grad=True)
+    index = torch.zeros(1, 1, 1, 4096, dtype=torch.long)
+    read_table(by_id, index).sum().backward()
+    assert by_id.grad.tolist() == [[[[4096, 0]]]]
+    ones = torch.ones(1, 1, 1, 4096, dtype=torch.bfloat16)
+    assert sums_by_id(ones, index, 2).tolist() == [[[[4096, 0]]]]
+
+
+def test_without_methods_it_is_pytorchs_kernel():
+    q, k, v, *_ = inputs()
+    assert torch.equal(attend(q, k, v, MASK), F.scaled_dot_product_attention(q, k, v, MASK))
+    assert torch.equal(attend(q, k, v, None), F.scaled_dot_product_attention(q, k, v))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from itertools import product
 from types import SimpleNamespace
 
 import pytest
@@ -15,12 +16,13 @@ from fairseq.tasks.fairseq_task import FairseqTask
 from torch import nn
 
 from fairseq_plugins.generator import ConstrainedGenerator
+from fairseq_plugins.model import TreeTransformer, TreeTransformerConfig
 from treesyntax.decoding.constraints import Constraints
 from treesyntax.decoding.grammar import any_tree
 from treesyntax.decoding.learned_grammar import learn_grammar, learn_sibling_grammar
 from treesyntax.decoding.notation_grammar import notation_grammar
 from treesyntax.errors import OptionError, TreeError
-from treesyntax.nn.growth import ORDERS, SlotTable
+from treesyntax.nn.growth import GrowingTrees
 from treesyntax.trees.formats.for2lam import FOR, LAMBDA
 from treesyntax.trees.symbols import from_nary, from_siblings, nary_tokens, sibling_tokens
 
@@ -28,6 +30,7 @@ NARY = [*(f"a{i}/0" for i in range(3)), *(f"f{i}/1" for i in range(4)), "g/2", "
 BINARY = [f"{label}/{slots}" for label in "abc" for slots in ("0", "L", "R", "LR")]
 SLOTS = {"0": [0] * 0, "L": [0], "R": [1], "LR": [0, 1]}
 DECODINGS, BEAM = 10_000, 3
+ORDERS, FORMS = ("dfs", "bfs"), ("nary", "lcrs")
 
 
 class SourceEncoder(FairseqEncoder):
@@ -109,9 +112,10 @@ def hypotheses(generated, dictionary):
             yield [dictionary[token] for token in tokens]
 
 
-def constraints_of(dictionary, order, binary=False, grammar=None):
-    slots = SlotTable.of(dictionary.symbols)
-    return Constraints(slots, order, dictionary.eos(), grammar or any_tree(slots, binary))
+def constraints_of(dictionary, order, form="nary", grammar=any_tree):
+    """``grammar``: makes one from how the tokens grow trees."""
+    trees = GrowingTrees(dictionary.symbols, f"{form}_{order}")
+    return Constraints(trees, dictionary.eos(), grammar(trees))
 
 
 def generator_of(model, dictionary, constraints, limit, beam=BEAM, **options):
@@ -149,7 +153,7 @@ SETTINGS = [
 def test_ten_thousand_random_decodings_are_whole_trees(order, binary, limit, learned):
     """That many sentences over all settings, and several hypotheses of each."""
     dictionary = dictionary_of(BINARY if binary else NARY)
-    grammar, known = None, None
+    grammar, known, form = any_tree, None, FORMS[binary]
     if learned:
         training = (
             ["a/L b/LR c/0 a/R b/R c/0", "b/L a/R c/L b/0", "c/0"]
@@ -158,15 +162,19 @@ def test_ten_thousand_random_decodings_are_whole_trees(order, binary, limit, lea
         )
         known = set().union(*(seen_in(line.split(), "dfs", binary) for line in training))
         ids = [[dictionary.index(symbol) for symbol in line.split()] for line in training]
-        slots, eos = SlotTable.of(dictionary.symbols), dictionary.eos()
         # What may hang where does not depend on the order of the tokens.
-        grammar = (
-            learn_sibling_grammar(ids, dictionary.symbols, slots, "dfs", eos)
+        trees, eos = GrowingTrees(dictionary.symbols, f"{form}_dfs"), dictionary.eos()
+        found = (
+            learn_sibling_grammar(ids, dictionary.symbols, trees, eos)
             if binary
-            else learn_grammar(ids, slots, "dfs", eos)
+            else learn_grammar(ids, trees, eos)
         )
+
+        def grammar(_):
+            return found
+
     model = random_model(dictionary, seed=limit)
-    constraints = constraints_of(dictionary, order, binary, grammar)
+    constraints = constraints_of(dictionary, order, form, grammar)
     generator = generator_of(model, dictionary, constraints, limit)
     generated = generator.generate([model], sources(DECODINGS // len(SETTINGS), dictionary))
     lengths = set()
@@ -193,7 +201,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("linearization", ["nary", "lcrs"])
+@pytest.mark.parametrize("linearization", FORMS)
 @pytest.mark.parametrize("notation", PROGRAMS, ids=lambda notation: notation.name)
 def test_random_decodings_are_programs(order, linearization, notation):
     """A model that knows nothing writes programs: labels, and the children that they have."""
@@ -203,9 +211,12 @@ def test_random_decodings_are_programs(order, linearization, notation):
             symbol for line in PROGRAMS[notation] for symbol in write(notation.parse(line))
         )
     )
-    symbols, slots = dictionary.symbols, SlotTable.of(dictionary.symbols)
-    grammar = notation_grammar(symbols, slots, notation, binary=linearization == "lcrs")
-    constraints = constraints_of(dictionary, order, grammar=grammar)
+    constraints = constraints_of(
+        dictionary,
+        order,
+        linearization,
+        lambda trees: notation_grammar(dictionary.symbols, trees, notation),
+    )
     model = random_model(dictionary)
     generator = generator_of(model, dictionary, constraints, limit=25)
     generated = generator.generate([model], sources(200, dictionary))
@@ -282,7 +293,12 @@ def best_of_whole_search(model, source, constraints, dictionary, limit, beam, sc
             logits, _ = model.decoder(tokens, encoded)
             lprobs = logits[0, -1].log_softmax(-1)
             lprobs[eos] = 0  # the end follows from the tree
-            for token in constraints.allowed(tokens, limit)[0].nonzero().flatten().tolist():
+            for token in (
+                constraints.allowed(constraints.trees.place(tokens), limit)[0]
+                .nonzero()
+                .flatten()
+                .tolist()
+            ):
                 found.append((total + float(lprobs[token]), [*prefix, token]))
         found.sort(key=lambda hypothesis: -hypothesis[0])
         complete += [own for own in found[:beam] if own[1][-1] == eos]
@@ -355,12 +371,62 @@ def test_options_that_could_leave_nothing_legal_are_refused(options, message):
 def test_forced_prefixes_and_hopeless_limits_are_refused():
     dictionary = dictionary_of(NARY)
     model = random_model(dictionary)
-    slots = SlotTable.of(dictionary.symbols)
     ids = [dictionary.index(symbol) for symbol in ("g/2", "a0/0", "a1/0")]
-    grammar = learn_grammar([ids], slots, "dfs", dictionary.eos())
-    constraints = Constraints(slots, "dfs", dictionary.eos(), grammar)
+    constraints = constraints_of(
+        dictionary, "dfs", grammar=lambda trees: learn_grammar([ids], trees, dictionary.eos())
+    )
     generator = generator_of(model, dictionary, constraints, limit=2)
     with pytest.raises(OptionError, match="do not go with --prefix-size"):
         generator.generate([model], sources(1, dictionary), prefix_tokens=torch.tensor([[4]]))
     with pytest.raises(OptionError, match="no tree fits into 2 tokens, the smallest has 3"):
         generator.generate([model], sources(1, dictionary))
+
+
+def tree_model(dictionary, view, seed):
+    """A small model of ours with methods over the grown tree."""
+    config = TreeTransformerConfig()
+    config.decoder_injection, config.decoder_next_slot = "stack_pe(depth=4)+relation_mask", True
+    sizes = {"embed_dim": 16, "ffn_embed_dim": 16, "layers": 1, "attention_heads": 2}
+    for side, name in product(("encoder", "decoder"), sizes):
+        setattr(config, f"{side}_{name}", sizes[name])
+    task = SimpleNamespace(
+        source_dictionary=dictionary, target_dictionary=dictionary, target_linearization=view,
+        cfg=SimpleNamespace(left_pad_target=False),
+    )  # fmt: skip
+    torch.manual_seed(seed)
+    return TreeTransformer.build_model(config, task).eval()
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("form", FORMS)
+def test_an_ensemble_and_its_search_share_one_placed_prefix(order, form, monkeypatch):
+    """Each step places its prefix once; the scores are those of each model on the whole tree."""
+    dictionary, limit = dictionary_of(BINARY if form == "lcrs" else NARY), 8
+    models = [tree_model(dictionary, f"{form}_{order}", seed) for seed in (0, 1)]
+    constraints = constraints_of(dictionary, order, form)
+    generator = ConstrainedGenerator(
+        models, dictionary, tree_constraints=constraints, max_len_b=limit, beam_size=BEAM
+    )
+    placed, place = [], GrowingTrees.place
+
+    def count(trees, tokens):
+        placed.append(tokens.shape[1])
+        return place(trees, tokens)
+
+    monkeypatch.setattr(GrowingTrees, "place", count)
+    sample = sources(5, dictionary)
+    generated = generator.generate(models, sample)
+    assert placed == list(range(1, len(placed) + 1))
+    for row, sentence in enumerate(generated):
+        own = {key: part[row : row + 1] for key, part in sample["net_input"].items()}
+        for hypothesis in sentence:
+            tokens = hypothesis["tokens"]
+            prefix = torch.cat([tokens[-1:], tokens[:-1]])[None]
+            probabilities = [
+                model(prev_output_tokens=prefix, **own)[0][0].softmax(-1) for model in models
+            ]
+            expected = torch.stack(probabilities).mean(0).log()[range(len(tokens)), tokens]
+            expected[-1] = 0.0
+            torch.testing.assert_close(
+                hypothesis["positional_scores"], expected.detach(), atol=1e-4, rtol=0
+            )

@@ -17,7 +17,7 @@ from torch import nn
 from treesyntax.model.decoder import Decoder
 from treesyntax.model.encoder import Encoder, EncoderOutput
 from treesyntax.model.layers import TransformerConfig
-from treesyntax.nn.growing_tree import GrowingTrees
+from treesyntax.nn.growth import GrowingTrees
 from treesyntax.nn.tree_batch import TreeBatch
 from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.tree import Tree

@@ -15,7 +15,7 @@ from treesyntax.methods import METHODS
 from treesyntax.model.decoder import Decoder
 from treesyntax.model.encoder import Encoder
 from treesyntax.model.layers import TransformerConfig
-from treesyntax.nn.growing_tree import GrowingTrees
+from treesyntax.nn.growth import GrowingTrees
 from treesyntax.nn.injection import Injection
 from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.tree import Tree

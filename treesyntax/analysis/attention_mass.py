@@ -10,8 +10,8 @@ Example: treesyntax analyse attention_mass checkpoint_best.pt data-bin/en-de --o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -34,8 +34,7 @@ from treesyntax.errors import InputError, OptionError
 from treesyntax.model.checkpoint import load_checkpoint
 from treesyntax.model.encoder import Encoder
 from treesyntax.nn.attention import Attention, KeyValues
-from treesyntax.nn.pair_bias import PairBias, clamped
-from treesyntax.nn.pairs import Pairs, attend_literally
+from treesyntax.nn.pairs import PairTerm, pair_weights
 from treesyntax.nn.relations import RELATIONS, tree_relations
 from treesyntax.nn.tree_batch import TreeBatch
 
@@ -70,23 +69,6 @@ class AttentionMass:
             return np.where(self.chance > 0, np.log2(self.mass / self.chance), np.nan)
 
 
-def weights_of(q: Tensor, k: Tensor, keep: Tensor | None, pairs: Pairs) -> Tensor:
-    """Attention weights [B, H, Q, K], as :func:`treesyntax.nn.attention.attend` uses them.
-
-    Args:
-        q: [B, H, Q, d].
-        k: [B, H, K, d].
-        keep: as the attention takes it.
-        pairs: what the methods add.
-    """
-    biases = [PairBias(bias.codes, clamped(bias.table, q.dtype)) for bias in pairs.biases]
-    vectors = [replace(found, values=None) for found in pairs.vectors if found.keys is not None]
-    shown = replace(pairs, biases=biases, vectors=vectors)
-    # With unit vectors as values, the output is the weights.
-    units = torch.eye(k.shape[2], dtype=q.dtype, device=q.device)
-    return attend_literally(q / q.shape[3] ** 0.5, k, units, keep, shown, None)
-
-
 @torch.no_grad()
 def attention_weights(encoder: Encoder, tokens: Tensor, tree: TreeBatch) -> list[Tensor]:
     """The weights [B, H, T, T] of every layer of an encoder in evaluation mode.
@@ -98,11 +80,13 @@ def attention_weights(encoder: Encoder, tokens: Tensor, tree: TreeBatch) -> list
     """
     found: list[Tensor] = []
 
-    def record(module: Attention, given: tuple[Tensor, KeyValues, Tensor | None, Pairs]) -> None:
-        query, memory, keep, pairs = given
+    def record(
+        module: Attention, given: tuple[Tensor, KeyValues, Tensor | None, Sequence[PairTerm]]
+    ) -> None:
+        query, memory, mask, terms = given
         heads = memory.keys.shape[1]
         q = module.q_proj(query).unflatten(2, (heads, -1)).transpose(1, 2)
-        found.append(weights_of(q, memory.keys, keep, pairs))
+        found.append(pair_weights(q, memory.keys, mask, terms))
 
     # A ModuleList is not generic: mypy knows its layers as modules only.
     hooks = [

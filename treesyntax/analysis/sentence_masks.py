@@ -58,7 +58,7 @@ class SentenceMasks:
 @torch.no_grad()
 def compute_sentence_masks(method: RelationMask, sentence: AnalysedSentence) -> SentenceMasks:
     """The sum of the strengths of all masks that cover a pair of tokens; 0 where none does."""
-    codes = method.pair_codes(sentence.tree)[0].long()
+    codes = method.relation_ids(sentence.tree)[0].long()
     strengths = method.strengths.double()
     summed = (strengths @ method.membership.double())[:, :, codes]
     depths = sentence.tree.at_tokens(depth(sentence.tree))[0].tolist()

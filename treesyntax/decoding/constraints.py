@@ -10,9 +10,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from treesyntax.decoding.grammar import NO_ROW, ROOT_ROW, TreeGrammar, has_sibling
+from treesyntax.decoding.grammar import NO_ROW, ROOT_ROW, TreeGrammar
 from treesyntax.errors import OptionError
-from treesyntax.nn.growth import SlotTable, check_order, families, filled_slots
+from treesyntax.nn.growth import GrowingTrees, PartialTrees
 
 NEVER = 1 << 30
 """Tokens that would be needed where no finite tree exists; sums of a few do not overflow."""
@@ -22,9 +22,8 @@ class Constraints(nn.Module):
     """The legal continuations of prefixes.
 
     Args:
-        slots: the table of the dictionary.
-        order: order of the tokens, ``dfs`` or ``bfs``.
-        eos: id of the end-of-sentence mark.
+        trees: how the target's tokens grow trees.
+        eos: id of EOS.
         grammar: which symbols may be the root or fill a slot; see ``any_tree``.
 
     Attributes:
@@ -42,7 +41,7 @@ class Constraints(nn.Module):
         least: tokens of the smallest tree.
 
     Raises:
-        OptionError: for an unknown order, or if there is no finite tree at all.
+        OptionError: if there is no finite tree at all.
     """
 
     costs: Tensor
@@ -52,11 +51,10 @@ class Constraints(nn.Module):
     row_of_sibling: Tensor | None
     has_sibling: Tensor
 
-    def __init__(self, slots: SlotTable, order: str, eos: int, grammar: TreeGrammar) -> None:
+    def __init__(self, trees: GrowingTrees, eos: int, grammar: TreeGrammar) -> None:
         super().__init__()
-        check_order(order)
-        self.slots, self.order, self.eos = slots, order, eos
-        end_row, end = len(grammar.fills), torch.arange(len(slots.counts)) == eos
+        self.trees, self.eos = trees, eos
+        end_row, end = len(grammar.fills), torch.arange(len(trees.counts)) == eos
         fills = torch.cat([grammar.fills, end.unsqueeze(0)])
         row_of_slot = nn.functional.pad(grammar.row_of_slot, (0, 1), value=NO_ROW)
         row_of_slot = torch.where(row_of_slot < 0, end_row, row_of_slot)
@@ -66,8 +64,8 @@ class Constraints(nn.Module):
         next_row = torch.full((end_row + 1,), end_row)
         if grammar.next_row is not None:
             next_row[:-1] = torch.where(grammar.next_row < 0, end_row, grammar.next_row)
-        younger = has_sibling(slots) & (grammar.next_row is not None)
-        costs, needs = _least_tokens(fills, row_of_slot, next_row, slots.counts >= 0, younger)
+        has_sibling = trees.has_sibling & (grammar.next_row is not None)
+        costs, needs = _least_tokens(fills, row_of_slot, next_row, trees.counts >= 0, has_sibling)
         rest = needs[row_of_slot].flip(1).cumsum(1).flip(1).clamp(max=NEVER)
         self.least = int(needs[ROOT_ROW])
         if self.least >= NEVER:
@@ -81,7 +79,7 @@ class Constraints(nn.Module):
             "row_of_slot": row_of_slot,
             "rest_needs": rest.int(),
             "row_of_sibling": None if grammar.next_row is None else _row_of_sibling(next_row),
-            "has_sibling": younger,
+            "has_sibling": has_sibling,
         }.items():
             self.register_buffer(name, table, persistent=False)
 
@@ -97,41 +95,43 @@ class Constraints(nn.Module):
                 "raise the length limit"
             )
 
-    def allowed(self, prefix: Tensor, max_length: int) -> Tensor:
+    def allowed(self, partial: PartialTrees, max_length: int) -> Tensor:
         """Which tokens may follow.
 
         Args:
-            prefix: LongTensor [N, t], the start symbol and then legal tokens.
-            max_length: most tokens of a tree, start symbol and end-of-sentence mark not counted.
+            partial: the partial trees of N prefixes of t columns: start symbol, legal tokens.
+            max_length: most tokens of a tree, start symbol and EOS not counted.
 
         Returns:
-            Bool [N, V]. For a prefix that is not legal itself nothing is promised.
+            Bool [N, V]; any values for a prefix that is not legal itself.
 
         Raises:
             OptionError: if no tree has so few tokens.
         """
         self.check_limit(max_length)
-        counts, filled = filled_slots(prefix, self.slots, self.order)
-        is_open = filled < counts
-        symbols = torch.cat([torch.full_like(prefix[:, :1], self.eos), prefix[:, 1:]], 1)
-        parent = _next_parent(is_open, self.order)
+        filled, is_open = partial.filled, partial.filled < partial.counts
+        symbols = partial.tokens.clone()
+        symbols[:, 0] = self.eos
+        parent = _next_parent(is_open, self.trees.order)
         row = self.row_of_slot[symbols.gather(1, parent), filled.gather(1, parent)]
         owed = self.rest_needs[symbols, filled]
         if self.row_of_sibling is not None:
             # The slot of the next sibling is the last one.
-            sibling_row = self._sibling_rows(prefix, symbols, self.row_of_sibling)
+            sibling_row = self._sibling_rows(partial, symbols, self.row_of_sibling)
             owed = owed + self.needs[sibling_row]
-            is_sibling = self.has_sibling[symbols] & (filled + 1 == counts)
+            is_sibling = self.has_sibling[symbols] & (filled + 1 == partial.counts)
             row = torch.where(is_sibling, sibling_row, row).gather(1, parent)
         row = row.squeeze(1)
         # What is left for the subtree of the next token when the other slots get the least.
         owed = (owed * is_open).sum(1) - self.needs[row]
-        budget = max_length - (prefix.shape[1] - 1) - owed
+        budget = max_length - (symbols.shape[1] - 1) - owed
         return self.costs[row] <= budget.unsqueeze(1)
 
-    def _sibling_rows(self, prefix: Tensor, symbols: Tensor, row_of_sibling: Tensor) -> Tensor:
+    def _sibling_rows(
+        self, partial: PartialTrees, symbols: Tensor, row_of_sibling: Tensor
+    ) -> Tensor:
         """The rows [N, t] of the slots of next siblings; the last row where there is no slot."""
-        parent, number = families(prefix, self.slots, self.order)
+        parent, number = (part[:, :-1] for part in partial.family)
         first = self.row_of_slot[symbols.gather(1, parent.clamp(min=0)), 0]
         row = row_of_sibling[first, number.clamp(max=row_of_sibling.shape[1] - 1)]
         return row.masked_fill(~self.has_sibling[symbols], len(self.needs) - 1)
@@ -153,14 +153,14 @@ def _row_of_sibling(next_row: Tensor) -> Tensor:
 
 
 def _least_tokens(
-    fills: Tensor, row_of_slot: Tensor, next_row: Tensor, nodes: Tensor, younger: Tensor
+    fills: Tensor, row_of_slot: Tensor, next_row: Tensor, nodes: Tensor, has_sibling: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Fewest tokens of the symbols in each row [R, V], and of a slot of each row [R].
 
     By fixed point (as Knuth 1977 does for any grammar): round k knows the smallest trees among
     those of at most k levels, and no smallest tree repeats a row on a path.
     """
-    alone, followed = fills & ~younger, fills & younger
+    alone, followed = fills & ~has_sibling, fills & has_sibling
     # With their children, next siblings not counted.
     tops, needs = torch.where(nodes, NEVER, 0), torch.full((len(fills),), NEVER)
     while True:
@@ -169,6 +169,6 @@ def _least_tokens(
         lower_needs = torch.minimum(least, least_followed)
         lower = torch.where(nodes, lower_needs[row_of_slot].sum(1) + 1, 0).clamp(max=NEVER)
         if torch.equal(lower, tops) and torch.equal(lower_needs, needs):
-            costs = tops + younger * needs[next_row].unsqueeze(1)
+            costs = tops + has_sibling * needs[next_row].unsqueeze(1)
             return torch.where(fills, costs.clamp(max=NEVER), NEVER), needs
         tops, needs = lower, lower_needs

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from treesyntax.nn.growth import SlotTable
-from treesyntax.trees.binary import NEXT_SIBLING
+from treesyntax.nn.growth import GrowingTrees
 
 ROOT_ROW = 0
 NO_ROW = -1
@@ -35,18 +34,11 @@ class TreeGrammar:
     next_row: Tensor | None = None
 
 
-def any_tree(slots: SlotTable, binary: bool = False) -> TreeGrammar:
+def any_tree(trees: GrowingTrees) -> TreeGrammar:
     """The grammar of all trees: every node symbol fills every slot.
 
-    Args:
-        slots: the table of the dictionary.
-        binary: whether trees are left-child-right-sibling forms, whose roots have no sibling.
+    Roots of left-child-right-sibling forms have no sibling.
     """
-    nodes = slots.counts >= 0
-    roots = nodes & ~has_sibling(slots) if binary else nodes
-    return TreeGrammar(torch.stack([roots, nodes]), torch.where(slots.branches >= 0, 1, NO_ROW))
-
-
-def has_sibling(slots: SlotTable) -> Tensor:
-    """Bool [V], of symbols of a left-child-right-sibling form."""
-    return (slots.branches == NEXT_SIBLING).any(1)
+    nodes = trees.counts >= 0
+    roots = nodes & ~trees.has_sibling if trees.binary else nodes
+    return TreeGrammar(torch.stack([roots, nodes]), torch.where(trees.branches >= 0, 1, NO_ROW))

@@ -8,9 +8,9 @@ from itertools import islice
 import torch
 from torch import Tensor
 
-from treesyntax.decoding.grammar import NO_ROW, TreeGrammar, has_sibling
+from treesyntax.decoding.grammar import NO_ROW, TreeGrammar
 from treesyntax.errors import OptionError, TreeError
-from treesyntax.nn.growth import SlotTable, families, grow
+from treesyntax.nn.growth import GrowingTrees, PartialTrees
 from treesyntax.trees.binary import FIRST_CHILD
 from treesyntax.trees.symbols import split_symbol
 
@@ -18,38 +18,37 @@ CHUNK = 512
 MOST_APART = 64
 """Labels with at least so many children have one row for all but the first."""
 
-Trees = Iterable[Sequence[int] | Tensor]
+Examples = Iterable[Sequence[int] | Tensor]
 
 
-def learn_grammar(trees: Trees, slots: SlotTable, order: str, eos: int) -> TreeGrammar:
+def learn_grammar(examples: Examples, trees: GrowingTrees, eos: int) -> TreeGrammar:
     """The grammar of exactly the (parent symbol, slot, child symbol) triples of training trees.
 
     Nothing is smoothed: a symbol that no tree has is in no row. Only slots that occur get a row.
 
     Args:
-        trees: token ids of one tree each, with or without the end-of-sentence mark.
-        slots: the table of the dictionary, on the CPU.
-        order: order of the tokens, ``dfs`` or ``bfs``.
-        eos: id of the end-of-sentence mark.
+        examples: token ids of one tree each, with or without EOS.
+        trees: how tokens grow trees, on the CPU.
+        eos: id of EOS.
 
     Raises:
-        OptionError: for an unknown order, or if there are no trees.
+        OptionError: if there are no trees.
         TreeError: for tokens that are not one whole tree.
     """
-    symbols, width = slots.branches.shape
+    symbols, width = trees.branches.shape
 
-    def place_of(tokens: Tensor) -> Tensor:
-        growth = grow(tokens, slots, order)
-        place = 1 + tokens.gather(1, growth.parent.clamp(min=0)) * width + growth.slot
-        return place.masked_fill(growth.parent < 0, 0)
+    def place_of(partial: PartialTrees) -> Tensor:
+        parent, slot = partial.slots
+        place = 1 + partial.tokens.gather(1, parent.clamp(min=0)) * width + slot
+        return place.masked_fill(parent < 0, 0)
 
-    place, child = _distinct(trees, slots, order, eos, place_of)
+    place, child = _distinct(examples, trees, eos, place_of)
     fills, row_of_place = _rows(place, child, 1 + symbols * width, symbols)
     return TreeGrammar(fills, row_of_place[1:].view(symbols, width))
 
 
 def learn_sibling_grammar(
-    trees: Trees, symbols: Sequence[str], slots: SlotTable, order: str, eos: int
+    examples: Examples, symbols: Sequence[str], trees: GrowingTrees, eos: int
 ) -> TreeGrammar:
     """The grammar of the children that labels have in trees in left-child-right-sibling form.
 
@@ -58,27 +57,26 @@ def learn_sibling_grammar(
     another, until one of them is without a sibling.
 
     Args:
-        trees: as in `learn_grammar`.
+        examples: as in `learn_grammar`.
         symbols: the V symbols of the dictionary by id.
-        slots: their table, on the CPU.
-        order: order of the tokens, ``dfs`` or ``bfs``.
-        eos: id of the end-of-sentence mark.
+        trees: how they grow trees, on the CPU.
+        eos: id of EOS.
 
     Raises:
-        OptionError: for an unknown order, or if there are no trees.
+        OptionError: if there are no trees.
         TreeError: for tokens that are not one whole tree.
     """
     names = [(split_symbol(symbol) or ("",))[0] for symbol in symbols]
     numbers = {name: number for number, name in enumerate(dict.fromkeys(["", *names]))}
     first_place = MOST_APART * torch.tensor([numbers[name] for name in names])
 
-    def place_of(tokens: Tensor) -> Tensor:
-        parent, number = families(tokens, slots, order)
-        place = first_place[tokens.gather(1, parent.clamp(min=0))].masked_fill(parent < 0, 0)
-        return place + number.clamp(max=MOST_APART - 1)
+    def place_of(partial: PartialTrees) -> Tensor:
+        parent, index = partial.family
+        above = partial.tokens.gather(1, parent.clamp(min=0))
+        return first_place[above].masked_fill(parent < 0, 0) + index.clamp(max=MOST_APART - 1)
 
-    place, child = _distinct(trees, slots, order, eos, place_of)
-    varied = _varied(place[~has_sibling(slots)[child]].unique(), len(numbers))
+    place, child = _distinct(examples, trees, eos, place_of)
+    varied = _varied(place[~trees.has_sibling[child]].unique(), len(numbers))
     merged = place - (place % MOST_APART - 1).clamp(min=0)
     place = torch.where(varied[place // MOST_APART], merged, place)
     fills, row_of_place = _rows(place, child, MOST_APART * len(numbers), len(symbols))
@@ -86,7 +84,7 @@ def learn_sibling_grammar(
     repeats = varied[places // MOST_APART] & (places % MOST_APART == 1)
     next_row = row_of_place[torch.where(repeats, places, places + 1)]
     row_of_first = row_of_place[first_place].unsqueeze(1)
-    row_of_slot = torch.where(slots.branches == FIRST_CHILD, row_of_first, NO_ROW)
+    row_of_slot = torch.where(trees.branches == FIRST_CHILD, row_of_first, NO_ROW)
     return TreeGrammar(fills, row_of_slot, next_row)
 
 
@@ -108,22 +106,23 @@ def _rows(place: Tensor, child: Tensor, places: int, symbols: int) -> tuple[Tens
 
 
 def _distinct(
-    trees: Trees, slots: SlotTable, order: str, eos: int, place_of: Callable[[Tensor], Tensor]
+    examples: Examples, trees: GrowingTrees, eos: int, place_of: Callable[[PartialTrees], Tensor]
 ) -> tuple[Tensor, Tensor]:
     """The distinct pairs of a place, 0 for the root's, and the symbol that fills it."""
-    symbols, pairs = len(slots.counts), []
-    for first, tokens in _chunks(trees, eos):
-        placed = _check_whole(tokens, first, slots, order, eos)
-        pairs.append((place_of(tokens) * symbols + tokens)[placed].unique())
+    symbols, pairs = len(trees.counts), []
+    for first, tokens in _chunks(examples, eos):
+        partial = trees.place(tokens)
+        _check_whole(partial, first, eos)
+        pairs.append((place_of(partial)[:, :-1] * symbols + tokens)[partial.placed].unique())
     if not pairs:
         raise OptionError("a grammar cannot be learned from no trees; give training data")
     distinct = torch.cat(pairs).unique()
     return distinct // symbols, distinct % symbols
 
 
-def _chunks(trees: Trees, eos: int) -> Iterator[tuple[int, Tensor]]:
-    """Number of the first tree, and tokens [B, T] between a start symbol and padding."""
-    remaining, first = iter(trees), 0
+def _chunks(examples: Examples, eos: int) -> Iterator[tuple[int, Tensor]]:
+    """Index of the first tree, and tokens [B, T] between a start symbol and padding."""
+    remaining, first = iter(examples), 0
     while chunk := [torch.as_tensor(tree) for tree in islice(remaining, CHUNK)]:
         tokens = torch.full((len(chunk), max(map(len, chunk)) + 2), eos)
         for row, tree in zip(tokens, chunk, strict=True):
@@ -132,15 +131,12 @@ def _chunks(trees: Trees, eos: int) -> Iterator[tuple[int, Tensor]]:
         first += len(chunk)
 
 
-def _check_whole(tokens: Tensor, first: int, slots: SlotTable, order: str, eos: int) -> Tensor:
-    """Bool [B, T], the columns with nodes."""
-    growth = grow(tokens, slots, order)
-    stray = (tokens != eos) & ~growth.placed
-    whole = (growth.open_slots[:, -1] == 0) & ~stray[:, 1:].any(1)
+def _check_whole(partial: PartialTrees, first: int, eos: int) -> None:
+    stray = (partial.tokens != eos) & ~partial.placed
+    whole = (partial.open_slots[:, -1] == 0) & ~stray[:, 1:].any(1)
     if not whole.all():
         number = first + int(whole.int().argmin()) + 1
         raise TreeError(
             f"the tokens of training tree {number} are not one whole tree",
             "learn from the data on which the model was trained, in the same order",
         )
-    return growth.placed

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from treesyntax.data.dictionary import UNKNOWN
-from treesyntax.decoding.grammar import NO_ROW, TreeGrammar, has_sibling
-from treesyntax.nn.growth import SlotTable
+from treesyntax.decoding.grammar import NO_ROW, TreeGrammar
+from treesyntax.nn.growth import GrowingTrees
 from treesyntax.trees.binary import FIRST_CHILD
 from treesyntax.trees.formats.base import Children, Format, Labels, any_label
 from treesyntax.trees.symbols import split_symbol
@@ -18,18 +18,15 @@ ITSELF = -2
 ANY_NUMBER = Children((any_label,), more=True, optional=True)
 
 
-def notation_grammar(
-    symbols: Sequence[str], slots: SlotTable, notation: Format, binary: bool = False
-) -> TreeGrammar:
+def notation_grammar(symbols: Sequence[str], trees: GrowingTrees, notation: Format) -> TreeGrammar:
     """The grammar of what ``notation.root`` and ``notation.children`` say.
 
     Unknown symbols, such as ``<unk>/2``, may stand wherever a node may, with any children.
 
     Args:
         symbols: the V symbols of the dictionary by id.
-        slots: their table.
+        trees: how they grow trees.
         notation: of the trees.
-        binary: whether symbols are those of left-child-right-sibling forms.
     """
     nodes = [split_symbol(symbol) for symbol in symbols]
     labels = [None if node is None else node[0] for node in nodes]
@@ -38,11 +35,11 @@ def notation_grammar(
         for label in {label for label in labels if label is not None}
     }
     own = [None if label is None else children[label] for label in labels]
-    if binary:
-        return _of_siblings(_Rows(labels, _fit_siblings(own, slots)), own, slots, notation.root)
-    counts = slots.counts.tolist()
+    if trees.binary:
+        return _of_siblings(_Rows(labels, _fit_siblings(own, trees)), own, trees, notation.root)
+    counts = trees.counts.tolist()
     fit = [of is not None and of.may_be(count) for of, count in zip(own, counts, strict=True)]
-    return _of_slots(_Rows(labels, fit), own, slots, notation.root)
+    return _of_slots(_Rows(labels, fit), own, trees, notation.root)
 
 
 class _Rows:
@@ -80,19 +77,19 @@ class _Rows:
 
 
 def _of_slots(
-    rows: _Rows, children: Sequence[Children | None], slots: SlotTable, root: Labels
+    rows: _Rows, children: Sequence[Children | None], trees: GrowingTrees, root: Labels
 ) -> TreeGrammar:
     rows.add(rows.those(root))
-    row_of_slot = torch.full_like(slots.branches, NO_ROW)
-    for own, of, count in zip(row_of_slot, children, slots.counts.tolist(), strict=True):
+    row_of_slot = torch.full_like(trees.branches, NO_ROW)
+    for own, of, count in zip(row_of_slot, children, trees.counts.tolist(), strict=True):
         for slot, place in enumerate(of.places[:count] if of else ()):
             own[slot:count] = rows.add(rows.those(place))
     return TreeGrammar(torch.stack(rows.fills), row_of_slot)
 
 
-def _fit_siblings(children: Sequence[Children | None], slots: SlotTable) -> list[bool]:
+def _fit_siblings(children: Sequence[Children | None], trees: GrowingTrees) -> list[bool]:
     """A left-child-right-sibling symbol only says whether there are children at all."""
-    parents = (slots.branches == FIRST_CHILD).any(1).tolist()
+    parents = (trees.branches == FIRST_CHILD).any(1).tolist()
     return [
         of is not None and (bool(of.places) if parent else of.may_be(0))
         for of, parent in zip(children, parents, strict=True)
@@ -100,24 +97,24 @@ def _fit_siblings(children: Sequence[Children | None], slots: SlotTable) -> list
 
 
 def _of_siblings(
-    rows: _Rows, children: Sequence[Children | None], slots: SlotTable, root: Labels
+    rows: _Rows, children: Sequence[Children | None], trees: GrowingTrees, root: Labels
 ) -> TreeGrammar:
-    elder = has_sibling(slots)
-    rows.add(rows.those(root) & ~elder)
+    has_next = trees.has_sibling
+    rows.add(rows.those(root) & ~has_next)
     first: dict[Children, int] = {}
     for of in filter(None, children):
         if of in first or not of.places:
             continue
         last = rows.those(of.places[-1])
-        row = rows.add(last, ITSELF) if of.more else rows.add(last & ~elder)
+        row = rows.add(last, ITSELF) if of.more else rows.add(last & ~has_next)
         for place in reversed(of.places[:-1]):
-            row = rows.add(rows.those(place) & elder, row)
+            row = rows.add(rows.those(place) & has_next, row)
         first[of] = row
     row_of_first = [NO_ROW if of is None else first.get(of, NO_ROW) for of in children]
     row_of_slot = torch.where(
-        slots.branches == FIRST_CHILD, torch.tensor(row_of_first).unsqueeze(1), NO_ROW
+        trees.branches == FIRST_CHILD, torch.tensor(row_of_first).unsqueeze(1), NO_ROW
     )
     fills = torch.stack(rows.fills)
     if rows.following[1:] == [1]:  # one row for all children: no need to know which child it is
-        return TreeGrammar(fills, torch.where(slots.branches >= 0, 1, NO_ROW))
+        return TreeGrammar(fills, torch.where(trees.branches >= 0, 1, NO_ROW))
     return TreeGrammar(fills, row_of_slot, torch.tensor(rows.following))

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from treesyntax.errors import OptionError
-from treesyntax.nn.flex_kernel import CodeOf
 from treesyntax.nn.injection import Injection, Site, register
 from treesyntax.nn.masks import CAUSAL_RELATIONS, Masks
+from treesyntax.nn.pairs import RelationOf
 from treesyntax.nn.relations import by_rows, relation_of_pair, tree_relations
 from treesyntax.nn.tree_batch import TreeBatch
 
@@ -65,13 +65,13 @@ class RelationMask(Injection):
         self.strengths = nn.Parameter(start, requires_grad=learned)
         self.register_buffer("membership", self.masks.membership(), persistent=False)
 
-    def pair_codes(self, tree: TreeBatch) -> Tensor:
+    def relation_ids(self, tree: TreeBatch) -> Tensor:
         """uint8 [B, T, T]: the relation of the query's node to the key's node."""
         if self.masks.user:
             return self.masks.codes(tree)
         return by_rows(tree, lambda rows: tree_relations(tree, rows))
 
-    def code_of_pair(self, tree: TreeBatch) -> CodeOf | None:
+    def relation_of_pair(self, tree: TreeBatch) -> RelationOf | None:
         """The nine relations can be computed pair by pair, a user's are matrices."""
         return None if self.masks.user else relation_of_pair(tree)
 

@@ -46,7 +46,7 @@ class RelativeDepth(DistanceVectors):
         """Raises OptionError for a clip below 1 or vectors on neither side."""
         super().__init__(site, "relative_depth", clip, keys, values, per_head)
 
-    def pair_codes(self, tree: TreeBatch) -> Tensor:
+    def relation_ids(self, tree: TreeBatch) -> Tensor:
         """Integers [B, T, T]: clip(depth_j - depth_i) + clip, or the code without a vector."""
         depths = tree.at_tokens(depth(tree))
         placed = tree.token_node >= 0

@@ -46,7 +46,7 @@ class RelativePosition(DistanceVectors):
         """Raises OptionError for a clip below 1 or vectors on neither side."""
         super().__init__(site, "relative_position", clip, keys, values, per_head)
 
-    def pair_codes(self, tree: TreeBatch) -> Tensor:
+    def relation_ids(self, tree: TreeBatch) -> Tensor:
         """Integers [1, T, T]: clip(j - i) + clip."""
         positions = torch.arange(tree.token_node.shape[1], device=tree.token_node.device)
         return by_rows(

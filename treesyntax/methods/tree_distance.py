@@ -40,7 +40,7 @@ class TreeDistance(Injection):
         self.clip = clip
         self.table = nn.Parameter(torch.zeros(site.heads, clip + 2))
 
-    def pair_codes(self, tree: TreeBatch) -> Tensor:
+    def relation_ids(self, tree: TreeBatch) -> Tensor:
         """uint8 [B, T, T]: min(length, clip), clip + 1 without a path."""
 
         def codes(rows: slice) -> Tensor:

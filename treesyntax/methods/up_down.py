@@ -45,7 +45,7 @@ class UpDown(Injection):
         self.clip, self.no_path = clip, (clip + 1) ** 2
         self.table = nn.Parameter(torch.zeros(site.layers, site.heads, self.no_path + 1))
 
-    def pair_codes(self, tree: TreeBatch) -> Tensor:
+    def relation_ids(self, tree: TreeBatch) -> Tensor:
         """Integers [B, T, T]: up * (clip + 1) + down, clipped, from the query to the key."""
         depths = tree.at_tokens(depth(tree))
 

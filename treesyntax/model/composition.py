@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
 from treesyntax.errors import OptionError
 from treesyntax.methods import METHODS
-from treesyntax.nn.flex_kernel import CodeOf, ComputedBias, is_long
+from treesyntax.nn.flex_kernel import is_long
 from treesyntax.nn.injection import Injection, Site
-from treesyntax.nn.pair_bias import PairBias
-from treesyntax.nn.pair_vectors import PairVectors
-from treesyntax.nn.pairs import Pairs
+from treesyntax.nn.pairs import PairTerm, RelationOf
 from treesyntax.nn.relations import QueriedTrees
 from treesyntax.nn.tree_batch import TreeBatch
 
@@ -175,64 +173,56 @@ class Composition(nn.ModuleDict):
                 return f"{name} {reason}"
         return None
 
-    def code_pairs(
+    def relate(
         self, tree: TreeBatch, may_compute: bool = False, rows: slice = slice(None)
-    ) -> CodedPairs:
-        """The pairwise methods with their codes for this batch, shared by all layers.
+    ) -> LayerTerms:
+        """What the pairwise methods add to the pairs of a batch, for each layer.
+
+        Relation ids and scales are computed here, once for all layers.
 
         Args:
             tree: the batch.
-            may_compute: whether long inputs on a GPU may take :mod:`treesyntax.nn.flex_kernel`, which knows
-                neither dropout of weights nor masks but padding.
+            may_compute: whether long inputs on a GPU may take :mod:`treesyntax.nn.flex_kernel`,
+                which knows neither dropout of weights nor masks but padding.
             rows: the tokens that look at the others, all of them unless told.
         """
-        if may_compute and is_long(tree):
-            computed = [(method, method.code_of_pair(tree)) for method in self.methods]
-            known = [(method, code_of) for method, code_of in computed if code_of is not None]
-            if known and all(code_of or not _is_pairwise(method) for method, code_of in computed):
-                return CodedPairs([], [], known)
-        queried = QueriedTrees.of(tree, rows)
-        codes = [(method, method.pair_codes(queried)) for method in self.methods]
-        scales = [(method, method.pair_scale(queried)) for method in self.methods]
-        return CodedPairs(
-            [(method, queried.asked(code)) for method, code in codes if code is not None],
-            [(method, queried.asked(scale)) for method, scale in scales if scale is not None],
-        )
+        found = self._computed(tree) if may_compute and is_long(tree) else []
+        if not found:
+            queried = QueriedTrees.of(tree, rows)
+            for method in self.methods:
+                pair = (method.relation_ids(queried), method.pair_scale(queried))
+                ids, scale = (None if part is None else queried.asked(part) for part in pair)
+                if ids is not None or scale is not None:
+                    found.append((method, ids, scale))
+        return partial(_terms, found)
+
+    def _computed(self, tree: TreeBatch) -> list[Related]:
+        """The pairwise methods with functions for ids; none if one of them needs stored ids."""
+        pairwise = [method for method in self.methods if _is_pairwise(method)]
+        found = [(method, method.relation_of_pair(tree), None) for method in pairwise]
+        return [] if any(relation_of is None for _, relation_of, _ in found) else [*found]
+
+
+LayerTerms = Callable[[int], list[PairTerm]]
+"""What is added to the pairs of a layer, by the number of the layer."""
+
+Related = tuple[Injection, Tensor | RelationOf | None, Tensor | None]
+"""A method, its relation ids and its scale."""
 
 
 def _is_pairwise(method: Injection) -> bool:
-    hooks = ("pair_codes", "pair_scale")
+    hooks = ("relation_ids", "pair_scale")
     return any(getattr(type(method), hook) is not getattr(Injection, hook) for hook in hooks)
 
 
-@dataclass(frozen=True)
-class CodedPairs:
-    """Pairwise methods and what each computed for the pairs of a batch.
-
-    Attributes:
-        coded: methods with codes [B or 1, rows, T].
-        scaled: methods with scales [B or 1, rows, T].
-        computed: methods whose codes the kernel computes; then there are no others.
-    """
-
-    coded: list[tuple[Injection, Tensor]]
-    scaled: list[tuple[Injection, Tensor]]
-    computed: list[tuple[Injection, CodeOf]] = field(default_factory=list)
-
-    def layer(self, layer: int) -> Pairs:
-        """What a layer adds to its pairs."""
-        biases, vectors = [], []
-        for method, codes in self.coded:
-            table = method.bias_table(layer)
-            if table is not None:
-                biases.append(PairBias(codes, table))
-            keys, values = method.vector_tables(layer)
-            if keys is not None or values is not None:
-                vectors.append(PairVectors(codes, keys, values))
-        scales = [scale for method, scale in self.scaled if method.scales_layer(layer)]
-        tables = [(code_of, method.bias_table(layer)) for method, code_of in self.computed]
-        computed = [ComputedBias(code_of, table) for code_of, table in tables if table is not None]
-        return Pairs(biases, vectors, scales, computed)
+def _terms(found: list[Related], layer: int) -> list[PairTerm]:
+    terms = []
+    for method, ids, scale in found:
+        tables = (method.bias_table(layer), *method.vector_tables(layer))
+        scale = scale if method.scales_layer(layer) else None
+        if scale is not None or any(table is not None for table in tables):
+            terms.append(PairTerm(ids, *tables, scale))
+    return terms
 
 
 class Preset(NamedTuple):

@@ -7,6 +7,7 @@ the tokens alone, so that training, step-by-step decoding and any beam see the s
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -24,9 +25,9 @@ from treesyntax.model.layers import (
     token_positions,
 )
 from treesyntax.nn.attention import Attention, KeyValues
-from treesyntax.nn.growing_tree import GROWING_LINEARIZATIONS, GrowingTrees
+from treesyntax.nn.growth import GROWING_LINEARIZATIONS, GrowingTrees, PartialTrees
 from treesyntax.nn.injection import Injection, Site
-from treesyntax.nn.pairs import Pairs
+from treesyntax.nn.pairs import PairTerm
 from treesyntax.nn.tree_batch import TreeBatch
 
 
@@ -49,7 +50,7 @@ class DecoderLayer(FeedForward):
         self,
         x: Tensor,
         mask: Tensor | None,
-        pairs: Pairs,
+        terms: Sequence[PairTerm],
         source: EncoderOutput,
         cached: LayerCache | None,
     ) -> Tensor:
@@ -58,7 +59,7 @@ class DecoderLayer(FeedForward):
         Args:
             x: the target positions to compute.
             mask: over the target, as in :class:`Attention`.
-            pairs: what methods add over the target, as in :class:`Attention`.
+            terms: what methods add over the target, as in :class:`Attention`.
             source: what the encoder gave.
             cached: earlier positions' keys and values; extended in place.
         """
@@ -66,7 +67,7 @@ class DecoderLayer(FeedForward):
         memory = self.self_attn.project(query)
         if cached is not None:
             memory = cached.extend(memory)
-        x = self._after(self.self_attn_layer_norm, x, self.self_attn(query, memory, mask, pairs))
+        x = self._after(self.self_attn_layer_norm, x, self.self_attn(query, memory, mask, terms))
 
         query = self._before(self.encoder_attn_layer_norm, x)
         known = cached.source if cached is not None else None
@@ -169,18 +170,27 @@ class Decoder(nn.Module):
                 f"{' or '.join(GROWING_LINEARIZATIONS)}"
             )
 
-    def decode(self, tokens: Tensor, source: EncoderOutput, cache: Cache | None = None) -> Tensor:
+    def decode(
+        self,
+        tokens: Tensor,
+        source: EncoderOutput,
+        cache: Cache | None = None,
+        partial: PartialTrees | None = None,
+    ) -> Tensor:
         """Features of target positions.
 
         Args:
             tokens: LongTensor [B, T], the target shifted right by one.
             source: what the encoder gave.
             cache: with it, only the last position is computed, the earlier ones are remembered.
+            partial: the partial trees of these tokens, where the caller has placed them already.
 
         Returns:
             [B, T, d_model], or [B, 1, d_model] with a cache.
         """
-        tree = self._grown(tokens)
+        if partial is None and self.trees is not None:
+            partial = self.trees.place(tokens)
+        tree = self._tree(tokens, partial)
         mask = tokens.ne(self.padding_index)[:, None, None]
         columns = slice(None)
         if cache is not None:
@@ -189,29 +199,30 @@ class Decoder(nn.Module):
         else:
             size = tokens.shape[1]
             mask = mask & torch.ones(size, size, dtype=torch.bool, device=tokens.device).tril()
-        pairs = self.injections.code_pairs(tree, rows=columns)
-        x = self._embedded(tokens, tree, columns)
+        terms_of = self.injections.relate(tree, rows=columns)
+        x = self._embedded(tokens, tree, partial, columns)
         x = F.dropout(x, self.settings.dropout, self.training)
         for index, layer in enumerate(self.layers):
             cached = cache.layers[index] if cache is not None else None
-            x = layer(x, mask, pairs.layer(index), source, cached)
+            x = layer(x, mask, terms_of(index), source, cached)
         return x if self.layer_norm is None else self.layer_norm(x)
 
-    def _grown(self, tokens: Tensor) -> TreeBatch:
-        if self.trees is None or not self.injections.needs_tree:
+    def _tree(self, tokens: Tensor, partial: PartialTrees | None) -> TreeBatch:
+        if partial is None or not self.injections.needs_tree:
             return TreeBatch.without_trees(tokens)
-        return self.trees.grown(tokens)
+        return partial.tree
 
-    def _embedded(self, tokens: Tensor, tree: TreeBatch, columns: slice) -> Tensor:
+    def _embedded(
+        self, tokens: Tensor, tree: TreeBatch, partial: PartialTrees | None, columns: slice
+    ) -> Tensor:
         """Some columns with their positions and the encodings of their nodes."""
         scale = math.sqrt(self.settings.d_model) if self.settings.scale_embedding else 1.0
         x = scale * self.embed_tokens(tokens[:, columns])
         if self.embed_positions is not None:
             x = x + self.embed_positions(token_positions(tokens, self.padding_index)[:, columns])
         encodings = [self.injections.encode(_of_columns(tree, columns))]
-        if self.next_slot is not None and self.trees is not None:
-            slots = self.trees.next_slots(tokens)
-            encodings.append(self.next_slot.encode(_of_columns(slots, columns)))
+        if self.next_slot is not None and partial is not None:
+            encodings.append(self.next_slot.encode(_of_columns(partial.next_slots, columns)))
         for encoding in encodings:
             if encoding is not None:
                 x = x + encoding.to(x.dtype)

@@ -7,6 +7,7 @@ tolerance; all that is added is what the methods declare.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -24,7 +25,7 @@ from treesyntax.model.layers import (
 )
 from treesyntax.nn.attention import Attention
 from treesyntax.nn.injection import Site
-from treesyntax.nn.pairs import Pairs
+from treesyntax.nn.pairs import PairTerm
 from treesyntax.nn.tree_batch import TreeBatch
 
 
@@ -36,10 +37,10 @@ class EncoderLayer(FeedForward):
         self.self_attn = Attention(settings.d_model, settings.heads, settings.attention_dropout)
         self.self_attn_layer_norm = nn.LayerNorm(settings.d_model)
 
-    def forward(self, x: Tensor, keep: Tensor | None, pairs: Pairs) -> Tensor:
-        """[B, T, d_model] to the same; keep and pairs as in :class:`Attention`."""
+    def forward(self, x: Tensor, mask: Tensor | None, terms: Sequence[PairTerm]) -> Tensor:
+        """[B, T, d_model] to the same; mask and terms as in :class:`Attention`."""
         query = self._before(self.self_attn_layer_norm, x)
-        attended = self.self_attn(query, self.self_attn.project(query), keep, pairs)
+        attended = self.self_attn(query, self.self_attn.project(query), mask, terms)
         return self.feed_forward(self._after(self.self_attn_layer_norm, x, attended))
 
 
@@ -115,7 +116,7 @@ class Encoder(nn.Module):
     def _layers(self, x: Tensor, keep: Tensor | None, tree: TreeBatch) -> Tensor:
         mask = None if keep is None else keep[:, None, None]
         drops = self.training and self.settings.attention_dropout > 0
-        pairs = self.injections.code_pairs(tree, may_compute=not drops)
+        terms_of = self.injections.relate(tree, may_compute=not drops)
         for index, layer in enumerate(self.layers):
-            x = layer(x, mask, pairs.layer(index))
+            x = layer(x, mask, terms_of(index))
         return x if self.layer_norm is None else self.layer_norm(x)

@@ -1,29 +1,28 @@
-"""The one attention of the toolkit: it chooses the kernel.
+"""The one attention of the toolkit: it chooses how it is computed.
 
-Without learned biases, vectors or scales this is PyTorch's fused kernel, otherwise our own; long
-inputs on a GPU take FlexAttention where the methods allow.
+PyTorch's fused kernel where it can: it knows no vectors of pairs and no scales, and on a CPU it has
+no gradient of a bias. Long inputs on a GPU take FlexAttention where the methods allow.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from treesyntax.nn.cpu_kernel import attend_to_pairs
 from treesyntax.nn.flex_kernel import flex_attend
-from treesyntax.nn.pair_bias import total_bias
-from treesyntax.nn.pairs import PLAIN, Pairs
+from treesyntax.nn.pairs import PairTerm, attend_to_pairs, padding_bias, total_bias
 
 
 def attend(
     q: Tensor,
     k: Tensor,
     v: Tensor,
-    keep: Tensor | None,
-    pairs: Pairs = PLAIN,
+    mask: Tensor | None,
+    terms: Sequence[PairTerm] = (),
     dropout: float = 0.0,
 ) -> Tensor:
     """Scaled dot-product attention.
@@ -32,25 +31,28 @@ def attend(
         q: [B, H, Q, d].
         k: [B, H, K, d].
         v: [B, H, K, d].
-        keep: bool that broadcasts to [B, 1, Q, K], True = attend, or None for all.
-        pairs: what methods add.
+        mask: attention mask, bool that broadcasts to [B, 1, Q, K], True = attend; None for all.
+        terms: what methods add.
         dropout: probability of dropping an attention weight.
 
     Returns:
         [B, H, Q, d].
     """
-    if pairs.computed:
-        return flex_attend(q, k, v, keep, pairs.computed)
-    learning = torch.is_grad_enabled() and any(bias.table.requires_grad for bias in pairs.biases)
-    if pairs.vectors or pairs.scales or (learning and not q.is_cuda):
-        return attend_to_pairs(q, k, v, keep, pairs, dropout)
-    mask = total_bias(pairs.biases, keep, q.dtype)
+    if any(callable(term.ids) for term in terms):
+        return flex_attend(q, k, v, mask, terms)
+    fused = all(term.keys is term.values is term.scale is None for term in terms)
+    learned = [term.bias for term in terms if term.bias is not None and term.bias.requires_grad]
+    if not fused or (learned and torch.is_grad_enabled() and not q.is_cuda):
+        return attend_to_pairs(q, k, v, mask, terms, dropout)
+    bias = total_bias(terms, q)
+    if bias is not None:
+        mask = bias if mask is None else bias.masked_fill(~mask, padding_bias(q.dtype))
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
 
 
 @dataclass
 class KeyValues:
-    """Projected keys and values, [B, H, K, d] each: what incremental decoding remembers."""
+    """Projected keys and values, [B, H, K, d] each."""
 
     keys: Tensor
     values: Tensor
@@ -96,18 +98,18 @@ class Attention(nn.Module):
         self,
         query: Tensor,
         memory: KeyValues,
-        keep: Tensor | None,
-        pairs: Pairs = PLAIN,
+        mask: Tensor | None,
+        terms: Sequence[PairTerm] = (),
     ) -> Tensor:
         """Attend from [B, Q, d_model] to projected keys and values.
 
         Args:
             query: [B, Q, d_model].
             memory: from :meth:`project`.
-            keep: as :func:`attend` takes it.
-            pairs: as :func:`attend` takes them.
+            mask: as :func:`attend` takes it.
+            terms: as :func:`attend` takes them.
         """
         dropout = self.dropout if self.training else 0.0
         queries = self._split(self.q_proj(query))
-        attended = attend(queries, memory.keys, memory.values, keep, pairs, dropout)
+        attended = attend(queries, memory.keys, memory.values, mask, terms, dropout)
         return self.out_proj(attended.transpose(1, 2).flatten(2))

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from treesyntax.nn.tree_batch import TreeBatch
-from treesyntax.trees.binary import NEXT_SIBLING
 
 
 def doubled_ancestors(parent: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
@@ -48,32 +47,16 @@ def previous_sibling(tree: TreeBatch) -> Tensor:
     order = tree.parent.argsort(dim=1, stable=True)
     parent = tree.parent.gather(1, order)
     same = (parent[:, 1:] == parent[:, :-1]) & (parent[:, 1:] >= 0)
-    elder = torch.full_like(order, -1)
-    elder[:, 1:] = order[:, :-1].masked_fill(~same, -1)
-    return torch.empty_like(order).scatter_(1, order, elder)
+    previous = torch.full_like(order, -1)
+    previous[:, 1:] = order[:, :-1].masked_fill(~same, -1)
+    return torch.empty_like(order).scatter_(1, order, previous)
 
 
 def left_child_right_sibling(tree: TreeBatch) -> TreeBatch:
     """The batch form of :func:`treesyntax.trees.binary.to_binary`: same nodes, two branches."""
-    elder = previous_sibling(tree)
-    parent = torch.where(elder >= 0, elder, tree.parent)
-    return TreeBatch(parent, (elder >= 0).long(), tree.token_node)
-
-
-def undo_left_child_right_sibling(tree: TreeBatch) -> TreeBatch:
-    """The trees of which these are the left-child-right-sibling forms, complete or still growing.
-
-    Both number their nodes in the same preorder. A sibling of a root, which such a form cannot
-    have, becomes a root of its own.
-    """
-    nodes = torch.arange(tree.parent.shape[1], device=tree.parent.device).expand_as(tree.parent)
-    has_elder = (tree.parent >= 0) & (tree.branch == NEXT_SIBLING)
-    first, index = torch.where(has_elder, tree.parent, nodes), has_elder.long()
-    for _ in range(max(nodes.shape[1] - 1, 1).bit_length()):
-        index = index + index.gather(1, first)
-        first = first.gather(1, first)
-    parent = tree.parent.gather(1, first)
-    return TreeBatch(parent, index.masked_fill(parent < 0, 0), tree.token_node)
+    previous = previous_sibling(tree)
+    parent = torch.where(previous >= 0, previous, tree.parent)
+    return TreeBatch(parent, (previous >= 0).long(), tree.token_node)
 
 
 def right_factored(tree: TreeBatch) -> TreeBatch:
@@ -95,12 +78,13 @@ def left_factored(tree: TreeBatch) -> TreeBatch:
 
 
 def _next_sibling(tree: TreeBatch) -> Tensor:
-    elder = previous_sibling(tree)
-    nodes = torch.arange(elder.shape[1], device=elder.device).expand_as(elder)
-    younger = torch.full((elder.shape[0], elder.shape[1] + 1), -1, device=elder.device)
-    # Nodes without an elder sibling write to the spare last column.
-    younger.scatter_(1, elder.masked_fill(elder < 0, elder.shape[1]), nodes)
-    return younger[:, :-1]
+    previous = previous_sibling(tree)
+    rows, size = previous.shape
+    nodes = torch.arange(size, device=previous.device).expand_as(previous)
+    following = torch.full((rows, size + 1), -1, device=previous.device)
+    # Nodes without a previous sibling write to the spare last column.
+    following.scatter_(1, previous.masked_fill(previous < 0, size), nodes)
+    return following[:, :-1]
 
 
 def _factored(tree: TreeBatch, before: Tensor, after: Tensor, first_branch: int) -> TreeBatch:

@@ -12,109 +12,197 @@ where the tree is complete, or before the first token that is no node.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from treesyntax.errors import OptionError
+from treesyntax.nn.coordinates import doubled_ancestors
+from treesyntax.nn.tree_batch import NO_NODE, TreeBatch
 from treesyntax.trees.binary import NEXT_SIBLING
 from treesyntax.trees.symbols import slot_table
 
-ORDERS = ("dfs", "bfs")
+GROWING_LINEARIZATIONS = {
+    "nary_dfs": ("dfs", False),
+    "nary_bfs": ("bfs", False),
+    "lcrs_dfs": ("dfs", True),
+    "lcrs_bfs": ("bfs", True),
+}
+"""The linearizations whose tokens grow a tree: their order, and whether their trees are in
+left-child-right-sibling form."""
 
 
-class SlotTable(nn.Module):
-    """The slots of every symbol of a dictionary; moves with a model, is not saved with it.
+class GrowingTrees(nn.Module):
+    """How the tokens of a dictionary grow trees; moves with a model, adds nothing to its state.
+
+    Args:
+        symbols: the V symbols of the target dictionary by id.
+        linearization: one of :data:`GROWING_LINEARIZATIONS`.
 
     Attributes:
+        order: ``dfs`` or ``bfs``.
+        binary: whether tokens grow left-child-right-sibling forms.
         counts: LongTensor [V], slots of a symbol, -1 for symbols that are no node.
         branches: LongTensor [V, S], S >= 1, the branch of each slot, padded with -1.
+
+    Raises:
+        OptionError: for a linearization whose tokens grow no tree.
     """
 
     counts: Tensor
     branches: Tensor
 
-    def __init__(self, counts: Tensor, branches: Tensor) -> None:
+    def __init__(self, symbols: Sequence[str], linearization: str) -> None:
         super().__init__()
-        self.register_buffer("counts", counts, persistent=False)
-        self.register_buffer("branches", branches, persistent=False)
+        if linearization not in GROWING_LINEARIZATIONS:
+            raise OptionError(
+                f"tokens of the linearization {linearization!r} grow no tree; those of "
+                f"{', '.join(GROWING_LINEARIZATIONS)} do"
+            )
+        self.order, self.binary = GROWING_LINEARIZATIONS[linearization]
+        for name, table in zip(("counts", "branches"), slot_table(symbols), strict=True):
+            self.register_buffer(name, torch.as_tensor(table), persistent=False)
 
-    @classmethod
-    def of(cls, symbols: Sequence[str]) -> SlotTable:
-        """The table of a dictionary's symbols, in their order."""
-        counts, branches = slot_table(symbols)
-        return cls(torch.as_tensor(counts), torch.as_tensor(branches))
+    @property
+    def has_sibling(self) -> Tensor:
+        """Bool [V], the symbols of left-child-right-sibling forms that have a next sibling."""
+        return (self.branches == NEXT_SIBLING).any(1)
 
-
-def check_order(order: str) -> None:
-    """Raises OptionError for an order that is not in :data:`ORDERS`."""
-    if order not in ORDERS:
-        raise OptionError(f"unknown order {order!r}; it is one of {', '.join(ORDERS)}")
-
-
-@dataclass(frozen=True)
-class Growth:
-    """Where every node hangs, and where the next one will; all are [B, T], parents are columns.
-
-    Attributes:
-        placed: bool, whether the column holds a node.
-        parent: column of the parent of the column's node, -1 for the root and for no node.
-        slot: which of the parent's slots the node fills, counted from 0.
-        open_slots: free slots after the column; 1 after the start symbol.
-        next_parent: column of the parent of the node that the next column must hold, -1 if that
-            is the root or if there is none.
-        next_slot: which of the slots of next_parent it fills.
-    """
-
-    placed: Tensor
-    parent: Tensor
-    slot: Tensor
-    open_slots: Tensor
-    next_parent: Tensor
-    next_slot: Tensor
+    def place(self, tokens: Tensor) -> PartialTrees:
+        """Place the nodes of decoder input [B, T], the start symbol first, padding on the right."""
+        return PartialTrees(self, tokens)
 
 
-def grow(tokens: Tensor, slots: SlotTable, order: str) -> Growth:
-    """Place the nodes of decoder input.
+class PartialTrees:
+    """The trees that a batch of prefixes has grown. What costs more than O(T) is made on demand.
 
     Args:
+        growing: how tokens grow trees.
         tokens: LongTensor [B, T], the start symbol in column 0, padding on the right.
-        slots: the table of the dictionary.
-        order: ``dfs`` or ``bfs``.
 
-    Raises:
-        OptionError: for any other order.
+    Attributes:
+        tokens: as given.
+        counts: LongTensor [B, T], slots of each column: 1 for the start symbol, whose slot the
+            root fills, 0 for columns without a node.
+        placed: bool [B, T], whether the column holds a node.
+        open_slots: LongTensor [B, T], free slots after the column.
     """
-    check_order(order)
-    counts, placed, open_slots = _placed_counts(tokens, slots)
-    fill = _depth_first if order == "dfs" else _breadth_first
-    parent, slot = fill(counts, open_slots)
-    columns = torch.arange(tokens.shape[1], device=tokens.device)
-    follows = (placed | (columns == 0)) & (open_slots > 0) & (columns > 0)
-    parent, slot = parent.masked_fill(~follows, -1), slot.masked_fill(~follows, 0)
-    own_parent = _shifted(parent, -1).masked_fill(~placed, -1)
-    own_slot = _shifted(slot, 0).masked_fill(~placed, 0)
-    return Growth(placed, own_parent, own_slot, open_slots, parent, slot)
 
+    def __init__(self, growing: GrowingTrees, tokens: Tensor) -> None:
+        self.growing, self.tokens = growing, tokens
+        counts = growing.counts[tokens]
+        counts[:, 0] = 1
+        # Slots run out for the first time where the tree is complete: each token takes at most one.
+        free = 1 + F.pad(counts[:, 1:] - 1, (1, 0)).cumsum(1)
+        intact = (counts >= 0) & (F.pad(free[:, :-1], (1, 0), value=1) > 0)
+        intact = intact.byte().cumprod(1, dtype=torch.uint8).bool()
+        self.counts = counts * intact
+        self.placed = intact.clone()
+        self.placed[:, 0] = False
+        self.open_slots = 1 + ((self.counts - 1) * self.placed).cumsum(1)
 
-def _shifted(values: Tensor, first: int) -> Tensor:
-    return F.pad(values[:, :-1], (1, 0), value=first)
+    @cached_property
+    def filled(self) -> Tensor:
+        """LongTensor [B, T]: how many slots of each column are filled after the last column.
 
+        Slots are filled from the first to the last, so the next slot is the first free one of the
+        last (``dfs``) or the first (``bfs``) column that has one. O(T) for a row of tokens.
+        """
+        if self.growing.order == "bfs":
+            taken = self.placed.sum(1, keepdim=True) - (self.counts.cumsum(1) - self.counts)
+        else:
+            # The lowest height of the stack since, just after a later node took its slot.
+            taking = torch.cat([(self.open_slots - self.counts)[:, 1:], self.open_slots[:, -1:]], 1)
+            taken = self.open_slots - taking.flip(1).cummin(1).values.flip(1)
+        return torch.minimum(taken.clamp(min=0), self.counts)
 
-def _placed_counts(tokens: Tensor, slots: SlotTable) -> tuple[Tensor, Tensor, Tensor]:
-    """Slots [B, T] of the columns (0 where there is no node), which hold nodes, open slots."""
-    counts = slots.counts[tokens]
-    counts[:, 0] = 1  # the start symbol has one slot, for the root
-    # Slots run out for the first time where the tree is complete: each token takes at most one.
-    free = 1 + F.pad(counts[:, 1:] - 1, (1, 0)).cumsum(1)
-    intact = (counts >= 0) & (_shifted(free, 1) > 0)
-    intact = intact.byte().cumprod(1, dtype=torch.uint8).bool()
-    counts = counts * intact
-    placed = intact.clone()
-    placed[:, 0] = False
-    return counts, placed, 1 + ((counts - 1) * placed).cumsum(1)
+    @cached_property
+    def _fills(self) -> Tensor:
+        """Bool [B, T]: whether a slot is open after the column, so that a node may fill it."""
+        columns = torch.arange(self.tokens.shape[1], device=self.tokens.device)
+        return (self.placed | (columns == 0)) & (self.open_slots > 0)
+
+    @cached_property
+    def slots(self) -> tuple[Tensor, Tensor]:
+        """The slot that each column fills, or has to fill: LongTensors [B, T + 1].
+
+        The last column is that of the next token. The parts are the column of the parent, -1 for
+        the root and where no slot is open, and which of the parent's slots it is, counted from 0.
+        """
+        fill = _depth_first if self.growing.order == "dfs" else _breadth_first
+        parent, slot = fill(self.counts, self.open_slots)
+        none = ~self._fills
+        none[:, 0] = True  # the root follows the start symbol
+        parent, slot = parent.masked_fill(none, -1), slot.masked_fill(none, 0)
+        return F.pad(parent, (1, 0), value=-1), F.pad(slot, (1, 0))
+
+    @cached_property
+    def family(self) -> tuple[Tensor, Tensor]:
+        """Where the nodes of :attr:`slots` hang in the original trees: LongTensors [B, T + 1].
+
+        The parts are the column of the parent, -1 for the root and for no node, and the branch. In
+        a left-child-right-sibling form, pointers to previous siblings double their reach each
+        round: O(T log T), however many there are. A sibling of the root, which such a form cannot
+        have, becomes a root of its own.
+        """
+        parent, slot = self.slots
+        symbol = self.tokens.gather(1, parent.clamp(min=0))
+        branch = self.growing.branches[symbol, slot].masked_fill(parent < 0, 0)
+        if not self.growing.binary:
+            return parent, branch
+        is_next, columns = (
+            branch == NEXT_SIBLING,
+            torch.arange(parent.shape[1], device=parent.device),
+        )
+        previous, index = torch.where(is_next, parent, columns), is_next.long()
+        for _ in range(parent.shape[1].bit_length()):
+            index = index + index.gather(1, previous)
+            previous = previous.gather(1, previous)
+        parent = parent.gather(1, previous)
+        return parent, index.masked_fill(parent < 0, 0)
+
+    @cached_property
+    def _nodes(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Parents and branches [B, T] of the original trees in preorder, and the number [B, T] of
+        the node that fills the slot after each column."""
+        parent, branch = self.family
+        parent, branch = (parent[:, 1:] - 1).clamp(min=-1), branch[:, 1:]
+        if self.growing.order == "dfs":
+            number = torch.arange(parent.shape[1], device=parent.device).expand_as(parent)
+            return parent, branch, number
+        above, slot = self.slots
+        number = _preorder((above[:, 1:] - 1).clamp(min=-1), slot[:, 1:], self._fills)
+        parent = number.gather(1, parent.clamp(min=0)).masked_fill(parent < 0, -1)
+        parent = torch.empty_like(parent).scatter_(1, number, parent)
+        return parent, torch.empty_like(branch).scatter_(1, number, branch), number
+
+    @cached_property
+    def tree(self) -> TreeBatch:
+        """The original trees, nodes in preorder whatever the order of the tokens.
+
+        The tree of a longer prefix relates the nodes of a shorter one in the same way, although
+        breadth-first their numbers change. So what a method reads off about placed tokens alone is
+        causal; what depends on children still to come (factored trees, say) is not.
+
+        Returns:
+            A batch with T nodes, the one that fills the next slot among them; start symbol,
+            padding, EOS and all that follows a complete tree have no node.
+        """
+        parent, branch, number = self._nodes
+        token_node = number[:, :-1].masked_fill(~self.placed[:, 1:], NO_NODE)
+        return TreeBatch(parent, branch, F.pad(token_node, (1, 0), value=NO_NODE))
+
+    @cached_property
+    def next_slots(self) -> TreeBatch:
+        """Like :attr:`tree`, but each column has the node that will fill the next slot.
+
+        For encodings of that slot, which must not depend on what fills it. The start symbol has
+        the root; once the tree is complete, columns have no node.
+        """
+        parent, branch, number = self._nodes
+        return TreeBatch(parent, branch, number.masked_fill(~self._fills, NO_NODE))
 
 
 def _depth_first(counts: Tensor, open_slots: Tensor) -> tuple[Tensor, Tensor]:
@@ -154,67 +242,19 @@ def _breadth_first(counts: Tensor, open_slots: Tensor) -> tuple[Tensor, Tensor]:
     return parent, columns - (opened - counts).gather(1, parent)
 
 
-def branches_at(tokens: Tensor, slots: SlotTable, parent: Tensor, slot: Tensor) -> Tensor:
-    """Branches [B, T] of slots of the nodes at columns ``parent``, 0 where the parent is -1."""
-    symbol = tokens.gather(1, parent.clamp(min=0))
-    return slots.branches[symbol, slot].masked_fill(parent < 0, 0)
+def _preorder(parent: Tensor, slot: Tensor, exists: Tensor) -> Tensor:
+    """Preorder numbers [B, N] of nodes that come breadth-first; no node keeps its own number.
 
-
-def next_slot(tokens: Tensor, slots: SlotTable, order: str) -> tuple[Tensor, Tensor]:
-    """Column of the parent, and branch, [B, T] each, of the node to be predicted at a column.
-
-    Returns:
-        Parents are -1, and branches 0, where the root or no node at all is to be predicted.
-
-    Raises:
-        OptionError: for an unknown order.
+    A node comes right after its parent and the subtrees of its previous siblings. Siblings stand
+    side by side, so their sizes are differences of sums; sizes and paths are summed by pointer
+    doubling.
     """
-    growth = grow(tokens, slots, order)
-    branch = branches_at(tokens, slots, growth.next_parent, growth.next_slot)
-    return growth.next_parent, branch
-
-
-def families(tokens: Tensor, slots: SlotTable, order: str) -> tuple[Tensor, Tensor]:
-    """Where the nodes of left-child-right-sibling forms are in the trees themselves.
-
-    Pointers to elder siblings double their reach each round: O(T log T), however many there are.
-
-    Returns:
-        LongTensors [B, T]: the column of the parent, -1 for the root and for no node; and which of
-        its children the node is, counted from 0.
-
-    Raises:
-        OptionError: for an unknown order.
-    """
-    growth = grow(tokens, slots, order)
-    younger = branches_at(tokens, slots, growth.parent, growth.slot) == NEXT_SIBLING
-    columns = torch.arange(tokens.shape[1], device=tokens.device)
-    elder, number = torch.where(younger, growth.parent, columns), younger.long()
-    for _ in range(tokens.shape[1].bit_length()):
-        number = number + number.gather(1, elder)
-        elder = elder.gather(1, elder)
-    return growth.parent.gather(1, elder), number
-
-
-def filled_slots(tokens: Tensor, slots: SlotTable, order: str) -> tuple[Tensor, Tensor]:
-    """What step-by-step decoding needs: the slots of every node, and how many are filled by now.
-
-    The start symbol counts as a node with one slot, the root's. Slots are filled from the first
-    to the last, so the next slot is the first free one of the last (``dfs``) or the first
-    (``bfs``) column that has one. O(T) for a row of tokens.
-
-    Returns:
-        LongTensors [B, T]: slots, and filled slots, of every column after the last column.
-
-    Raises:
-        OptionError: for an unknown order.
-    """
-    check_order(order)
-    counts, placed, open_slots = _placed_counts(tokens, slots)
-    if order == "bfs":
-        taken = placed.sum(1, keepdim=True) - (counts.cumsum(1) - counts)
-    else:
-        # The lowest height of the stack since, just after a later node took its slot.
-        taking = torch.cat([(open_slots - counts)[:, 1:], open_slots[:, -1:]], 1)
-        taken = open_slots - taking.flip(1).cummin(1).values.flip(1)
-    return counts, torch.minimum(taken.clamp(min=0), counts)
+    sizes = exists.long()
+    for jump, inside in doubled_ancestors(parent):
+        sizes = sizes.scatter_add(1, jump, sizes * inside)
+    nodes = torch.arange(parent.shape[1], device=parent.device).expand_as(parent)
+    before = sizes.cumsum(1) - sizes
+    number = (1 + before - before.gather(1, nodes - slot)) * (parent >= 0)
+    for jump, _ in doubled_ancestors(parent):
+        number = number + number.gather(1, jump)
+    return torch.where(exists, number, nodes)

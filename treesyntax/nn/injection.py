@@ -1,7 +1,7 @@
 """What a method is: an `Injection` that declares what it adds, and the registry of methods.
 
 A method never sees tokens, layers or attention. It turns a :class:`TreeBatch` into a node
-encoding, or into pair codes plus a table per layer; the backbone adds them. That is why methods
+encoding, or into relation ids of pairs plus a table per layer; the backbone adds them. That is why methods
 compose, and why adding nothing is the plain Transformer bit for bit.
 """
 
@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from torch import Tensor, nn
 
-from treesyntax.nn.flex_kernel import CodeOf
+from treesyntax.nn.pairs import RelationOf
 from treesyntax.nn.tree_batch import TreeBatch
 
 
@@ -53,29 +53,29 @@ class Injection(nn.Module):
         """[B, T, d_model] to add to the scaled token embeddings, or None."""
         return None
 
-    def pair_codes(self, tree: TreeBatch) -> Tensor | None:
-        """Integer codes [B, T, T] of (query, key) pairs, computed once a forward pass, or None.
+    def relation_ids(self, tree: TreeBatch) -> Tensor | None:
+        """Integers [B or 1, T, T] of (query, key) pairs, computed once a forward pass, or None.
 
-        Step by step a decoder needs the last query alone. Codes put together by
+        Step by step a decoder needs the last query alone. Ids put together by
         :func:`treesyntax.nn.relations.by_rows` are computed for that one; others for all, and cut.
         """
         return None
 
-    def code_of_pair(self, tree: TreeBatch) -> CodeOf | None:
-        """:meth:`pair_codes` as a function of single pairs, from coordinates of O(N), or None.
+    def relation_of_pair(self, tree: TreeBatch) -> RelationOf | None:
+        """:meth:`relation_ids` as a function of single pairs, from coordinates of O(N), or None.
 
         With it, and without vectors and scales, long inputs take :mod:`treesyntax.nn.flex_kernel`.
         """
         return None
 
     def bias_table(self, layer: int) -> Tensor | None:
-        """[H, C]: what each code adds to the logits of each head in a layer, or None."""
+        """[H, R]: what each relation id adds to the logits of each head in a layer, or None."""
         return None
 
     def pair_scale(self, tree: TreeBatch) -> Tensor | None:
         """[B, T, T]: what the logits of (query, key) pairs are multiplied by before biases, or None.
 
-        It applies in the layers of which :meth:`scales_layer` says so.
+        :meth:`scales_layer` says in which layers.
         """
         return None
 
@@ -91,9 +91,9 @@ class Injection(nn.Module):
         return None
 
     def vector_tables(self, layer: int) -> tuple[Tensor | None, Tensor | None]:
-        """Vectors of the codes on the key and on the value side of a layer.
+        """Vectors of the relation ids on the key and on the value side of a layer.
 
-        Either is [C, d], [H, C, d] for a table per head, or None; d is a head's width.
+        Either is [R, d], [H, R, d] for a table per head, or None; d is a head's width.
         """
         return None, None
 

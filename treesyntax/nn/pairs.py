@@ -1,85 +1,172 @@
-"""Everything that methods add to the pairs of one layer, and attention with it written out."""
+"""What methods add to pairs of tokens: tables read by the relation id of a pair.
+
+The literal formulas of Shaw et al. (2018, Eqs. 3-4) hold a vector for every pair, [Q, K, d]. But
+there are only R different vectors: q·(k + a) = q·k + q·a, where q·a is one of R numbers a query;
+and the values' part is a sum of R vectors, each weighted by the attention that all pairs of its
+relation id get together. A bias is one of R numbers a head in the same way (one lookup instead of
+the nine dense masks of McDonald & Chiang 2021).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
-from treesyntax.nn.flex_kernel import ComputedBias
-from treesyntax.nn.pair_bias import PairBias, lookup, padding_bias
-from treesyntax.nn.pair_vectors import PairVectors
+RelationOf = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""The relation id of one pair from sentence, query position and key position, all scalars."""
+
+STORED_WEIGHTS = 1 << 26
+"""Most attention weights of a layer that are stored for the backward pass. Beyond, they are computed
+again, for about a third more time; then memory grows with n, not with n squared."""
+
+TILE = 1 << 22
+"""Attention weights computed at once where they are not stored."""
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """``softmax((q·(k + a)) scale / sqrt(d) + bias) (v + a')``.
+class PairTerm:
+    """What one method adds to the pairs of one layer.
+
+    All terms together are ``softmax((q·(k + keys[id])) scale / sqrt(d) + bias[h, id]) (v + values[id])``,
+    with sums over terms and products of scales.
 
     Attributes:
-        biases: added to the logits.
-        vectors: added to keys (a) and values (a').
-        scales: fixed factors of the logits before biases, float [B or 1, Q, K].
-        computed: biases without stored codes; then there is nothing else.
+        ids: relation ids, integers [B or 1, Q, K] from 0 to R - 1; or a function of a pair, for
+            :mod:`treesyntax.nn.flex_kernel`; None where nothing is read by them.
+        bias: float [H, R], added to the logits of each head.
+        keys: float [R, d], or [H, R, d] with a table per head, added to the keys.
+        values: the same, added to the values.
+        scale: float [B or 1, Q, K], a fixed factor of the logits before biases.
     """
 
-    biases: Sequence[PairBias] = ()
-    vectors: Sequence[PairVectors] = ()
-    scales: Sequence[Tensor] = ()
-    computed: Sequence[ComputedBias] = ()
+    ids: Tensor | RelationOf | None = None
+    bias: Tensor | None = None
+    keys: Tensor | None = None
+    values: Tensor | None = None
+    scale: Tensor | None = None
+
+    def of_queries(self, rows: slice) -> PairTerm:
+        """The part of some queries."""
+        ids, scale = (None if x is None else x[:, rows] for x in (self.stored_ids, self.scale))
+        return PairTerm(ids, self.bias, self.keys, self.values, scale)
 
     @property
-    def tables(self) -> list[Tensor | None]:
-        """What is learned: the tables of the biases, then keys' and values' of each vector."""
-        sides = [side for vectors in self.vectors for side in (vectors.keys, vectors.values)]
-        return [*(bias.table for bias in self.biases), *sides]
+    def stored_ids(self) -> Tensor | None:
+        """Relation ids as a tensor, None where there are none."""
+        return self.ids if isinstance(self.ids, Tensor) else None
 
-    def with_tables(self, tables: Sequence[Tensor | None]) -> Pairs:
-        """The same pairs with other :attr:`tables`."""
-        biases = [
-            PairBias(bias.codes, table)
-            for bias, table in zip(self.biases, tables[: len(self.biases)], strict=True)
-            if table is not None
-        ]
-        keys, values = tables[len(self.biases) :: 2], tables[len(self.biases) + 1 :: 2]
-        vectors = [
-            PairVectors(old.codes, key, value)
-            for old, key, value in zip(self.vectors, keys, values, strict=True)
-        ]
-        return replace(self, biases=biases, vectors=vectors)
+    def index(self, shape: torch.Size) -> Tensor:
+        """Relation ids as an index of a tensor [B, H, Q, …]."""
+        assert isinstance(self.ids, Tensor)
+        return self.ids.long().unsqueeze(1).expand(*shape[:3], -1)
 
 
-PLAIN = Pairs()
+def read_table(by_id: Tensor, index: Tensor) -> Tensor:
+    """[B, H, Q, R] read at ids [B, H, Q, K]; its gradient is summed in 32 bits at least.
+
+    On a GPU those sums are atomic additions, not the same to the last bit from run to run.
+    """
+    exact = torch.promote_types(by_id.dtype, torch.float32)
+    return by_id.to(exact).gather(3, index).to(by_id.dtype)
 
 
-def attend_literally(
-    q: Tensor, k: Tensor, v: Tensor, keep: Tensor | None, pairs: Pairs, factor: Tensor | None
-) -> Tensor:
-    """The formula of :class:`Pairs` with all weights at once, differentiable any number of times.
+def sums_by_id(weights: Tensor, index: Tensor, size: int) -> Tensor:
+    """[B, H, Q, K] summed by ids [B, H, Q, K] to [B, H, Q, R]; the transpose of :func:`read_table`."""
+    exact = torch.promote_types(weights.dtype, torch.float32)
+    sums = weights.new_zeros(*weights.shape[:3], size, dtype=exact)
+    return sums.scatter_add(3, index, weights.to(exact)).to(weights.dtype)
+
+
+def padding_bias(dtype: torch.dtype) -> float:
+    """The logit of a key that must not be attended to.
+
+    Finite, so that a row of padding alone stays a number; next to a real key its weight is 0.
+    """
+    return torch.finfo(dtype).min / 2
+
+
+def clamped(table: Tensor, dtype: torch.dtype) -> Tensor:
+    """A table in the type of the queries, without infinities, and far above :func:`padding_bias`.
+
+    exp(20), the bias of a strength of 20, is beyond half precision. Sums of several tables stay
+    in range as well.
+    """
+    most = torch.finfo(dtype).max / 16
+    return table.clamp(-most, most).to(dtype)
+
+
+def total_bias(terms: Sequence[PairTerm], like: Tensor) -> Tensor | None:
+    """The sum of all biases, [B or 1, H, Q, K] for queries [B, H, Q, d], or None."""
+    total = None
+    for term in terms:
+        if term.bias is not None and term.stored_ids is not None:
+            shape = torch.Size((len(term.stored_ids), *like.shape[1:3], term.bias.shape[1]))
+            by_id = clamped(term.bias, like.dtype)[None, :, None].expand(shape)
+            found = read_table(by_id, term.index(shape))
+            total = found if total is None else total + found
+    return total
+
+
+def pair_weights(q: Tensor, k: Tensor, mask: Tensor | None, terms: Sequence[PairTerm]) -> Tensor:
+    """Attention weights [B, H, Q, K] by the formula of :class:`PairTerm`.
 
     Args:
-        q: [B, H, Q, d], already divided by sqrt(d).
+        q: [B, H, Q, d].
         k: [B, H, K, d].
-        v: [B, H, K, d].
-        keep: as :func:`treesyntax.nn.attention.attend` takes it.
-        pairs: what methods add.
-        factor: [B, H, Q, K] what dropout multiplies the weights with, or None.
+        mask: as :func:`treesyntax.nn.attention.attend` takes it.
+        terms: what methods add.
     """
+    q = q * q.shape[-1] ** -0.5
     logits = q @ k.transpose(2, 3)
-    for vectors in pairs.vectors:
-        if vectors.keys is not None:
-            logits = logits + vectors.key_bias(q)
-    for scale in pairs.scales:
-        logits = logits * scale.unsqueeze(1)
-    for bias in pairs.biases:
-        logits = logits + lookup(bias.table, bias.codes)
-    if keep is not None:
-        logits = logits.masked_fill(~keep, padding_bias(q.dtype))
-    weights = torch.softmax(logits, -1)
-    weights = weights if factor is None else weights * factor
+    for term in terms:
+        if term.keys is not None:
+            by_id = q @ term.keys.to(q.dtype).transpose(-1, -2)
+            logits += read_table(by_id, term.index(logits.shape))
+    for term in terms:
+        if term.scale is not None:
+            logits *= term.scale.to(q.dtype).unsqueeze(1)
+    bias = total_bias(terms, q)
+    if bias is not None:
+        logits += bias
+    if mask is not None:
+        logits.masked_fill_(~mask, padding_bias(q.dtype))
+    return torch.softmax(logits, -1)
+
+
+def attend_to_pairs(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, terms: Sequence[PairTerm], dropout: float
+) -> Tensor:
+    """Attention with what methods add, by the formula of :class:`PairTerm`.
+
+    Shapes and arguments as in :func:`treesyntax.nn.attention.attend`.
+    """
+    by_query = len(q) * q.shape[1] * k.shape[2]
+    if by_query * q.shape[2] <= STORED_WEIGHTS:
+        return _attend(q, k, v, mask, terms, dropout)
+
+    def some(rows: slice) -> Tensor:
+        part = mask if mask is None or mask.shape[2] == 1 else mask[:, :, rows]
+        own = [term.of_queries(rows) for term in terms]
+        return checkpoint(_attend, q[:, :, rows], k, v, part, own, dropout, use_reentrant=False)
+
+    step = max(TILE // by_query, 1)
+    return torch.cat([some(slice(row, row + step)) for row in range(0, q.shape[2], step)], 2)
+
+
+def _attend(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, terms: Sequence[PairTerm], dropout: float
+) -> Tensor:
+    weights = pair_weights(q, k, mask, terms)
+    if dropout:
+        weights = F.dropout(weights, dropout)
     output = weights @ v
-    for vectors in pairs.vectors:
-        if vectors.values is not None:
-            output = output + vectors.value_sum(weights)
+    for term in terms:
+        if term.values is not None:
+            sums = sums_by_id(weights, term.index(weights.shape), term.values.shape[-2])
+            output += sums @ term.values.to(weights.dtype)
     return output

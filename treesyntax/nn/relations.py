@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from treesyntax.nn.coordinates import depth, last_descendant
-from treesyntax.nn.flex_kernel import CodeOf
+from treesyntax.nn.pairs import RelationOf
 from treesyntax.nn.tree_batch import TreeBatch
 
 RELATIONS = (
@@ -67,7 +67,7 @@ def tree_relations(tree: TreeBatch, rows: slice = slice(None)) -> Tensor:
     return codes * covered + NO_RELATION * (1 - covered)
 
 
-def relation_of_pair(tree: TreeBatch) -> CodeOf:
+def relation_of_pair(tree: TreeBatch) -> RelationOf:
     """:func:`tree_relations` pair by pair, from three coordinates a token."""
     node = tree.token_node
     parent = tree.at_tokens(tree.parent, fill=-2)

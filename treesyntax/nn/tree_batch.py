@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -14,20 +13,8 @@ from torch import Tensor
 NO_NODE = -1
 
 
-class StoredTree(Protocol):
-    """What a tree store gives for one sentence: three integer arrays."""
-
-    @property
-    def parents(self) -> NDArray[np.int64]:
-        """int64 [N]."""
-
-    @property
-    def branches(self) -> NDArray[np.int64]:
-        """int64 [N]."""
-
-    @property
-    def token_nodes(self) -> NDArray[np.int64]:
-        """int64 [T], special tokens not counted."""
+StoredArrays = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+"""One stored tree: parents [N], branches [N], and the node of each token [T], EOS not counted."""
 
 
 @dataclass(frozen=True)
@@ -69,24 +56,23 @@ class TreeBatch:
 
 
 def collate(
-    trees: Sequence[StoredTree], width: int, left_pad: bool = False, specials: int = 1
+    trees: Sequence[StoredArrays], width: int, left_pad: bool = False, specials: int = 1
 ) -> TreeBatch:
     """Pad trees to one batch whose token columns match the token batch.
 
     Args:
-        trees: one stored tree a row; its ``token_nodes`` do not count special tokens.
+        trees: parents, branches and token nodes, one tree a row.
         width: number of columns T of the token batch, special tokens and padding included.
         left_pad: whether the token batch is padded on the left.
-        specials: special tokens after the sentence (the end-of-sentence mark), without node.
+        specials: special tokens after the sentence (EOS), which have no node.
     """
-    most_nodes = max((len(tree.parents) for tree in trees), default=0)
+    most_nodes = max((len(parents) for parents, _, _ in trees), default=0)
     shape = (len(trees), max(most_nodes, 1))
     parent, branch = np.full(shape, -1, np.int64), np.zeros(shape, np.int64)
     token_node = np.full((len(trees), width), NO_NODE, np.int64)
-    for row, tree in enumerate(trees):
-        nodes, tokens = len(tree.parents), len(tree.token_nodes)
-        parent[row, :nodes] = tree.parents
-        branch[row, :nodes] = tree.branches
-        start = width - specials - tokens if left_pad else 0
-        token_node[row, start : start + tokens] = tree.token_nodes
+    for row, (parents, branches, nodes) in enumerate(trees):
+        parent[row, : len(parents)] = parents
+        branch[row, : len(parents)] = branches
+        start = width - specials - len(nodes) if left_pad else 0
+        token_node[row, start : start + len(nodes)] = nodes
     return TreeBatch(*(torch.from_numpy(array) for array in (parent, branch, token_node)))
