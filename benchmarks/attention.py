@@ -109,6 +109,7 @@ def main() -> None:
     parser.add_argument("--dtype", default="float32", help="of queries, keys and values")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
+    torch.set_flush_denormal(True)  # as in train_step.py
 
     def at(length: int) -> dict[str, Callable[[], object]]:
         batch, literal = max(args.tokens // length, 1), length <= args.literal

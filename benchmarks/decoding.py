@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from trees import random_trees
 
 from treesyntax.data.dictionary import EOS, PAD, SPECIALS
-from treesyntax.model.decoder import Cache, Decoder
+from treesyntax.model.decoder import Decoder, KVCache
 from treesyntax.model.encoder import EncoderOutput
 from treesyntax.model.layers import TransformerConfig
 from treesyntax.nn.growth import GROWING_LINEARIZATIONS, GrowingTrees
@@ -56,7 +56,7 @@ def build_decoder(spec: str, symbols: list[str], linearization: str) -> Decoder:
 @torch.no_grad()
 def decode(decoder: Decoder, tokens: Tensor, source: EncoderOutput) -> None:
     """All steps."""
-    cache, order = Cache(), torch.arange(len(tokens), device=tokens.device)
+    cache, order = KVCache(), torch.arange(len(tokens), device=tokens.device)
     for step in range(1, tokens.shape[1] + 1):
         decoder.output_projection(decoder.decode(tokens[:, :step], source, cache))
         cache.reorder(order)

@@ -1,11 +1,11 @@
 """A whole training step of an encoder-decoder, as a ratio to the plain Transformer's.
 
 Forward, backward and Adam at the size of fairseq's transformer_iwslt_de_en (width 512, 6 + 6
-layers). All rows share one model and differ in what is injected into its encoder alone. The last
+layers) or of Transformer-Tiny (width 128, 4 + 4 layers). All rows share one model and differ in what is injected into its encoder alone. The last
 row is the stack encoding by itself, forward and backward, as a share of the plain step.
 
     python benchmarks/train_step.py                      # one CPU thread, source length 64 and 512
-    python benchmarks/train_step.py --lengths 64 --methods relation_mask stack_pe
+    python benchmarks/train_step.py --width 128 --lengths 64 --methods relation_mask stack_pe
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ from treesyntax.model.layers import TransformerConfig
 from treesyntax.nn.injection import Site
 from treesyntax.nn.tree_batch import TreeBatch
 
-IWSLT = TransformerConfig(d_model=512, d_ff=1024, heads=4, layers=6, dropout=0.1)
-SITE = Site(IWSLT.d_model, IWSLT.heads, IWSLT.layers)
+SIZES = {
+    512: TransformerConfig(d_model=512, d_ff=1024, heads=4, layers=6, dropout=0.1),
+    128: TransformerConfig(d_model=128, d_ff=256, heads=4, layers=4, dropout=0.1),
+}
 SYMBOLS = 8000
 PADDING = 1
 THREE = "stack_pe+relation_mask+relative_depth"
@@ -39,13 +41,16 @@ THREE = "stack_pe+relation_mask+relative_depth"
 class Step:
     """One model and its training step; what the encoder injects is exchanged between steps."""
 
-    def __init__(self, specs: list[str], batch: int, length: int, device: str) -> None:
+    def __init__(
+        self, size: TransformerConfig, specs: list[str], batch: int, length: int, device: str
+    ) -> None:
         torch.manual_seed(0)
-        source, target = (nn.Embedding(SYMBOLS, IWSLT.d_model, PADDING) for _ in range(2))
-        settings = dataclasses.replace(IWSLT, max_positions=length + 2)
+        source, target = (nn.Embedding(SYMBOLS, size.d_model, PADDING) for _ in range(2))
+        settings = dataclasses.replace(size, max_positions=length + 2)
+        site = Site(size.d_model, size.heads, size.layers)
         self.encoder = Encoder(settings, source).to(device)
         self.decoder = Decoder(settings, target, share_output=True).to(device)
-        self.injections = {spec: Composition(spec, SITE).to(device) for spec in specs}
+        self.injections = {spec: Composition(spec, site).to(device) for spec in specs}
         base = [*self.encoder.parameters(), *self.decoder.parameters()]
         self.optimizers = {
             spec: torch.optim.Adam([*base, *injected.parameters()])
@@ -77,6 +82,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
+    parser.add_argument("--width", type=int, choices=SIZES, default=512)
     parser.add_argument("--lengths", type=int, nargs="+", default=[64, 512])
     parser.add_argument("--tokens", type=int, default=1024, help="source tokens in a batch")
     parser.add_argument("--repeats", type=int, default=9)
@@ -85,9 +91,12 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
+    # One batch again and again: soon the softmax of the output underflows into denormal numbers,
+    # with which a CPU computes several times slower. No training has them.
+    torch.set_flush_denormal(True)
     specs = list(dict.fromkeys(["none", *args.methods, "stack_pe"]))
     for length in args.lengths:
-        step = Step(specs, max(args.tokens // length, 1), length, args.device)
+        step = Step(SIZES[args.width], specs, max(args.tokens // length, 1), length, args.device)
         actions: dict[str, Callable[[], object]] = {
             spec: partial(step.run, spec) for spec in ["none", *args.methods]
         }

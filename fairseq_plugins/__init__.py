@@ -5,9 +5,9 @@ the package was imported before.
 """
 
 from fairseq_plugins import archs, model, scoring, task
+from fairseq_plugins.checkpoints import keep_checkpoints_at_ends_of_epochs
 from fairseq_plugins.help import name_our_additions
 from fairseq_plugins.resume import resume_in_every_process, resume_on_data_that_fit
-from fairseq_plugins.saves import keep_saves_at_ends_of_epochs
 from treesyntax.model.checkpoint import allow_plain_classes
 
 # fairseq loads with weights_only=True, and its own checkpoints hold an argparse.Namespace.
@@ -15,6 +15,6 @@ allow_plain_classes()
 name_our_additions()
 resume_in_every_process()
 resume_on_data_that_fit()
-keep_saves_at_ends_of_epochs()
+keep_checkpoints_at_ends_of_epochs()
 
 __all__ = ["archs", "model", "scoring", "task"]

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from treesyntax.errors import OptionError
 from treesyntax.methods import METHODS
 from treesyntax.model.composition import parse_spec
-from treesyntax.model.decoder import Cache, Decoder
+from treesyntax.model.decoder import Decoder, KVCache
 from treesyntax.model.encoder import Encoder, EncoderOutput
 from treesyntax.model.layers import ACTIVATIONS, POSITIONS, TransformerConfig
 from treesyntax.nn.growth import GROWING_LINEARIZATIONS, GrowingTrees
@@ -98,7 +98,9 @@ class TreeEncoder(Encoder, FairseqEncoder):
         output = self.encode(src_tokens, TreeBatch.from_dict(source_tree) if source_tree else None)
         return {
             "encoder_out": [output.memory.transpose(0, 1)],
-            "encoder_padding_mask": [] if output.keep is None else [~output.keep],
+            "encoder_padding_mask": []
+            if output.attention_mask is None
+            else [~output.attention_mask],
             "encoder_embedding": [],
             "encoder_states": [],
             "src_tokens": [],
@@ -120,7 +122,7 @@ class TreeEncoder(Encoder, FairseqEncoder):
 
 
 class TreeDecoder(Decoder, FairseqIncrementalDecoder):
-    """Decoder over ``prev_output_tokens``; its cache lives in fairseq's incremental state."""
+    """Decoder over ``prev_output_tokens``; its kv cache lives in fairseq's incremental state."""
 
     def __init__(
         self,
@@ -146,7 +148,7 @@ class TreeDecoder(Decoder, FairseqIncrementalDecoder):
         """Logits [B, T, V] (or features), and no attention weights."""
         cache = partial = None
         if incremental_state is not None:
-            cache = incremental_state.setdefault(KV_CACHE, Cache())
+            cache = incremental_state.setdefault(KV_CACHE, KVCache())
             partial = incremental_state.get(PARTIAL_TREES)
         padding = encoder_out["encoder_padding_mask"]
         source = EncoderOutput(

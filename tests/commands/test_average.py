@@ -11,7 +11,7 @@ import torch
 
 from treesyntax.analysis.facts import count_parameters
 from treesyntax.cli import main
-from treesyntax.commands.average import average, find_saves
+from treesyntax.commands.average import average, find_checkpoints
 from treesyntax.model.checkpoint import load_checkpoint
 
 
@@ -60,10 +60,10 @@ def test_it_is_the_mean_of_the_last(folder: Path, capsys):
 
 
 def test_one_checkpoint_is_its_own_mean_and_all_are_taken_if_there_are_fewer(folder: Path):
-    (only,) = find_saves(folder)[-1:]
+    (only,) = find_checkpoints(folder)[-1:]
     model, expected = average([only])["model"], state_of(200)["model"]
     assert all(torch.equal(model[name], expected[name]) for name in expected)
-    assert [path.name for path in find_saves(folder)] == [
+    assert [path.name for path in find_checkpoints(folder)] == [
         "checkpoint_1_9.pt", "checkpoint_1_10.pt", "checkpoint_1_200.pt",
     ]  # fmt: skip
     assert main(["average", str(folder), "--last", "99", "--out", str(folder / "mean.pt")]) == 0
@@ -73,7 +73,7 @@ def test_epochs_serve_where_there_are_no_updates(folder: Path):
     for path in folder.glob("checkpoint_1_*.pt"):
         path.unlink()
     torch.save(state_of(1), folder / "checkpoint12.pt")
-    assert [path.name for path in find_saves(folder)] == ["checkpoint3.pt", "checkpoint12.pt"]
+    assert [path.name for path in find_checkpoints(folder)] == ["checkpoint3.pt", "checkpoint12.pt"]
 
 
 @pytest.mark.parametrize("fault", ["none", "damaged", "other", "number"])

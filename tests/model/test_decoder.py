@@ -15,7 +15,7 @@ from support.strategies import trees
 from torch import nn
 
 from treesyntax.errors import OptionError
-from treesyntax.model.decoder import Cache, Decoder
+from treesyntax.model.decoder import Decoder, KVCache
 from treesyntax.model.encoder import EncoderOutput
 from treesyntax.model.layers import TransformerConfig
 from treesyntax.nn.coordinates import depth
@@ -108,14 +108,17 @@ def prepared(spec, linearization, **options):
 def test_step_by_step_equals_teacher_forcing_also_after_reordering(spec, linearization):
     decoder, tokens, source = prepared(spec, linearization)
     full = decoder.decode(tokens, source)
-    cache, order = Cache(), torch.arange(len(tokens))
+    cache, order = KVCache(), torch.arange(len(tokens))
     for step in range(1, tokens.shape[1] + 1):
         last = decoder.decode(tokens[order, :step], source, cache)
         torch.testing.assert_close(last[:, 0], full[order, step - 1], atol=1e-5, rtol=0)
         if step in (2, 5):
             chosen = torch.tensor([3, 0, 0, 1])
             cache.reorder(chosen)
-            source.memory, source.keep = source.memory[chosen], source.keep[chosen]
+            source.memory, source.attention_mask = (
+                source.memory[chosen],
+                source.attention_mask[chosen],
+            )
             order = order[chosen]
 
 
@@ -162,7 +165,7 @@ def test_a_batch_of_one_equals_the_mixed_batch(spec, linearization):
     decoder, tokens, source = prepared(spec, linearization)
     together = decoder.decode(tokens, source)
     for row, length in enumerate(tokens.ne(PADDING).sum(1).tolist()):
-        own = EncoderOutput(source.memory[row : row + 1], source.keep[row : row + 1])
+        own = EncoderOutput(source.memory[row : row + 1], source.attention_mask[row : row + 1])
         alone = decoder.decode(tokens[row : row + 1, :length], own)[0]
         torch.testing.assert_close(alone, together[row, :length], atol=1e-5, rtol=0)
 

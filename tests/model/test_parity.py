@@ -10,7 +10,7 @@ from fairseq.models.transformer import (
 )
 from torch import nn
 
-from treesyntax.model.decoder import Cache, Decoder
+from treesyntax.model.decoder import Decoder, KVCache
 from treesyntax.model.encoder import Encoder
 from treesyntax.model.layers import TransformerConfig
 
@@ -92,13 +92,13 @@ def test_step_by_step_equals_full_also_after_reordering():
     source, target = batch(True), torch.randint(4, 20, (3, 7))
     output = encoder.encode(source, None)
     full = decoder.decode(target, output)
-    cache = Cache()
+    cache = KVCache()
     for step in range(1, 4):
         last = decoder.decode(target[:, :step], output, cache)
         assert torch.allclose(last[:, 0], full[:, step - 1], atol=1e-5)
     order = torch.tensor([2, 0, 0])
     cache.reorder(order)
-    output.memory, output.keep = output.memory[order], output.keep[order]
+    output.memory, output.attention_mask = output.memory[order], output.attention_mask[order]
     last = decoder.decode(target[order][:, :4], output, cache)
     assert torch.allclose(last[:, 0], full[order, 3], atol=1e-5)
 

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run ``treesyntax average``.
+    """Write the mean of the last checkpoints.
 
     Raises:
         OptionError: if no number of checkpoints is asked for.
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
 
     if args.last < 1:
         raise OptionError(f"--last {args.last}: give 1 or more")
-    paths = find_saves(args.folder)[-args.last :]
+    paths = find_checkpoints(args.folder)[-args.last :]
     state = average(paths)
     with atomic_file(args.out) as staged:
         torch.save(state, staged)
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def find_saves(folder: Path) -> list[Path]:
+def find_checkpoints(folder: Path) -> list[Path]:
     """The checkpoints in a folder that have their update in their name, else their epoch; sorted.
 
     Raises:

@@ -41,7 +41,7 @@ class RelationMask(Injection):
 
     paper = "McDonald & Chiang 2021"
     equation = "softmax(QK'/sqrt(d) - exp(sum_m s_m M_m))"
-    cost = "codes once a batch, a table lookup a pair and layer"
+    cost = "relation ids once a batch, a table lookup a pair and layer"
 
     membership: Tensor
 
@@ -68,7 +68,7 @@ class RelationMask(Injection):
     def relation_ids(self, tree: TreeBatch) -> Tensor:
         """uint8 [B, T, T]: the relation of the query's node to the key's node."""
         if self.masks.user:
-            return self.masks.codes(tree)
+            return self.masks.relation_ids(tree)
         return by_rows(tree, lambda rows: tree_relations(tree, rows))
 
     def relation_of_pair(self, tree: TreeBatch) -> RelationOf | None:
@@ -86,7 +86,7 @@ class RelationMask(Injection):
         )
 
     def bias_table(self, layer: int) -> Tensor:
-        """[H, C]: what each relation adds to the logits of each head."""
+        """[H, R]: what each relation adds to the logits of each head."""
         strengths = self.strengths[layer if len(self.strengths) > 1 else 0]
         # exp(12) is beyond half precision.
         strengths = strengths.double() if strengths.dtype == torch.float64 else strengths.float()

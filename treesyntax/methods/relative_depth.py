@@ -32,7 +32,7 @@ class RelativeDepth(DistanceVectors):
 
     paper = "Omote, Tamura & Ninomiya 2019"
     equation = "k_j + w_clip(depth_j - depth_i), v_j + w'_clip(depth_j - depth_i)"
-    cost = "two gathers and two sums by code a pair and layer; none more beside relative_position"
+    cost = "two gathers and two sums by relation id a pair and layer"
     linearization = "words"
 
     def __init__(
@@ -47,13 +47,13 @@ class RelativeDepth(DistanceVectors):
         super().__init__(site, "relative_depth", clip, keys, values, per_head)
 
     def relation_ids(self, tree: TreeBatch) -> Tensor:
-        """Integers [B, T, T]: clip(depth_j - depth_i) + clip, or the code without a vector."""
+        """Integers [B, T, T]: clip(depth_j - depth_i) + clip, or the id without a vector."""
         depths = tree.at_tokens(depth(tree))
         placed = tree.token_node >= 0
 
-        def codes(rows: slice) -> Tensor:
+        def ids(rows: slice) -> Tensor:
             found = self.clipped(depths.unsqueeze(1) - depths[:, rows].unsqueeze(2))
             covered = placed.unsqueeze(1) & placed[:, rows].unsqueeze(2)
             return found.masked_fill(~covered, self.no_vector)
 
-        return by_rows(tree, codes)
+        return by_rows(tree, ids)

@@ -30,7 +30,7 @@ class RelativePosition(DistanceVectors):
 
     paper = "Shaw, Uszkoreit & Vaswani 2018"
     equation = "k_j + w_clip(j-i), v_j + w'_clip(j-i)"
-    cost = "two gathers and two sums by code a pair and layer"
+    cost = "two gathers and two sums by relation id a pair and layer"
     linearization = "words"
     needs_tree = False
     replaces_positions = True

@@ -30,7 +30,7 @@ class TreeDistance(Injection):
 
     paper = "Ying et al. 2021 (Graphormer)"
     equation = "softmax(QK'/sqrt(d) + b_length(i,j))"
-    cost = "codes once a batch, a table lookup a pair and layer"
+    cost = "relation ids once a batch, a table lookup a pair and layer"
 
     def __init__(self, site: Site, clip: int = 16) -> None:
         """Raises OptionError for a clip below 1."""
@@ -43,12 +43,12 @@ class TreeDistance(Injection):
     def relation_ids(self, tree: TreeBatch) -> Tensor:
         """uint8 [B, T, T]: min(length, clip), clip + 1 without a path."""
 
-        def codes(rows: slice) -> Tensor:
+        def ids(rows: slice) -> Tensor:
             lengths = path_lengths(tree, rows)
             found = lengths.clamp(max=self.clip).masked_fill(lengths < 0, self.clip + 1)
             return found.to(torch.uint8)
 
-        return by_rows(tree, codes)
+        return by_rows(tree, ids)
 
     def bias_table(self, layer: int) -> Tensor:
         """[H, clip + 2], the same for all layers."""

@@ -11,7 +11,7 @@ from treesyntax.nn.injection import Injection, Site, register
 from treesyntax.nn.relations import by_rows, path_lengths
 from treesyntax.nn.tree_batch import TreeBatch
 
-MOST_STEPS = 180  # beyond, there are more codes than a 16-bit integer holds
+MOST_STEPS = 180  # beyond, there are more ids than a 16-bit integer holds
 
 
 @register("up_down")
@@ -35,7 +35,7 @@ class UpDown(Injection):
 
     paper = "Kim et al. 2021, as a bias"
     equation = "softmax(QK'/sqrt(d) + b_(steps up, steps down))"
-    cost = "codes once a batch, a table lookup a pair and layer"
+    cost = "relation ids once a batch, a table lookup a pair and layer"
 
     def __init__(self, site: Site, clip: int = 8) -> None:
         """Raises OptionError for a clip out of range."""
@@ -49,7 +49,7 @@ class UpDown(Injection):
         """Integers [B, T, T]: up * (clip + 1) + down, clipped, from the query to the key."""
         depths = tree.at_tokens(depth(tree))
 
-        def codes(rows: slice) -> Tensor:
+        def ids(rows: slice) -> Tensor:
             lengths = path_lengths(tree, rows)
             # length = up + down and depth_key - depth_query = down - up.
             lower = depths.unsqueeze(1) - depths[:, rows].unsqueeze(2)
@@ -58,7 +58,7 @@ class UpDown(Injection):
             found = found.masked_fill(lengths < 0, self.no_path)
             return found.to(torch.uint8 if self.no_path < 256 else torch.int16)
 
-        return by_rows(tree, codes)
+        return by_rows(tree, ids)
 
     def bias_table(self, layer: int) -> Tensor:
         """[H, (clip + 1)^2 + 1]."""

@@ -1,7 +1,7 @@
-"""The decoder: fairseq's, parameter name by parameter name, with a cache for step-by-step use.
+"""The decoder: fairseq's, parameter name by parameter name, with a kv cache for step-by-step decoding.
 
-Methods are injected over the tree that the target tokens have grown so far, which is a function of
-the tokens alone, so that training, step-by-step decoding and any beam see the same.
+Methods are injected over the tree that the target tokens have grown so far. It is a function of the
+tokens alone, so training, step-by-step decoding and any beam see the same.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class DecoderLayer(FeedForward):
         mask: Tensor | None,
         terms: Sequence[PairTerm],
         source: EncoderOutput,
-        cached: LayerCache | None,
+        cached: LayerKVCache | None,
     ) -> Tensor:
         """[B, Q, d_model] to the same.
 
@@ -60,8 +60,8 @@ class DecoderLayer(FeedForward):
             x: the target positions to compute.
             mask: over the target, as in :class:`Attention`.
             terms: what methods add over the target, as in :class:`Attention`.
-            source: what the encoder gave.
-            cached: earlier positions' keys and values; extended in place.
+            source: the encoder's output.
+            cached: kv cache of the earlier positions; extended in place.
         """
         query = self._before(self.self_attn_layer_norm, x)
         memory = self.self_attn.project(query)
@@ -79,8 +79,8 @@ class DecoderLayer(FeedForward):
 
 
 @dataclass
-class LayerCache:
-    """Keys and values of one decoder layer: of the prefix so far, and of the source."""
+class LayerKVCache:
+    """The kv cache of one decoder layer: of the prefix so far, and of the source."""
 
     prefix: KeyValues | None = None
     source: KeyValues | None = None
@@ -97,10 +97,10 @@ class LayerCache:
 
 
 @dataclass
-class Cache:
-    """What incremental decoding remembers, layer by layer."""
+class KVCache:
+    """The kv cache of step-by-step decoding, layer by layer."""
 
-    layers: list[LayerCache] = field(default_factory=list)
+    layers: list[LayerKVCache] = field(default_factory=list)
 
     def reorder(self, order: Tensor) -> None:
         """Keep the rows ``order`` of the batch, as beam search picks them."""
@@ -120,11 +120,11 @@ class Decoder(nn.Module):
         settings: sizes and methods.
         embed_tokens: token embedding with a padding index.
         share_output: use the embedding as the output projection as well.
-        trees: how target tokens grow trees; may be None where no method needs them.
+        trees: how target tokens grow trees; None if no method needs them.
 
     Raises:
-        OptionError: if a method would see the future, needs trees and there are none, or if there
-            is no method that could encode the next slot.
+        OptionError: if a method would see the future, if it needs trees and there are none, or if
+            no method encodes the next slot.
     """
 
     version: Tensor
@@ -174,15 +174,15 @@ class Decoder(nn.Module):
         self,
         tokens: Tensor,
         source: EncoderOutput,
-        cache: Cache | None = None,
+        cache: KVCache | None = None,
         partial: PartialTrees | None = None,
     ) -> Tensor:
         """Features of target positions.
 
         Args:
             tokens: LongTensor [B, T], the target shifted right by one.
-            source: what the encoder gave.
-            cache: with it, only the last position is computed, the earlier ones are remembered.
+            source: the encoder's output.
+            cache: kv cache; with it, only the last position is computed.
             partial: the partial trees of these tokens, where the caller has placed them already.
 
         Returns:
@@ -195,7 +195,7 @@ class Decoder(nn.Module):
         columns = slice(None)
         if cache is not None:
             columns = slice(-1, None)
-            cache.layers = cache.layers or [LayerCache() for _ in self.layers]
+            cache.layers = cache.layers or [LayerKVCache() for _ in self.layers]
         else:
             size = tokens.shape[1]
             mask = mask & torch.ones(size, size, dtype=torch.bool, device=tokens.device).tril()

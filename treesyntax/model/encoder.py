@@ -1,7 +1,7 @@
 """The encoder: fairseq's, parameter name by parameter name, with one hook for trees.
 
 A state dict of fairseq's ``TransformerEncoder`` loads strictly and gives the same output to float
-tolerance; all that is added is what the methods declare.
+tolerance; the methods add what they declare, nothing else is added.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ class EncoderOutput:
 
     Attributes:
         memory: [B, T, d_model].
-        keep: bool [B, T], True for real tokens; None where there is no padding.
+        attention_mask: bool [B, T], True for real tokens; None where there is no padding.
     """
 
     memory: Tensor
-    keep: Tensor | None
+    attention_mask: Tensor | None
 
     @property
     def mask(self) -> Tensor | None:
-        """``keep`` as the attention wants it, [B, 1, 1, T]."""
-        return None if self.keep is None else self.keep[:, None, None]
+        """The same as the attention takes it, [B, 1, 1, T]."""
+        return None if self.attention_mask is None else self.attention_mask[:, None, None]
 
 
 class Encoder(nn.Module):
@@ -89,7 +89,7 @@ class Encoder(nn.Module):
 
         Args:
             tokens: LongTensor [B, T], padded on either side.
-            tree: the trees over these tokens; may be None where no method needs them.
+            tree: the trees over these tokens; None if no method needs them.
 
         Raises:
             OptionError: if a method needs trees and there are none.
@@ -108,13 +108,12 @@ class Encoder(nn.Module):
         if encoding is not None:
             x = x + encoding.to(x.dtype)
         x = F.dropout(x, self.settings.dropout, self.training)
-        keep = tokens.ne(self.padding_index)
-        if bool(keep.all()):
+        real = tokens.ne(self.padding_index)
+        if bool(real.all()):
             return EncoderOutput(self._layers(x, None, tree), None)
-        return EncoderOutput(self._layers(x * keep.unsqueeze(-1), keep, tree), keep)
+        return EncoderOutput(self._layers(x * real.unsqueeze(-1), real[:, None, None], tree), real)
 
-    def _layers(self, x: Tensor, keep: Tensor | None, tree: TreeBatch) -> Tensor:
-        mask = None if keep is None else keep[:, None, None]
+    def _layers(self, x: Tensor, mask: Tensor | None, tree: TreeBatch) -> Tensor:
         drops = self.training and self.settings.attention_dropout > 0
         terms_of = self.injections.relate(tree, may_compute=not drops)
         for index, layer in enumerate(self.layers):

@@ -13,8 +13,8 @@ class DistanceVectors(Injection):
     """A learned vector per clipped distance on the key side, the value side or both.
 
     Tables are per layer. They are shared by all heads (Shaw et al. 2018, section 3.3) unless
-    ``per_head`` is set. Codes run from 0 (distance <= -clip) to 2 * clip (distance >= clip);
-    :attr:`no_vector` is the code of pairs without a distance.
+    ``per_head`` is set. Relation ids run from 0 (distance <= -clip) to 2 * clip (distance >=
+    clip); :attr:`no_vector` is the id of pairs without a distance.
 
     Args:
         site: where the method is built in.
@@ -53,9 +53,9 @@ class DistanceVectors(Injection):
                 nn.init.xavier_uniform_(table.view(-1, shape[-1]))
 
     def clipped(self, distance: Tensor) -> Tensor:
-        """Codes of integer distances, in as few bytes as hold them."""
-        codes = distance.clamp(-self.clip, self.clip) + self.clip
-        return codes.to(torch.uint8 if self.no_vector < 256 else torch.int16)
+        """Relation ids of integer distances, in as few bytes as hold them."""
+        ids = distance.clamp(-self.clip, self.clip) + self.clip
+        return ids.to(torch.uint8 if self.no_vector < 256 else torch.int16)
 
     def vector_tables(self, layer: int) -> tuple[Tensor | None, Tensor | None]:
         """The tables of a layer with a row of zeros for :attr:`no_vector` at their end."""

@@ -18,7 +18,7 @@ USER_RELATIONS: dict[str, PairTest] = {}
 """Relations beyond the nine: functions from a batch to a bool tensor [B, T, T]."""
 
 CAUSAL_RELATIONS: set[str] = set()
-"""Those of them that hold or not between two nodes whatever nodes come later."""
+"""Those of them that never depend on nodes that come later."""
 
 MOST_USER_RELATIONS = 4
 
@@ -87,22 +87,22 @@ class Masks:
             raise OptionError(f"{len(user)} user relations; at most {MOST_USER_RELATIONS} fit")
         return cls(tuple(names), tuple(covers), user)
 
-    def codes(self, tree: TreeBatch) -> Tensor:
+    def relation_ids(self, tree: TreeBatch) -> Tensor:
         """uint8 [B, T, T]: the tree relation, plus 10 for each combination of user relations."""
-        codes = tree_relations(tree)
+        ids = tree_relations(tree)
         for bit, name in enumerate(self.user):
-            codes = codes + (len(RELATIONS) + 1) * 2**bit * USER_RELATIONS[name](tree).byte()
-        return codes
+            ids = ids + (len(RELATIONS) + 1) * 2**bit * USER_RELATIONS[name](tree).byte()
+        return ids
 
     def membership(self) -> Tensor:
-        """Float [masks, C]: 1 where a mask covers the pairs of a code of :meth:`codes`."""
+        """Float [masks, R]: 1 where a mask covers the pairs of a relation id."""
         width = len(RELATIONS) + 1
         matrix = torch.zeros(len(self.names), width << len(self.user))
         for mask, cover in enumerate(self.covers):
-            for code in range(matrix.shape[1]):
-                relation, combination = code % width, code // width
+            for number in range(matrix.shape[1]):
+                relation, combination = number % width, number // width
                 held = {name for bit, name in enumerate(self.user) if combination >> bit & 1}
                 if relation != NO_RELATION:
                     held.add(RELATIONS[relation])
-                matrix[mask, code] = float(bool(held & set(cover)))
+                matrix[mask, number] = float(bool(held & set(cover)))
         return matrix

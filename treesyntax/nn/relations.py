@@ -1,7 +1,7 @@
-"""Relations between the nodes of two tokens, as small integer codes.
+"""Relations between the nodes of two tokens, as small integers: relation ids.
 
-The nine relations of McDonald & Chiang (2021) partition all pairs of nodes, so one
-code per pair says everything that nine 0/1 masks say, in a ninth of the memory.
+The nine relations of McDonald & Chiang (2021) partition all pairs of nodes, so one id a pair says
+everything that nine 0/1 masks say, in a ninth of the memory.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ RELATIONS = (
     "left_other",
     "right_other",
 )
-"""Names by code: RELATIONS[code[i, j]] says what i is to j, as in "i is the parent of j"."""
+"""Names by id: RELATIONS[ids[i, j]] says what i is to j, as in "i is the parent of j"."""
 
 NO_RELATION = len(RELATIONS)
-"""Code of pairs in which a token has no node (end of sentence, padding)."""
+"""Id of pairs in which a token has no node (EOS, padding)."""
 
 
 def tree_relations(tree: TreeBatch, rows: slice = slice(None)) -> Tensor:
     """What the node of token i is to the node of token j.
 
-    Dominance comes from the tree, left and right from the order of the tokens, so the codes serve
+    Dominance comes from the tree, left and right from the order of the tokens, so the ids serve
     constituency trees in preorder as well as dependency trees in word order. An ancestor is one
     that is not the parent, a descendant one that is not a child.
 
@@ -45,9 +45,9 @@ def tree_relations(tree: TreeBatch, rows: slice = slice(None)) -> Tensor:
         rows: the tokens i, all T of them unless told.
 
     Returns:
-        uint8 tensor [B, rows, T] of codes into :data:`RELATIONS`, or :data:`NO_RELATION`.
+        uint8 tensor [B, rows, T] of indices into :data:`RELATIONS`, or :data:`NO_RELATION`.
     """
-    # Codes are put together from 0/1 bytes: selecting with torch.where takes ten times as long.
+    # Ids are put together from 0/1 bytes: selecting with torch.where takes ten times as long.
     node = tree.token_node.int()
     parent = tree.at_tokens(tree.parent, fill=-2).int()
     last = tree.at_tokens(last_descendant(tree)).int()
@@ -61,10 +61,10 @@ def tree_relations(tree: TreeBatch, rows: slice = slice(None)) -> Tensor:
     left = _byte(positions[rows].unsqueeze(1) < positions)
 
     aside = (8 - left - 4 * same_parent) * (1 - above - below)
-    codes = (aside + 5 * above + 6 * below - 4 * adjacent) * _byte(first != second)
+    ids = (aside + 5 * above + 6 * below - 4 * adjacent) * _byte(first != second)
     placed = _byte(node >= 0)
     covered = placed[:, rows].unsqueeze(2) * placed.unsqueeze(1)
-    return codes * covered + NO_RELATION * (1 - covered)
+    return ids * covered + NO_RELATION * (1 - covered)
 
 
 def relation_of_pair(tree: TreeBatch) -> RelationOf:
@@ -73,7 +73,7 @@ def relation_of_pair(tree: TreeBatch) -> RelationOf:
     parent = tree.at_tokens(tree.parent, fill=-2)
     last = tree.at_tokens(last_descendant(tree))
 
-    def code(b: Tensor, i: Tensor, j: Tensor) -> Tensor:
+    def relation(b: Tensor, i: Tensor, j: Tensor) -> Tensor:
         first, second = node[b, i], node[b, j]
         above = (first < second) & (second <= last[b, i])
         below = (second < first) & (first <= last[b, j])
@@ -85,7 +85,7 @@ def relation_of_pair(tree: TreeBatch) -> RelationOf:
         found = torch.where(first == second, 0, found)
         return torch.where((first >= 0) & (second >= 0), found, NO_RELATION)
 
-    return code
+    return relation
 
 
 def _byte(condition: Tensor) -> Tensor:
@@ -93,29 +93,29 @@ def _byte(condition: Tensor) -> Tensor:
 
 
 PAIRS_AT_ONCE = 1 << 20
-"""Pairs whose codes are computed together. On the way to a code of one byte a pair takes 64-bit
-numbers, several times over: 18 GB for a tree of 16,384 nodes all at once."""
+"""Pairs whose ids are computed together. On the way to an id of one byte a pair takes several
+64-bit numbers: 18 GB for a tree of 16,384 nodes all at once."""
 
 
 @dataclass(frozen=True)
 class QueriedTrees(TreeBatch):
-    """Trees of which only some tokens look at the others, as the last one does step by step.
+    """Trees in which only some tokens are queries, as the last one is step by step.
 
-    Methods need not know: :func:`by_rows` leaves out what is not asked for.
+    Methods need not know: :func:`by_rows` computes these rows alone.
 
     Attributes:
-        rows: the tokens that look.
+        rows: the tokens that are queries.
     """
 
     rows: slice
 
     @classmethod
     def of(cls, tree: TreeBatch, rows: slice) -> QueriedTrees:
-        """A batch, of which some rows are asked for."""
+        """A batch in which some rows are queries."""
         return cls(tree.parent, tree.branch, tree.token_node, rows)
 
     def asked(self, pairs: Tensor) -> Tensor:
-        """The rows asked for of [B or 1, T, T], or of what has no others [B or 1, rows, T]."""
+        """The queries' rows of [B or 1, T, T]; [B or 1, rows, T] stays as it is."""
         count = len(range(*self.rows.indices(self.token_node.shape[1])))
         return pairs if pairs.shape[1] == count else pairs[:, self.rows]
 
@@ -128,7 +128,7 @@ def by_rows(tree: TreeBatch, compute: Callable[[slice], Tensor]) -> Tensor:
         compute: from some rows r to [B or 1, r, T].
 
     Returns:
-        [B or 1, T, T]; of :class:`QueriedTrees`, the rows asked for alone, in O(rows * T).
+        [B or 1, T, T]; of :class:`QueriedTrees`, the queries' rows alone, in O(rows * T).
     """
     batch, width = tree.token_node.shape
     rows = tree.rows if isinstance(tree, QueriedTrees) else slice(None)

@@ -1,7 +1,7 @@
-"""A file for every save that is to be kept, also for one at the end of an epoch.
+"""A file for every checkpoint that --keep-interval-updates keeps, at ends of epochs too.
 
-fairseq names a save by its update only inside an epoch. Where an epoch has 10 updates, none of
---save-interval-updates 50 leaves anything but checkpoint_best.pt and checkpoint_last.pt, whatever
+fairseq names a checkpoint by its update only inside an epoch. Where an epoch has 10 updates,
+--save-interval-updates 50 leaves nothing but checkpoint_best.pt and checkpoint_last.pt, whatever
 --keep-interval-updates says, and there is nothing to average.
 """
 
@@ -17,16 +17,16 @@ from fairseq import checkpoint_utils
 from fairseq.dataclass.configs import CheckpointConfig
 
 
-def keep_saves_at_ends_of_epochs() -> None:
+def keep_checkpoints_at_ends_of_epochs() -> None:
     """Let fairseq keep them, too, if --keep-interval-updates asks for more than one."""
-    fairseq_saves = checkpoint_utils.save_checkpoint
+    fairseq_save = checkpoint_utils.save_checkpoint
 
     # fairseq notes the best score on the function of this name, whichever it is.
-    @wraps(fairseq_saves)
+    @wraps(fairseq_save)
     def save_checkpoint(
         cfg: CheckpointConfig, trainer: Any, epoch_itr: Any, val_loss: float | None
     ) -> Any:
-        saved = fairseq_saves(cfg, trainer, epoch_itr, val_loss)
+        saved = fairseq_save(cfg, trainer, epoch_itr, val_loss)
         updates = trainer.get_num_updates()
         if (
             epoch_itr.end_of_epoch()
