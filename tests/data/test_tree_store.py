@@ -14,11 +14,11 @@ from fairseq.data.indexed_dataset import MMapIndexedDataset, make_builder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.strategies import rich_trees
+from support.tree_stores import write_store
 
 from treesyntax.data.dictionary import EOS, UNK, Dictionary
 from treesyntax.data.token_files import TokenData, append_to_each, write_tokens
 from treesyntax.data.tree_store import PREAMBLE, TreeArrays, TreeStore
-from treesyntax.data.tree_store_write import write_store
 from treesyntax.errors import InputError
 from treesyntax.trees.tree import Tree
 

@@ -237,7 +237,9 @@ def test_other_data_is_refused(folder, tmp_path, capsys):
     assert "subwords.tgt.model: cannot be read as a SentencePiece model; run" in said(copy, "--parsed")  # fmt: skip
     manifest = (copy / "binarize.json").read_text()
     (copy / "binarize.json").write_text(manifest.replace('"source_pieces": null', '"source_pieces": ["p"]'))  # fmt: skip
-    assert "was segmented elsewhere (binarize --source-pieces), so nobody" in said(copy, "--parsed")
+    assert "was segmented elsewhere (binarize --source-subwords), so nobody" in said(
+        copy, "--parsed"
+    )
 
 
 def test_a_bad_record_ends_it_after_the_ones_before(folder, tmp_path, capsysbinary):

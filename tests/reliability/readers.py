@@ -16,6 +16,7 @@ import numpy as np
 import support.fake_parser as fake_parser
 import yaml
 from support.study_helpers import recipe_content, result
+from support.tree_stores import write_store
 
 from treesyntax.cli import main
 from treesyntax.data.dictionary import EOS, Dictionary
@@ -23,7 +24,6 @@ from treesyntax.data.generate.folder import is_current, write_folder
 from treesyntax.data.manifest import check_tokens, side_of
 from treesyntax.data.token_files import TokenData, write_tokens
 from treesyntax.data.tree_store import TreeArrays, TreeStore
-from treesyntax.data.tree_store_write import write_store
 from treesyntax.parsers import PARSERS
 from treesyntax.parsers.cases import read_cases
 from treesyntax.parsers.record_text import read_offsets

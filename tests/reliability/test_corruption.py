@@ -102,8 +102,9 @@ def test_an_index_alone_is_checked_for_sizes_and_offsets(tmp_path: Path):
 
 def test_a_store_of_numbers_that_make_no_trees_is_refused(tmp_path: Path):
     """Its checksums are right: whoever wrote it had no trees."""
+    from support.tree_stores import write_store
+
     from treesyntax.data.tree_store import TreeArrays
-    from treesyntax.data.tree_store_write import write_store
 
     ids, sizes = np.array([4, 5]), np.array([2])
     fingerprint = write_tokens(tmp_path / "x", [(ids, sizes)], 8, EOS)

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.helpers import stored
 from torch import Tensor, nn
 
+from support.helpers import stored
+from support.tree_stores import write_store
 from treesyntax.cli import main
 from treesyntax.data.dictionary import EOS, Dictionary
 from treesyntax.data.token_files import write_tokens
 from treesyntax.data.tree_store import TreeArrays
-from treesyntax.data.tree_store_write import write_store
 from treesyntax.model.composition import Composition
 from treesyntax.nn.injection import Site
 from treesyntax.trees.tree import Tree

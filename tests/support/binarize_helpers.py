@@ -1,4 +1,4 @@
-"""What the tests of ``treesyntax binarize`` share: files, calls, and comparing two encodings."""
+"""What the tests of ``treesyntax binarize`` share: files, calls, and small corpora."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 
 from treesyntax.cli import main
-from treesyntax.data.binarize.encode import Batch, EncodedBatch, Encoding, encode_batch
-from treesyntax.data.binarize.sentence import encode_one_by_one
+from treesyntax.data.encoding import Encoding
 from treesyntax.data.sentencepiece import MODEL_TYPES, train_model
 from treesyntax.data.tree_store import TreeStore
-from treesyntax.errors import InputError
 from treesyntax.trees.formats.base import Record
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -121,26 +119,6 @@ def check_store(dest: Path, name: str, expected: list[tuple]) -> None:
 
 def folder_bytes(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
-
-
-def outcome(encode, encoding: Encoding, batch: Batch) -> EncodedBatch | str:
-    try:
-        return encode(encoding, batch)
-    except InputError as error:
-        return str(error)
-
-
-def check(encoding: Encoding, batch: Batch) -> None:
-    """A batch gives what its records give one after another, a fault too."""
-    found, expected = (outcome(f, encoding, batch) for f in (encode_batch, encode_one_by_one))
-    if isinstance(expected, str) or isinstance(found, str):
-        assert found == expected
-        return
-    assert found.symbols == expected.symbols
-    pairs = zip((*found[1:3], *found.trees), (*expected[1:3], *expected.trees), strict=True)
-    for ours, theirs in pairs:
-        assert ours.dtype == theirs.dtype
-        assert ours.tolist() == theirs.tolist()
 
 
 def make_models(folder: Path) -> dict[str, Path | None]:

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.strategies import constituency_trees, dependency_trees, rich_trees
 
-from treesyntax.data.binarize.encode import group_pieces
+from treesyntax.data.binarize.spelling import by_word
 from treesyntax.errors import OptionError, TreeError
 from treesyntax.trees.linearizations import LINEARIZATIONS, get_linearization
 from treesyntax.trees.subword_nodes import SUBWORD_RELATION
@@ -344,4 +344,4 @@ def test_faults_are_named():
     ],
 )
 def test_pieces_are_grouped_by_word(line, style, words):
-    assert group_pieces(line.split(), style) == words
+    assert by_word(line.split(), style) == words

@@ -222,7 +222,7 @@ def test_a_given_dictionary_has_its_unknown_symbols_too(tmp_path):
 def test_a_joined_dictionary_needs_such_symbols_on_both_sides(tmp_path, capsys):
     assert binarize(tmp_path, "--target-linearization", "nary_dfs", "--joined-dictionary") == 2
     assert capsys.readouterr().err == (
-        "treesyntax binarize: --joined-dictionary: only one side has tokens that say their slots; "
+        "treesyntax binarize: --joined-dictionary: only one side has tokens with slots; "
         "give both sides such a linearization (as nary_dfs) or each its own dictionary\n"
     )
     assert not (tmp_path / "bin").exists()

@@ -6,20 +6,20 @@ subwords.LANG.model, and binarize.json with all options and counts. DEST appears
 all. A side of format "text" has one sentence a line, its tokens separated by white space.
 
 The linearization decides what the model reads: "words" the sentence, "preorder" the labels of all
-nodes from the root down, "breadth_first" level by level, "bracketed" in preorder with closing brackets; for
-targets that a decoder grows as trees, "nary_dfs", "nary_bfs", "lcrs_dfs" and "lcrs_bfs". Subwords
-come from a given SentencePiece model, from one trained here (--subword-vocab), or from text
-segmented elsewhere (--source-pieces). To tell whether syntax helps or any tree does, compare with
-control trees (--source-control).
+nodes from the root down, "breadth_first" level by level, "bracketed" in preorder with closing
+brackets; for targets that a decoder grows as trees, "nary_dfs", "nary_bfs", "lcrs_dfs" and
+"lcrs_bfs". Subwords come from a given SentencePiece model, from one trained here (--subword-vocab),
+or from text segmented elsewhere (--source-subwords). To see whether syntax helps or any tree does,
+compare with control trees (--source-control).
 
-With --source-text pieces are attached to words by the places of words in the raw text, in
-characters: start_char and end_char in MISC or, without them, FORM after FORM in CoNLL-U, and the
-file NAME.offsets beside brackets, all as treesyntax parse writes them. Every parser token is
-segmented with the white space before it, so that the pieces spell the line whatever the tree, and
-no piece crosses a token. The words of a multi-word token (French du = de + le) become one. Where
-the line is segmented as a whole (--subword-units line), or was elsewhere (--source-pieces), tokens
-that share a piece become one, tokens without a piece are removed. Without --source-text every
-word is segmented by its form.
+With --source-text subwords are attached to words by character spans in the raw text: start_char
+and end_char in MISC or, without them, FORM after FORM in CoNLL-U, and the file NAME.offsets beside
+brackets, all as treesyntax parse writes them. Every parser token is segmented with the white space
+before it, so that the subwords spell the line whatever the tree, and no subword crosses a token.
+The words of a multi-word token (French du = de + le) become one. Where the line is segmented as a
+whole (--subword-units line), or was elsewhere (--source-subwords), tokens that share a subword
+become one, tokens without a subword are removed. Without --source-text every word is segmented by
+its form.
 
 Example, gold dependency trees on the source side, 4,000 subwords on each side:
 
@@ -31,30 +31,25 @@ Example, gold dependency trees on the source side, 4,000 subwords on each side:
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-from treesyntax.data.binarize.encode import TEXT, encode_batch
 from treesyntax.data.binarize.models import prepare_models
-from treesyntax.data.binarize.options import BinarizeOptions, SideOptions, make_plan
+from treesyntax.data.binarize.options import read_options
 from treesyntax.data.binarize.raw_text import SUBWORD_UNITS
-from treesyntax.data.binarize.read import BatchMap, batches, changed, survey, worker_pool
-from treesyntax.data.binarize.spelling import PIECES_STYLES
+from treesyntax.data.binarize.read import survey, worker_pool
+from treesyntax.data.binarize.spelling import SUBWORDS_STYLES
 from treesyntax.data.binarize.summary import summarise, write_manifest
-from treesyntax.data.binarize.write import Counts, Spool, Symbols, write_side
-from treesyntax.data.dictionary import Dictionary, one_unknown, unknown_symbol
+from treesyntax.data.binarize.write import encode_sides, write_sides
+from treesyntax.data.encoding import TEXT
 from treesyntax.data.sentencepiece import MODEL_TYPES
-from treesyntax.errors import OptionError
 from treesyntax.files import atomic_folder
+from treesyntax.jobs import cores
 from treesyntax.trees.controls import CONTROLS, GIVEN
 from treesyntax.trees.formats import FORMATS
-from treesyntax.trees.linearizations import LINEARIZATIONS, get_linearization
+from treesyntax.trees.linearizations import LINEARIZATIONS
 from treesyntax.trees.subwords import POLICIES
-
-Written = dict[tuple[str, str], Counts]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,12 +64,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for role in ("source", "target"):
         _add_side_arguments(parser, role)
     add(
-        "--pieces-style", choices=PIECES_STYLES, default=PIECES_STYLES[0],
-        help="how given pieces mark words: ▁ begins one, or @@ continues it (%(default)s)",
+        "--subwords-style", "--pieces-style", dest="pieces_style", choices=SUBWORDS_STYLES,
+        default=SUBWORDS_STYLES[0],
+        help="how given subwords mark words: ▁ begins one, or @@ continues it (%(default)s)",
     )  # fmt: skip
     add(
         "--subword-vocab", type=int, default=0, metavar="N",
-        help="train a SentencePiece model of N pieces on the training split of each side",
+        help="train a SentencePiece model of N subwords on the training split of each side",
     )  # fmt: skip
     add(
         "--subword-type", choices=MODEL_TYPES, default=MODEL_TYPES[0],
@@ -83,13 +79,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--subword-units", choices=SUBWORD_UNITS, default=SUBWORD_UNITS[0],
         help="with the raw text of trees, segment every parser token on its own, or the line as a "
-        "whole, which merges tokens that share a piece (%(default)s)",
+        "whole, which merges tokens that share a subword (%(default)s)",
     )  # fmt: skip
     add("--joined-subwords", action="store_true", help="train one model for both sides")
     add(
         "--subword-policy", choices=tuple(POLICIES), default="siblings",
-        help="pieces become nodes, as siblings or below each other (chain), or all of them, the "
-        "first or the last stand on the word's node (%(default)s)",
+        help="make every subword a node, as siblings or below each other (chain), or put all of "
+        "them (copy), the first or the last on the word's node (%(default)s)",
     )  # fmt: skip
     add(
         "--control-seed", type=int, default=0, metavar="N",
@@ -97,15 +93,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add("--joined-dictionary", action="store_true", help="one dictionary for both sides")
     add(
-        "--workers", type=int, default=_cores(), metavar="N",
+        "--workers", type=int, default=cores(), metavar="N",
         help="processes; the output does not depend on it (all cores: %(default)s)",
     )  # fmt: skip
     add("--overwrite", action="store_true", help="replace a DEST written by this command before")
-
-
-def _cores() -> int:
-    # Jobs on a cluster may have fewer than the machine; not every system can tell.
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _add_side_arguments(parser: argparse.ArgumentParser, role: str) -> None:
@@ -120,7 +111,7 @@ def _add_side_arguments(parser: argparse.ArgumentParser, role: str) -> None:
         help=f"notation of the files: {', '.join((TEXT, *FORMATS))} (%(default)s)",
     )  # fmt: skip
     add(
-        "linearization", "view", metavar="NAME",
+        "linearization", "view", dest=f"{role}_view", metavar="NAME",
         help=f"what the model reads of a tree: {', '.join(LINEARIZATIONS)} (default: words for text "
         "and conllu, else preorder)",
     )  # fmt: skip
@@ -131,10 +122,13 @@ def _add_side_arguments(parser: argparse.ArgumentParser, role: str) -> None:
     )  # fmt: skip
     add(
         "text", nargs="*", metavar="FILE",
-        help="raw text that the trees of train, valid, test were made of: pieces are attached to "
-        "words by their places in it (see above); no FILE: the comments '# text =' of CoNLL-U",
+        help="raw text that the trees of train, valid, test were made of: subwords are attached to "
+        "words by character spans in it (see above); no FILE: the comments '# text =' of CoNLL-U",
     )  # fmt: skip
-    add("pieces", nargs="+", metavar="FILE", help="segmented text of train, valid, test")
+    add(
+        "subwords", "pieces", dest=f"{role}_pieces", nargs="+", metavar="FILE",
+        help="segmented text of train, valid, test",
+    )  # fmt: skip
     add("subword-model", metavar="FILE", help="SentencePiece model to segment the words with")
     add("threshold", type=int, default=0, metavar="N", help="drop tokens that are rarer")
     add("vocab-size", type=int, default=0, metavar="N", help="keep the N most frequent symbols")
@@ -149,75 +143,17 @@ def run(args: argparse.Namespace) -> int:
         InputError: with file and line, for a fault of the input; nothing is left behind.
     """
     begin = time.perf_counter()
-    plan = make_plan(args)
-    sentences = survey(plan)
-    with atomic_folder(plan.dest) as folder:
-        with worker_pool(plan.workers) as batch_map:
-            plan = prepare_models(plan, batch_map, folder)
+    options = read_options(args)
+    sentences = survey(options)
+    with atomic_folder(options.dest) as folder:
+        with worker_pool(options.workers) as batch_map:
+            options = prepare_models(options, batch_map, folder)
             with _progress(2 * sum(sentences.values())) as advance:
-                spools, symbols = _encode(plan, sentences, batch_map, folder, advance)
-        dictionaries = _make_dictionaries(plan, symbols, folder)
-        written: Written = {}
-        for (role, split), spool in spools.items():
-            side = plan.source if role == "source" else plan.target
-            written[split, side.language] = write_side(
-                plan, side, split, spool, symbols[role], dictionaries[role], folder
-            )
-        sizes = {side.language: len(dictionaries[side.role]) for side in plan.sides}
-        write_manifest(folder, args, plan, written, sizes)
-    print(summarise(plan, written, sizes, time.perf_counter() - begin))
+                spools, symbols = encode_sides(options, sentences, batch_map, folder, advance)
+        written, sizes = write_sides(options, spools, symbols, folder)
+        write_manifest(folder, args, options, written, sizes)
+    print(summarise(options, written, sizes, time.perf_counter() - begin))
     return 0
-
-
-def _encode(
-    plan: BinarizeOptions,
-    sentences: dict[str, int],
-    batch_map: BatchMap,
-    folder: Path,
-    advance: Callable[[int], None],
-) -> tuple[dict[tuple[str, str], Spool], dict[str, Symbols]]:
-    shared = Symbols()
-    symbols = {side.role: shared if plan.joined_dictionary else Symbols() for side in plan.sides}
-    spools = {}
-    for split in plan.source.files:
-        for side in plan.sides:
-            spool = spools[side.role, split] = Spool(folder)
-            missing = sentences[split]
-            for batch in batch_map(encode_batch, side.encoding, batches(side, split)):
-                spool.append(symbols[side.role].add(batch, counted=split == "train"), batch)
-                advance(len(batch.token_counts))
-                missing -= len(batch.token_counts)
-            if missing:
-                raise changed(side.files[split])
-    return spools, symbols
-
-
-def _make_dictionaries(
-    plan: BinarizeOptions, symbols: dict[str, Symbols], folder: Path
-) -> dict[str, Dictionary]:
-    annotated = {get_linearization(side.encoding.linearization).slots for side in plan.sides}
-    if plan.joined_dictionary and len(annotated) > 1:
-        raise OptionError(
-            "--joined-dictionary: only one side has tokens that say their slots; give both sides "
-            "such a linearization (as nary_dfs) or each its own dictionary"
-        )
-
-    def make(side: SideOptions) -> Dictionary:
-        unknown_of = (
-            unknown_symbol if get_linearization(side.encoding.linearization).slots else one_unknown
-        )
-        given = side.dictionary
-        if plan.joined_dictionary:
-            given = plan.source.dictionary or plan.target.dictionary
-        if given:
-            return Dictionary.read(given, unknown_of)
-        counts = symbols[side.role].trained_counts()
-        return Dictionary.build(counts, side.threshold, side.vocab_size, unknown_of)
-
-    dictionaries = {side.role: make(side) for side in plan.sides}
-    for side in plan.sides:
-        dictionaries[side.role].write(folder / f"dict.{side.language}.txt")
-    return dictionaries
 
 
 @contextmanager

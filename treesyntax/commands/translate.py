@@ -205,9 +205,9 @@ def _check_numbers(args: argparse.Namespace) -> None:
 def _input_format(args: argparse.Namespace, source: SideData) -> str:
     """The format of the input, ``text`` where it is to be parsed; refuses options that do not fit."""
     wanted = source.encoding.format_name
-    if source.pieces:
+    if source.segmented:
         raise OptionError(
-            f"the source of {args.data} was segmented elsewhere (binarize --source-pieces), so "
+            f"the source of {args.data} was segmented elsewhere (binarize --source-subwords), so "
             "nobody knows how to segment new text; binarize with --source-subword-model"
         )
     if not args.parser:

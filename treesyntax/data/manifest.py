@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from treesyntax.data.binarize.encode import TEXT, Encoding
 from treesyntax.data.dictionary import Dictionary, one_unknown, unknown_symbol
+from treesyntax.data.encoding import TEXT, Encoding
 from treesyntax.data.token_files import TokenData
 from treesyntax.errors import InputError
 from treesyntax.files import parse_json
@@ -78,12 +78,12 @@ class SideData(NamedTuple):
     Attributes:
         language: its name in the names of the files.
         encoding: how records became tokens, with the subword model of the folder.
-        pieces: whether its words were segmented elsewhere.
+        segmented: whether its words were segmented elsewhere.
     """
 
     language: str
     encoding: Encoding
-    pieces: bool
+    segmented: bool
 
     @property
     def has_trees(self) -> bool:
@@ -133,7 +133,7 @@ def _side(folder: Path, manifest: dict[str, Any], role: str) -> SideData:
         format_name=str(side["format"]),
         linearization=str(side["view"]),
         policy=str(options["subword_policy"]),
-        pieces_style=str(options["pieces_style"]),
+        subwords_style=str(options["pieces_style"]),
         model=folder / side["subword_model"] if side["subword_model"] else None,
         control=side["control"] or GIVEN,
         control_seed=int(options["control_seed"]),

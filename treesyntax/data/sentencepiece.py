@@ -81,7 +81,7 @@ def _with_spaces(text: str) -> str:
     return OTHER_SPACE.sub(" ", text)
 
 
-def _all_with_spaces(texts: list[str]) -> list[str]:
+def _all_with_spaces(texts: Sequence[str]) -> Sequence[str]:
     return list(map(_with_spaces, texts)) if OTHER_SPACE.search("".join(texts)) else texts
 
 
@@ -141,8 +141,8 @@ class Segmenter:
             ) from None
         self._model = model
         self.begins_with_space = self._processor.normalize("a").startswith(SPACE)
-        self._pieces_of_word = lru_cache(CACHED_WORDS)(self.line)
-        self._pieces_of_segment = lru_cache(CACHED_WORDS)(self._segment)
+        self._subwords_of_word = lru_cache(CACHED_WORDS)(self.line)
+        self._subwords_of_part = lru_cache(CACHED_WORDS)(self._segment)
 
     def line(self, text: str) -> list[str]:
         """The pieces of a line of text."""
@@ -154,7 +154,7 @@ class Segmenter:
 
     def words(self, words: Sequence[str]) -> list[list[str]]:
         """The pieces of each word; a word that is only ignorable characters has none."""
-        return [self._pieces_of_word(word) for word in words]
+        return [self._subwords_of_word(word) for word in words]
 
     def segments(self, parts: Sequence[str]) -> list[list[str]]:
         """The pieces of each part of a line that was cut in parts; none crosses a cut.
@@ -162,15 +162,15 @@ class Segmenter:
         All pieces together decode to the line as the model normalises it: a part begins with
         ``▁`` where white space stands before it, and, as SentencePiece has it, at the start.
         """
-        pieces = []
+        subwords = []
         space = self.begins_with_space
         if parts and not space:
             parts = [parts[0].lstrip(), *parts[1:]]
-        for part in map(_with_spaces, parts):
+        for part in _all_with_spaces(parts):
             spaced = " " + part if space and part[:1] != " " else part
-            own, space = self._pieces_of_segment(spaced)
-            pieces.append(own)
-        return pieces
+            own, space = self._subwords_of_part(spaced)
+            subwords.append(own)
+        return subwords
 
     def _segment(self, text: str) -> tuple[list[str], bool]:
         """The pieces of a part, and whether white space is due before the next one."""
@@ -181,20 +181,6 @@ class Segmenter:
             return [], len(words) > 1
         core = " " + core if not words[0] else core
         return self._parts.encoder.encode(core, out_type=str), not words[-1]
-
-    def parts(self, parts: list[str]) -> list[list[str]]:
-        """As `segments`, for many parts of any lines, with the space due before each.
-
-        Parts that have no pieces, or after which a space is due, come back without pieces.
-        """
-        parts = _all_with_spaces(parts)
-        normal = self._parts.normalizer.normalize(parts)
-        pieces = self._parts.encoder.encode(normal, out_type=str, num_threads=1)
-        for number, text in enumerate(normal):
-            if not text or text[-1] == " " or "  " in text:
-                own, space = self._segment(parts[number])
-                pieces[number] = [] if space else own
-        return pieces
 
     def normalised(self, text: str) -> tuple[str, list[int]]:
         """The line as the model spells it, and the place of each of its characters in ``text``.

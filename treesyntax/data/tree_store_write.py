@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
@@ -28,57 +27,58 @@ ALIGNMENT = 64
 CHUNK_BYTES = 1 << 22
 
 
-def write_store(
-    path: str | Path, linearization: str, batches: Iterable[TreeArrays], tokens: Fingerprint
-) -> None:
-    """Write a store, all or nothing, in memory that does not grow with the data.
+class TreeStoreWriter:
+    """Takes trees batch by batch, in memory that does not grow with the data.
 
     Args:
-        path: the ``.tree`` file.
-        linearization: name of the linearization that made the tokens.
-        batches: the trees of all sentences in order.
-        tokens: what the token files beside it look like, from ``write_tokens``.
+        folder: where temporary files lie until the store is written.
 
-    Raises:
-        InputError: if the file cannot be written.
+    Attributes:
+        sentences: how many it has taken.
+        nodes: of all of them together.
     """
-    path = Path(path)
-    with atomic_file(path) as staged, staged.open("wb") as stream:
-        spools = {name: _Spool(path.parent, "<i8") for name in OFFSETS}
-        spools |= {name: _Spool(path.parent, "<i4") for name in NODE_ARRAYS}
+
+    def __init__(self, folder: Path) -> None:
+        self._spools = {name: _Spool(folder, "<i8") for name in OFFSETS}
+        self._spools |= {name: _Spool(folder, "<i4") for name in NODE_ARRAYS}
         for name in OFFSETS:
-            spools[name].append(np.zeros(1, dtype=np.int64))
-        sentences = _spool_batches(spools, batches)
-        arrays = {}
-        stream.seek(ARRAYS_START)
-        for name, spool in spools.items():
-            stream.seek(-stream.tell() % ALIGNMENT, 1)
-            arrays[name] = spool.write(stream)
-        # The file must reach its full length even if the last arrays are empty.
-        stream.truncate(max(stream.tell(), ARRAYS_START))
-        header = json.dumps(
-            {
-                "sentences": sentences,
-                "view": linearization,
-                "tokens": tokens._asdict(),
-                "arrays": arrays,
-            }
-        ).encode()
-        stream.seek(0)
-        stream.write(PREAMBLE.pack(MAGIC, VERSION, len(header), zlib.crc32(header)) + header)
+            self._spools[name].append(np.zeros(1, dtype=np.int64))
+        self.sentences = self.nodes = self._tokens = 0
 
+    def append(self, batch: TreeArrays) -> None:
+        """Take the trees of the next sentences."""
+        node_ends = self.nodes + np.cumsum(batch.node_counts, dtype=np.int64)
+        token_ends = self._tokens + np.cumsum(batch.token_counts, dtype=np.int64)
+        self.sentences += len(batch.node_counts)
+        self.nodes += len(batch.parents)
+        self._tokens += len(batch.token_nodes)
+        arrays = (node_ends, token_ends, batch.parents, batch.branches, batch.token_nodes)
+        for spool, values in zip(self._spools.values(), arrays, strict=True):
+            spool.append(values)
 
-def _spool_batches(spools: dict[str, _Spool], batches: Iterable[TreeArrays]) -> int:
-    sentences, nodes, tokens = 0, 0, 0
-    for batch in batches:
-        sentences += len(batch.node_counts)
-        node_ends = nodes + np.cumsum(batch.node_counts, dtype=np.int64)
-        token_ends = tokens + np.cumsum(batch.token_counts, dtype=np.int64)
-        nodes += len(batch.parents)
-        tokens += len(batch.token_nodes)
-        for name, values in zip(spools, (node_ends, token_ends, *batch[2:]), strict=True):
-            spools[name].append(values)
-    return sentences
+    def write(self, path: str | Path, linearization: str, tokens: Fingerprint) -> None:
+        """Write the store, all or nothing; nothing can be appended after that.
+
+        Args:
+            path: the ``.tree`` file.
+            linearization: name of the linearization that made the tokens.
+            tokens: the fingerprint of the token files beside it, from ``write_tokens``.
+
+        Raises:
+            InputError: if the file cannot be written.
+        """
+        with atomic_file(path) as staged, staged.open("wb") as stream:
+            arrays = {}
+            stream.seek(ARRAYS_START)
+            for name, spool in self._spools.items():
+                stream.seek(-stream.tell() % ALIGNMENT, 1)
+                arrays[name] = spool.write(stream)
+            # The file must reach its full length even if the last arrays are empty.
+            stream.truncate(max(stream.tell(), ARRAYS_START))
+            facts = {"sentences": self.sentences, "view": linearization, "tokens": tokens._asdict()}
+            header = json.dumps({**facts, "arrays": arrays}).encode()
+            stream.seek(0)
+            stream.write(PREAMBLE.pack(MAGIC, VERSION, len(header), zlib.crc32(header)) + header)
 
 
 class _Spool:
@@ -94,7 +94,7 @@ class _Spool:
         self._largest = max(self._largest, int(values.max(initial=0)))
 
     def write(self, stream: IO[bytes]) -> dict[str, int | str]:
-        """Copy to the store, in 16 bits where numbers fit; its entry in the table of arrays."""
+        """Copy to the store, in 16 bits where all values fit; its entry in the table of arrays."""
         narrow = self._dtype.itemsize == 4 and self._largest <= np.iinfo(np.int16).max
         dtype = np.dtype("<i2") if narrow else self._dtype
         offset, crc32 = stream.tell(), 0

@@ -10,9 +10,11 @@ from threading import Thread
 
 import numpy as np
 
-from treesyntax.data.binarize.encode import TEXT, Batch, Encoding, encode_batch
+from treesyntax.data.binarize.batch import Batch
+from treesyntax.data.binarize.encode import encode_batch
 from treesyntax.data.binarize.records import Records
 from treesyntax.data.dictionary import EOS, Dictionary
+from treesyntax.data.encoding import TEXT, Encoding
 from treesyntax.data.tree_store import StoredTree
 from treesyntax.decoding.engine import EncodedSource
 from treesyntax.errors import InputError, TreeError

@@ -37,9 +37,9 @@ def make_to_text(side: SideData) -> ToText:
         )
     if encoding.model is not None:
         return _decoder(encoding.model)
-    if side.pieces and encoding.pieces_style == "sentencepiece":
+    if side.segmented and encoding.subwords_style == "sentencepiece":
         return lambda tokens: "".join(tokens).replace("▁", " ").strip()
-    if side.pieces:
+    if side.segmented:
         return lambda tokens: f"{' '.join(tokens)} ".replace("@@ ", "").rstrip()
     return " ".join
 

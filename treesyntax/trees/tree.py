@@ -169,11 +169,7 @@ class Tree:
         return children
 
     def word_nodes(self) -> list[int]:
-        """The node of each word in surface order.
-
-        Raises:
-            TreeError: if the surface indices are not 0, 1, 2, … each exactly once.
-        """
+        """The node of each word in surface order; a TreeError if that is not 0, 1, 2, …"""
         if self._word_nodes is None:
             object.__setattr__(self, "_word_nodes", _nodes_in_order(self.words.tolist()))
         return list(self._word_nodes or ())
@@ -194,13 +190,16 @@ class Tree:
         """
         size = len(heads)
         dependents: list[list[int]] = [[] for _ in range(size + 1)]
+        branches = []
         for word, head in enumerate(heads, start=1):
             if not 0 <= head <= size:
                 raise TreeError(
                     f"the head {head} of word {word} is out of range (the sentence has {size} words)",
                     "heads run from 0 (root) to the number of words",
                 )
-            dependents[head].append(word)
+            siblings = dependents[head]
+            branches.append(len(siblings))
+            siblings.append(word)
         if len(dependents[0]) != 1 and size:
             found = ", ".join(map(str, dependents[0])) or "none"
             raise TreeError(
@@ -208,11 +207,14 @@ class Tree:
                 "exactly one word must have head 0",
             )
         order: list[int] = []
-        stack = list(dependents[0])
+        nodes = [ROOT_PARENT] * (size + 1)  # of each word, and of the root's head
+        stack = dependents[0]
         while stack:
             word = stack.pop()
+            nodes[word] = len(order)
             order.append(word)
-            stack.extend(reversed(dependents[word]))
+            if below := dependents[word]:
+                stack += below[::-1]
         if len(order) != size:
             lost = sorted(set(range(1, size + 1)) - set(order))
             raise TreeError(
@@ -220,23 +222,19 @@ class Tree:
                 f"{', '.join(map(str, lost[:8]))}{' …' if len(lost) > 8 else ''})",
                 "follow the heads of these words and break the loop",
             )
-        node_of = {word: node for node, word in enumerate(order)}
-        node_of[0] = ROOT_PARENT
-        parents = [node_of[heads[word - 1]] for word in order]
-        return cls._of(
-            parents=parents,
-            labels=[forms[word - 1] for word in order],
-            words=[word - 1 for word in order],
-            relations=[relations[word - 1] for word in order] if relations else (),
-            branches=_count_branches(parents),
+        words = [word - 1 for word in order]
+        tree = cls._of(
+            parents=[nodes[heads[word]] for word in words],
+            labels=[forms[word] for word in words],
+            words=words,
+            relations=[relations[word] for word in words] if relations else (),
+            branches=[branches[word] for word in words],
         )
+        object.__setattr__(tree, "_word_nodes", nodes[1:])
+        return tree
 
     def heads(self) -> list[int]:
-        """CoNLL heads (1-based, 0 = root) of the words in surface order; undoes `from_heads`.
-
-        Raises:
-            TreeError: if some node is not a word, so that the tree is not a dependency tree.
-        """
+        """CoNLL heads (1-based, 0 = root) of the words in surface order; undoes `from_heads`."""
         nodes = self.word_nodes()
         if len(nodes) != len(self):
             raise TreeError(
@@ -248,6 +246,8 @@ class Tree:
 
 def _nodes_in_order(words: list[int]) -> list[int]:
     placed = [node for node, word in enumerate(words) if word >= 0]
+    if [words[node] for node in placed] == list(range(len(placed))):
+        return placed
     node_of = {words[node]: node for node in placed}
     if len(node_of) != len(placed) or max(node_of, default=-1) != len(placed) - 1:
         raise TreeError("the surface indices of the words are not 0, 1, 2, …")

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from support.binarize_helpers import SHARED, conllu_encoding, sentences_of, small_corpus
 
-from treesyntax.data.binarize.encode import Batch, Encoding, encode_batch, words_of_batch
+from treesyntax.data.binarize.batch import Batch
+from treesyntax.data.binarize.encode import encode_batch, words_of_batch
 from treesyntax.data.binarize.records import Records
+from treesyntax.data.encoding import Encoding
 from treesyntax.data.sentencepiece import Segmenter, train_model
 from treesyntax.trees.formats import conllu
 from treesyntax.trees.formats.base import Record
@@ -77,7 +79,7 @@ def by_node(encoded) -> Iterator[tuple[dict[int, list[str]], set[int]]]:
         nodes, tokens = nodes + size, tokens + len(sentence)
 
 
-def pieces_elsewhere(lines: list[str], model: Path, style: str) -> Records:
+def segmented_elsewhere(lines: list[str], model: Path, style: str) -> Records:
     """The lines as spm_encode or as subword-nmt would segment them (no piece longer than 3)."""
     if style == "sentencepiece":
         segmenter = Segmenter(model)
@@ -98,7 +100,9 @@ def test_every_piece_of_every_sentence_is_attached_and_spells_the_line(corpus, u
     given = units in ("sentencepiece", "subword-nmt")
     options = {"units": "token", "style": units} if given else {"units": units}
     if given:
-        batch = batch._replace(pieces_path=Path("p"), pieces=pieces_elsewhere(lines, model, units))
+        batch = batch._replace(
+            subwords_path=Path("p"), subwords=segmented_elsewhere(lines, model, units)
+        )
     segmenter = Segmenter(model)
     seen = None
     for policy in ("siblings", "copy") if given else POLICIES:
@@ -107,7 +111,7 @@ def test_every_piece_of_every_sentence_is_attached_and_spells_the_line(corpus, u
             own = slice(SHARING.index(policy), None, len(SHARING))
         encoded = encode_batch(
             conllu_encoding(None if given else model, policy=policy, **options),
-            batch.part(range(len(records))[own]),
+            batch._replace(records=Records.of(records[own])),
         )
         check_trees(encoded, policy)
         found = sentences_of(encoded)
@@ -121,7 +125,7 @@ def test_every_piece_of_every_sentence_is_attached_and_spells_the_line(corpus, u
     if units in ("line", "sentencepiece"):
         assert seen == [segmenter.line(line) for line in lines]
     if units == "subword-nmt":
-        assert [" ".join(tokens) for tokens in seen] == batch.pieces.texts
+        assert [" ".join(tokens) for tokens in seen] == batch.subwords.texts
 
 
 @pytest.mark.parametrize("units", ["token", "line"])

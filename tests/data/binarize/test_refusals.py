@@ -57,8 +57,10 @@ def test_malformed_trees_are_refused_with_their_line(
 def test_pieces_of_other_words_are_refused_with_their_line(files, capsys):
     pieces = write(files["bad"], ["▁the ▁cat ▁sle eps", "▁dogs ▁bark ▁at", "", "▁(", "▁a"] * 4)
     message = refused(files, capsys, "--source-pieces", pieces)
-    assert f"{pieces}:2: the pieces make 3 words, but the tree at {files['ptb']}:2 has 4" in message
-    assert "--pieces-style" in message
+    assert (
+        f"{pieces}:2: the subwords make 3 words, but the tree at {files['ptb']}:2 has 4" in message
+    )
+    assert "--subwords-style" in message
 
 
 def test_unreadable_files_are_refused(files, capsys, tmp_path):
@@ -103,11 +105,14 @@ def test_impossible_subword_vocabularies_are_refused_with_the_limit(files, capsy
             "--source-control: no control tree is named 'x'; there are given",
         ),
         (["--target-control", "flat"], "--target-control flat needs trees, but --target-format is"),
-        (["--target-pieces", "f"], "--target-pieces belong to trees, but --target-format is text"),
-        (["--source-pieces", "f", "g"], "--source-pieces has 2 files for 1 splits (train)"),
+        (
+            ["--target-pieces", "f"],
+            "--target-subwords belong to trees, but --target-format is text",
+        ),
+        (["--source-pieces", "f", "g"], "--source-subwords has 2 files for 1 splits (train)"),
         (
             ["--source-pieces", "f", "--source-subword-model", "g"],
-            "--source-pieces and --source-subword-model exclude each other",
+            "--source-subwords and --source-subword-model exclude each other",
         ),
         (["--target-lang", "en"], "both sides are named 'en'; give --target-lang another name"),
         (["--target-lang", "s-v"], "--target-lang 's-v': a name without white space, dots,"),
@@ -115,11 +120,11 @@ def test_impossible_subword_vocabularies_are_refused_with_the_limit(files, capsy
         (["--subword-vocab", "-1"], "--subword-vocab must be a positive number"),
         (
             ["--subword-vocab", "9", "--joined-subwords", "--source-subword-model", "g"],
-            "--joined-subwords: one side has pieces or a subword model already",
+            "--joined-subwords: one side already has subwords or a subword model",
         ),
         (
             ["--subword-vocab", "9", "--source-subword-model", "g", "--target-subword-model", "g"],
-            "--subword-vocab: both sides have pieces or a subword model already",
+            "--subword-vocab: both sides already have subwords or a subword model",
         ),
         (["--source-threshold", "-1"], "--source-threshold must not be negative"),
         (["--target-vocab-size", "-1"], "--target-vocab-size must not be negative"),
@@ -141,7 +146,7 @@ def test_options_that_do_not_fit_are_refused(files, capsys, options, message):
 def test_nothing_is_overwritten_by_accident(files, capsys):
     dest = binarize(files)
     capsys.readouterr()
-    assert f"{dest}: is there already and not empty" in refused(files, capsys)
+    assert f"{dest}: already exists and is not empty" in refused(files, capsys)
     binarize(files, "--overwrite")
     capsys.readouterr()
     inside = write(dest / "mine.ptb", TREES * 4)
@@ -169,9 +174,9 @@ def _die(encoding, batch):
 
 def test_a_dead_worker_is_reported(files, capsys, monkeypatch):
     monkeypatch.setattr(multiprocessing, "get_context", lambda: CONTEXTS["fork"])
-    monkeypatch.setattr("treesyntax.commands.binarize.encode_batch", _die)
+    monkeypatch.setattr("treesyntax.data.binarize.write.encode_batch", _die)
     message = refused(files, capsys, "--workers", 2)
-    assert "a worker process died, perhaps for want of memory; try fewer --workers" in message
+    assert "a worker process died, possibly out of memory; try fewer --workers" in message
 
 
 def test_the_help_shows_an_example(capsys):

@@ -11,8 +11,10 @@ from support.binarize_helpers import SENTENCES, read, sentences_of, small_corpus
 from treesyntax.cli import main
 from treesyntax.commands import binarize
 from treesyntax.data.binarize import read as binarize_read
-from treesyntax.data.binarize.encode import Batch, Encoding, encode_batch
+from treesyntax.data.binarize.batch import Batch
+from treesyntax.data.binarize.encode import encode_batch
 from treesyntax.data.binarize.records import Records
+from treesyntax.data.encoding import Encoding
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.errors import InputError
 
@@ -113,7 +115,7 @@ def test_in_memory_text_and_spans_are_taken_as_given():
 def test_text_that_does_not_fit_is_refused_with_file_and_line(files, capsys):
     wrong = write(files["text"].with_name("wrong"), ["the cat.", "", " barks"])
     message = refused(files, capsys, "--source-text", wrong)
-    assert f"{files['ptb']}:1: by its offsets word 3 stands at 8:9, which is not a place" in message
+    assert f"{files['ptb']}:1: word 3 has the character span 8:9, which is not after" in message
     write(files["ptb"].with_name("t.ptb.offsets"), ["0:3 5:8 8:9", "", "x"])
     message = refused(files, capsys, "--source-text", files["text"])
     assert "t.ptb.offsets:3: is not a list of START:END; parse the text again" in message
@@ -140,7 +142,7 @@ def test_text_that_does_not_fit_is_refused_with_file_and_line(files, capsys):
 def test_pieces_that_do_not_spell_the_text_are_refused_with_file_and_line(files, capsys):
     pieces = write(files["text"].with_name("p"), ["▁the ▁cat .", "", "▁bark"])
     message = refused(files, capsys, "--source-text", files["text"], "--source-pieces", pieces)
-    assert f"{pieces}:3: the pieces end before 's' at character 5 of the text" in message
+    assert f"{pieces}:3: the subwords end before 's' at character 5 of the text" in message
 
 
 @pytest.mark.parametrize(
@@ -148,13 +150,13 @@ def test_pieces_that_do_not_spell_the_text_are_refused_with_file_and_line(files,
     [
         (
             ["--target-text", "f"],
-            "--target-text: the places of words in a text are kept with trees ",
+            "--target-text: the character spans of words are kept with trees ",
         ),
         (["--source-text"], "--source-text: ptb has no comments with the text; name files"),
         (["--source-text", "f", "g"], "--source-text has 2 files for 1 splits (train); give one"),
         (
             ["--subword-units", "line"],
-            "--subword-units line needs the places of words: give --sour",
+            "--subword-units line needs raw text: give --source-text or",
         ),
     ],
 )

@@ -1,26 +1,102 @@
-"""Slices of a long text, all at once, against one slice after another."""
+"""CoNLL-U read in columns gives the tree and the spans of CoNLL-U read row by row, faults too."""
 
 from __future__ import annotations
 
-import numpy as np
+import random
+from collections.abc import Callable
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.binarize_helpers import FORMS, SPACES
 
-from treesyntax.trees.formats.columns import BYTES, WORDS, slices, strings
+from treesyntax.trees.formats import conllu
+from treesyntax.trees.formats.base import RecordError
+from treesyntax.trees.formats.offsets import conllu_comment, conllu_spans
 
-ALPHABET = ["a", "b", "?", "(", "\0", "\x7f", "\x80", "é", "ÿ", "ÿ?", "ж", "語", "😀", "\ud800"]
+
+def random_record(source: random.Random, faults: float) -> str:
+    """A record with multi-word tokens, empty nodes and comments, some of it at fault."""
+    size = source.choice([1, 2, 5, 9, 14])
+    forms = source.choices(FORMS, k=size)
+    order = source.sample(range(1, size + 1), size)
+    heads = [0] * size
+    for place, word in enumerate(order[1:], start=1):
+        heads[word - 1] = order[source.randrange(place)]
+    line, rows, until = source.choice(["", "", " "]), [], 0
+    own_places = source.random() < 0.8
+    if not own_places:  # words are looked for in the line
+        forms = ["x" if form == "start_char=1" else form for form in forms]
+    for number, (form, head) in enumerate(zip(forms, heads, strict=True), start=1):
+        if number > until:
+            if number > 1:
+                line += source.choice(SPACES if own_places else SPACES[:-1])
+            width = source.choice([1, 1, 1, 1, 2, 3])
+            until = min(size, number + width - 1)
+            misc = f"start_char={len(line)}|end_char={len(line) + len(form)}"
+            line += form
+            if until > number:
+                token = misc if own_places else "_"
+                rows.append(f"{number}-{until}\t{form}" + "\t_" * 7 + f"\t{token}")
+                misc = "_"
+        if not own_places:
+            misc = "_"
+        elif source.random() < 0.03:
+            misc = f"SpaceAfter=No|{misc}"
+        elif source.random() < faults:
+            misc = source.choice(["_", "start_char=|end_char=3", "start_char=900|end_char=901",
+                                  "start_char=0|end_char=1", misc + "x", "x" + misc])  # fmt: skip
+        cells = [str(number), form, *"____", str(head), "dep", "_", misc]
+        if source.random() < faults:
+            cell = source.choice([0, 0, 1, 6, 6, 7])
+            cells[cell] = source.choice(
+                ["", "0", "00", "01", "_", "x", "99", "1-", "-1", "123456", "٣"]
+            )
+        if source.random() < faults:
+            cells = source.choice([cells[:-1], [*cells, "_"], [" ".join(cells)]])
+        rows.append("\t".join(cells))
+        if source.random() < 0.02:
+            rows.append(f"{number}.1\tgone" + "\t_" * 8)
+        if source.random() < faults / 2:
+            rows.append(source.choice(["# text = other", "#\t1", "x"]))
+    line += source.choice(["", "", " "])
+    wrong = source.random() < faults
+    comments = [f"# text = {line}{'x' * wrong}", "# sent_id = 1"][: source.choice([1, 1, 2])]
+    if source.random() < 0.1:
+        comments = source.choice([["# id", *comments], comments[::-1]])
+    if source.random() < faults:
+        comments = source.choice([[], ["# text ="], ["x", *comments]])
+    return "\n".join([*comments, *rows])
 
 
-@settings(deadline=None, max_examples=400)
-@given(st.data(), st.sampled_from([ALPHABET[:6], ALPHABET]))
-def test_strings_are_the_slices(data: st.DataObject, alphabet: list[str]) -> None:
-    text = data.draw(st.lists(st.sampled_from(alphabet), max_size=30).map("".join)) + "\n"
-    places = data.draw(st.lists(st.tuples(*[st.integers(0, len(text) - 1)] * 2), max_size=30))
-    starts, ends = (np.array([f(place) for place in places], np.int64) for f in (min, max))
-    expected = [text[start:end] for start, end in zip(starts, ends, strict=True)]
-    assert slices(text, starts, ends) == expected
-    different, which = strings(text, starts, ends)
-    assert [different[number] for number in which] == expected
-    short = [string for string in different if string.isascii() and len(string) <= WORDS * BYTES]
-    if text.isascii():
-        assert len(set(short)) == len(short)
+def outcome(read: Callable[[], object]) -> object:
+    try:
+        return read()
+    except RecordError as error:
+        return str(error), error.offset
+
+
+@settings(deadline=None, max_examples=600)
+@given(st.integers(0, 2**32), st.sampled_from([0, 0.02, 0.1]))
+def test_columns_give_what_rows_give(seed, faults):
+    text = random_record(random.Random(seed), faults)
+    line = conllu_comment(text) or ""
+    reads = [lambda: conllu.parse(text), lambda: conllu_spans(text, line)]
+    found = [outcome(read) for read in reads]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(conllu, "columns", lambda _: None)
+        assert [outcome(read) for read in reads] == found
+
+
+def test_plain_sentences_are_read_in_columns():
+    source = random.Random(1)
+    texts = [random_record(source, 0) for _ in range(200)]
+    plain = [
+        text
+        for text in texts
+        if not any("-" in row[0] or "." in row[0] for row in conllu.rows(text) if row)
+    ]
+    assert len(plain) > 50
+    for text in plain:
+        rows = [row for row in conllu.rows(text) if row]
+        assert conllu.columns(text)[1:] == [list(column) for column in zip(*rows, strict=True)][1:]

@@ -2,81 +2,100 @@
 
 from __future__ import annotations
 
-import re
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import count
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from treesyntax.data.binarize.batch import (
-    CONLLU,
-    PLACED_FORMATS,
-    TEXT,
-    WORDS_LINEARIZATION,
-    Batch,
-    EncodedBatch,
-    Encoding,
-    arranged,
-    by_appearance,
-    different,
-    numbered,
-    segmenter_of,
+from treesyntax.data.binarize.alignment import Span
+from treesyntax.data.binarize.batch import Batch, EncodedBatch
+from treesyntax.data.binarize.raw_text import (
+    LINE_UNITS,
+    check_spans_of_tree,
+    over_line,
+    over_subwords,
+    over_tokens,
 )
-from treesyntax.data.binarize.columns import encode_usual
-from treesyntax.data.binarize.sentence import encode_one_by_one, group_pieces, raw_text
+from treesyntax.data.binarize.spelling import by_word
+from treesyntax.data.encoding import TEXT, WORDS_LINEARIZATION, Encoding
+from treesyntax.data.sentencepiece import Segmenter
+from treesyntax.data.tree_store import TreeArrays
+from treesyntax.errors import InputError, TreeError
+from treesyntax.trees.controls import GIVEN, control_tree
 from treesyntax.trees.formats import Record, get_format, parse_record
-from treesyntax.trees.formats.columns import codes_of, strings
-
-IS_SPACE = np.array([chr(code).isspace() for code in range(256)])
-WIDE_SPACE = re.compile(r"[^\S\0-\xff]")  # what `codes_of` does not tell apart
-
-__all__ = [
-    "CONLLU", "PLACED_FORMATS", "TEXT", "WORDS_LINEARIZATION", "Batch", "EncodedBatch", "Encoding",
-    "encode_batch", "group_pieces", "words_of_batch",
-]  # fmt: skip
+from treesyntax.trees.formats.base import RecordError
+from treesyntax.trees.formats.offsets import conllu_comment, conllu_spans, line_spans
+from treesyntax.trees.linearizations import get_linearization
+from treesyntax.trees.subwords import Segmented, attach, linearize
+from treesyntax.trees.tree import Tree
 
 
 def encode_batch(encoding: Encoding, batch: Batch) -> EncodedBatch:
-    """Parse, segment and linearize.
-
-    Usual sentences are worked on together, all others, with faults too, one after another.
+    """Parse, segment and linearize every record.
 
     Raises:
-        InputError: with file and line, if a record is malformed or pieces do not fit.
+        InputError: with file and line, if a record is malformed or subwords do not fit.
     """
     if encoding.format_name == TEXT:
-        lines = batch.records.texts
-        segmenter = segmenter_of(encoding)
-        return numbered(segmenter.lines(lines), None) if segmenter else _by_space(lines)
-    found = encode_usual(encoding, batch)
-    if found is None:
-        return encode_one_by_one(encoding, batch)
-    usual, numbers, kept = found
-    size = len(batch.records.texts)
-    if len(numbers) == size and kept.all():
-        return usual
-    is_usual = np.zeros(size, bool)
-    is_usual[numbers[kept]] = True
-    rest = np.flatnonzero(~is_usual)
-    others = encode_one_by_one(encoding, batch.part(rest.tolist()))
-    order = np.empty(size, np.int64)
-    order[numbers[kept]] = np.flatnonzero(kept)
-    order[rest] = len(numbers) + np.arange(len(rest))
-    return arranged([usual, others], order)
+        return _encode_text(encoding, batch.records.texts)
+    tree_format, linearization = (
+        get_format(encoding.format_name),
+        get_linearization(encoding.linearization),
+    )
+    index_of = _new_indices()
+    node_counts: list[int] = []
+    token_counts: list[int] = []
+    ids: list[int] = []
+    token_nodes: list[int] = []
+    parents: list[NDArray[np.int32]] = []
+    branches: list[NDArray[np.int32]] = []
+    for index, record in enumerate(map(Record, *batch.records)):
+        tree = parse_record(tree_format, batch.path, record)
+        try:
+            segmented = _segment(tree, encoding, batch, index)
+            tokens, nodes = linearize(segmented, linearization)
+        except TreeError as error:
+            raise InputError(batch.path, record.line, error.cause, error.remedy) from None
+        ids += map(index_of.__getitem__, tokens)
+        token_nodes += nodes
+        token_counts.append(len(tokens))
+        node_counts.append(len(segmented.tree))
+        parents.append(segmented.tree.parents)
+        branches.append(segmented.tree.branches)
+    counts = _array(token_counts)
+    trees = TreeArrays(
+        _array(node_counts),
+        counts,
+        np.concatenate([_array([]), *parents]),
+        np.concatenate([_array([]), *branches]),
+        _array(token_nodes),
+    )
+    return EncodedBatch(list(index_of), _array(ids), counts, trees)
 
 
-def _by_space(lines: list[str]) -> EncodedBatch:
-    """What white space separates in each line; all lines are split together."""
-    text = "\n".join(lines) + "\n"
-    if text.count("\n") != len(lines) or (not text.isascii() and WIDE_SPACE.search(text)):
-        return numbered([line.split() for line in lines], None)
-    inside = np.append(False, ~IS_SPACE[codes_of(text)])
-    starts = np.flatnonzero(inside[1:] & ~inside[:-1])
-    ends = np.flatnonzero(inside[:-1] & ~inside[1:])
-    words, which = strings(text, starts, ends)
-    symbols, numbers = different(words, len(words))
-    ids, old = by_appearance(numbers[which], len(symbols))
-    line_ends = np.cumsum(np.fromiter(map(len, lines), np.int64, len(lines)) + 1)
-    counts = np.diff(np.searchsorted(starts, line_ends), prepend=0).astype(np.int32)
-    return EncodedBatch([symbols[number] for number in old.tolist()], ids, counts, None)
+def _encode_text(encoding: Encoding, lines: list[str]) -> EncodedBatch:
+    segmenter = segmenter_of(encoding)
+    sentences = segmenter.lines(lines) if segmenter else map(str.split, lines)
+    index_of = _new_indices()
+    counts: list[int] = []
+    ids: list[int] = []
+    for tokens in sentences:
+        ids += map(index_of.__getitem__, tokens)
+        counts.append(len(tokens))
+    return EncodedBatch(list(index_of), _array(ids), _array(counts), None)
+
+
+def _new_indices() -> defaultdict[str, int]:
+    """Gives every new string the next index."""
+    return defaultdict(count().__next__)
+
+
+def _array(values: Sequence[int]) -> NDArray[np.int32]:
+    return np.fromiter(values, np.int32, len(values))
 
 
 def words_of_batch(encoding: Encoding, batch: Batch) -> list[str]:
@@ -88,9 +107,109 @@ def words_of_batch(encoding: Encoding, batch: Batch) -> list[str]:
     if encoding.format_name == TEXT:
         return batch.records.texts
     if encoding.units:
-        return [raw_text(batch, number) for number in range(len(batch.records.texts))]
+        return [raw_text(batch, index) for index in range(len(batch.records.texts))]
     tree_format = get_format(encoding.format_name)
     trees = (
         parse_record(tree_format, batch.path, record) for record in map(Record, *batch.records)
     )
     return [" ".join(tree.labels[node] for node in tree.word_nodes()) for tree in trees]
+
+
+def segmenter_of(encoding: Encoding) -> Segmenter | None:
+    """The subword model of an encoding, kept in memory, None for none."""
+    return _segmenter(encoding.model) if encoding.model else None
+
+
+@lru_cache(maxsize=4)
+def _segmenter(model: Path) -> Segmenter:
+    return Segmenter(model)
+
+
+def _controlled(tree: Tree, encoding: Encoding) -> Tree:
+    if encoding.control == GIVEN:
+        return tree
+    if encoding.linearization == WORDS_LINEARIZATION and len(tree) and not tree.word_nodes():
+        raise TreeError(
+            f"the tree has no words, and its leaves would not be those of the {encoding.control} "
+            "control tree",
+            f"choose another linearization than {WORDS_LINEARIZATION}",
+        )
+    return control_tree(tree, encoding.control, encoding.control_seed)
+
+
+def _segment(tree: Tree, encoding: Encoding, batch: Batch, index: int) -> Segmented:
+    if encoding.units:
+        tree, subwords = _by_spans(tree, encoding, batch, index)
+        return attach(_controlled(tree, encoding), subwords, encoding.policy)
+    tree = _controlled(tree, encoding)
+    nodes = tree.word_nodes()
+    words = [tree.labels[node] for node in nodes]
+    if batch.subwords is None or batch.subwords_path is None:
+        if segmenter := segmenter_of(encoding):
+            return attach(tree, segmenter.words(words), encoding.policy)
+        # CoNLL-U has words with spaces (10 000): they are the tokens that they are in text.
+        split = [word.split() for word in words]
+        plain = all(len(own) == 1 for own in split)
+        return Segmented(tree, nodes, split) if plain else attach(tree, split, encoding.policy)
+    line = batch.subwords.record(index)
+    subwords = by_word(line.text.split(), encoding.subwords_style)
+    if len(subwords) != len(words):
+        raise InputError(
+            batch.subwords_path,
+            line.line,
+            f"the subwords make {len(subwords)} words, but the tree at "
+            f"{batch.path}:{batch.records.lines[index]} has {len(words)}",
+            "segment the very words of the trees and choose the right --subwords-style",
+        )
+    return attach(tree, subwords, encoding.policy)
+
+
+def _by_spans(
+    tree: Tree, encoding: Encoding, batch: Batch, index: int
+) -> tuple[Tree, list[list[str]]]:
+    text = raw_text(batch, index)
+    spans = _spans(batch, index, text)
+    check_spans_of_tree(tree, text, spans)
+    if batch.subwords is not None and batch.subwords_path is not None:
+        line = batch.subwords.record(index)
+        try:
+            return over_subwords(tree, text, spans, line.text.split(), encoding.subwords_style)
+        except TreeError as error:
+            raise InputError(batch.subwords_path, line.line, error.cause, error.remedy) from None
+    segmenter = segmenter_of(encoding)
+    if segmenter and encoding.units == LINE_UNITS:
+        return over_line(tree, text, spans, segmenter)
+    return over_tokens(tree, text, spans, segmenter)
+
+
+def raw_text(batch: Batch, index: int) -> str:
+    """The raw line of a record: the given one, else that of its comment; they must be equal."""
+    record = batch.records.record(index)
+    comment = conllu_comment(record.text)
+    if batch.text is None:
+        if comment is None:
+            cause = "the sentence has no comment '# text ='"
+            raise InputError(batch.path, record.line, cause, "give its text with --source-text")
+        return comment
+    text = batch.text[index]
+    if comment is not None and comment != text and comment.strip() != text.strip():
+        raise InputError(
+            batch.path,
+            record.line,
+            f"the tree is that of {comment[:40]!r}, but the text is {text[:40]!r}",
+            "give the very text of the trees, line by line",
+        )
+    return text
+
+
+def _spans(batch: Batch, index: int, text: str) -> Sequence[Span]:
+    path, record = batch.path, batch.records.record(index)
+    if batch.spans is not None:
+        return batch.spans[index]
+    try:
+        if batch.offsets is None or batch.offsets_path is None:
+            return conllu_spans(record.text, text)
+        path, record = batch.offsets_path, batch.offsets.record(index)
+        return line_spans(record.text)
+    except RecordError as error:
+        raise InputError(path, record.line + error.offset, error.cause, error.remedy) from None

@@ -14,8 +14,8 @@ from treesyntax.data.binarize.read import BatchMap, batches
 from treesyntax.data.sentencepiece import Segmenter, train_model
 
 
-def prepare_models(plan: BinarizeOptions, batch_map: BatchMap, folder: Path) -> BinarizeOptions:
-    """The plan with a model in ``folder`` for every side that is to be segmented.
+def prepare_models(options: BinarizeOptions, batch_map: BatchMap, folder: Path) -> BinarizeOptions:
+    """The options with a model in ``folder`` for every side that is to be segmented.
 
     Trees without words, such as logical forms, are left whole: their labels are symbols.
 
@@ -24,18 +24,18 @@ def prepare_models(plan: BinarizeOptions, batch_map: BatchMap, folder: Path) -> 
     """
     paths = {
         side.role: _copied(side.encoding.model, _model_path(folder, side))
-        for side in plan.sides
+        for side in options.sides
         if side.encoding.model
     }
-    if plan.subword_vocab:
-        paths |= _train(plan, batch_map, folder)
-    source, target = (_with_model(side, paths.get(side.role)) for side in plan.sides)
-    return replace(plan, source=source, target=target)
+    if options.subword_vocab:
+        paths |= _train(options, batch_map, folder)
+    source, target = (_with_model(side, paths.get(side.role)) for side in options.sides)
+    return replace(options, source=source, target=target)
 
 
-def _train(plan: BinarizeOptions, batch_map: BatchMap, folder: Path) -> dict[str, Path]:
-    free = [side for side in plan.sides if side.wants_model]
-    groups = [free] if plan.joined_subwords else [[side] for side in free]
+def _train(options: BinarizeOptions, batch_map: BatchMap, folder: Path) -> dict[str, Path]:
+    free = [side for side in options.sides if side.wants_model]
+    groups = [free] if options.joined_subwords else [[side] for side in free]
     paths = {}
     for group in groups:
         lines = {side.role: _training_lines(side, batch_map) for side in group}
@@ -47,7 +47,7 @@ def _train(plan: BinarizeOptions, batch_map: BatchMap, folder: Path) -> dict[str
         first = worded[0]
         trained = _model_path(folder, first)
         origin = first.files["train"]
-        train_model(text, plan.subword_vocab, plan.subword_type, trained, origin)
+        train_model(text, options.subword_vocab, options.subword_type, trained, origin)
         for side in worded:
             paths[side.role] = _copied(trained, _model_path(folder, side))
     return paths

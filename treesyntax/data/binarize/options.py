@@ -1,4 +1,4 @@
-"""What ``treesyntax binarize`` was asked to do, checked before anything is read."""
+"""The options of ``treesyntax binarize``, checked before anything is read."""
 
 from __future__ import annotations
 
@@ -7,14 +7,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from treesyntax.data.binarize.encode import (
-    CONLLU,
-    PLACED_FORMATS,
-    TEXT,
-    WORDS_LINEARIZATION,
-    Encoding,
-)
 from treesyntax.data.binarize.raw_text import LINE_UNITS
+from treesyntax.data.encoding import CONLLU, SPAN_FORMATS, TEXT, WORDS_LINEARIZATION, Encoding
 from treesyntax.data.manifest import MANIFEST
 from treesyntax.errors import InputError, OptionError, unknown_name
 from treesyntax.trees.controls import CONTROLS, GIVEN
@@ -38,7 +32,7 @@ class SideOptions:
         role: ``source`` or ``target``.
         language: part of the names of the files written.
         files: the input file of each split.
-        pieces: already segmented text of each split, empty for none.
+        subwords: text of each split segmented elsewhere, empty for none.
         text: raw text of each split, empty for none or where the trees' comments have it.
         encoding: how records become tokens; its model is None until it is trained.
         threshold: least count of a token in the dictionary.
@@ -49,7 +43,7 @@ class SideOptions:
     role: str
     language: str
     files: dict[str, Path]
-    pieces: dict[str, Path]
+    subwords: dict[str, Path]
     text: dict[str, Path]
     encoding: Encoding
     threshold: int
@@ -71,7 +65,7 @@ class SideOptions:
     @property
     def beside(self) -> list[dict[str, Path]]:
         """The files that are aligned with those of ``files``, by split."""
-        return [self.pieces, self.text, self.offsets]
+        return [self.subwords, self.text, self.offsets]
 
     @property
     def inputs(self) -> list[Path]:
@@ -81,7 +75,7 @@ class SideOptions:
     @property
     def wants_model(self) -> bool:
         """Whether a subword model may be trained: nothing else segments its words."""
-        return not self.pieces and self.encoding.model is None
+        return not self.subwords and self.encoding.model is None
 
 
 @dataclass(frozen=True)
@@ -108,19 +102,19 @@ class BinarizeOptions:
         return f"{self.source.language}-{self.target.language}"
 
 
-def make_plan(args: argparse.Namespace) -> BinarizeOptions:
+def read_options(args: argparse.Namespace) -> BinarizeOptions:
     """Check the options against each other.
 
     Raises:
         OptionError: if they do not fit together.
         InputError: if the destination holds something that must not be lost.
     """
-    source, target = (_side(args, number, role) for number, role in enumerate(("source", "target")))
+    source, target = (_side(args, index, role) for index, role in enumerate(("source", "target")))
     if source.language == target.language:
         raise OptionError(
             f"both sides are named {source.language!r}; give --target-lang another name"
         )
-    plan = BinarizeOptions(
+    options = BinarizeOptions(
         dest=Path(args.dest),
         source=source,
         target=target,
@@ -130,17 +124,17 @@ def make_plan(args: argparse.Namespace) -> BinarizeOptions:
         joined_dictionary=args.joined_dictionary,
         workers=args.workers,
     )
-    _check_subwords(plan)
-    _check_units(plan, args.subword_units)
-    if plan.joined_dictionary:
+    _check_subwords(options)
+    _check_units(options, args.subword_units)
+    if options.joined_dictionary:
         _check_joined_dictionary(args)
-    if plan.workers < 1:
-        raise OptionError(f"--workers {plan.workers}: at least 1 is needed")
-    _check_destination(plan, args.overwrite)
-    return plan
+    if options.workers < 1:
+        raise OptionError(f"--workers {options.workers}: at least 1 is needed")
+    _check_destination(options, args.overwrite)
+    return options
 
 
-def _side(args: argparse.Namespace, number: int, role: str) -> SideOptions:
+def _side(args: argparse.Namespace, index: int, role: str) -> SideOptions:
     def option(name: str) -> object:
         return getattr(args, f"{role}_{name}")
 
@@ -156,7 +150,7 @@ def _side(args: argparse.Namespace, number: int, role: str) -> SideOptions:
             f"{', '.join((TEXT, *FORMATS))}"
         )
     splits = [split for split in SPLITS if getattr(args, split)]
-    files = {split: Path(getattr(args, split)[number]) for split in splits}
+    files = {split: Path(getattr(args, split)[index]) for split in splits}
     model, dictionary = option("subword_model"), option("dict")
     for name in ("threshold", "vocab_size"):
         if getattr(args, f"{role}_{name}") < 0:
@@ -165,13 +159,13 @@ def _side(args: argparse.Namespace, number: int, role: str) -> SideOptions:
         role=role,
         language=language,
         files=files,
-        pieces=_pieces(args, role, splits),
+        subwords=_subwords(args, role, splits),
         text=_text(args, role, splits),
         encoding=Encoding(
             format_name=format_name,
-            linearization=_linearization(role, format_name, getattr(args, f"{role}_linearization")),
+            linearization=_linearization(role, format_name, getattr(args, f"{role}_view")),
             policy=args.subword_policy,
-            pieces_style=args.pieces_style,
+            subwords_style=args.pieces_style,
             model=Path(str(model)) if model else None,
             control=_control(role, format_name, str(option("control"))),
             control_seed=args.control_seed,
@@ -193,8 +187,7 @@ def _linearization(role: str, format_name: str, linearization: str | None) -> st
     if format_name == TEXT and linearization != WORDS_LINEARIZATION:
         raise OptionError(
             f"--{role}-linearization {linearization} needs trees, but --{role}-format is text; "
-            "name the format of "
-            "the tree files"
+            "name the format of the tree files"
         )
     return linearization
 
@@ -213,28 +206,28 @@ def _control(role: str, format_name: str, control: str) -> str:
     return control
 
 
-def _pieces(args: argparse.Namespace, role: str, splits: list[str]) -> dict[str, Path]:
+def _subwords(args: argparse.Namespace, role: str, splits: list[str]) -> dict[str, Path]:
     paths = getattr(args, f"{role}_pieces") or []
     if not paths:
         return {}
     if getattr(args, f"{role}_format") == TEXT:
         raise OptionError(
-            f"--{role}-pieces belong to trees, but --{role}-format is text; give the segmented "
+            f"--{role}-subwords belong to trees, but --{role}-format is text; give the segmented "
             "text as the text itself"
         )
     if getattr(args, f"{role}_subword_model"):
-        raise OptionError(f"--{role}-pieces and --{role}-subword-model exclude each other")
-    return _of_splits(f"--{role}-pieces", paths, splits)
+        raise OptionError(f"--{role}-subwords and --{role}-subword-model exclude each other")
+    return _of_splits(f"--{role}-subwords", paths, splits)
 
 
 def _text(args: argparse.Namespace, role: str, splits: list[str]) -> dict[str, Path]:
     paths, format_name = getattr(args, f"{role}_text"), getattr(args, f"{role}_format")
     if paths is None:
         return {}
-    if format_name not in PLACED_FORMATS:
+    if format_name not in SPAN_FORMATS:
         raise OptionError(
-            f"--{role}-text: the places of words in a text are kept with trees of the formats "
-            f"{', '.join(PLACED_FORMATS)}, but --{role}-format is {format_name}"
+            f"--{role}-text: the character spans of words are kept with trees of the formats "
+            f"{', '.join(SPAN_FORMATS)}, but --{role}-format is {format_name}"
         )
     if not paths and format_name != CONLLU:
         raise OptionError(f"--{role}-text: {format_name} has no comments with the text; name files")
@@ -250,24 +243,22 @@ def _of_splits(name: str, paths: list[str], splits: list[str]) -> dict[str, Path
     return dict(zip(splits, map(Path, paths), strict=True))
 
 
-def _check_subwords(plan: BinarizeOptions) -> None:
-    free = [side for side in plan.sides if side.wants_model]
-    if plan.subword_vocab < 0:
-        raise OptionError("--subword-vocab must be a positive number of pieces")
-    if plan.subword_vocab and not free:
-        raise OptionError("--subword-vocab: both sides have pieces or a subword model already")
-    if plan.joined_subwords and not plan.subword_vocab:
+def _check_subwords(options: BinarizeOptions) -> None:
+    free = [side for side in options.sides if side.wants_model]
+    if options.subword_vocab < 0:
+        raise OptionError("--subword-vocab must be a positive number of subwords")
+    if options.subword_vocab and not free:
+        raise OptionError("--subword-vocab: both sides already have subwords or a subword model")
+    if options.joined_subwords and not options.subword_vocab:
         raise OptionError("--joined-subwords trains one model for both sides: give --subword-vocab")
-    if plan.joined_subwords and len(free) < 2:
-        raise OptionError("--joined-subwords: one side has pieces or a subword model already")
+    if options.joined_subwords and len(free) < 2:
+        raise OptionError("--joined-subwords: one side already has subwords or a subword model")
 
 
-def _check_units(plan: BinarizeOptions, units: str) -> None:
-    if units != LINE_UNITS:
-        return
-    if not any(side.encoding.units for side in plan.sides):
+def _check_units(options: BinarizeOptions, units: str) -> None:
+    if units == LINE_UNITS and not any(side.encoding.units for side in options.sides):
         raise OptionError(
-            f"--subword-units {units} needs the places of words: give --source-text or --target-text"
+            f"--subword-units {units} needs raw text: give --source-text or --target-text"
         )
 
 
@@ -282,8 +273,8 @@ def _check_joined_dictionary(args: argparse.Namespace) -> None:
             )
 
 
-def _check_destination(plan: BinarizeOptions, overwrite: bool) -> None:
-    dest = plan.dest
+def _check_destination(options: BinarizeOptions, overwrite: bool) -> None:
+    dest = options.dest
     if not dest.exists():
         return
     if not dest.is_dir():
@@ -292,7 +283,7 @@ def _check_destination(plan: BinarizeOptions, overwrite: bool) -> None:
         return
     if not overwrite:
         raise InputError(
-            dest, None, "is there already and not empty", "name another folder or add --overwrite"
+            dest, None, "already exists and is not empty", "name another folder or add --overwrite"
         )
     if not (dest / MANIFEST).is_file():
         raise InputError(
@@ -301,7 +292,7 @@ def _check_destination(plan: BinarizeOptions, overwrite: bool) -> None:
             f"has no {MANIFEST}, so --overwrite could destroy other files",
             "name another folder or empty it yourself",
         )
-    for side in plan.sides:
+    for side in options.sides:
         for path in side.inputs:
             if path.resolve().is_relative_to(dest.resolve()):
                 raise InputError(

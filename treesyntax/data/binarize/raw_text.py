@@ -1,4 +1,4 @@
-"""One sentence whose words have places in a raw line: its pieces, and the tree over them."""
+"""One sentence whose words have character spans in a raw line: its subwords, and their tree."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from treesyntax.data.binarize.alignment import (
     Group,
     Span,
     check_spans,
-    group_pieces,
+    group_subwords,
     group_units,
     segments,
     units,
 )
-from treesyntax.data.binarize.spelling import piece_places, raw_places
+from treesyntax.data.binarize.spelling import raw_spans, subword_spans
 from treesyntax.data.sentencepiece import Segmenter, standard_normalised
 from treesyntax.errors import TreeError
 from treesyntax.trees.merging import merge_words
@@ -23,12 +23,12 @@ TOKEN_UNITS, LINE_UNITS = "token", "line"
 SUBWORD_UNITS = (TOKEN_UNITS, LINE_UNITS)
 
 
-def check_places(tree: Tree, text: str, spans: Sequence[Span]) -> None:
-    """Refuse places that are not those of the words of this tree in this text.
+def check_spans_of_tree(tree: Tree, text: str, spans: Sequence[Span]) -> None:
+    """Refuse spans that are not those of the words of this tree in this text.
 
     Raises:
-        TreeError: if there are more or fewer of them than words, they are not places in the
-            text from left to right, or there is text, but no word.
+        TreeError: if there are more or fewer of them than words, they are not spans of the text
+            from left to right, or there is text, but no word.
     """
     words = len(tree.word_nodes())
     if len(spans) != words:
@@ -44,57 +44,57 @@ def check_places(tree: Tree, text: str, spans: Sequence[Span]) -> None:
 def over_tokens(
     tree: Tree, text: str, spans: Sequence[Span], segmenter: Segmenter | None
 ) -> tuple[Tree, list[list[str]]]:
-    """The pieces of every parser token, segmented on its own, and the tree over these tokens.
+    """The subwords of every parser token, segmented on its own, and the tree over these tokens.
 
-    Without a segmenter white space alone separates pieces.
+    Without a segmenter white space alone separates subwords.
 
     Args:
         tree: the tree.
         text: the raw line.
-        spans: the place of each word in it; equal for the words of one multi-word token, which
+        spans: the span of each word in it; equal for the words of one multi-word token, which
             become one word.
         segmenter: a subword model.
     """
-    whole = units(spans)
-    plain = len(whole) == len(spans)
+    plain = len(set(spans)) == len(spans)
+    whole = [] if plain else units(spans)
     parts = segments(text, spans if plain else [spans[first] for first, _ in whole])
-    pieces = segmenter.segments(parts) if segmenter else [part.split() for part in parts]
-    if plain and all(pieces):
-        return tree, pieces
-    return _over_groups(tree, text, spans, group_units(whole, pieces))
+    subwords = segmenter.segments(parts) if segmenter else [part.split() for part in parts]
+    if plain and all(subwords):
+        return tree, subwords
+    return _over_groups(tree, text, spans, group_units(whole or units(spans), subwords))
 
 
 def over_line(
     tree: Tree, text: str, spans: Sequence[Span], segmenter: Segmenter
 ) -> tuple[Tree, list[list[str]]]:
-    """The pieces of the line, segmented as a whole, and the tree over the words they make."""
-    pieces = segmenter.line(text)
+    """The subwords of the line, segmented as a whole, and the tree over the words they make."""
+    subwords = segmenter.line(text)
     normal, origins = segmenter.normalised(text)
-    places = raw_places(piece_places(pieces, normal, "sentencepiece"), origins)
-    return _over_groups(tree, text, spans, group_pieces(spans, pieces, places))
+    found = raw_spans(subword_spans(subwords, normal, "sentencepiece"), origins)
+    return _over_groups(tree, text, spans, group_subwords(spans, subwords, found))
 
 
-def over_pieces(
-    tree: Tree, text: str, spans: Sequence[Span], pieces: list[str], style: str
+def over_subwords(
+    tree: Tree, text: str, spans: Sequence[Span], subwords: list[str], style: str
 ) -> tuple[Tree, list[list[str]]]:
-    """Pieces made elsewhere, by word, and the tree over the words they make.
+    """Subwords made elsewhere, by word, and the tree over the words they make.
 
-    Pieces of SentencePiece may spell the line as its default ``nmt_nfkc`` normalises it.
+    Subwords of SentencePiece may spell the line as its default ``nmt_nfkc`` normalises it.
 
     Raises:
-        TreeError: if the pieces do not spell the text.
+        TreeError: if the subwords do not spell the text.
     """
     try:
-        places = piece_places(pieces, text, style)
+        found = subword_spans(subwords, text, style)
     except TreeError as error:
         if style != "sentencepiece":
             raise
         normal, origins = standard_normalised(text)
         try:
-            places = raw_places(piece_places(pieces, normal, style), origins)
+            found = raw_spans(subword_spans(subwords, normal, style), origins)
         except TreeError:
             raise error from None
-    return _over_groups(tree, text, spans, group_pieces(spans, pieces, places))
+    return _over_groups(tree, text, spans, group_subwords(spans, subwords, found))
 
 
 def _over_groups(
@@ -102,4 +102,4 @@ def _over_groups(
 ) -> tuple[Tree, list[list[str]]]:
     words = [(group.first, group.end) for group in groups]
     forms = [text[spans[first][0] : spans[end - 1][1]] for first, end in words]
-    return merge_words(tree, words, forms), [group.pieces for group in groups]
+    return merge_words(tree, words, forms), [group.subwords for group in groups]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -11,9 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from treesyntax.data.binarize.encode import TEXT, Batch, Encoding
+from treesyntax.data.binarize.batch import Batch
 from treesyntax.data.binarize.options import BinarizeOptions, SideOptions
 from treesyntax.data.binarize.records import Records, count_of, records_of
+from treesyntax.data.encoding import TEXT, Encoding
 from treesyntax.errors import InputError, TreeSyntaxError
 from treesyntax.jobs import begin_worker
 
@@ -26,19 +26,19 @@ BatchFunction = Callable[[Encoding, Batch], Encoded]
 BatchMap = Callable[[BatchFunction, Encoding, Iterable[Batch]], Iterator]
 
 
-def survey(plan: BinarizeOptions) -> dict[str, int]:
+def survey(options: BinarizeOptions) -> dict[str, int]:
     """Count every file's records; the number of sentences of each split.
 
     Raises:
         InputError: if a file cannot be read twice, has no records, or files that belong
             together differ in their number of records.
     """
-    return {split: _survey_split(plan, split) for split in plan.source.files}
+    return {split: _survey_split(options, split) for split in options.source.files}
 
 
-def _survey_split(plan: BinarizeOptions, split: str) -> int:
+def _survey_split(options: BinarizeOptions, split: str) -> int:
     counts: list[tuple[Path, int]] = []
-    for side in plan.sides:
+    for side in options.sides:
         path = side.files[split]
         counts.append((path, _count(path, side.encoding.format_name)))
         beside = [paths[split] for paths in side.beside if split in paths]
@@ -65,12 +65,6 @@ def _count(path: Path, format_name: str) -> int:
     return count_of(path, format_name)
 
 
-def sha256(path: Path) -> str:
-    """The SHA-256 of a file's bytes, in hexadecimal."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 def batches(side: SideOptions, split: str) -> Iterator[Batch]:
     """The records of a file, some 2,000 at a time, with what belongs to them.
 
@@ -83,15 +77,15 @@ def batches(side: SideOptions, split: str) -> Iterator[Batch]:
         for paths in side.beside
     ]
     for records in records_of(path, side.encoding.format_name, BATCH_SENTENCES):
-        pieces, text, offsets = [
+        subwords, text, offsets = [
             _as_many(next(file[1], None), len(records.texts), file[0]) if file else None
             for file in beside
         ]
         yield Batch(
             path,
             records,
-            pieces_path=side.pieces.get(split),
-            pieces=pieces,
+            subwords_path=side.subwords.get(split),
+            subwords=subwords,
             text=text and text.texts,
             offsets_path=side.offsets.get(split),
             offsets=offsets,
@@ -136,7 +130,7 @@ def worker_pool(workers: int) -> Iterator[BatchMap]:
             yield parallel_map
         except BrokenProcessPool:
             raise TreeSyntaxError(
-                "a worker process died, perhaps for want of memory; try fewer --workers"
+                "a worker process died, possibly out of memory; try fewer --workers"
             ) from None
         finally:
             executor.shutdown(cancel_futures=True)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from treesyntax.data.encoding import TEXT
 from treesyntax.files import LONGEST_LINE
 from treesyntax.trees.formats import Record, get_format
 from treesyntax.trees.formats.base import line_records
@@ -23,7 +24,6 @@ from treesyntax.trees.formats.conllu import records as conllu_records
 
 BLOCK = 1 << 20
 AT_ONCE = 2000  # records that are read one by one
-TEXT = "text"
 
 OneByOne = Callable[[Path], Iterator[Record]]
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -47,13 +47,9 @@ class Records(NamedTuple):
         pairs = list(records)
         return cls([record.line for record in pairs], [record.text for record in pairs])
 
-    def part(self, numbers: Iterable[int]) -> Records:
-        """Those of these numbers, counted from 0."""
-        return Records.of(map(self.record, numbers))
-
-    def record(self, number: int) -> Record:
-        """One of them, counted from 0."""
-        return Record(self.lines[number], self.texts[number])
+    def record(self, index: int) -> Record:
+        """One of them."""
+        return Record(self.lines[index], self.texts[index])
 
 
 class _Cut(NamedTuple):

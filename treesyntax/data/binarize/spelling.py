@@ -1,7 +1,7 @@
-"""Where the pieces of a segmented line stand in its raw text.
+"""The character spans of the subwords of a segmented line in its raw text.
 
 SentencePiece normalises before it segments: ``½`` becomes ``1⁄2``, a letter and its accent one
-character. Pieces spell the normalised line, whose characters know where they come from.
+character. Its subwords spell the normalised line, for whose characters the origins are known.
 """
 
 from __future__ import annotations
@@ -15,61 +15,74 @@ from treesyntax.errors import TreeError
 
 WORD_START = "▁"
 CONTINUES = "@@"
-PIECES_STYLES = ("sentencepiece", "subword-nmt")
+SUBWORDS_STYLES = ("sentencepiece", "subword-nmt")
 _BYTE = re.compile("<0x([0-9A-F]{2})>")
 
 
-def raw_places(places: Sequence[Span | None], origins: Sequence[int]) -> list[Span | None]:
-    """Places in the normalised line as places in the raw one.
+def by_word(subwords: list[str], style: str) -> list[list[str]]:
+    """The subwords of each word: a new word begins at ``▁``, or after a subword without ``@@``."""
+    words: list[list[str]] = []
+    complete = True
+    for subword in subwords:
+        begins = subword.startswith(WORD_START) if style == "sentencepiece" else complete
+        if begins or not words:  # the first subword of a line begins a word, marked or not
+            words.append([])
+        words[-1].append(subword)
+        complete = not subword.endswith(CONTINUES)
+    return words
+
+
+def raw_spans(spans: Sequence[Span | None], origins: Sequence[int]) -> list[Span | None]:
+    """Spans of the normalised line as spans of the raw one.
 
     Args:
-        places: first character and the one after the last.
-        origins: the place in the raw line of each normalised character, and of its end.
+        spans: the first character of each and the one after the last.
+        origins: the index in the raw line of each normalised character, and of its end.
     """
     # Characters that come from the same one (½) all stand for the whole of it.
     ends = [max(start + 1, end) for start, end in pairwise(origins)]
-    return [place and (origins[place[0]], ends[place[1] - 1]) for place in places]
+    return [span and (origins[span[0]], ends[span[1] - 1]) for span in spans]
 
 
-def piece_places(pieces: Sequence[str], text: str, style: str) -> list[Span | None]:
-    """Where each piece stands in the text that the pieces spell, None for white space alone.
+def subword_spans(subwords: Sequence[str], text: str, style: str) -> list[Span | None]:
+    """The span of each subword in the text that they spell, None for white space alone.
 
     Of the bytes of a character (``<0xE2>``) the last one stands for it.
 
     Args:
-        pieces: a segmented line.
+        subwords: a segmented line.
         text: the line; its white space does not count.
-        style: ``sentencepiece`` (``▁`` is a space) or ``subword-nmt`` (``@@`` ends a piece that
+        style: ``sentencepiece`` (``▁`` is a space) or ``subword-nmt`` (``@@`` ends a subword that
             the next one continues).
 
     Raises:
-        TreeError: if the pieces do not spell the text.
+        TreeError: if the subwords do not spell the text.
     """
     body_of = _sentencepiece_body if style == "sentencepiece" else _subword_nmt_body
-    places: list[Span | None] = []
+    spans: list[Span | None] = []
     position, begun = 0, b""
-    for piece in pieces:
+    for subword in subwords:
         position = _after_space(text, position)
-        body = body_of(piece, text, position)
+        body = body_of(subword, text, position)
         if not text.startswith(body, position) and (byte := _BYTE.fullmatch(body)):
             begun += bytes.fromhex(byte[1])
             body = _decoded(begun)
             begun = b"" if body else begun
         if begun or not body:
-            places.append(None)
+            spans.append(None)
             continue
         if not text.startswith(body, position):
-            raise _misspelt(piece, text, position)
-        places.append((position, position + len(body)))
+            raise _misspelt(subword, text, position)
+        spans.append((position, position + len(body)))
         position += len(body)
     position = _after_space(text, position)
     if position < len(text):
         raise TreeError(
-            f"the pieces end before {text[position : position + 20]!r} at character {position} of "
-            "the text",
-            "segment the very text of the trees and choose the right --pieces-style",
+            f"the subwords end before {text[position : position + 20]!r} at character {position} "
+            "of the text",
+            "segment the very text of the trees and choose the right --subwords-style",
         )
-    return places
+    return spans
 
 
 def _after_space(text: str, position: int) -> int:
@@ -78,14 +91,14 @@ def _after_space(text: str, position: int) -> int:
     return position
 
 
-def _sentencepiece_body(piece: str, text: str, position: int) -> str:
-    return piece.replace(WORD_START, " ").strip(" ")
+def _sentencepiece_body(subword: str, text: str, position: int) -> str:
+    return subword.replace(WORD_START, " ").strip(" ")
 
 
-def _subword_nmt_body(piece: str, text: str, position: int) -> str:
-    end = position + len(piece)
-    whole = text.startswith(piece, position) and not text[end : end + 1].strip()
-    return piece if whole else piece.removesuffix(CONTINUES)
+def _subword_nmt_body(subword: str, text: str, position: int) -> str:
+    end = position + len(subword)
+    whole = text.startswith(subword, position) and not text[end : end + 1].strip()
+    return subword if whole else subword.removesuffix(CONTINUES)
 
 
 def _decoded(begun: bytes) -> str:
@@ -95,9 +108,9 @@ def _decoded(begun: bytes) -> str:
         return ""
 
 
-def _misspelt(piece: str, text: str, position: int) -> TreeError:
+def _misspelt(subword: str, text: str, position: int) -> TreeError:
     return TreeError(
-        f"the piece {piece[:40]!r} is not at character {position} of the text, where "
-        f"{text[position : position + 20]!r} stands",
-        "segment the very text of the trees and choose the right --pieces-style",
+        f"the subword {subword[:40]!r} is not at character {position} of the text, which has "
+        f"{text[position : position + 20]!r} there",
+        "segment the very text of the trees and choose the right --subwords-style",
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 from dataclasses import asdict
 from importlib.metadata import version
@@ -11,10 +10,9 @@ from pathlib import Path
 
 from treesyntax import __version__
 from treesyntax.data.binarize.options import BinarizeOptions, SideOptions
-from treesyntax.data.binarize.read import sha256
 from treesyntax.data.binarize.write import Counts
 from treesyntax.data.manifest import MANIFEST
-from treesyntax.files import atomic_file
+from treesyntax.files import sha256_of, write_json
 
 # What has no influence on the files written.
 NOT_RECORDED = ("command", "dest", "overwrite", "run", "workers")
@@ -25,7 +23,7 @@ Written = dict[tuple[str, str], Counts]
 def write_manifest(
     folder: Path,
     args: argparse.Namespace,
-    plan: BinarizeOptions,
+    options: BinarizeOptions,
     written: Written,
     sizes: dict[str, int],
 ) -> None:
@@ -34,7 +32,7 @@ def write_manifest(
     Args:
         folder: where.
         args: the options as given.
-        plan: what was made of them.
+        options: what was made of them.
         written: counts by split and language.
         sizes: symbols in the dictionary of each language.
 
@@ -49,14 +47,15 @@ def write_manifest(
             "numpy": version("numpy"),
             "sentencepiece": version("sentencepiece"),
         },
-        "sides": {side.role: _describe(side, sizes[side.language]) for side in plan.sides},
+        "sides": {side.role: _describe(side, sizes[side.language]) for side in options.sides},
         "splits": {
-            split: {side.language: _figures(written[split, side.language]) for side in plan.sides}
-            for split in plan.source.files
+            split: {
+                side.language: _figures(written[split, side.language]) for side in options.sides
+            }
+            for split in options.source.files
         },
     }
-    with atomic_file(folder / MANIFEST) as staged:
-        staged.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    write_json(folder / MANIFEST, manifest, indent=2)
 
 
 def _describe(side: SideOptions, symbols: int) -> dict[str, object]:
@@ -71,7 +70,7 @@ def _describe(side: SideOptions, symbols: int) -> dict[str, object]:
         "subword_units": side.encoding.units or None,
         "subword_model": model.name if model else None,
         "dictionary_symbols": symbols,
-        "sha256": {str(path): sha256(path) for path in side.inputs},
+        "sha256": {str(path): sha256_of(path) for path in side.inputs},
     }
 
 
@@ -84,7 +83,7 @@ def _unknown_rate(counts: Counts) -> float:
 
 
 def summarise(
-    plan: BinarizeOptions, written: Written, sizes: dict[str, int], seconds: float
+    options: BinarizeOptions, written: Written, sizes: dict[str, int], seconds: float
 ) -> str:
     """The counts as a table, for people."""
     lines = [f"{'':14}{'sentences':>12}{'tokens':>12}{'nodes':>12}{'unknown':>10}{'empty':>8}"]
@@ -93,10 +92,10 @@ def summarise(
             f"{split + ' ' + language:14}{counts.sentences:12,}{counts.tokens:12,}"
             f"{counts.nodes:12,}{_unknown_rate(counts):10.2%}{counts.empty:8,}"
         )
-    for side in plan.sides:
+    for side in options.sides:
         model = side.encoding.model
         note = f", subwords {model.name}" if model else ""
-        if plan.subword_vocab and side.wants_model:
+        if options.subword_vocab and side.wants_model:
             note = ", no subwords: its trees have no words"
         lines.append(f"dictionary {side.language}: {sizes[side.language]:,} symbols{note}")
-    return "\n".join([*lines, f"{plan.dest} written in {seconds:.1f} s"])
+    return "\n".join([*lines, f"{options.dest} written in {seconds:.1f} s"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -12,69 +12,42 @@ from tempfile import TemporaryFile
 import numpy as np
 from numpy.typing import NDArray
 
-from treesyntax.data.binarize.encode import EncodedBatch
+from treesyntax.data.binarize.batch import EncodedBatch
+from treesyntax.data.binarize.encode import encode_batch
 from treesyntax.data.binarize.options import BinarizeOptions, SideOptions
-from treesyntax.data.dictionary import EOS, Dictionary
-from treesyntax.data.token_files import TokenData, write_tokens
-from treesyntax.data.tree_store import TreeArrays
-from treesyntax.data.tree_store_write import write_store
+from treesyntax.data.binarize.read import BatchMap, batches, changed
+from treesyntax.data.dictionary import EOS, Dictionary, one_unknown, unknown_symbol
+from treesyntax.data.token_files import Fingerprint, TokenData, write_tokens
+from treesyntax.data.tree_store_write import TreeStoreWriter
+from treesyntax.errors import OptionError
+from treesyntax.trees.linearizations import get_linearization
 
 
 class Symbols:
-    """Every symbol seen so far with a provisional id, and how often the training data has it."""
+    """All symbols so far, in order of first appearance, and their counts in the training data."""
 
     def __init__(self) -> None:
-        self.ids: defaultdict[str, int] = defaultdict(count().__next__)
-        self.counts: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._index_of: defaultdict[str, int] = defaultdict(count().__next__)
+        self._counts: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
     def add(self, batch: EncodedBatch, counted: bool) -> NDArray[np.int32]:
-        """The provisional id of each token of a batch [T]; ``counted`` for training data."""
-        ids = self.ids
-        size = len(batch.symbols)
-        provisional = np.fromiter(map(ids.__getitem__, batch.symbols), np.int32, size)
-        if len(ids) > len(self.counts):
-            self.counts = np.concatenate([self.counts, np.zeros(len(ids), dtype=np.int64)])
+        """The index of each symbol of a batch; ``counted`` for training data."""
+        index_of, size = self._index_of, len(batch.symbols)
+        indices = np.fromiter(map(index_of.__getitem__, batch.symbols), np.int32, size)
+        if len(index_of) > len(self._counts):
+            self._counts = np.concatenate([self._counts, np.zeros(len(index_of), dtype=np.int64)])
         if counted:
-            self.counts[provisional] += np.bincount(batch.ids, minlength=len(provisional))
-        return provisional[batch.ids]
+            self._counts[indices] += np.bincount(batch.ids, minlength=size)
+        return indices
 
     def trained_counts(self) -> dict[str, int]:
         """Occurrences of each symbol of the training data."""
-        pairs = zip(self.ids, self.counts[: len(self.ids)].tolist(), strict=True)
+        pairs = zip(self._index_of, self._counts[: len(self._index_of)].tolist(), strict=True)
         return {symbol: count for symbol, count in pairs if count}
 
-    def final_ids(self, dictionary: Dictionary) -> NDArray[np.int64]:
-        """The dictionary's id of each provisional id."""
-        return np.fromiter(map(dictionary.index, self.ids), np.int64, len(self.ids))
-
-
-class Spool:
-    """Encoded batches in an unnamed temporary file until the dictionary is known."""
-
-    def __init__(self, folder: Path) -> None:
-        self._file = TemporaryFile(dir=folder)  # noqa: SIM115, kept open for all batches
-        self._sizes: list[list[int]] = []
-
-    def append(self, ids: NDArray[np.int32], batch: EncodedBatch) -> None:
-        """Keep a batch with its provisional ids."""
-        arrays = (ids, *(batch.trees or (batch.token_counts,)))
-        for array in arrays:
-            self._file.write(array.astype(np.int32, copy=False).data)
-        self._sizes.append([len(array) for array in arrays])
-
-    def tokens(self, with_trees: bool) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-        """Provisional ids [T] and tokens a sentence [S] of each batch."""
-        for ids, *arrays in self._read():
-            yield ids, arrays[1 if with_trees else 0]
-
-    def trees(self) -> Iterator[TreeArrays]:
-        """The trees of each batch."""
-        return (TreeArrays(*arrays) for _, *arrays in self._read())
-
-    def _read(self) -> Iterator[list[NDArray[np.int32]]]:
-        self._file.seek(0)
-        for sizes in self._sizes:
-            yield [np.frombuffer(self._file.read(4 * size), np.int32) for size in sizes]
+    def ids_in(self, dictionary: Dictionary) -> NDArray[np.int64]:
+        """The dictionary's id of each symbol."""
+        return np.fromiter(map(dictionary.index, self._index_of), np.int64, len(self._index_of))
 
 
 @dataclass
@@ -92,38 +65,144 @@ class Counts:
     bin_crc32: int = 0
 
 
-def write_side(
-    plan: BinarizeOptions, side: SideOptions, split: str, spool: Spool, symbols: Symbols, dictionary: Dictionary,
+class Spool:
+    """One side of one split in temporary files until the dictionary is known."""
+
+    def __init__(self, folder: Path, has_trees: bool) -> None:
+        self._file = TemporaryFile(dir=folder)  # noqa: SIM115, kept open for all batches
+        self._batches: list[tuple[int, NDArray[np.int32]]] = []
+        self._trees = TreeStoreWriter(folder) if has_trees else None
+
+    def append(self, batch: EncodedBatch, indices: NDArray[np.int32]) -> None:
+        """Keep a batch with the index of each of its symbols."""
+        self._file.write(indices.data)
+        self._file.write(batch.ids.data)
+        self._batches.append((len(indices), batch.token_counts))
+        if self._trees and batch.trees:
+            self._trees.append(batch.trees)
+
+    def write(
+        self,
+        prefix: Path,
+        linearization: str,
+        ids_of_symbols: NDArray[np.int64],
+        dictionary: Dictionary,
+    ) -> Counts:
+        """Write the token files and, if there are trees, the tree store."""
+        counts = Counts(nodes=self._trees.nodes if self._trees else 0)
+        tokens = self._tokens(ids_of_symbols, dictionary, counts)
+        fingerprint: Fingerprint = write_tokens(prefix, tokens, len(dictionary), EOS)
+        counts.bin_crc32 = TokenData(prefix).bin_crc32()
+        if self._trees:
+            self._trees.write(f"{prefix}.tree", linearization, fingerprint)
+        return counts
+
+    def _tokens(
+        self, ids_of_symbols: NDArray[np.int64], dictionary: Dictionary, counts: Counts
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+        """The dictionary's ids of each batch [T] and tokens a sentence [S], counted on the way."""
+        self._file.seek(0)
+        for symbols, sizes in self._batches:
+            table = ids_of_symbols[self._read(symbols)]
+            tokens = self._read(int(sizes.sum(dtype=np.int64)))
+            counts.sentences += len(sizes)
+            counts.tokens += len(tokens)
+            counts.unknown += int(np.isin(table, dictionary.unknown_ids)[tokens].sum())
+            counts.empty += int((sizes == 0).sum())
+            yield table[tokens], sizes
+
+    def _read(self, size: int) -> NDArray[np.int32]:
+        return np.frombuffer(self._file.read(4 * size), np.int32)
+
+
+def encode_sides(
+    options: BinarizeOptions,
+    sentences: dict[str, int],
+    batch_map: BatchMap,
     folder: Path,
-) -> Counts:  # fmt: skip
-    """Write the token files of one side of one split and, if it has trees, its tree store.
+    advance: Callable[[int], None],
+) -> tuple[dict[tuple[str, str], Spool], dict[str, Symbols]]:
+    """Encode all files.
+
+    Args:
+        options: with a model for every side that is segmented by one.
+        sentences: how many each split has.
+        batch_map: runs the work, in other processes if there are several.
+        folder: for temporary files.
+        advance: is told how many sentences are done.
+
+    Returns:
+        what was encoded by role and split, and the symbols of each role.
 
     Raises:
-        InputError: if a file cannot be written.
+        InputError: with file and line, for a fault of the input.
     """
-    prefix = folder / f"{split}.{plan.pair}.{side.language}"
-    final_ids = symbols.final_ids(dictionary)
-    counts = Counts()
+    joined = Symbols()
+    sides = options.sides
+    symbols = {side.role: joined if options.joined_dictionary else Symbols() for side in sides}
+    spools = {}
+    for split in options.source.files:
+        for side in sides:
+            spool = spools[side.role, split] = Spool(folder, side.has_trees)
+            missing = sentences[split]
+            for batch in batch_map(encode_batch, side.encoding, batches(side, split)):
+                spool.append(batch, symbols[side.role].add(batch, counted=split == "train"))
+                advance(len(batch.token_counts))
+                missing -= len(batch.token_counts)
+            if missing:
+                raise changed(side.files[split])
+    return spools, symbols
 
-    def tokens() -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
-        for provisional, sizes in spool.tokens(side.has_trees):
-            ids = final_ids[provisional]
-            counts.sentences += len(sizes)
-            counts.tokens += len(ids)
-            counts.unknown += int(np.isin(ids, dictionary.unknown_ids).sum())
-            counts.empty += int((sizes == 0).sum())
-            yield ids, sizes
 
-    fingerprint = write_tokens(prefix, tokens(), len(dictionary), EOS)
-    counts.bin_crc32 = TokenData(prefix).bin_crc32()
-    if side.has_trees:
-        write_store(
-            f"{prefix}.tree", side.encoding.linearization, _counted(spool, counts), fingerprint
+def write_sides(
+    options: BinarizeOptions,
+    spools: dict[tuple[str, str], Spool],
+    symbols: dict[str, Symbols],
+    folder: Path,
+) -> tuple[dict[tuple[str, str], Counts], dict[str, int]]:
+    """Make the dictionaries and write all files.
+
+    Returns:
+        what was written by split and language, and the number of symbols of each language.
+
+    Raises:
+        InputError: if a file cannot be written, or a given dictionary not be read.
+        OptionError: if the sides cannot have the same dictionary.
+    """
+    dictionaries = _make_dictionaries(options, symbols)
+    ids = {role: symbols[role].ids_in(dictionaries[role]) for role in symbols}
+    written = {}
+    for side in options.sides:
+        dictionaries[side.role].write(folder / f"dict.{side.language}.txt")
+    for split in options.source.files:
+        for side in options.sides:
+            prefix = folder / f"{split}.{options.pair}.{side.language}"
+            written[split, side.language] = spools[side.role, split].write(
+                prefix, side.encoding.linearization, ids[side.role], dictionaries[side.role]
+            )
+    return written, {side.language: len(dictionaries[side.role]) for side in options.sides}
+
+
+def _make_dictionaries(
+    options: BinarizeOptions, symbols: dict[str, Symbols]
+) -> dict[str, Dictionary]:
+    annotated = {get_linearization(side.encoding.linearization).slots for side in options.sides}
+    if options.joined_dictionary and len(annotated) > 1:
+        raise OptionError(
+            "--joined-dictionary: only one side has tokens with slots; give both sides "
+            "such a linearization (as nary_dfs) or each its own dictionary"
         )
-    return counts
 
+    def make(side: SideOptions) -> Dictionary:
+        unknown_of = (
+            unknown_symbol if get_linearization(side.encoding.linearization).slots else one_unknown
+        )
+        given = side.dictionary
+        if options.joined_dictionary:
+            given = options.source.dictionary or options.target.dictionary
+        if given:
+            return Dictionary.read(given, unknown_of)
+        counts = symbols[side.role].trained_counts()
+        return Dictionary.build(counts, side.threshold, side.vocab_size, unknown_of)
 
-def _counted(spool: Spool, counts: Counts) -> Iterator[TreeArrays]:
-    for arrays in spool.trees():
-        counts.nodes += len(arrays.parents)
-        yield arrays
+    return {side.role: make(side) for side in options.sides}

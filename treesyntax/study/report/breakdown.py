@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from treesyntax import __version__
-from treesyntax.data.binarize.encode import TEXT
+from treesyntax.data.encoding import TEXT
 from treesyntax.data.token_files import TokenData, find_prefix
 from treesyntax.errors import InputError, TreeSyntaxError
 from treesyntax.files import read_json, read_lines, sha256_of_value

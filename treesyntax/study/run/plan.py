@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 
-from treesyntax.data.binarize.encode import TEXT
+from treesyntax.data.encoding import TEXT
 from treesyntax.errors import OptionError
 from treesyntax.files import sha256_of_value
 from treesyntax.study.recipe.recipe import SPLITS, Method, Recipe, Side, flag_words

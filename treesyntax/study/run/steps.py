@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from treesyntax.data.binarize.encode import TEXT
+from treesyntax.data.encoding import TEXT
 from treesyntax.errors import OptionError
 from treesyntax.metrics import UNSEEN
 from treesyntax.study.recipe.recipe import DATA, Flags, Method, Recipe, flag_words

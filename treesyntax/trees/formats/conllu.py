@@ -22,7 +22,8 @@ _NOT_A_WORD = re.compile(r"[0-9]+[-.][0-9]+")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _UNKNOWN = "_"
 _EMPTY = "# text ="
-_NUMBERS = tuple(map(str, range(1, 1001)))
+_COMMENTS = re.compile("(?:#.*\n)*")
+_IDS = ["1", *(f"\n{number}" for number in range(2, 1001))]
 _HEADS = {str(number): number for number in range(1001)}
 
 
@@ -42,25 +43,32 @@ def records(path: Path) -> Iterator[Record]:
         yield Record(start, "\n".join(lines))
 
 
-# The tree and the offsets of a record are read one after the other.
-@lru_cache(maxsize=1)
 def rows(text: str) -> list[list[str]]:
     """The columns of every line of a record; none for a comment."""
     return [line.split("\t") if line and line[0] != "#" else [] for line in text.split("\n")]
 
 
+# The tree and the offsets of a record are read one after the other.
+@lru_cache(maxsize=1)
+def columns(text: str) -> list[list[str]] | None:
+    """The ten columns of a sentence; None if not all its lines are words, as a quick test finds."""
+    begin = _COMMENTS.match(text)
+    # A line of fewer or more columns moves the line ends out of the first one.
+    cells = text[begin.end() if begin else 0 :].replace("\n", "\t\n").split("\t")
+    found = [cells[column::_COLUMNS] for column in range(_COLUMNS)]
+    size = len(found[0])
+    plain = size * _COLUMNS == len(cells) and found[0] == _IDS[:size]
+    return found if plain and all(found[1]) and all(found[7]) else None
+
+
 def parse(text: str) -> Tree:
     """The dependency tree of one sentence."""
-    words = [row for row in rows(text) if row]
-    if not _plain(words):
-        words = [row for _, row in _words(text)]
-    forms = [row[1] for row in words]
-    relations = [row[7] for row in words]
+    forms, written, relations = _forms_heads_relations(text)
     try:
-        heads = [_HEADS[row[6]] for row in words]
+        heads = [_HEADS[head] for head in written]
     except KeyError:
         heads = [_head(row[6], offset) for offset, row in _words(text)]
-    if not any(relation != _UNKNOWN for relation in relations):
+    if relations.count(_UNKNOWN) == len(relations):
         relations = []
     try:
         return Tree.from_heads(heads, forms, relations)
@@ -69,20 +77,11 @@ def parse(text: str) -> Tree:
         raise RecordError(error.cause, error.remedy, offset) from None
 
 
-def _plain(words: list[list[str]]) -> bool:
-    """Whether all lines are words without fault, as a quick test can tell."""
-    if not words or len(words) > len(_NUMBERS):
-        return False
-    try:
-        columns = list(zip(*words, strict=True))
-    except ValueError:
-        return False
-    return (
-        len(columns) == _COLUMNS
-        and columns[0] == _NUMBERS[: len(words)]
-        and all(columns[1])
-        and all(columns[7])
-    )
+def _forms_heads_relations(text: str) -> tuple[list[str], list[str], list[str]]:
+    if found := columns(text):
+        return found[1], found[6], found[7]
+    words = [row for _, row in _words(text)]
+    return [row[1] for row in words], [row[6] for row in words], [row[7] for row in words]
 
 
 def _words(text: str) -> Iterator[tuple[int, list[str]]]:

@@ -1,16 +1,17 @@
-"""Where the words of a tree stand in their raw line, in characters from 0, the end exclusive.
+"""The character spans of the words of a tree in their raw line, from 0, the end exclusive.
 
-CoNLL-U has it in the column MISC, ``start_char=4|end_char=7``, or not at all: then words are found
-in the line one after another, with nothing but white space between. The words of a multi-word
-token (French ``du`` = de + le) that have no places of their own have the token's. PTB brackets
-have no room for it: the file ``NAME.offsets`` beside ``NAME`` has one line a tree, ``4:7`` for
-each word.
+CoNLL-U has them in the column MISC, ``start_char=4|end_char=7``, or not at all: then words are
+found in the line one after another, with nothing but white space between. The words of a
+multi-word token (French ``du`` = de + le) that have no spans of their own have the token's. PTB
+brackets have no room for them: the file ``NAME.offsets`` beside ``NAME`` has one line a tree,
+``4:7`` for each word.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from treesyntax.errors import InputError
@@ -20,9 +21,10 @@ from treesyntax.trees.formats.base import RecordError
 
 Span = tuple[int, int]
 
+MOST_SPANS = 1 << 16
 OFFSETS = ".offsets"
 _START = "start_char="
-_PLACE = re.compile(r"(?:^|\|)start_char=([0-9]{1,9})\|end_char=([0-9]{1,9})(?:\||$)", re.MULTILINE)
+_SPAN = re.compile(r"(?:^|\|)start_char=([0-9]{1,9})\|end_char=([0-9]{1,9})(?:\||$)")
 _PAIR = re.compile(r"([0-9]{1,9}):([0-9]{1,9})")
 _RANGE = re.compile(r"[0-9]{1,9}-([0-9]{1,9})")
 _TEXT = re.compile(r"^# text = ?(.*)$", re.MULTILINE)
@@ -34,23 +36,23 @@ def offsets_path(path: Path) -> Path:
 
 
 def read_offsets(path: str | Path, format_name: str) -> Iterator[list[Span]]:
-    """The place of every word of every tree in a file that ``treesyntax parse`` wrote.
+    """The span of every word of every tree in a file that ``treesyntax parse`` wrote.
 
     Args:
         path: the tree file.
         format_name: ``conllu`` or ``ptb``.
 
     Raises:
-        InputError: if a word has no place, or the file cannot be read.
+        InputError: if a word has no span, or the file cannot be read.
     """
     path = Path(path)
     if format_name == "conllu":
         for record in conllu.records(path):
             try:
-                yield _places_in_misc(record.text)
+                yield _spans_in_misc(record.text)
             except RecordError as error:
-                place = record.line + error.offset
-                raise InputError(path, place, error.cause, error.remedy) from None
+                fault = record.line + error.offset
+                raise InputError(path, fault, error.cause, error.remedy) from None
         return
     for number, line in enumerate(read_lines(offsets_path(path)), start=1):
         try:
@@ -60,15 +62,22 @@ def read_offsets(path: str | Path, format_name: str) -> Iterator[list[Span]]:
 
 
 def line_spans(text: str) -> list[Span]:
-    """The places in a line of a file of offsets.
+    """The spans in a line of a file of offsets.
 
     Raises:
         RecordError: if it is not a list of ``START:END``.
     """
-    pairs = [_PAIR.fullmatch(pair) for pair in text.split()]
-    if None in pairs:
+    found = [_span_of_pair(pair) for pair in text.split()]
+    spans = [span for span in found if span]
+    if len(spans) < len(found):
         raise RecordError("is not a list of START:END", "parse the text again")
-    return [(int(pair[1]), int(pair[2])) for pair in pairs if pair]
+    return spans
+
+
+@lru_cache(MOST_SPANS)
+def _span_of_pair(pair: str) -> Span | None:
+    found = _PAIR.fullmatch(pair)
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def conllu_comment(text: str) -> str | None:
@@ -78,36 +87,41 @@ def conllu_comment(text: str) -> str | None:
 
 
 def conllu_spans(text: str, line: str) -> list[Span]:
-    """The place of every word of a CoNLL-U record in its raw line.
+    """The span of every word of a CoNLL-U record in its raw line.
 
     Raises:
-        RecordError: if some words have places in MISC and others do not, or there are none and
-            a word does not stand in the line after the one before.
+        RecordError: if some words have spans in MISC and others do not, or there are none and
+            a word is not in the line after the previous one.
     """
-    return _places_in_misc(text) if _START in text else _places_of_forms(text, line)
+    return _spans_in_misc(text) if _START in text else _spans_of_forms(text, line)
 
 
-def _places_in_misc(text: str) -> list[Span]:
-    rows = conllu.rows(text)
-    words = [row for row in rows if row]
-    places = _PLACE.findall("\n".join([row[-1] for row in words]))
-    # Without multi-word tokens and empty nodes the last ID is the number of words.
-    if len(places) == len(words) and words and words[-1][0] == str(len(words)):
-        return [(int(start), int(end)) for start, end in places]
-    spans: list[Span] = []
-    for offset, row, token in _words_and_tokens(rows):
-        if (place := _PLACE.search(row[-1])) or (token and (place := _PLACE.search(token[-1]))):
-            spans.append((int(place[1]), int(place[2])))
+def _spans_in_misc(text: str) -> list[Span]:
+    if columns := conllu.columns(text):
+        spans = [span for misc in columns[-1] if (span := _span_in(misc))]
+        if len(spans) == len(columns[-1]):
+            return spans
+    spans = []
+    for offset, row, token in _words_and_tokens(conllu.rows(text)):
+        if (span := _span_in(row[-1])) or (token and (span := _span_in(token[-1]))):
+            spans.append(span)
         else:
             raise RecordError(
                 "the word has no start_char and end_char in MISC",
-                "pieces are attached by offsets; parse the raw text with treesyntax parse",
+                "subwords are attached by character spans; parse the raw text with treesyntax parse",
                 offset,
             )
     return spans
 
 
-def _places_of_forms(text: str, line: str) -> list[Span]:
+# The same few thousand spans occur in all sentences.
+@lru_cache(MOST_SPANS)
+def _span_in(misc: str) -> Span | None:
+    found = _SPAN.search(misc)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def _spans_of_forms(text: str, line: str) -> list[Span]:
     spans: list[Span] = []
     position, last = 0, None
     for offset, row, token in _words_and_tokens(conllu.rows(text)):

@@ -1,0 +1,39 @@
+"""How one side of a data set becomes tokens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from treesyntax.trees.controls import GIVEN
+
+TEXT = "text"
+CONLLU = "conllu"
+WORDS_LINEARIZATION = "words"
+SPAN_FORMATS = (CONLLU, "ptb")
+"""The formats for which the parsers keep the character span of every word."""
+
+
+class Encoding(NamedTuple):
+    """How records become tokens; small and hashable, it travels with every batch.
+
+    Attributes:
+        format_name: ``text`` or the name of a tree format.
+        linearization: name of the linearization.
+        policy: how subwords are attached to trees.
+        subwords_style: how given subwords mark the words they belong to.
+        model: SentencePiece model, None for none.
+        control: name of the control tree that takes the place of each tree.
+        control_seed: seed of random control trees.
+        units: what is segmented: "" each word by its form; "token" each word, or "line" each
+            line as a whole, by the character spans of words in the raw text.
+    """
+
+    format_name: str
+    linearization: str
+    policy: str
+    subwords_style: str
+    model: Path | None = None
+    control: str = GIVEN
+    control_seed: int = 0
+    units: str = ""
