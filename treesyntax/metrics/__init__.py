@@ -18,7 +18,7 @@ With ``:unseen`` at its end a metric counts only the lines that the training dat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -43,7 +43,14 @@ if TYPE_CHECKING:  # sacreBLEU is loaded by those who score with it
     from sacrebleu.metrics.base import Metric as SacreBleu
 
 UNSEEN = ":unseen"
-# For the notations of logical forms alone.
+TREE_KINDS: dict[str, Callable[..., list[bool]]] = {
+    "tree": tree_items,
+    "program": tree_items,
+    "wellformed": wellformed_items,
+    "top1": partial(top_items, depth=1),
+    "top2": partial(top_items, depth=2),
+}
+# For the formats of logical forms alone.
 FORM_KINDS: dict[str, Callable[..., list[bool]]] = {
     "unordered": unordered_items,
     "modulo": modulo_items,
@@ -72,28 +79,17 @@ PartMetric = Callable[[Sequence[str], Sequence[str]], Parts]
 
 
 def exact_items(hypotheses: Sequence[str], references: Sequence[str]) -> list[bool]:
-    """Which hypotheses have the tokens of their reference; white space does not count.
-
-    Raises:
-        OptionError: if there are no lines, or not as many of both.
-    """
+    """Which hypotheses have the tokens of their reference; white space does not count."""
     check_aligned(hypotheses, references)
     pairs = zip(hypotheses, references, strict=True)
     return [hypothesis.split() == reference.split() for hypothesis, reference in pairs]
 
 
 def share(
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-    items: ItemMetric,
-    name: str,
-    settings: str,
+    hypotheses: Sequence[str], references: Sequence[str], items: ItemMetric, name: str
 ) -> list[Score]:
-    """The percentage of lines that are right.
-
-    Raises:
-        OptionError: as ``items`` does.
-    """
+    """The percentage of lines that are right."""
+    settings = "exact|tok:space" if name == "exact" else name
     right = items(hypotheses, references)
     return [_score(name, 100 * sum(right) / len(right), settings, len(right))]
 
@@ -101,40 +97,9 @@ def share(
 def tree_f1(
     hypotheses: Sequence[str], references: Sequence[str], parts: PartMetric, name: str
 ) -> list[Score]:
-    """One of the F1 scores over parts of trees.
-
-    Raises:
-        OptionError: as ``parts`` does.
-    """
+    """One of the F1 scores over parts of trees."""
     sums = map(sum, zip(*parts(hypotheses, references), strict=True))
     return [_score(name, micro_f1(*sums), f"{name}|avg:micro", len(references))]
-
-
-def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> list[Score]:
-    """Corpus BLEU of sacreBLEU (Post 2018) with its default settings, on raw text.
-
-    Raises:
-        OptionError: as for `exact_items`.
-    """
-    return _sacrebleu("bleu", hypotheses, references)
-
-
-def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[Score]:
-    """Corpus chrF2 of sacreBLEU (Popović 2015), on raw text.
-
-    Raises:
-        OptionError: as for `exact_items`.
-    """
-    return _sacrebleu("chrf", hypotheses, references)
-
-
-def ter(hypotheses: Sequence[str], references: Sequence[str]) -> list[Score]:
-    """Corpus TER of sacreBLEU (Snover et al. 2006), on raw text: the lower the better.
-
-    Raises:
-        OptionError: as for `exact_items`.
-    """
-    return _sacrebleu("ter", hypotheses, references)
 
 
 def _sacrebleu_metric(kind: str, **settings: Any) -> SacreBleu:
@@ -144,57 +109,44 @@ def _sacrebleu_metric(kind: str, **settings: Any) -> SacreBleu:
     return made
 
 
-def _item_metrics() -> dict[str, ItemMetric]:
-    kinds: dict[str, Callable[..., list[bool]]] = {
-        "tree": tree_items,
-        "program": tree_items,
-        "wellformed": wellformed_items,
-        "top1": partial(top_items, depth=1),
-        "top2": partial(top_items, depth=2),
-    }
+def _score(metric: str, value: float, settings: str, size: int) -> Score:
+    return Score(metric, value, f"{settings}|v:{__version__}", size)
+
+
+def _sacrebleu(name: str, hypotheses: Sequence[str], references: Sequence[str]) -> list[Score]:
+    check_aligned(hypotheses, references)
+    metric = CORPUS_METRICS[name]()
+    value = metric.corpus_score(hypotheses, [references]).score
+    return [Score(name, value, str(metric.get_signature()), len(references))]
+
+
+def _named(kinds: Mapping[str, Callable[..., Any]], notations: Iterable[str]) -> dict[str, Any]:
+    """Functions by ``KIND:NOTATION``."""
     return {
-        "exact": exact_items,
-        **{
-            f"{kind}:{name}": partial(items, notation=name)
-            for kind, items in kinds.items()
-            for name in FORMATS
-        },
-        **{
-            f"{kind}:{name}": partial(items, notation=name)
-            for kind, items in FORM_KINDS.items()
-            for name in CALCULI
-        },
+        f"{kind}:{name}": partial(function, notation=name)
+        for kind, function in kinds.items()
+        for name in notations
     }
 
 
-def _metrics() -> dict[str, Metric]:
-    metrics: dict[str, Metric] = {"bleu": bleu, "chrf": chrf, "ter": ter}
-    for name, items in ITEM_METRICS.items():
-        settings = "exact|tok:space" if name == "exact" else name
-        metrics[name] = partial(share, items=items, name=name, settings=settings)
-    for name, parts in PART_METRICS.items():
-        metrics[name] = partial(tree_f1, parts=parts, name=name)
-    return metrics
-
-
-def _part_metrics() -> dict[str, PartMetric]:
-    kinds = {"f1": node_parts, "productions": production_parts}
-    return {
-        f"{kind}:{name}": partial(parts, notation=name)
-        for name in FORMATS
-        for kind, parts in kinds.items()
-    }
-
-
-# What the corpus metrics of sacreBLEU are made with, the metrics that judge each line by itself, and
-# those that count parts in each line; tests of significance need them.
 CORPUS_METRICS: dict[str, Callable[..., SacreBleu]] = {
     name: partial(_sacrebleu_metric, name.upper()) for name in ("bleu", "chrf", "ter")
 }
+"""What makes sacreBLEU's metrics of raw text: Post 2018, Popović 2015, Snover et al. 2006."""
 LOWER_IS_BETTER = ("ter",)
-ITEM_METRICS = _item_metrics()
-PART_METRICS = _part_metrics()
-METRICS = _metrics()
+ITEM_METRICS: dict[str, ItemMetric] = {
+    "exact": exact_items, **_named(TREE_KINDS, FORMATS), **_named(FORM_KINDS, CALCULI)
+}  # fmt: skip
+"""The metrics that judge each line."""
+PART_METRICS: dict[str, PartMetric] = _named(
+    {"f1": node_parts, "productions": production_parts}, FORMATS
+)
+"""The metrics that count parts in each line."""
+METRICS: dict[str, Metric] = {
+    **{name: partial(_sacrebleu, name) for name in CORPUS_METRICS},
+    **{name: partial(share, items=items, name=name) for name, items in ITEM_METRICS.items()},
+    **{name: partial(tree_f1, parts=parts, name=name) for name, parts in PART_METRICS.items()},
+}
 
 
 def get_metric(name: str, unseen: Sequence[bool] | None = None) -> Metric:
@@ -263,14 +215,3 @@ def _names() -> str:
         f"there are {plain}, {', '.join(f'{kind}:NOTATION' for kind in of_any)} with NOTATION one "
         f"of {', '.join(FORMATS)}, {', '.join(of_forms)}; each may end in {UNSEEN}"
     )
-
-
-def _score(metric: str, value: float, settings: str, size: int) -> Score:
-    return Score(metric, value, f"{settings}|v:{__version__}", size)
-
-
-def _sacrebleu(name: str, hypotheses: Sequence[str], references: Sequence[str]) -> list[Score]:
-    check_aligned(hypotheses, references)
-    metric = CORPUS_METRICS[name]()
-    value = metric.corpus_score(hypotheses, [references]).score
-    return [Score(name, value, str(metric.get_signature()), len(references))]

@@ -15,21 +15,12 @@ from treesyntax.trees.tree import Tree
 
 
 def tree_items(hypotheses: Sequence[str], references: Sequence[str], notation: str) -> list[bool]:
-    """Which hypotheses parse to the tree of their reference.
-
-    Raises:
-        OptionError: if there are no lines, or not as many of both; if there is no such notation,
-            or a reference is malformed.
-    """
+    """Which hypotheses parse to the tree of their reference."""
     return [left == right for left, right in _parsed(hypotheses, references, notation)]
 
 
 def modulo_items(hypotheses: Sequence[str], references: Sequence[str], notation: str) -> list[bool]:
-    """Which hypotheses are their reference but for order and names (`equivalent`).
-
-    Raises:
-        OptionError: as for `tree_items`, and for a notation that is not in `CALCULI`.
-    """
+    """Which hypotheses are their reference but for order and names (`equivalent`)."""
     return _equivalent(hypotheses, references, notation, _calculus(notation))
 
 
@@ -40,9 +31,6 @@ def unordered_items(
 
     So the program of Dong & Lapata 2016 (compute_tree_accuracy) compares forms of the λ-calculus: it
     sorts what stands below ``and`` and ``or``.
-
-    Raises:
-        OptionError: as for `modulo_items`.
     """
     return _equivalent(hypotheses, references, notation, with_names(_calculus(notation)))
 
@@ -69,9 +57,6 @@ def top_items(
 
     Of trigger-action programs as ``( IF ( CHANNEL FUNCTION ) ( CHANNEL FUNCTION ) )``, depth 1 is
     the accuracy of channels and depth 2 that of channels and functions (Quirk et al. 2015).
-
-    Raises:
-        OptionError: as for `tree_items`.
     """
 
     def top(tree: Tree) -> list[tuple[int, str]]:
@@ -86,11 +71,7 @@ def top_items(
 def wellformed_items(
     hypotheses: Sequence[str], references: Sequence[str], notation: str
 ) -> list[bool]:
-    """Which hypotheses parse. Blank ones, which are empty trees, do not count.
-
-    Raises:
-        OptionError: as for `tree_items`, but references are not read.
-    """
+    """Which hypotheses parse. Blank ones, which are empty trees, do not count."""
     check_aligned(hypotheses, references)
     return [bool(_parse_hypothesis(text, notation)) for text in hypotheses]
 
@@ -105,9 +86,6 @@ def node_parts(hypotheses: Sequence[str], references: Sequence[str], notation: s
     A node counts as its label, its parent's label and its place among the parent's children; below
     a label that `CALCULI` calls unordered, as the two labels alone. What a tree has several times
     counts several times. A hypothesis that does not parse has no nodes.
-
-    Raises:
-        OptionError: as for `tree_items`.
     """
     unordered = _unordered(notation)
 
@@ -127,9 +105,6 @@ def production_parts(hypotheses: Sequence[str], references: Sequence[str], notat
 
     A production is the label of an interior node with those of its children, in order but below a
     label that `CALCULI` calls unordered; Quirk et al. (2015) score trigger-action programs so.
-
-    Raises:
-        OptionError: as for `tree_items`.
     """
 
     unordered = _unordered(notation)
@@ -151,11 +126,7 @@ def micro_f1(common: float, total: float) -> float:
 
 
 def check_aligned(hypotheses: Sequence[str], references: Sequence[str]) -> None:
-    """Refuse lists that cannot be scored.
-
-    Raises:
-        OptionError: if there are no lines, or not as many of both.
-    """
+    """Refuse lists that cannot be scored."""
     if len(hypotheses) != len(references):
         raise OptionError(
             f"{len(hypotheses)} hypotheses cannot be scored against {len(references)} references"

@@ -81,9 +81,6 @@ def read_axes(value: Any, recipe: Mapping[str, Any], check: Check) -> tuple[Axis
         value: what the recipe has under ``axes``.
         recipe: all of it, whose methods and variables options must name.
         check: the checks, for their messages.
-
-    Raises:
-        OptionError: for names, options or values that do not fit.
     """
     axes = []
     owner: dict[str, str] = {}

@@ -179,9 +179,6 @@ def break_down(
         results: what there is so far.
         quantity: of the test set.
         file: where the numbers were kept before, if they were.
-
-    Raises:
-        TreeSyntaxError: if hypotheses or references cannot be read or scored.
     """
     # Those on unseen lines say the same of fewer lines.
     metrics = tuple(metric for metric in plan.recipe.score if metric in METRICS)

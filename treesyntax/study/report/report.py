@@ -64,11 +64,7 @@ def read_study(folder: Path, baseline: str | None = None) -> Study:
 
 
 def write_report(study: Study) -> Path:
-    """Write the report, its figures and its tables; returns the HTML file.
-
-    Raises:
-        InputError: if the folder cannot be written.
-    """
+    """Write the report, its figures and its tables; returns the HTML file."""
     failures = read_failures(study.folder)
     sections = make_sections(study.plan, study.folder, study.results, failures)
     context = {**_context(study), "sections": sections, "script": SCRIPT.read_text("utf-8")}

@@ -113,9 +113,6 @@ def make_sections(
         folder: the study's folder.
         results: what there is so far.
         failures: failed steps.
-
-    Raises:
-        InputError: if the folder cannot be written.
     """
     found = [_curves(plan, folder), _breakdowns(plan, folder, results)]
     found += [_costs(plan, folder, results), *_analyses(plan, folder, failures)]

@@ -27,11 +27,7 @@ class Recorder:
         self.data_sha256 = cache(self._data_sha256)
 
     def results(self, run: Run) -> list[Result]:
-        """One result a metric of a run whose steps are done.
-
-        Raises:
-            InputError: if one of the run's files is missing or malformed.
-        """
+        """One result a metric of a run whose steps are done."""
         folder = self.folder / run.folder
         scores, facts = (read_json(folder / f"{name}.json") for name in ("scores", "facts"))
         try:

@@ -32,9 +32,6 @@ def read_hypotheses(path: str | Path, size: int) -> list[str]:
         path: ``generate-SUBSET.txt``, in which ``D-NUMBER<tab>score<tab>text`` lines come in
             the order of fairseq's batches.
         size: number of sentences in the test set.
-
-    Raises:
-        InputError: if a line is malformed, or sentences are missing, doubled or too many.
     """
     found: dict[int, str] = {}
     for line, text in enumerate(read_lines(path), start=1):
@@ -61,11 +58,7 @@ def read_hypotheses(path: str | Path, size: int) -> list[str]:
 
 
 def write_hypotheses(path: str | Path, hypotheses: Sequence[str]) -> None:
-    """Write one hypothesis a line; an empty one is an empty line.
-
-    Raises:
-        InputError: if the file cannot be written.
-    """
+    """Write one hypothesis a line; an empty one is an empty line."""
     with atomic_file(path) as staged, staged.open("w", encoding="utf-8", newline="\n") as out:
         out.writelines(f"{hypothesis}\n" for hypothesis in hypotheses)
 

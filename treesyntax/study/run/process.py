@@ -25,10 +25,6 @@ def read_slots(gpus: Sequence[str] | None, environment: Mapping[str, str]) -> tu
     Args:
         gpus: as given; by default each GPU of CUDA_VISIBLE_DEVICES, if that names several.
         environment: the environment variables.
-
-    Raises:
-        OptionError: if a GPU is given twice, or not the same number to each command: fairseq
-            splits batches over the GPUs that it sees, so those runs would not be alike.
     """
     if gpus is None:
         visible = environment.get(VISIBLE, "").split(",")
@@ -130,9 +126,6 @@ def start(
         log: file for standard error, and for standard output unless ``stdout`` is given.
         stdout: file for the standard output, made anew.
         environment: variables to set beside the inherited ones.
-
-    Raises:
-        OSError: if the program cannot be started.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as log_stream:
