@@ -2,7 +2,7 @@
 
 The same modules with the same words, output and environment as the commands of the plan, but torch
 and fairseq are loaded once a study instead of three times a run. That each step also works as a
-process of its own is tested by `test_study_end_to_end.py`.
+process of its own is tested by `tests/study/test_end_to_end.py`.
 """
 
 from __future__ import annotations

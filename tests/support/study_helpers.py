@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import yaml
-from support.fake_programs import UPDATES
 
-from treesyntax.study.results.results import Result
+from support import ROOT
+from support.fake_programs import UPDATES
+from treesyntax.study.recipe.identity import identify, write_identity
+from treesyntax.study.recipe.recipe import Recipe, read_recipe
+from treesyntax.study.results.results import Result, append_results
+from treesyntax.study.run.plan import Plan, make_plan
+
+RECIPES = sorted((ROOT / "recipes").rglob("*.yaml"))
 
 
 def recipe_content() -> dict:
@@ -51,3 +58,49 @@ def result(method: str = "a", seed: int = 1, metric: str = "exact", value: float
         commit="c", device="cpu", date="2026-01-01T00:00:00Z", data_sha256="d",
         commands=["fairseq-train \u2028 x"],
     )  # fmt: skip
+
+
+def recipe_with(folder: Path, *overrides: str, **changes: object) -> Recipe:
+    return read_recipe(write_recipe(folder, **changes), overrides)
+
+
+def plan_of(folder: Path, *overrides: str) -> Plan:
+    return make_plan(recipe_with(folder, *overrides))
+
+
+LINES = 40
+
+
+REFERENCES = [f"the tree {number} has {number % 7} green leaves" for number in range(LINES)]
+
+
+RATES = {"sequence": 0.5, "relation_mask": 0.05, "stack_pe": 0.5}
+
+
+def outputs(method: str, seed: int) -> list[str]:
+    choose = random.Random(f"{method}-{seed}")
+    return [
+        line.replace("tree", "dog") if choose.random() < RATES[method] else line
+        for line in REFERENCES
+    ]
+
+
+def make_study(folder: Path, *overrides: str, **changes: object) -> Path:
+    """A finished study whose outputs are as above."""
+    changes = {"score": ["exact", "bleu"], "seeds": [1, 2, 3], **changes}
+    recipe = read_recipe(write_recipe(folder, **changes), overrides)
+    out = folder / "out"
+    write_identity(out, recipe, identify(recipe))
+    write(out / "data/p/test.tgt", REFERENCES)
+    for run in make_plan(recipe).runs:
+        write(out / run.folder / "hypotheses.txt", outputs(run.method.base, run.seed))
+    append_results(out / "results.jsonl", [
+        result(run.method.name, run.seed, metric, 50.0)
+        for run in make_plan(recipe).runs for metric in recipe.score
+    ])  # fmt: skip
+    return out
+
+
+def write(path: Path, lines: list[str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{line}\n" for line in lines))

@@ -6,17 +6,11 @@ from pathlib import Path
 
 import pytest
 from support.fake_programs import UPDATES
-from support.study_helpers import write_recipe
 
 from treesyntax.errors import OptionError
 from treesyntax.study.recipe.recipe import flag_words, read_recipe
 from treesyntax.study.run.plan import Plan, make_plan
 from treesyntax.study.run.process import resolve
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return write_recipe(tmp_path)
 
 
 def test_flags_become_words():

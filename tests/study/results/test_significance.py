@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import random
-import re
-import shutil
-import subprocess
-import sys
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -18,57 +11,28 @@ from statistics import fmean
 import pytest
 from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
-from support.study_helpers import recipe_content, result, write_recipe
+from support import study_helpers
+from support.study_helpers import (
+    LINES,
+    RATES,
+    REFERENCES,
+    make_study,
+    outputs,
+    recipe_content,
+    write,
+)
 
 from treesyntax.errors import InputError
 from treesyntax.metrics import METRICS
 from treesyntax.metrics.statistics import holm, randomisation, sign_flip
-from treesyntax.study.recipe.identity import identify, write_identity
-from treesyntax.study.recipe.recipe import read_recipe
-from treesyntax.study.report.report import Study, read_study, write_report
-from treesyntax.study.report.table_files import latex_table, results_csv, table_csv
+from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.results import significance
 from treesyntax.study.results.comparisons import read_comparisons
-from treesyntax.study.results.results import Result, append_results
-from treesyntax.study.run.plan import make_plan
-
-LINES = 40
-REFERENCES = [f"the tree {number} has {number % 7} green leaves" for number in range(LINES)]
-RATES = {"sequence": 0.5, "relation_mask": 0.05, "stack_pe": 0.5}
 
 
 @pytest.fixture(autouse=True)
 def _few_shuffles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(significance, "randomisation", partial(randomisation, shuffles=400))
-
-
-def outputs(method: str, seed: int) -> list[str]:
-    choose = random.Random(f"{method}-{seed}")
-    return [
-        line.replace("tree", "dog") if choose.random() < RATES[method] else line
-        for line in REFERENCES
-    ]
-
-
-def make_study(folder: Path, *overrides: str, **changes: object) -> Path:
-    """A finished study whose outputs are as above."""
-    changes = {"score": ["exact", "bleu"], "seeds": [1, 2, 3], **changes}
-    recipe = read_recipe(write_recipe(folder, **changes), overrides)
-    out = folder / "out"
-    write_identity(out, recipe, identify(recipe))
-    write(out / "data/p/test.tgt", REFERENCES)
-    for run in make_plan(recipe).runs:
-        write(out / run.folder / "hypotheses.txt", outputs(run.method.base, run.seed))
-    append_results(out / "results.jsonl", [
-        result(run.method.name, run.seed, metric, 50.0)
-        for run in make_plan(recipe).runs for metric in recipe.score
-    ])  # fmt: skip
-    return out
-
-
-def write(path: Path, lines: list[str]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{line}\n" for line in lines))
 
 
 def test_rows_are_tested_against_the_baseline_and_corrected_together(tmp_path: Path):
@@ -226,7 +190,7 @@ def test_metrics_without_a_test_and_their_direction_are_said(tmp_path: Path):
 
 def test_parts_of_trees_are_tested_over_lines(tmp_path: Path, monkeypatch):
     trees = [f"( tree n{number} ( has {number % 7} leaves ) )" for number in range(LINES)]
-    monkeypatch.setattr(sys.modules[__name__], "REFERENCES", trees)
+    monkeypatch.setattr(study_helpers, "REFERENCES", trees)
     out = make_study(tmp_path, score=["f1:sexpr", "productions:sexpr"])
     found = {(one.method, one.metric): one for one in read_study(out).comparisons}
     for metric in ("f1:sexpr", "productions:sexpr"):
@@ -250,72 +214,3 @@ def test_rows_of_a_grid_name_their_baselines(tmp_path: Path):
         ("relation_mask-lr=1", "sequence-lr=1"), ("relation_mask-lr=2", "sequence-lr=2"),
     }  # fmt: skip
     assert "† differs from sequence at the same point of the axes with" in study.table.notes[0]
-
-
-# Tables as files
-
-
-@pytest.fixture
-def study(tmp_path: Path) -> Study:
-    return read_study(make_study(tmp_path, title="Trees & 100% of {them}_"))
-
-
-def test_results_as_csv_are_results_jsonl(study: Study):
-    odd = replace(
-        result(value=0.1 + 0.2), tokens_per_second=None, commands=['a "b", c', "d\ne"], device="x,y"
-    )
-    results = [*study.results, odd]
-    rows = list(csv.DictReader(io.StringIO(results_csv(results))))
-    texts = {item.name for item in fields(Result) if item.type == "str"}
-    found = [
-        {name: value if name in texts else json.loads(value) for name, value in row.items()}
-        for row in rows
-    ]
-    assert found == [asdict(item) for item in results]
-
-
-def test_the_table_as_csv_has_full_numbers(study: Study):
-    rows = list(csv.DictReader(io.StringIO(table_csv(study.table))))
-    assert [(row["method"], row["metric"]) for row in rows] == [
-        (method, metric) for method in RATES for metric in ("exact", "bleu")
-    ]
-    found = {(row["method"], row["metric"]): row for row in rows}
-    for one in study.comparisons:
-        row = found[one.method, one.metric]
-        assert (float(row["p"]), float(row["holm_p"])) == (one.p, one.holm_p)
-        assert row["baseline"] == one.baseline
-    assert found["sequence", "exact"]["p"] == ""
-    assert float(found["sequence", "exact"]["mean"]) == 50.0
-
-
-def test_the_report_writes_the_tables(study: Study):
-    write_report(study)
-    tables = study.folder / "tables"
-    assert (tables / "results.csv").read_text() == results_csv(study.results)
-    assert (tables / "table.csv").read_text() == table_csv(study.table)
-    assert (tables / "table.tex").read_text() == latex_table(study.table)
-
-
-def test_the_latex_table_is_well_formed(study: Study):
-    text = latex_table(study.table)
-    assert r"\caption{Trees \& 100\% of \{them\}\_}" in text
-    assert r"relation\_mask & 50.00 $\pm$ 0.00 $^{\dagger}$ &" in text
-    opened = re.findall(r"\\begin\{(\w+)\}", text)
-    assert opened == re.findall(r"\\end\{(\w+)\}", text)[::-1] == ["table", "tabular"]
-    rows = [line for line in text.splitlines() if line.endswith(r"\\")]
-    columns = re.search(r"\\begin\{tabular\}\{(\w+)\}", text)[1]
-    assert len(rows) == 4
-    assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {len(columns) - 1}
-    bare = re.sub(r"\\[&%$#_{}]", "", text)
-    assert bare.count("{") == bare.count("}")
-    assert bare.count("$") % 2 == 0
-    assert not re.search(r"[#_±†–]", bare)
-
-
-@pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
-def test_the_latex_table_compiles(study: Study, tmp_path: Path):
-    page = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n%s\\end{document}\n"
-    (tmp_path / "page.tex").write_text(page % latex_table(study.table))
-    words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout

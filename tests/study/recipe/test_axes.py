@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
-from support import ROOT
-from support.study_helpers import recipe_content, result, write_recipe
+from support.study_helpers import recipe_content, recipe_with, write_recipe
 
 from treesyntax.errors import OptionError
-from treesyntax.study.recipe.fairness import check_fairness, find_differences
 from treesyntax.study.recipe.identity import identify
 from treesyntax.study.recipe.recipe import Recipe, read_recipe
-from treesyntax.study.report.table import make_table
 from treesyntax.study.run.plan import make_plan
-
-RECIPES = sorted((ROOT / "recipes").rglob("*.yaml"))
-
-
-def recipe_with(folder: Path, *overrides: str, **changes: object) -> Recipe:
-    return read_recipe(write_recipe(folder, **changes), overrides)
 
 
 def two_methods() -> dict:
     methods = recipe_content()["methods"]
     return {name: methods[name] for name in ("sequence", "relation_mask")}
-
-
-# Axes
 
 
 def test_axes_make_a_grid_of_readable_names(tmp_path: Path):
@@ -213,111 +200,3 @@ def test_the_rows_of_one_method_are_compared_with_the_first(tmp_path: Path):
     assert baselines(recipe) == {
         "sequence-lr=1": None, "sequence-lr=2": "sequence-lr=1", "sequence-lr=3": "sequence-lr=1",
     }  # fmt: skip
-
-
-# Fairness
-
-
-@pytest.mark.parametrize(
-    ("override", "kind"),
-    [
-        ("train.lr=1", "train.lr (optimiser): sequence has 0.001, stack_pe has 1"),
-        ("train.adam_eps=1", "train.adam-eps (optimiser): sequence has none, stack_pe has 1"),
-        ("train.dropout=0", "train.dropout (optimiser): sequence has none, stack_pe has 0"),
-        ("train.max-update=9", "train.max-update (budget)"),
-        ("train.update-freq=2", "train.update-freq (budget)"),
-        ("train.best-checkpoint-metric=x", "(choice of the checkpoint)"),
-        ("train.train-subset=x", "train.train-subset (data)"),
-        ("train.encoder-layers=9", "train.encoder-layers (model size)"),
-        ("binarize.subword-vocab=9", "binarize.subword-vocab (tokenisation)"),
-        ("generate.beam=1", "generate.beam (decoding): sequence has 5, stack_pe has 1"),
-    ],
-)
-def test_differences_beside_the_method_are_refused(tmp_path: Path, override: str, kind: str):
-    recipe = recipe_with(tmp_path, f"methods.stack_pe.{override}")
-    with pytest.raises(OptionError) as error:
-        check_fairness(recipe)
-    message = str(error.value)
-    assert message.startswith(f"{recipe.path}: methods differ in ")
-    assert kind in message
-    (difference,) = find_differences(recipe)
-    assert f'differences: {{{difference.key}: "why"}}' in message
-    why = f"differences.{difference.key}=it is needed"
-    check_fairness(recipe_with(tmp_path, f"methods.stack_pe.{override}", why))
-
-
-def test_what_is_compared_may_differ(tmp_path: Path):
-    check_fairness(recipe_with(
-        tmp_path,
-        "methods.stack_pe.train.encoder-injection=stack_pe",
-        "methods.stack_pe.train.decoder_injection=stack_pe",
-        "methods.stack_pe.binarize.source-control=random",
-        "methods.stack_pe.binarize.subword-policy=copy",
-        "methods.stack_pe.binarize.target-linearization=nary_dfs",
-        "methods.stack_pe.generate.tree-constraints=tree",
-        "methods.stack_pe.train.bf16=false",
-    ))  # fmt: skip
-
-
-def test_a_flag_that_all_methods_set_alike_is_fair(tmp_path: Path):
-    overrides = [f"methods.{name}.train.lr=0.5" for name in recipe_content()["methods"]]
-    check_fairness(recipe_with(tmp_path, *overrides))
-    with pytest.raises(OptionError, match="train.lr"):
-        check_fairness(recipe_with(tmp_path, *overrides[:2]))
-
-
-def test_an_axis_for_all_is_fair_and_one_for_a_single_method_is_not(tmp_path: Path):
-    check_fairness(recipe_with(tmp_path, axes={"lr": {"train.lr": [1, 2]}}))
-    recipe = recipe_with(tmp_path, axes={"lr": {"methods.stack_pe.train.lr": [1, 2]}})
-    with pytest.raises(OptionError, match=r"train\.lr \(optimiser\): sequence has 0\.001, stack_"):
-        check_fairness(recipe)
-
-
-@pytest.mark.parametrize(
-    ("differences", "message"),
-    [
-        ({"lr": "x"}, "differences has the key 'lr'; write SECTION.FLAG, such as train.lr"),
-        ({"train.lr": " "}, "differences.train.lr is empty; say why"),
-        ({"train.lr": 3}, "differences.train.lr is 3; it must be text"),
-        ([], "differences is []; it must be a mapping"),
-    ],
-)
-def test_explanations_are_checked(tmp_path: Path, differences: object, message: str):
-    with pytest.raises(OptionError) as error:
-        recipe_with(tmp_path, differences=differences)
-    assert message in str(error.value)
-
-
-def test_explanations_stand_in_the_report(tmp_path: Path):
-    recipe = recipe_with(
-        tmp_path, "methods.stack_pe.train.lr=1", "differences.train.lr=its weights divide it"
-    )
-    assert make_table(make_plan(recipe), [], {}).notes == (
-        "* stack_pe has settings of its own (--lr 1: its weights divide it): "
-        "not at equal settings with the other rows",
-    )
-
-
-def test_averaged_checkpoints_are_noted(tmp_path: Path):
-    recipe = recipe_with(tmp_path, "average=2", "train.save-interval-updates=2")
-    assert make_table(make_plan(recipe), [], {}).notes == (
-        "Tested is the mean of the last 2 checkpoints of each run (Vaswani et al. 2017, section 6.1)",
-    )
-
-
-def test_noticeably_different_sizes_are_noted(tmp_path: Path):
-    results = [
-        replace(result("sequence"), parameters=1000),
-        replace(result("relation_mask"), parameters=1010),
-        replace(result("stack_pe"), parameters=950),
-    ]
-    notes = make_table(make_plan(recipe_with(tmp_path)), results, {}).notes
-    assert notes == (
-        "Parameters differ by more than 1% from the baseline's, so size may explain a part of the "
-        "difference: stack_pe -5.0% (sequence)",
-    )
-
-
-@pytest.mark.parametrize("file", RECIPES, ids=lambda file: file.stem)
-def test_the_recipes_of_the_repository_are_fair(file: Path):
-    check_fairness(read_recipe(file))

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import statistics
 from argparse import Namespace
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from rich.console import Console
-from support.study_helpers import recipe_content, result, write_recipe
+from support.study_helpers import result, write_recipe
 
 from treesyntax.commands.report import run as report_command
 from treesyntax.errors import OptionError
@@ -22,11 +17,7 @@ from treesyntax.study.recipe.identity import identify, write_identity
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.report.curves import draw_curves, inline_svg, mean_curve, svg_text
 from treesyntax.study.report.report import read_study, write_report
-from treesyntax.study.report.table import Spread, make_table, markdown_table, print_table
 from treesyntax.study.results.results import append_results
-from treesyntax.study.run.failures import Failure
-from treesyntax.study.run.plan import Plan, make_plan
-from treesyntax.study.run.progress import Estimate, PlainProgress, clock, state_of, summary
 
 SVG = """<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/x.dtd">
@@ -35,10 +26,6 @@ SVG = """<?xml version="1.0" encoding="utf-8"?>
 <defs><clipPath id="p1"><rect width="9" height="8"/></clipPath></defs>
 <g clip-path="url(#p1)"><use href="#p1"/><text>heads of MASK</text></g></svg>
 """
-
-
-def plan_of(folder: Path, *overrides: str) -> Plan:
-    return make_plan(read_recipe(write_recipe(folder), overrides))
 
 
 def log_text(losses: dict[int, float]) -> str:
@@ -79,88 +66,6 @@ def study_folder(tmp_path: Path) -> Path:
         '"sequence-1/analyses": {"message": "killed by SIGKILL", "log": "logs/y.log"}}'
     )
     return folder
-
-
-# The table
-
-
-@settings(deadline=None, max_examples=50)
-@given(st.lists(st.floats(0, 100), min_size=1, max_size=6))
-def test_spread_is_mean_and_sample_standard_deviation(values: list[float]):
-    spread = Spread.of(values)
-    assert spread.n == len(values)
-    assert spread.mean == pytest.approx(statistics.mean(values))
-    if len(values) == 1:
-        assert spread.sd is None
-        assert str(spread).endswith("± –")
-    else:
-        assert spread.sd == pytest.approx(statistics.stdev(values))
-        assert str(spread) == f"{statistics.fmean(values):.2f} ± {statistics.stdev(values):.2f}"
-
-
-def test_rows_come_in_the_order_of_the_recipe(tmp_path: Path):
-    results = [
-        result("stack_pe", 1, "exact", 10.0),
-        replace(result("stack_pe", 2, "exact", 20.0), tokens_per_second=15.0),
-        result("sequence", 1, "exact", 7.0),
-        result("sequence", 1, "tree:lambda", 8.0),
-    ]
-    table = make_table(plan_of(tmp_path), results, {})
-    assert [row.method for row in table.rows] == ["sequence", "relation_mask", "stack_pe"]
-    assert table.header == ["method", "exact", "tree:lambda", "parameters", "tokens/s", "seeds"]
-    assert [table.cells(row) for row in table.rows] == [
-        ["sequence", "7.00 ± –", "8.00 ± –", "10", "5", "1 of 2"],
-        ["relation_mask", "–", "–", "–", "–", "0 of 2"],
-        ["stack_pe", "15.00 ± 7.07", "–", "10", "10", "2 of 2"],
-    ]
-
-
-def test_settings_of_its_own_are_marked(tmp_path: Path):
-    overrides = [
-        "methods.relation_mask.train.lr=0.5",
-        "methods.relation_mask.generate.beam=1",
-        "methods.stack_pe.train.encoder-injection=stack_pe(depth=3)",
-    ]
-    table = make_table(plan_of(tmp_path, *overrides), [], {})
-    assert [row.mark for row in table.rows] == ["", "*", "**"]
-    assert table.notes == (
-        "* relation_mask has settings of its own (--lr 0.5; --beam 1): "
-        "not at equal settings with the other rows",
-        "** stack_pe is stack_pe(depth=3)",
-    )
-
-
-def test_failed_runs_are_named_with_their_first_failure(tmp_path: Path):
-    plan = plan_of(tmp_path)
-    failures = {
-        "stack_pe-2/train": Failure("exit status 1: boom", "logs/a.log"),
-        "binarize/sequence": Failure("no disk", "logs/b.log"),
-    }
-    table = make_table(plan, [], failures)
-    assert table.failed == (
-        "sequence-1 failed: no disk (see logs/b.log)",
-        "sequence-2 failed: no disk (see logs/b.log)",
-        "stack_pe-2 failed: exit status 1: boom (see logs/a.log)",
-    )
-    assert [row.seeds for row in table.rows] == [
-        "0 of 2, 2 failed", "0 of 2", "0 of 2, 1 failed",
-    ]  # fmt: skip
-
-
-def test_brackets_in_a_message_are_no_markup(tmp_path: Path):
-    failures = {"stack_pe-2/train": Failure("[bold]x[/] | y*", "l")}
-    table = make_table(plan_of(tmp_path), [], failures)
-    console = Console(width=100, record=True, file=(tmp_path / "out.txt").open("w"))
-    print_table(table, console)
-    assert "[bold]x[/] | y*" in console.export_text()
-    assert r"[bold]x[/] \| y\*" in markdown_table(table)
-
-
-def test_the_markdown_table_is_rectangular(tmp_path: Path):
-    text = markdown_table(make_table(plan_of(tmp_path), [result("stack_pe")], {}))
-    lines = [line for line in text.splitlines() if line.startswith("|")]
-    assert len(lines) == 5
-    assert {line.count("|") for line in lines} == {7}
 
 
 # Curves
@@ -294,55 +199,3 @@ def test_the_report_command(study_folder: Path, capsys: pytest.CaptureFixture):
     assert "report.html" in output
     with pytest.raises(OptionError, match="holds no study"):
         report_command(Namespace(folder=study_folder / "runs", baseline=None))
-
-
-# Progress
-
-
-def test_the_share_of_a_study_that_is_done(tmp_path: Path):
-    content = recipe_content()
-    plan = plan_of(tmp_path, "train.max-update=100")
-    assert content["seeds"] == [1, 2]
-    done = {step.name for step in plan.steps if not step.name.endswith("-2/train")}
-    done = {name for name in done if "-2/" not in name and "stack_pe-1" not in name}
-    estimate = Estimate(plan, tmp_path, done | {"stack_pe-1/train"})
-    assert estimate.runs_done == 2
-    assert estimate.before == pytest.approx(2.9)
-    assert estimate.left([]) is None
-    log = tmp_path / "logs" / "sequence-2" / "train.log"
-    log.parent.mkdir(parents=True)
-    log.write_text(
-        't | INFO | train_inner | {"epoch": 1, "update": 0.5, "loss": "2.5", "num_updates": "50"}\n'
-    )
-    running = [step for step in plan.steps if step.name == "sequence-2/train"]
-    assert estimate.work_done(running) == pytest.approx(2.9 + 0.45)
-    estimate.begun -= 45
-    assert estimate.left(running) == pytest.approx(45 * (6 - 3.35) / 0.45, rel=0.01)
-    assert state_of(running[0], estimate) == (
-        "sequence-2/train  50%: epoch 0.5, update 50, loss 2.500"
-    )
-    assert summary(running, estimate).startswith("2 of 6 runs done, 0:45 elapsed, 4:2")
-
-
-def test_plain_progress_prints_a_line_an_event(tmp_path: Path):
-    plan = plan_of(tmp_path)
-    console = Console(width=100, record=True, file=(tmp_path / "out.txt").open("w"))
-    progress = PlainProgress(Estimate(plan, tmp_path, set()), console)
-    train = next(step for step in plan.steps if step.name == "sequence-1/train")
-    progress.started(train)
-    progress.failed(train, Failure("[red]", "logs/x"))
-    progress.finished(train, 65)
-    progress.next_line = 0
-    progress.tick([train])
-    lines = [line.split(" ", 1)[1] for line in console.export_text().splitlines()]
-    assert lines[:3] == [
-        "start  sequence-1/train",
-        "FAILED sequence-1/train: [red] (see logs/x)",
-        "done   sequence-1/train (1:05)",
-    ]
-    assert lines[3].startswith("0 of 6 runs done, 1 failed, 0:00 elapsed")
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(None, "?"), (5, "0:05"), (3725.4, "1:02:05")])
-def test_clock(seconds: float | None, text: str):
-    assert clock(seconds) == text

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from support.fake_programs import programs
-from support.study_helpers import write_recipe
 from support.study_runs import commands_in
 
 from treesyntax.errors import InputError
@@ -16,11 +15,6 @@ from treesyntax.study.run.executor import ExecutionOptions, Executor
 from treesyntax.study.run.failures import Failure, failure_of, read_failures
 from treesyntax.study.run.plan import Plan, make_plan
 from treesyntax.study.run.process import ending
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return write_recipe(tmp_path)
 
 
 class Silent:

@@ -16,11 +16,6 @@ from treesyntax.study.results.results import read_results
 from treesyntax.study.run.folder import locked
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return write_recipe(tmp_path)
-
-
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a recipe and its finished study; tests leave it as it is."""

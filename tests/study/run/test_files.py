@@ -7,10 +7,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from support.study_helpers import result
 
 from treesyntax.errors import InputError
-from treesyntax.study.results.results import append_results, read_results
 from treesyntax.study.run.checkpoints import is_trained, repair_checkpoints
 from treesyntax.study.run.hypotheses import main as collect_hypotheses
 from treesyntax.study.run.hypotheses import read_hypotheses
@@ -147,36 +145,3 @@ def test_a_training_that_came_to_its_end_is_known(tmp_path: Path):
     assert is_trained(tmp_path, TrainLog(saved=100), 100)
     assert not is_trained(tmp_path, TrainLog(saved=99), 100)
     assert not is_trained(tmp_path, TrainLog(saved=99), 0)
-
-
-# Results
-
-
-def test_results_are_appended_once(tmp_path: Path):
-    file = tmp_path / "results.jsonl"
-    assert read_results(file) == []
-    assert append_results(file, [result(), result(seed=2)]) == [result(), result(seed=2)]
-    assert append_results(file, [result(value=9), result(metric="bleu")]) == [result(metric="bleu")]
-    assert read_results(file) == [result(), result(seed=2), result(metric="bleu")]
-    assert file.read_bytes().count(b"\n") == 3
-
-
-def test_a_torn_last_line_is_dropped_and_overwritten(tmp_path: Path):
-    file = tmp_path / "results.jsonl"
-    append_results(file, [result(), result(seed=2)])
-    whole = file.read_bytes()
-    second = whole.index(b"\n") + 1
-    for cut in range(second, len(whole)):
-        file.write_bytes(whole[:cut])
-        assert read_results(file) == [result()]
-    append_results(file, [result(), result(seed=2)])
-    assert file.read_bytes() == whole
-
-
-@pytest.mark.parametrize("line", ["{}", "[1]", "x", '{"recipe": 1}'])
-def test_a_line_that_is_no_result_is_refused(tmp_path: Path, line: str):
-    file = tmp_path / "results.jsonl"
-    append_results(file, [result()])
-    file.write_text(f"{file.read_text()}{line}\n")
-    with pytest.raises(InputError, match=":2: is not a result"):
-        read_results(file)

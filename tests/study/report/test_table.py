@@ -1,0 +1,95 @@
+"""The table of a study."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+from support.study_helpers import plan_of, result
+
+from treesyntax.study.report.table import Spread, make_table, markdown_table, print_table
+from treesyntax.study.run.failures import Failure
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=6))
+def test_spread_is_mean_and_sample_standard_deviation(values: list[float]):
+    spread = Spread.of(values)
+    assert spread.n == len(values)
+    assert spread.mean == pytest.approx(statistics.mean(values))
+    if len(values) == 1:
+        assert spread.sd is None
+        assert str(spread).endswith("± –")
+    else:
+        assert spread.sd == pytest.approx(statistics.stdev(values))
+        assert str(spread) == f"{statistics.fmean(values):.2f} ± {statistics.stdev(values):.2f}"
+
+
+def test_rows_come_in_the_order_of_the_recipe(tmp_path: Path):
+    results = [
+        result("stack_pe", 1, "exact", 10.0),
+        replace(result("stack_pe", 2, "exact", 20.0), tokens_per_second=15.0),
+        result("sequence", 1, "exact", 7.0),
+        result("sequence", 1, "tree:lambda", 8.0),
+    ]
+    table = make_table(plan_of(tmp_path), results, {})
+    assert [row.method for row in table.rows] == ["sequence", "relation_mask", "stack_pe"]
+    assert table.header == ["method", "exact", "tree:lambda", "parameters", "tokens/s", "seeds"]
+    assert [table.cells(row) for row in table.rows] == [
+        ["sequence", "7.00 ± –", "8.00 ± –", "10", "5", "1 of 2"],
+        ["relation_mask", "–", "–", "–", "–", "0 of 2"],
+        ["stack_pe", "15.00 ± 7.07", "–", "10", "10", "2 of 2"],
+    ]
+
+
+def test_settings_of_its_own_are_marked(tmp_path: Path):
+    overrides = [
+        "methods.relation_mask.train.lr=0.5",
+        "methods.relation_mask.generate.beam=1",
+        "methods.stack_pe.train.encoder-injection=stack_pe(depth=3)",
+    ]
+    table = make_table(plan_of(tmp_path, *overrides), [], {})
+    assert [row.mark for row in table.rows] == ["", "*", "**"]
+    assert table.notes == (
+        "* relation_mask has settings of its own (--lr 0.5; --beam 1): "
+        "not at equal settings with the other rows",
+        "** stack_pe is stack_pe(depth=3)",
+    )
+
+
+def test_failed_runs_are_named_with_their_first_failure(tmp_path: Path):
+    plan = plan_of(tmp_path)
+    failures = {
+        "stack_pe-2/train": Failure("exit status 1: boom", "logs/a.log"),
+        "binarize/sequence": Failure("no disk", "logs/b.log"),
+    }
+    table = make_table(plan, [], failures)
+    assert table.failed == (
+        "sequence-1 failed: no disk (see logs/b.log)",
+        "sequence-2 failed: no disk (see logs/b.log)",
+        "stack_pe-2 failed: exit status 1: boom (see logs/a.log)",
+    )
+    assert [row.seeds for row in table.rows] == [
+        "0 of 2, 2 failed", "0 of 2", "0 of 2, 1 failed",
+    ]  # fmt: skip
+
+
+def test_brackets_in_a_message_are_no_markup(tmp_path: Path):
+    failures = {"stack_pe-2/train": Failure("[bold]x[/] | y*", "l")}
+    table = make_table(plan_of(tmp_path), [], failures)
+    console = Console(width=100, record=True, file=(tmp_path / "out.txt").open("w"))
+    print_table(table, console)
+    assert "[bold]x[/] | y*" in console.export_text()
+    assert r"[bold]x[/] \| y\*" in markdown_table(table)
+
+
+def test_the_markdown_table_is_rectangular(tmp_path: Path):
+    text = markdown_table(make_table(plan_of(tmp_path), [result("stack_pe")], {}))
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(lines) == 5
+    assert {line.count("|") for line in lines} == {7}

@@ -1,0 +1,61 @@
+"""The progress of a study as the user sees it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from support.study_helpers import plan_of, recipe_content
+
+from treesyntax.study.run.failures import Failure
+from treesyntax.study.run.progress import Estimate, PlainProgress, clock, state_of, summary
+
+
+def test_the_share_of_a_study_that_is_done(tmp_path: Path):
+    content = recipe_content()
+    plan = plan_of(tmp_path, "train.max-update=100")
+    assert content["seeds"] == [1, 2]
+    done = {step.name for step in plan.steps if not step.name.endswith("-2/train")}
+    done = {name for name in done if "-2/" not in name and "stack_pe-1" not in name}
+    estimate = Estimate(plan, tmp_path, done | {"stack_pe-1/train"})
+    assert estimate.runs_done == 2
+    assert estimate.before == pytest.approx(2.9)
+    assert estimate.left([]) is None
+    log = tmp_path / "logs" / "sequence-2" / "train.log"
+    log.parent.mkdir(parents=True)
+    log.write_text(
+        't | INFO | train_inner | {"epoch": 1, "update": 0.5, "loss": "2.5", "num_updates": "50"}\n'
+    )
+    running = [step for step in plan.steps if step.name == "sequence-2/train"]
+    assert estimate.work_done(running) == pytest.approx(2.9 + 0.45)
+    estimate.begun -= 45
+    assert estimate.left(running) == pytest.approx(45 * (6 - 3.35) / 0.45, rel=0.01)
+    assert state_of(running[0], estimate) == (
+        "sequence-2/train  50%: epoch 0.5, update 50, loss 2.500"
+    )
+    assert summary(running, estimate).startswith("2 of 6 runs done, 0:45 elapsed, 4:2")
+
+
+def test_plain_progress_prints_a_line_an_event(tmp_path: Path):
+    plan = plan_of(tmp_path)
+    console = Console(width=100, record=True, file=(tmp_path / "out.txt").open("w"))
+    progress = PlainProgress(Estimate(plan, tmp_path, set()), console)
+    train = next(step for step in plan.steps if step.name == "sequence-1/train")
+    progress.started(train)
+    progress.failed(train, Failure("[red]", "logs/x"))
+    progress.finished(train, 65)
+    progress.next_line = 0
+    progress.tick([train])
+    lines = [line.split(" ", 1)[1] for line in console.export_text().splitlines()]
+    assert lines[:3] == [
+        "start  sequence-1/train",
+        "FAILED sequence-1/train: [red] (see logs/x)",
+        "done   sequence-1/train (1:05)",
+    ]
+    assert lines[3].startswith("0 of 6 runs done, 1 failed, 0:00 elapsed")
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(None, "?"), (5, "0:05"), (3725.4, "1:02:05")])
+def test_clock(seconds: float | None, text: str):
+    assert clock(seconds) == text
