@@ -226,7 +226,7 @@ def test_split_refuses_files_that_do_not_fit(tmp_path: Path, capsys: pytest.Capt
     assert "both files end in .en; give them different suffixes" in capsys.readouterr().err
     bare = source.rename(tmp_path / "all")
     assert split(bare, target, tmp_path / "out") == 2
-    assert "all has no suffix, which the new files would be named by" in capsys.readouterr().err
+    assert "all has no suffix, and the new files need one" in capsys.readouterr().err
     assert split(tmp_path / "none.en", target, tmp_path / "out") == 2
     assert "none.en: cannot be read" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

@@ -355,7 +355,10 @@ def test_a_message_of_a_worker_reaches_the_user(tmp_path):
     ("options", "message"),
     [
         (("--parser", "xyz"), "no parser is named 'xyz'; there are stanza-dep"),
-        (("--parser", "fake-absent"), "needs no_such_package_at_all, which is not installed"),
+        (
+            ("--parser", "fake-absent"),
+            "needs no_such_package_at_all, which is not installed; run: pip install 'treesyntax[parsers]'",
+        ),
         (("--model", "a/b/c"), "there is no model at a/b/c; check the path"),
         (("--max-words", 0), "--max-words must be at least 1"),
         (("--shard-lines", 0), "--shard-lines must be at least 1"),

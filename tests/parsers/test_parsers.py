@@ -17,7 +17,6 @@ from support.parser_fixtures import hostile_lines
 from support.strategies import constituency_trees
 
 from treesyntax.errors import InputError, OptionError
-from treesyntax.parsers import PARSERS, ParserConfig, get_kind, load_parser
 from treesyntax.parsers.cases import Cases, cases_of, strict_cases, total
 from treesyntax.parsers.halving import BATCH_WORDS, ParseFailure, batches, in_halves
 from treesyntax.parsers.joining import (
@@ -326,23 +325,6 @@ def test_a_process_for_each_visible_gpu(monkeypatch):
 
 
 # --------------------------------------------------------------------------------------- registry
-
-
-def test_an_unknown_parser_names_the_known_ones():
-    with pytest.raises(
-        OptionError,
-        match=r"no parser is named 'x'; there are stanza-dep, stanza-con, benepar, spacy",
-    ):
-        get_kind("x")
-
-
-def test_an_absent_package_is_an_error_with_the_command_to_install_it(monkeypatch):
-    monkeypatch.setitem(PARSERS, "fake-absent", KINDS["fake-absent"])
-    with pytest.raises(
-        OptionError,
-        match=r"needs no_such_package_at_all, which is not installed; run: pip install 'treesyntax\[parsers\]'",
-    ):
-        load_parser(ParserConfig("fake-absent", "m"))
 
 
 def test_no_parser_is_imported_before_it_is_used():

@@ -5,8 +5,8 @@
   treesyntax generate split --source geo.src --target geo.tgt --out data/geo --valid 60
   treesyntax generate questions --data my.tsv --out data/my --valid 60 --test 200 --notation sexpr
 
-The folder gets a manifest.json with options, counts, mean lengths and checksums. The same command
-again finds it and does nothing. A split of 0 lines gets no files.
+The folder gets a manifest.json with options, counts, mean lengths and checksums. If it is up to
+date, the same command does nothing. A split of 0 lines gets no files.
 """
 
 from __future__ import annotations

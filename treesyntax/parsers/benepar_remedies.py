@@ -1,4 +1,4 @@
-"""What benepar 0.2.0 needs on transformers 5; nothing is changed for longer than loading takes."""
+"""Fixes for benepar 0.2.0 on transformers 5; they are undone once a model is loaded."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ METHOD = "build_inputs_with_special_tokens"
 
 
 class TolerantChartParser(ChartParser):
-    """Loads checkpoints whose encoder had buffers that it no longer has (``position_ids``)."""
+    """Loads checkpoints with buffers that encoders no longer have (``position_ids``)."""
 
     def load_state_dict(self, state_dict: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
-        """As always, but entries that the module does not have are left out."""
+        """As in torch, but entries that the module does not have are ignored."""
         known = self.state_dict().keys()
         kept = {name: value for name, value in state_dict.items() if name in known}
         return super().load_state_dict(kept, *args, **kwargs)
@@ -25,7 +25,7 @@ class TolerantChartParser(ChartParser):
 def build_inputs_with_special_tokens(
     tokenizer: PreTrainedTokenizerBase, token_ids: list[int]
 ) -> list[int]:
-    """The ids between those that the tokenizer puts around any text."""
+    """The ids with the special tokens that the tokenizer puts around any text."""
     encoding = tokenizer("a", return_special_tokens_mask=True)
     mask, ids = encoding["special_tokens_mask"], encoding["input_ids"]
     prefix = mask.index(0)
@@ -35,7 +35,7 @@ def build_inputs_with_special_tokens(
 
 @contextmanager
 def special_tokens_method() -> Iterator[None]:
-    """Give tokenizers the method that transformers 5 took from them and benepar calls."""
+    """Give tokenizers the method that benepar calls and transformers 5 removed."""
     if hasattr(PreTrainedTokenizerBase, METHOD):
         yield
         return

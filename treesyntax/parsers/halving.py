@@ -1,4 +1,4 @@
-"""Work in batches, and in ever smaller ones where something in a batch cannot be done."""
+"""Work in batches; a batch that fails is halved until only the faulty items are left."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
 BATCH_WORDS = 8000
-"""Words handed to a parser at once: it sorts them further, and a failure costs no more than this."""
+"""Words in a call of a parser, which makes its own batches of them. A failure repeats one call."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 class ParseFailure(NamedTuple):
-    """Stands for a result where a parser failed."""
+    """The result of an item on which the parser failed."""
 
     reason: str
 
@@ -35,8 +35,8 @@ def batches(items: Sequence[Item], costs: Sequence[int]) -> Iterator[Sequence[It
 def in_halves(
     function: Callable[[Sequence[Item]], Sequence[Result]], items: Sequence[Item]
 ) -> list[Result | ParseFailure]:
-    """The results for all items; where the function fails, it is tried on halves, then on halves
-    of these, until only the items it cannot take are left: they give a `ParseFailure`."""
+    """The results for all items. If the function fails, it is called on halves, then on halves of
+    these; an item on which it fails alone gives a `ParseFailure`."""
     results: list[Result | ParseFailure] = []
     waiting = [items] if items else []
     while waiting:
@@ -44,7 +44,7 @@ def in_halves(
         try:
             results += function(part)
         except Exception as error:
-            # A parser may raise anything at all on strange text; the reason goes into the report.
+            # A parser may raise any exception on strange text; the reason goes into the report.
             if len(part) == 1:
                 results.append(ParseFailure(_reason(error)))
             else:

@@ -1,4 +1,4 @@
-"""One tree for a line: those of its sentences below one root, or a flat one in place of none."""
+"""One tree for a line: the trees of its sentences below one root, or a flat tree."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from treesyntax.trees.tree import NO_WORD, ROOT_PARENT, Tree
 
 TOP = "TOP"
 ROOTS = ("", "ROOT", "TOP", "VROOT")
-"""Labels of an outermost node that says nothing; it becomes ``TOP``."""
+"""Labels of an outermost node without meaning; it becomes ``TOP``."""
 NO_TAG = "XX"
 PARATAXIS = "parataxis"
 NO_RELATION = "dep"
 
 
 def flat_constituents(words: Sequence[str]) -> Tree:
-    """All words below the root, each with a preterminal that says nothing."""
+    """All words below the root, each with the preterminal ``XX``."""
     parents, labels, places = [ROOT_PARENT], [TOP], [NO_WORD]
     for place, word in enumerate(words):
         parents += [0, len(parents)]
@@ -31,7 +31,7 @@ def flat_dependencies(words: Sequence[str]) -> Tree:
 
 
 def join_constituents(trees: Sequence[Tree]) -> Tree:
-    """Trees from left to right below one ``TOP``, in place of roots that say nothing."""
+    """Trees from left to right below one ``TOP``, which replaces roots without meaning."""
     parents, labels, words = [ROOT_PARENT], [TOP], [NO_WORD]
     count = 0
     for tree in trees:

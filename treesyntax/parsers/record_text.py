@@ -1,12 +1,12 @@
-"""The text of tree files, with the place of every word in the raw line.
+"""The text of tree files, with the character span of every word in the raw line.
 
-CoNLL-U has it in the column MISC, ``start_char=4|end_char=7`` as stanza writes it; the words of a
-multi-word token without places of their own stand below a line for the token, which has its
-place. PTB brackets have no room for it: the file ``NAME.offsets`` beside ``NAME`` has one line a
-tree, ``4:7`` for each word. Offsets count characters from 0, the end is exclusive.
+CoNLL-U has it in the column MISC, ``start_char=4|end_char=7`` as stanza writes it; if the words of
+a multi-word token have no spans of their own, a line for the token above them has its span. PTB
+brackets have no room for spans: the file ``NAME.offsets`` beside ``NAME`` has one line a tree,
+``4:7`` for each word. Offsets count characters from 0, the end is exclusive.
 
-Where a notation cannot hold a form, it is changed (a tab becomes a space, in brackets a space a
-no-break space, ``-LRB-`` the bracket itself): forms are for reading, offsets are the truth.
+A form that a format cannot hold is changed (a tab becomes a space; in brackets a space becomes a
+no-break space and ``-LRB-`` the bracket itself). Use offsets, not forms, to find a word.
 """
 
 from __future__ import annotations

@@ -27,14 +27,14 @@ NO_RELATION = "dep"
 
 
 class SpacyParser:
-    """A pipeline with a parser; its other components run only if the parser listens to them."""
+    """A pipeline with a parser; of its other components only those run that the parser needs."""
 
     def __init__(self, nlp: Language, pretokenized: bool) -> None:
         self._nlp = nlp
         self._pretokenized = pretokenized
 
     def split(self, lines: Sequence[str]) -> list[list[ParsedSentence]]:
-        """A line is one sentence here: the parser itself decides on boundaries."""
+        """One sentence a line: the parser itself finds the boundaries."""
         if self._pretokenized:
             return [[white_space_words(line)] for line in lines]
         return [[sentence_of(self._nlp.make_doc(line))] for line in lines]
@@ -88,7 +88,7 @@ def _first(error: Exception) -> str:
 
 
 def sentence_of(part: Doc | Span) -> ParsedSentence:
-    """The words of a document or a part of one; runs of white space are left out."""
+    """The words of a document or a part of one, without runs of white space."""
     words = [token for token in part if not token.is_space]
     return ParsedSentence(
         tuple(token.text for token in words),

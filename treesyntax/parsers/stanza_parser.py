@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from treesyntax.parsers import Kind
 
-# The dependency parser embeds lemmas: without them it parses to garbage, and does not complain.
+# The dependency parser embeds lemmas: without them its trees are garbage, without an error.
 PROCESSORS = {"depparse": ("pos", "lemma", "depparse"), "constituency": ("pos", "constituency")}
 SPLITTERS = ("tokenize", "mwt")
 VECTORS = {
@@ -38,7 +38,7 @@ NO_TAG = "XX"
 
 
 class StanzaParser:
-    """A pipeline, run in two halves: words and sentences first, everything else later."""
+    """A pipeline that runs in two parts: words and sentences first, the rest later."""
 
     def __init__(self, pipeline: Pipeline, annotation: str, pretokenized: bool) -> None:
         self._pipeline = pipeline
@@ -103,7 +103,7 @@ def _flat_pipeline(config: ParserConfig, path: Path, needed: Sequence[str]) -> P
     for kind, name in VECTORS.items():
         if (path / name).exists():
             options |= {f"{model}_{kind}_path": str(path / name) for model in models}
-    # Stanza opens a list of resources even where it has nothing to look up in it.
+    # Stanza opens a list of resources even if it needs nothing from it.
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "resources.json").write_text("{}")
         return _pipeline(config, config.language, processors, dir=folder, **options)
@@ -159,7 +159,7 @@ def sentence_of(sentence: Any, line: str) -> ParsedSentence:
 
 
 def _short(word: str) -> str:
-    """A word as it is shown to the parser, whose memory grows with the longest one."""
+    """The word for the parser, whose memory grows with the longest word."""
     return word if len(word) <= LONGEST_WORD else TOO_LONG
 
 
@@ -169,7 +169,7 @@ def _dependencies(parsed: Any, sentence: ParsedSentence) -> Tree:
 
 
 def _constituents(parsed: Any, sentence: ParsedSentence) -> Tree:
-    """Leaves are taken by their place; printed trees cannot always be read again."""
+    """Walks the tree, since not every printed tree can be read again; leaf k is word k."""
     parents: list[int] = []
     labels: list[str] = []
     words: list[int] = []

@@ -1,7 +1,7 @@
-"""A torchaudio built for another torch breaks transformers, which imports it where it finds it.
+"""A torchaudio built for another torch breaks transformers, which imports it if it is installed.
 
-fairseq depends on torchaudio, whose builds on PyPI want CUDA libraries: beside a torch for CPUs it
-is there and cannot be imported. No parser uses it.
+fairseq depends on torchaudio, whose builds on PyPI need CUDA libraries: beside a torch for CPUs its
+import fails. No parser uses it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NAME = "torchaudio"
 
 @contextmanager
 def broken_torchaudio_hidden() -> Iterator[None]:
-    """Within, a torchaudio that cannot be imported counts as not installed."""
+    """Inside, a torchaudio that cannot be imported counts as not installed."""
     try:
         __import__(NAME)
     except ImportError:
@@ -35,7 +35,7 @@ def broken_torchaudio_hidden() -> Iterator[None]:
 
 
 def _look_again() -> None:
-    """transformers remembers what it found, and fairseq may have had it look before."""
+    """Clear what transformers has cached; fairseq may have imported it before."""
     utils = sys.modules.get("transformers.utils.import_utils")
     found: Any = getattr(utils, "is_torchaudio_available", None)
     if hasattr(found, "cache_clear"):

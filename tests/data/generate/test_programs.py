@@ -190,8 +190,8 @@ def test_a_space_that_is_too_small_is_reported(repeats: bool) -> None:
     with pytest.raises(OptionError) as caught:
         generate_splits(5, 3, 2, For2LamOptions(size=15, min_nodes=10_000, repeats=repeats))
     assert str(caught.value) == (
-        "10 programs are asked for, but only 0 distinct ones of at least 10000 nodes turned up "
-        "before 10000 vain draws; ask for fewer or smaller programs, or raise the size"
+        "10 programs are asked for, but only 0 distinct ones of at least 10000 nodes were found "
+        "before 10000 draws in a row gave none; ask for fewer or smaller programs, or raise the size"
     )
 
 

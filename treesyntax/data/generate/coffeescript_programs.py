@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from treesyntax.errors import OptionError
 
-# How tightly operators hold, and how often they come, each relative to the others.
+# The precedence of operators, and their relative frequencies.
 _LEVELS = {"==": 0, "+": 1, "*": 2}
 _OPERATORS = ("+", "+", "*", "*", "==")
 _ATOM = 3
@@ -97,7 +97,7 @@ class _Drawing:
         return self.postfix(kind, size, names), names
 
     def postfix(self, kind: str, size: int, names: Names) -> list[str]:
-        """``statement if test``, which may be a statement of the same kind in its turn."""
+        """``statement if test``; the statement may have the same form."""
         if size > 3 and self.rng.randrange(2):
             body = self.postfix(kind, size // 2, names)
         else:
@@ -118,7 +118,7 @@ class _Drawing:
         return [new, "=", *value], (*names, new)
 
     def new_name(self, names: Names) -> str:
-        """A name that is not declared, "" where all are."""
+        """A name that is not declared yet; "" if all are."""
         if self.vocabulary.variables is None:
             return f"a{len(names)}"
         free = [f"a{index}" for index in range(self.vocabulary.variables)]
@@ -126,7 +126,7 @@ class _Drawing:
         return self.rng.choice(free) if free else ""
 
     def expression(self, size: int, names: Names) -> tuple[list[str], int]:
-        """Tokens, and how tightly they hold together."""
+        """Tokens, and the precedence of their operator."""
         kinds = [*(["name"] if names else []), "constant", *(_OPERATORS if size > 0 else ())]
         kind = self.rng.choice(kinds)
         if kind == "name":

@@ -45,10 +45,10 @@ def generate_pairs(
     compiler: Compiler,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Split:
-    """Token lines of CoffeeScript and JavaScript; no line of either is there twice.
+    """Token lines of CoffeeScript and JavaScript; no line of either occurs twice.
 
     Programs that differ only in form (``a if b``, a block below ``if b``) have the same JavaScript;
-    of those the first is kept. Each pair goes to one split, drawn in proportion to what the splits
+    only the first of them is kept. Each pair goes to one split, drawn in proportion to what the splits
     still need, so that all have the same distribution.
 
     Args:
@@ -91,7 +91,7 @@ def generate_pairs(
 def _draw(
     rng: random.Random, number: int, options: CoffeeScriptOptions, known: set[str]
 ) -> list[str]:
-    """Up to so many token lines that are not known yet; they are then."""
+    """Up to ``number`` new token lines, which are added to ``known``."""
     drawn: list[str] = []
     barren = 0
     while len(drawn) < number and barren < MAX_BARREN_DRAWS:

@@ -16,7 +16,7 @@ _GET_NODE = "install Node.js with npm (https://nodejs.org)"
 
 
 def install_compiler(folder: Path) -> None:
-    """Have npm install the compiler below a folder, unless it is there already.
+    """Install the compiler in a folder with npm, unless it is installed.
 
     Raises:
         OptionError: if there is no npm.
@@ -28,7 +28,7 @@ def install_compiler(folder: Path) -> None:
     options = ["--prefix", str(folder.resolve()), "--no-audit", "--no-fund", "--loglevel", "error"]
     command = ["npm", "install", *options, PACKAGE]
     if shutil.which("npm") is None:
-        raise OptionError(f"npm is not on this machine, but installs the compiler; {_GET_NODE}")
+        raise OptionError(f"npm is needed to install the compiler; {_GET_NODE}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -66,7 +66,7 @@ def compile_programs(folder: Path, programs: Sequence[str]) -> list[str]:
     text = "".join(json.dumps(program) + "\n" for program in programs)
     command = ["node", str(DRIVER), str(folder)]
     if shutil.which("node") is None:
-        raise OptionError(f"node is not on this machine, but runs the compiler; {_GET_NODE}")
+        raise OptionError(f"node is needed to run the compiler; {_GET_NODE}")
     done = subprocess.run(
         command, input=text, capture_output=True, encoding="utf-8", errors="replace", check=False
     )
@@ -92,7 +92,7 @@ def _javascript(answer: dict[str, str], program: str) -> str:
 
 
 def _main_line(text: str) -> str:
-    """The line of a message that says most."""
+    """The most useful line of a message."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if "rror" in line]
     return (errors or lines or ["no message"])[0]

@@ -1,4 +1,4 @@
-"""Data sets of random FOR programs: which programs go to train, valid and test."""
+"""Random FOR programs for train, valid and test."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def generate_splits(
     options: For2LamOptions,
     advance: Callable[[], None] = lambda: None,
 ) -> dict[str, list[Tree]]:
-    """FOR programs for three splits, none of which shares a program with another.
+    """FOR programs for three splits that share no program.
 
     Each distinct program goes to one split, drawn in proportion to what the splits still need
     when it first turns up, so that all three have the same distribution. Large sets without
@@ -141,7 +141,7 @@ def generate_splits(
 
 
 def _longer_than(programs: list[Tree]) -> Callable[[Tree], Tree | None]:
-    """Lets a program pass if it and its translation are longer than all these and theirs."""
+    """A function that returns a program only if it and its translation are longer than all these."""
     lengths = [_lengths(program) for program in programs]
     longest = [max(side) for side in zip(*lengths, strict=True)] or [0, 0]
 
@@ -158,7 +158,7 @@ def _lengths(program: Tree) -> tuple[int, int]:
 
 
 class _Filling:
-    """Draws distinct programs until splits are full; remembers the split of every program."""
+    """Draws distinct programs until all splits are full, and keeps the split of every program."""
 
     def __init__(self, options: For2LamOptions, advance: Callable[[], None]) -> None:
         self.options, self.advance = options, advance
@@ -168,7 +168,7 @@ class _Filling:
     def fill(
         self, wanted: dict[str, int], draw: Callable[[random.Random], Tree | None]
     ) -> dict[str, list[Tree]]:
-        """So many programs for each split, none of which another split has."""
+        """The wanted number of programs for each split; no program is in two splits."""
         missing = dict(wanted)
         splits: dict[str, list[Tree]] = {split: [] for split in missing}
         barren = 0
@@ -199,7 +199,7 @@ class _Filling:
 def _too_few(wanted: int, found: int, options: For2LamOptions) -> OptionError:
     return OptionError(
         f"{wanted} programs are asked for, but only {found} distinct ones of at least "
-        f"{options.min_nodes} nodes turned up before {MAX_BARREN_DRAWS} vain draws; "
+        f"{options.min_nodes} nodes were found before {MAX_BARREN_DRAWS} draws in a row gave none; "
         "ask for fewer or smaller programs, or raise the size"
     )
 

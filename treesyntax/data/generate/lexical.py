@@ -1,4 +1,4 @@
-"""Names and constants that training programs hardly use: the lexical split.
+"""The lexical split: names and constants that training programs use rarely.
 
 The held-out words are K names beyond the first `SEEN_NAMES` and the K constants after 10. In train
 and valid they occur in single assignments only (``a22 = 11``), at most a tenth of the programs; a
@@ -61,7 +61,7 @@ def draw_test_program(rng: random.Random, style: Style, size: int, held_out: int
 
 
 def check_exposed(name: str, programs: Sequence[str], held_out: int) -> None:
-    """Make sure that a training set has every held-out word at least once.
+    """Check that a training set has every held-out word at least once.
 
     Args:
         name: of the training set, for the message.

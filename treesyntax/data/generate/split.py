@@ -12,14 +12,14 @@ SPLITS = ("train", "valid", "test")
 
 
 class Split(NamedTuple):
-    """Aligned lines in three parts, each in the order of the original."""
+    """Aligned lines in three parts, each in the original order."""
 
     train: list[Pair]
     valid: list[Pair]
     test: list[Pair]
 
     def seen(self) -> dict[str, int]:
-        """How many pairs of valid and of test also stand in train, and how many test sources."""
+        """How many pairs of valid and of test, and how many test sources, are also in train."""
         train, sources = set(self.train), {source for source, _ in self.train}
         return {
             "valid_in_train": sum(pair in train for pair in self.valid),
@@ -79,7 +79,7 @@ def split_pairs(
 
 
 def _longest(pairs: list[Pair], test: int, rng: random.Random) -> tuple[set[int], list[int]]:
-    """The numbers of the longest sources, and of all that are shorter than each of them."""
+    """The indices of the longest sources, and of all that are shorter than each of them."""
     lengths = [len(source.split()) for source, _ in pairs]
     order = rng.sample(range(len(pairs)), len(pairs))
     tested = sorted(order, key=lambda number: -lengths[number])[:test]

@@ -51,5 +51,5 @@ def _notes(pairs: list[Pair], split: Split, args: argparse.Namespace) -> dict[st
 def _suffix(path: Path) -> str:
     suffix = Path(path.name.removesuffix(".gz")).suffix
     if not suffix:
-        raise OptionError(f"{path} has no suffix, which the new files would be named by")
+        raise OptionError(f"{path} has no suffix, and the new files need one")
     return suffix
