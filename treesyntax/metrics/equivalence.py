@@ -3,8 +3,8 @@
 Two kinds of variables. In the λ-calculus a binder's first child is its variable, bound in the
 binder's other children; each occurrence is replaced by the number of binders between the two (de
 Bruijn 1972), which no order of conjuncts changes. In Prolog a name means the same variable in the
-whole goal, so a one-to-one map between the variables of both goals is searched for: colours that
-both goals' variables get from where they occur are refined until they tell no more apart
+whole goal, so a one-to-one map between the variables of both goals is searched for: variables
+are coloured by the places where they occur, until the colours change no more
 (Weisfeiler & Leman 1968); variables that still look alike are tried in turn.
 """
 
@@ -18,7 +18,7 @@ from treesyntax.trees.tree import Tree
 
 
 class Calculus(NamedTuple):
-    """What counts as a variable, and where order has no meaning.
+    """Which labels are variables, and where the order of children has no meaning.
 
     Attributes:
         variable: matches the label of a leaf that is a variable.

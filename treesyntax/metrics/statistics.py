@@ -1,13 +1,13 @@
 """Paired tests of significance between two methods that were scored on the same test set.
 
 Two kinds of metric need two kinds of test. Both take the seeds of a method together and treat the
-lines of the test set as what was drawn at random, so a line is exchanged or resampled with all its
+lines of the test set as the random sample, so a line is exchanged or resampled with all its
 seeds. Exchanging pairs of one line and one seed would count a line once a seed, as if three seeds
 were three test sets, and find differences too easily.
 
 Metrics that judge each line (exact match): `sign_flip`, exact for any number of lines.
 Metrics of a corpus (BLEU, chrF, TER, F1 over parts of trees): the mean over seeds of the corpus score, by `randomisation`,
-which decides, and `bootstrap`, which is given beside it because it is what many papers report; it
+which decides, and `bootstrap`, which many papers report; it
 finds differences more easily than it should (Riezler & Maxwell 2005).
 
 Sources: McNemar 1947; Noreen 1989, Computer-intensive methods for testing hypotheses; Holm 1979, A

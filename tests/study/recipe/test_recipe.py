@@ -43,7 +43,7 @@ def test_the_resolved_recipe_is_a_fixed_point(path: Path, tmp_path: Path):
         ({"methods": {"a/b": {"arch": "x"}}}, "'a/b' is 'a/b'; use letters"),
         ({"name": "../x"}, "name is '../x'; use letters"),
         ({"title": 3}, "title is 3; it must be text"),
-        ({"seeds": [1, 1]}, "seeds is [1, 1]; each may be there once"),
+        ({"seeds": [1, 1]}, "seeds is [1, 1]; each may occur only once"),
         ({"seeds": ["a"]}, "seeds is ['a']; it must be a list of whole numbers"),
         ({"seeds": []}, "seeds is []"),
         ({"score": "exact"}, "score is 'exact'; it must be a list of names"),
@@ -87,7 +87,7 @@ def test_a_missing_key_and_equal_languages_are_refused(tmp_path: Path):
     ("text", "line", "message"),
     [
         ("name: [", 1, "is not YAML"),
-        ("a: 1\nb: 2\na: 3\n", 3, "the key 'a' is there twice"),
+        ("a: 1\nb: 2\na: 3\n", 3, "the key 'a' occurs twice"),
         ("- 1\n", None, "holds no recipe"),
         ("a: \x01", None, "is not YAML"),
     ],

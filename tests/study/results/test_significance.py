@@ -148,7 +148,7 @@ def test_a_lost_test_set_is_noted_and_keeps_what_was_computed(tmp_path: Path):
     write_report(study)
     assert study.comparisons == []
     assert study.table.notes[-1].startswith("Not tested for significance: ")
-    assert "test.tgt is not there" in study.table.notes[-1]
+    assert "test.tgt does not exist" in study.table.notes[-1]
     assert (out / "significance.json").read_bytes() == before
 
 
@@ -173,7 +173,7 @@ def test_too_few_seeds_are_said(tmp_path: Path, seeds: list[int]):
     study = read_study(make_study(tmp_path, seeds=seeds))
     assert study.table.notes[1] == (
         f"Too few seeds to tell methods apart ({len(seeds)}; at least 3 are needed): † and ns "
-        "speak of these runs on other test sentences, not of the methods"
+        "say how these runs would differ on other test sentences, not how the methods differ"
     )
 
 

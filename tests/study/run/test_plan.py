@@ -91,7 +91,7 @@ def test_the_last_checkpoints_may_be_averaged(path: Path):
 @pytest.mark.parametrize(
     ("value", "told"),
     [("-1", "average is -1"), ("true", "average is True"), ("best", "average is 'best'"),
-     ("9", "average is 9, but 12 updates with a save in 3 have fewer; lower")],
+     ("9", "average is 9, but 12 updates with a checkpoint every 3 have fewer; lower")],
 )  # fmt: skip
 def test_what_cannot_be_averaged_is_told_before_training(path: Path, value: str, told: str):
     overrides = [f"average={value}", "train.save-interval-updates=3", "train.max-update=12"]

@@ -1,4 +1,4 @@
-"""Axes of a study: options that are varied, and the rows that come of it.
+"""Axes of a study: options that vary, and the rows that they make.
 
 An axis has a name and one or more options with a list of values each::
 
@@ -78,7 +78,7 @@ def read_axes(value: Any, recipe: Mapping[str, Any], check: Check) -> tuple[Axis
     """The axes of a recipe, checked.
 
     Args:
-        value: what the recipe has under ``axes``.
+        value: the entry ``axes`` of the recipe.
         recipe: all of it, whose methods and variables options must name.
         check: the checks, for their messages.
     """

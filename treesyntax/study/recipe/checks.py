@@ -29,7 +29,7 @@ RESERVED = {
         "nbest", "quiet",
     ),
 }  # fmt: skip
-"""Flags that the study gives itself."""
+"""Flags that the study sets itself."""
 
 
 class Check:
@@ -87,7 +87,7 @@ class Check:
         if not fits or not value:
             raise self.error(place, f"is {value!r}; it must be a list of {noun}")
         if len(set(value)) != len(value):
-            raise self.error(place, f"is {value!r}; each may be there once only")
+            raise self.error(place, f"is {value!r}; each may occur only once")
         return value
 
     def commands(self, value: Any) -> list[str]:
@@ -120,7 +120,7 @@ class Check:
         return {str(name): str(item) for name, item in variables.items()}
 
     def flags(self, value: Any, where: str, section: str) -> Flags:
-        """Flags of a command line, none of which the study gives itself."""
+        """Flags of a command line that the study does not set itself."""
         flags = self.mapping(value, where)
         for name, item in flags.items():
             if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][\w-]*", name):

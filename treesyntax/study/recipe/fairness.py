@@ -1,4 +1,4 @@
-"""Whether methods differ in anything that is not what is compared.
+"""Whether methods differ in settings that are not compared.
 
 Methods may differ in `FREE` flags: the injection, and how data present the tree. Any other flag in
 which they differ would be compared along with the methods, so it must be declared and explained::
@@ -43,7 +43,7 @@ _KINDS = {
     "tokenisation": r"binarize\..*",
     "decoding": r"generate\..*",
 }
-"""What any other flag belongs to: the first pattern that fits."""
+"""The kind of any other flag: that of the first pattern that fits."""
 
 
 class Difference(NamedTuple):
@@ -59,7 +59,7 @@ class Difference(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """What the flag belongs to."""
+        """The kind of the flag."""
         return next(kind for kind, pattern in _KINDS.items() if re.fullmatch(pattern, self.key))
 
 
@@ -104,7 +104,7 @@ def check_fairness(recipe: Recipe) -> None:
 
 
 def own_settings(recipe: Recipe, method: Method, differences: Sequence[Difference]) -> list[str]:
-    """What a row has that its baseline has not, one text a flag, with the reason.
+    """The settings in which a row differs from its baseline, one text a flag, with the reason.
 
     Args:
         recipe: the recipe.

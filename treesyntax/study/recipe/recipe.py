@@ -76,7 +76,7 @@ class Recipe:
         methods: the rows, axes expanded.
         average: how many checkpoints, the last that were saved, are averaged to be tested; 0 for
             the best one alone.
-        baseline: what rows are compared with: a method of the recipe or one row.
+        baseline: the method or the row that others are compared with.
         differences: by ``SECTION.FLAG`` why methods differ in it.
     """
 

@@ -1,8 +1,8 @@
 """Scores of the test set by length of the source and by depth of the tree.
 
 The lines of the test set are put into a few bins of about equal size, the same for all methods, and
-each metric is computed over the lines of a bin, as over a whole test set. What was computed is kept
-beside the figure and computed anew only where hypotheses, bins or this version changed.
+each metric is computed over the lines of a bin, as over a whole test set. The scores are kept
+beside the figure and computed again only where hypotheses, bins or this version changed.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Breakdown:
         quantity: what bins are of.
         metrics: in the order of the recipe.
         scores: by method, for each seed the scores [bins] by metric.
-        known: what is kept: by run a key and its scores.
+        known: by run a key and its scores, which are kept.
     """
 
     quantity: Quantity

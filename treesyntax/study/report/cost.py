@@ -1,4 +1,4 @@
-"""What methods cost beside what they score: parameters, speed and memory."""
+"""Scores of methods against their costs: parameters, speed and memory."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ AXES = {
     "tokens_per_second": "target tokens/s in training",
     "peak_memory": "peak memory in training (MiB)",
 }
-"""What is drawn, if it is known, and its label."""
+"""The costs that are drawn where they are known, and their labels."""
 
 TOLD_APART = 28
-"""Methods that have a mark of their own; of more, all look alike."""
+"""The most methods that get different marks; with more, all look alike."""
 
 
 @dataclass(frozen=True)

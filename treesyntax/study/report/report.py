@@ -58,7 +58,7 @@ def read_study(folder: Path, baseline: str | None = None) -> Study:
     comparisons = compare(plan, folder, results, read_comparisons(folder))
     table = make_table(plan, results, read_failures(folder), comparisons)
     if results and (lost := lost_reference(plan, folder)):
-        note = f"Not tested for significance: {lost} is not there; report where the study was run"
+        note = f"Not tested for significance: {lost} does not exist; make the report on the machine where the study ran"
         table = replace(table, notes=(*table.notes, note))
     return Study(folder, plan, identity, results, comparisons, table)
 
@@ -105,7 +105,7 @@ def _context(study: Study) -> dict[str, Any]:
 
 
 def provenance_rows(identity: Identity, results: Sequence[Result]) -> list[tuple[str, str]]:
-    """What the results come from; several values where runs differ."""
+    """The origin of the results; several values where runs differ."""
     rows = [("study", identity.hash)]
     for label, values in (
         ("commit", [result.commit or "not in a repository" for result in results]),

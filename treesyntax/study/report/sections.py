@@ -1,4 +1,4 @@
-"""The figures of a report: what is drawn here, and what the analyses of the runs left behind."""
+"""The figures of a report: those drawn here, and those of the analyses of the runs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Section:
         name: its id on the page.
         heading: in words.
         text: how to read the figures.
-        notes: what could not be drawn, and why.
+        notes: the figures that could not be drawn, and why.
     """
 
     name: str
@@ -211,7 +211,7 @@ def _analyses(plan: Plan, folder: Path, failures: Mapping[str, Failure]) -> list
 
 
 def _places(plan: Plan) -> Iterator[tuple[str, str, str]]:
-    """Whose analyses, in which folder, made by which step."""
+    """Of each analysis the owner, the folder and the step that makes it."""
     for run in plan.runs:
         if run.seed == plan.recipe.seeds[0]:
             yield run.name, f"{run.folder}/analyses", run.step("analyses")
@@ -220,7 +220,7 @@ def _places(plan: Plan) -> Iterator[tuple[str, str, str]]:
 
 
 def _read_list(path: Path) -> dict[str, list[dict[str, Any]]]:
-    """What was drawn and what was not; nothing before that was tried."""
+    """The analyses that were drawn and those that were not; both empty before the step ran."""
     try:
         found = read_json(path)
         return {"drawn": list(found["drawn"]), "absent": list(found["absent"])}

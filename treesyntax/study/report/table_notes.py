@@ -1,4 +1,4 @@
-"""What stands below the table: what each row is, what its marks mean, where rows are not alike."""
+"""The notes below the table: the methods of rows, the marks, and unequal settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIGNIFICANT, EQUAL = "†", "ns"
 
 
 def row_notes(recipe: Recipe) -> dict[str, str]:
-    """By row how it differs from what its name and the other rows say; most have no note."""
+    """For each row with settings of its own or an injection that its name does not tell, a note."""
     differences = find_differences(recipe)
     notes = {}
     for method in recipe.methods:
@@ -72,7 +72,7 @@ def average_note(recipe: Recipe) -> list[str]:
 
 
 def significance_notes(recipe: Recipe, comparisons: Sequence[Comparison]) -> list[str]:
-    """What the marks of significance mean, what they do not, and what bears none."""
+    """What the marks of significance mean, and which metrics have none."""
     if not comparisons:
         return []
     names = list(dict.fromkeys(one.baseline for one in comparisons))
@@ -88,8 +88,8 @@ def significance_notes(recipe: Recipe, comparisons: Sequence[Comparison]) -> lis
     if fewest < FEW_SEEDS:
         notes.append(
             f"Too few seeds to tell methods apart ({fewest}; at least {FEW_SEEDS} are needed): "
-            f"{SIGNIFICANT} and {EQUAL} speak of these runs on other test sentences, not of the "
-            "methods"
+            f"{SIGNIFICANT} and {EQUAL} say how these runs would differ on other test sentences, not how the "
+            "methods differ"
         )
     untested = [metric for metric in recipe.score if not is_tested(metric)]
     if untested:

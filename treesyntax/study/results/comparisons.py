@@ -24,11 +24,11 @@ class Comparison:
         seeds: those that both have; differences and tests are of these.
         lines: lines of the test set that count.
         difference: mean over seeds, row less baseline.
-        test: what gave ``p``.
-        p: of no difference, uncorrected.
+        test: the name of the test.
+        p: probability of such a difference if the rows do not differ, uncorrected.
         bootstrap_p: by paired bootstrap resampling; None for metrics that judge each line.
         holm_p: ``p``, corrected for all tests of the study.
-        key: a hash of all that ``p`` follows from.
+        key: a hash of all inputs of the test.
     """
 
     method: str
@@ -56,7 +56,7 @@ class Comparison:
 
 
 def read_comparisons(folder: Path) -> list[Comparison]:
-    """What was computed before; nothing if the file is missing or not of this version's form."""
+    """The stored comparisons; none if the file is missing or of another version."""
     try:
         content = read_json(folder / SIGNIFICANCE_FILE)
         return [_comparison(values) for values in content["comparisons"]]

@@ -22,7 +22,7 @@ KINDS = {"int": (int,), "float": (int, float), "float | None": (int, float, type
 
 @dataclass(frozen=True)
 class Result:
-    """One number, with all that is needed to trust or repeat it.
+    """One score, with everything needed to check or repeat it.
 
     Attributes:
         hash: the study's.
@@ -70,7 +70,7 @@ class Result:
 
     @property
     def key(self) -> Key:
-        """What may be there once only."""
+        """What identifies a result: a study has at most one with this key."""
         return (self.method, self.seed, self.metric)
 
 

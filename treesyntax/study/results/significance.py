@@ -2,7 +2,7 @@
 
 A row is tested with those seeds that it shares with its baseline. All tests of a study are corrected
 for their number together (Holm), so a grid of many rows and metrics finds no more by chance than one
-test would. What was computed is kept in ``significance.json`` and computed anew only where
+test would. The tests are kept in ``significance.json`` and computed again only where
 hypotheses, references or this version changed.
 """
 
@@ -64,7 +64,7 @@ def compare(
         plan: the study's plan.
         folder: the study's folder, which has the hypotheses and perhaps the data.
         results: what there is so far.
-        known: comparisons made before, see `treesyntax.study.results.comparisons`.
+        known: comparisons of an earlier report, see `treesyntax.study.results.comparisons`.
 
     Raises:
         InputError: if hypotheses and references differ in number or cannot be read.
@@ -88,13 +88,13 @@ def compare(
 
 
 def lost_reference(plan: Plan, folder: Path) -> Path | None:
-    """A test set that is not where the recipe says, so that nothing can be tested against it."""
+    """A test set that does not exist any more, without which nothing can be tested."""
     files = {located(method.target.test, folder) for method in plan.recipe.methods}
     return next((file for file in sorted(files) if not file.is_file()), None)
 
 
 def _judge(metric: str, references: tuple[str, ...]) -> Metric:
-    # What sacreBLEU makes of the references serves all rows.
+    # sacreBLEU prepares the references once for all rows.
     return CORPUS_METRICS[metric](references=[list(references)])
 
 
@@ -207,5 +207,5 @@ class _Maker:
 
 
 def _other_data(method: Method, baseline: Method) -> bool:
-    """Whether other lines are new to the one than to the other."""
+    """Whether the two rows differ in their data, so that other lines are unseen."""
     return (method.source, method.target) != (baseline.source, baseline.target)

@@ -13,11 +13,11 @@ NAMES = ("checkpoint_best.pt", "checkpoint_last.pt")
 
 
 def repair_checkpoints(folder: Path) -> None:
-    """Make a folder of checkpoints fit to go on from, whenever training was killed.
+    """Repair a folder of checkpoints after training was killed at any time.
 
-    ``checkpoint_best.pt`` and ``checkpoint_last.pt`` may be copies, and the copy may have been
-    cut off. It was then a copy of the newest complete checkpoint, so that takes its place. A torch
-    file is a zip archive, whose directory comes last: a file without one is cut off.
+    ``checkpoint_best.pt`` and ``checkpoint_last.pt`` may be incomplete copies. fairseq copies
+    the newest checkpoint, so the newest complete one replaces them. A torch file is a zip archive
+    with its directory at the end: a file without one is incomplete.
     """
     if not folder.is_dir():
         return
@@ -37,7 +37,7 @@ def repair_checkpoints(folder: Path) -> None:
 
 
 def is_trained(folder: Path, log: TrainLog, max_update: int) -> bool:
-    """Whether training had come to its end before the study could note it.
+    """Whether training ended before the study could mark the step as done.
 
     Starting fairseq-train once more would add one update.
 

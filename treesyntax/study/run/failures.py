@@ -1,4 +1,4 @@
-"""Steps that failed: why, and what else could not be done for it."""
+"""Steps that failed, the reasons, and the steps that depend on them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FAILURES_FILE = "failures.json"
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a step is not done: what it said last, and where all of it is."""
+    """The reason why a step failed: the last line of its log, and the log."""
 
     message: str
     log: str
@@ -47,7 +47,7 @@ def read_failures(folder: Path) -> dict[str, Failure]:
 
 
 def failure_of(name: str, plan: Plan, failures: Mapping[str, Failure]) -> Failure | None:
-    """Why a step could not be done: its own failure, or that of something it needs."""
+    """The failure of a step, or of one that it needs; None if there is none."""
     agenda = [name]
     while agenda:
         current = agenda.pop()

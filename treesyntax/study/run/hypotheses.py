@@ -1,4 +1,4 @@
-"""Put what fairseq-generate wrote into the order of the test set, one hypothesis a line.
+"""Write the output of fairseq-generate in the order of the test set, one hypothesis a line.
 
 Where the model's target is a tree's tokens (binarize --target-linearization bracketed, nary_dfs, …),
 --linearization and --notation turn them into the text of the tree again; tokens that are no tree become "(", which

@@ -1,4 +1,4 @@
-"""A recipe as steps: command lines, what each needs, and what each leaves behind.
+"""A recipe as steps: their command lines, the steps they need, and the files they write.
 
 Commands are symbolic, see :mod:`treesyntax.study.run.steps`.
 """
@@ -44,7 +44,7 @@ class Plan:
 
     @cached_property
     def needs(self) -> dict[str, tuple[str, ...]]:
-        """What each step needs, by name."""
+        """The names of the steps that each step needs."""
         return {step.name: step.needs for step in self.steps}
 
     @cached_property
@@ -130,7 +130,7 @@ def _binarize_step(recipe: Recipe, methods: Sequence[Method], needs: tuple[str, 
     first = methods[0]
     name = _joined([method.name for method in methods])
     folder = f"binarized/{name}"
-    # A kill may come after the folder is there and before the study has noted it.
+    # The study may have been killed after the folder was complete, before it marked the step as done.
     words = ["treesyntax", "binarize", f"{OUT}/{folder}", "--overwrite", *languages(recipe)]
     for split in SPLITS:
         files = (getattr(side, split) for side in (first.source, first.target))

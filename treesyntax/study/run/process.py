@@ -1,4 +1,4 @@
-"""Which GPUs each command sees, where a machine has several."""
+"""Processes of a study: how they start and end, and the GPUs that they see."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from treesyntax.errors import OptionError
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 TRAIN = "fairseq-train"
 USERS = (TRAIN, "fairseq-generate")
-"""The programs that are given GPUs; the others see what the study sees."""
+"""The programs that get GPUs of their own; the others see those of the study."""
 
 
 def read_slots(gpus: Sequence[str] | None, environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ class Devices:
         self.users = dict.fromkeys(slots, 0)
 
     def take(self, program: str) -> str:
-        """A slot for a command of that program, "" for none; to be given back."""
+        """A slot for a command of that program, "" for none; return it with `give`."""
         if program not in USERS or not self.users:
             return ""
         slot = min(self.users, key=lambda name: self.users[name])
@@ -58,7 +58,7 @@ class Devices:
         return slot
 
     def give(self, slot: str) -> None:
-        """Give a slot back."""
+        """Return a slot."""
         if slot:
             self.users[slot] -= 1
 

@@ -1,4 +1,4 @@
-"""What the user sees while a study runs: a live view, or plain lines where there is no terminal."""
+"""Progress of a study: a live view on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def summary(running: Sequence[Step], estimate: Estimate) -> str:
 
 
 class PlainProgress:
-    """A line for each event that takes time, and where everything stands twice a minute."""
+    """A line for each training that starts and each step that ends, and a summary twice a minute."""
 
     def __init__(self, estimate: Estimate, console: Console) -> None:
         self.estimate, self.console = estimate, console
@@ -143,7 +143,7 @@ class PlainProgress:
         self.say(f"FAILED {step.name}: {failure.message} (see {failure.log})")
 
     def tick(self, running: list[Step]) -> None:
-        """Say where everything stands, now and then."""
+        """Print the summary twice a minute."""
         if time.monotonic() >= self.next_line:
             self.next_line = time.monotonic() + LINE_EVERY
             states = [state_of(step, self.estimate) for step in running]
@@ -156,7 +156,7 @@ class PlainProgress:
 
 
 class LiveProgress(PlainProgress):
-    """A view that is redrawn in place; failures stay above it."""
+    """A summary that is redrawn in place; failures stay above it."""
 
     def __init__(self, estimate: Estimate, console: Console) -> None:
         super().__init__(estimate, console)

@@ -1,4 +1,4 @@
-"""The steps of one run: command lines, what each needs, and what each leaves behind.
+"""The steps of one run: their command lines, the steps they need, and the files they write.
 
 Commands are symbolic, so that a step stays the same step when the study's folder or the Python
 installation moves: the first word is a program of :data:`treesyntax.study.run.process.PROGRAMS`,
@@ -30,8 +30,8 @@ TRAIN_DEFAULTS: Flags = {
 
 Batches are drawn anew in every epoch: fairseq does so after a resume in any case, and only then is
 a training that was interrupted the same as one that was not.
-A killed run goes on from the last save, at the end of an epoch or after that many updates. Each
-save also validates, so the interval is part of how the best checkpoint is chosen.
+A killed run goes on from its last checkpoint, which is written at the end of an epoch and after that
+many updates. Each checkpoint is also validated, so the interval is part of how the best checkpoint is chosen.
 """
 MASKS = "relation_mask"
 STUDY_ANALYSES = "analyses"
@@ -127,7 +127,7 @@ def run_steps(
     read = _reading(recipe, run.method)
     unseen = _training_files(recipe, run.method)
     flags = {**TRAIN_DEFAULTS, **recipe.flags(run.method, "train")}
-    _check_saves(recipe, flags)
+    _check_checkpoints(recipe, flags)
     kept = str(flags.pop("keep-interval-updates", 1))
     if kept.isdecimal():  # -1 keeps all
         kept = str(max(int(kept), recipe.average))
@@ -168,13 +168,13 @@ def run_steps(
     ]  # fmt: skip
 
 
-def _check_saves(recipe: Recipe, flags: Flags) -> None:
+def _check_checkpoints(recipe: Recipe, flags: Flags) -> None:
     updates, interval = flags.get("max-update"), flags["save-interval-updates"]
     limited = type(updates) is int and type(interval) is int
     if limited and recipe.average * interval > updates:
         raise OptionError(
-            f"{recipe.path}: average is {recipe.average}, but {updates} updates with a save in "
-            f"{interval} have fewer; lower train.save-interval-updates"
+            f"{recipe.path}: average is {recipe.average}, but {updates} updates with a checkpoint "
+            f"every {interval} have fewer; lower train.save-interval-updates"
         )
 
 
@@ -225,7 +225,7 @@ def _reading(recipe: Recipe, method: Method) -> list[str]:
 
 
 def _training_files(recipe: Recipe, method: Method) -> list[str]:
-    """What scores of unseen lines need; left out where there are none, as it is part of the step."""
+    """The flags for scores of unseen lines; none where no metric needs them, since flags are hashed."""
     if not any(name.endswith(UNSEEN) for name in recipe.score):
         return []
     source, target = method.source, method.target
