@@ -1,8 +1,8 @@
 """Write the output of fairseq-generate in the order of the test set, one hypothesis a line.
 
-Where the model's target is a tree's tokens (binarize --target-linearization bracketed, nary_dfs, …),
---linearization and --notation turn them into the text of the tree again; tokens that are no tree become "(", which
-no notation reads as one.
+Where the target is a linearization of trees (binarize --target-linearization bracketed, nary_dfs, …),
+--linearization and --notation turn its tokens back into the text of the tree. Tokens that are no
+tree become "(", which no format parses.
 
 Example: python -m treesyntax.study.run.hypotheses generate-test.txt hypotheses.txt --reference test.tgt
 """
