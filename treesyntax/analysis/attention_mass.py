@@ -112,11 +112,7 @@ def relation_sums(weights: Tensor, tree: TreeBatch) -> Tensor:
 def compute_attention_mass(
     encoder: Encoder, sentences: Iterable[AnalysedSentence]
 ) -> AttentionMass:
-    """Mean attention by relation over all tokens of the sentences that have a node.
-
-    Raises:
-        OptionError: if there is no such token.
-    """
+    """Mean attention by relation over all tokens of the sentences that have a node."""
     settings = encoder.settings
     mass = torch.zeros(settings.layers, settings.heads, len(COLUMNS), dtype=torch.float64)
     chance = torch.zeros(1, len(COLUMNS), dtype=torch.float64)

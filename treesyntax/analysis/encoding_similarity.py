@@ -83,11 +83,7 @@ def cosines(first: Tensor, second: Tensor) -> NDArray[np.float64]:
 
 @torch.no_grad()
 def compute_similarity(method: StackEncoding, nodes: Nodes, chosen: Sequence[float]) -> Cosines:
-    """Cosines of all pairs of nodes for each chosen p, the learned ones, and as the model adds them.
-
-    Raises:
-        OptionError: for a chosen p that is not between -1 and 1.
-    """
+    """Cosines of all pairs of nodes for each chosen p, the learned ones, and as the model adds them."""
     stacks = stacks_of(nodes.paths, method.degree)
     encodings = {}
     for p in chosen:
@@ -165,12 +161,7 @@ def analyse(
     sentence: int,
     out: Path,
 ) -> None:
-    """Draw the encodings of a checkpoint for a complete tree or the tree of a sentence.
-
-    Raises:
-        TreeSyntaxError: for a checkpoint without stack encodings, or data or options that do not
-            fit it.
-    """
+    """Draw the encodings of a checkpoint for a complete tree or the tree of a sentence."""
     method = read_method(checkpoint, side)
     nodes = choose_nodes(method, levels, data, subset, sentence)
     similarity = compute_similarity(method, nodes, p)

@@ -56,11 +56,7 @@ def compute_facts(best: Mapping[str, Any], last: Mapping[str, Any]) -> dict[str,
 
 
 def analyse(checkpoint: Path, last: Path | None) -> None:
-    """Print the facts.
-
-    Raises:
-        InputError: if a file is no checkpoint of a training.
-    """
+    """Print the facts."""
     best = load_checkpoint(checkpoint)
     try:
         facts = compute_facts(best, load_checkpoint(last) if last else best)

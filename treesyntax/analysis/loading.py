@@ -62,11 +62,7 @@ def build_encoder(state: Mapping[str, Any], path: Path) -> Encoder:
 
 
 def vocabulary_size(state: Mapping[str, Any], path: Path) -> int:
-    """Number of symbols in the encoder's embedding.
-
-    Raises:
-        InputError: if the checkpoint holds no encoder.
-    """
+    """Number of symbols in the encoder's embedding."""
     weight = state["model"].get("encoder.embed_tokens.weight")
     if weight is None:
         raise InputError(path, None, "has no token embedding in its encoder")

@@ -71,11 +71,7 @@ def draw_strengths(strengths: Strengths) -> Figure:
 
 
 def analyse(checkpoint: Path, side: str, out: Path) -> None:
-    """Write the figure as SVG and PNG, and the numbers as JSON.
-
-    Raises:
-        InputError: for a checkpoint without relation masks, or a folder that cannot be written.
-    """
+    """Write the figure as SVG and PNG, and the numbers as JSON."""
     strengths = read_strengths(checkpoint, side)
     figure = draw_strengths(strengths)
     write_figure(figure, out, NAME)

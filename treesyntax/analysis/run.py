@@ -47,9 +47,6 @@ def find_trees(data: Path, others: Sequence[Path]) -> Path:
     Args:
         data: the run's own; comes first.
         others: the other data of a study.
-
-    Raises:
-        OptionError: if there is none.
     """
     own = find_prefix(data, SUBSET, "source")
     for folder in (data, *others):
@@ -140,11 +137,7 @@ def _trajectories(checkpoints: Path, side: str, out: Path) -> None:
 def analyse(
     checkpoints: Path, data: Path, tested: Path | None, trees: Sequence[Path], out: Path
 ) -> None:
-    """Draw what can be drawn, and list the rest with the reasons.
-
-    Raises:
-        TreeSyntaxError: for a checkpoint that cannot be read.
-    """
+    """Draw what can be drawn, and list the rest with the reasons."""
     if not (checkpoints / BEST).is_file():
         raise InputError(checkpoints, None, f"has no {BEST}", "train it first")
     write_analyses(find_analyses(checkpoints, tested or checkpoints / BEST, data, trees), out)

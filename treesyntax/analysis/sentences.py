@@ -74,11 +74,7 @@ class Sentences:
         return len(self._data)
 
     def __getitem__(self, index: int) -> AnalysedSentence:
-        """The sentence at an index of the split.
-
-        Raises:
-            OptionError: if there is no such sentence.
-        """
+        """The sentence at an index of the split."""
         if not 0 <= index < len(self):
             raise OptionError(
                 f"sentence {index}: {self.prefix.name} has sentences 0 to {len(self) - 1}"

@@ -214,11 +214,7 @@ def _name(row: StrengthRow, several: bool) -> str:
 
 
 def analyse(studies: Sequence[Path], metric: str, baseline: str | None, out: Path) -> None:
-    """Draw the strengths of several studies, and write the numbers.
-
-    Raises:
-        InputError: for a folder without strengths or scores.
-    """
+    """Draw the strengths of several studies, and write the numbers."""
     rows = [row for folder in studies for row in read_rows(folder, baseline, metric)]
     write_figure(draw_rows(rows, metric), out, NAME)
     tasks = [{**asdict(row), "range": row.spread, "gain": row.gain} for row in rows]

@@ -45,11 +45,7 @@ class Moment:
 
 
 def read_moment(path: Path, side: str = "encoder") -> Moment:
-    """The strengths in a checkpoint.
-
-    Raises:
-        InputError: if it has none, or does not say after which update it was written.
-    """
+    """The strengths in a checkpoint."""
     state = load_checkpoint(path)
     method = cast(RelationMask, build_method(state, path, side, "relation_mask"))
     try:
@@ -108,11 +104,7 @@ def draw_trajectories(moments: Sequence[Moment]) -> Figure:
 
 
 def analyse(checkpoints: Sequence[Path], side: str, out: Path) -> None:
-    """Draw the strengths of several checkpoints, and write the numbers.
-
-    Raises:
-        InputError: as :func:`read_trajectories`.
-    """
+    """Draw the strengths of several checkpoints, and write the numbers."""
     moments = read_trajectories(checkpoints, side)
     write_figure(draw_trajectories(moments), out, NAME)
     numbers = {

@@ -35,9 +35,6 @@ def complete_tree(degree: int, levels: int, depth: int) -> Nodes:
         degree: branches of each node.
         levels: levels of nodes, the root's included.
         depth: number K of steps to keep, the newest ones.
-
-    Raises:
-        OptionError: for no levels, or more nodes than a figure holds.
     """
     if (
         levels < 1
@@ -56,11 +53,7 @@ def complete_tree(degree: int, levels: int, depth: int) -> Nodes:
 
 
 def tokens_of(sentence: AnalysedSentence, form: str, depth: int) -> Nodes:
-    """The tokens of a sentence that have a node, with their paths as the model reads them.
-
-    Raises:
-        OptionError: if there is none, or there are more than a figure holds.
-    """
+    """The tokens of a sentence that have a node, with their paths as the model reads them."""
     placed = sentence.tree.token_node[0] >= 0
     if not 0 < int(placed.sum()) <= MOST_NODES:
         raise OptionError(
