@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-from treesyntax.errors import TreeError
-
 NEW_LINE, INDENT, DEDENT = "<NL>", "<IND>", "<DED>"
 # Names, numbers, operators of several signs, single signs.
 _TOKEN = re.compile(r"[A-Za-z_$][\w$]*|[0-9]+|===|==|[^\s\w]", re.ASCII)
@@ -18,27 +16,6 @@ _TOKEN = re.compile(r"[A-Za-z_$][\w$]*|[0-9]+|===|==|[^\s\w]", re.ASCII)
 def javascript_tokens(source: str) -> str:
     """The token line of a JavaScript program made of names, whole numbers and operators."""
     return " ".join(_TOKEN.findall(source))
-
-
-def coffeescript_tokens(source: str) -> str:
-    """The token line of a CoffeeScript program; undoes `coffeescript_source` up to spacing."""
-    tokens: list[str] = []
-    levels = [""]
-    for line in filter(str.strip, source.splitlines()):
-        words = _TOKEN.findall(line)
-        margin = line[: len(line) - len(line.lstrip())]
-        if tokens and len(margin) > len(levels[-1]):
-            levels.append(margin)
-            tokens.append(INDENT)
-        elif tokens:
-            while len(margin) < len(levels[-1]):
-                levels.pop()
-                tokens.append(DEDENT)
-            tokens.append(NEW_LINE)
-        if margin != levels[-1]:
-            raise TreeError(f"{line.strip()[:40]!r} is indented like no line above it")
-        tokens += words
-    return " ".join(tokens + [DEDENT] * (len(levels) - 1))
 
 
 def coffeescript_source(tokens: str) -> str:
