@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from support import ROOT
-
+ROOT = Path(__file__).parents[2]  # not from support: this file is run as a script
 PLUGINS = ROOT / "fairseq_plugins"
 SOAK = os.environ.get("TREESYNTAX_SOAK") == "1"
 """Whether the long versions run: ``make soak``."""

@@ -1,0 +1,126 @@
+"""Real trainings killed with -9: the same study again gives the results of an undisturbed one."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import yaml
+from reliability.figures import SOAK
+from reliability.test_crash_safety import SEED, finish, kill_after
+from support.study_helpers import recipe_content
+
+from treesyntax.study.results.results import read_results
+
+
+def same(folder: Path) -> dict[str, object]:
+    """What must not depend on crashes: results but for times and dates, hypotheses, data."""
+    left_out = {"tokens_per_second", "train_seconds", "date", "peak_memory"}
+    left_out.add("commit")  # somebody may commit while a long test runs
+    results = {
+        one.key: {name: value for name, value in asdict(one).items() if name not in left_out}
+        for one in read_results(folder / "results.jsonl")
+    }
+    return {
+        "results": results,
+        "lines": (folder / "results.jsonl").read_bytes().count(b"\n"),
+        "hypotheses": {
+            str(path.relative_to(folder)): path.read_bytes()
+            for path in sorted(folder.glob("runs/*/hypotheses.txt"))
+        },
+        "data": {
+            str(path.relative_to(folder)): path.read_bytes()
+            for path in sorted(folder.glob("binarized/*/*"))
+            if path.name != "binarize.json"  # it names files by their place
+        },
+    }
+
+
+PHASES = ("binarize", "train", "generate", "score")
+
+
+def tiny_recipe() -> dict:
+    """Real programs on made-up data; training is saved every four updates."""
+
+    def side(lang: str) -> dict:
+        names = ("train", "valid", "test")
+        return {"lang": lang, **{name: f"{{data}}/p/{name}.{lang}" for name in names}}
+
+    sizes = "--train 60 --valid 10 --test 7 --size 6 --seed 1"
+    return {
+        **recipe_content(),
+        "prepare": [f"treesyntax generate for2lam --out {{data}}/p {sizes}"],
+        "data": {"source": side("for"), "target": side("lambda")},
+        "train": {
+            "max-update": 12, "batch-size": 20, "lr": 0.003, "optimizer": "adam",
+            "criterion": "label_smoothed_cross_entropy", "num-workers": 0, "log-interval": 2,
+            "save-interval-updates": 4,
+        },
+        "generate": {"beam": 2, "max-len-b": 20, "num-workers": 0},
+        "seeds": [1],
+        "methods": {
+            "relation_mask": {
+                "arch": "tree_relation_mask_tiny",
+                "binarize": {"source-format": "for", "source-view": "preorder"},
+            }
+        },
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def finished(once: Callable[..., Path]) -> Path:
+    """A folder with a tiny recipe and its study with the real programs, done undisturbed."""
+
+    def make(folder: Path) -> None:
+        (folder / "recipe.yaml").write_text(yaml.safe_dump(tiny_recipe(), sort_keys=False))
+        finish(study_words(folder), folder / "log")
+
+    return once("real", make)
+
+
+def study_words(folder: Path) -> list[object]:
+    return ["-m", "treesyntax.cli", "study", folder / "recipe.yaml", "--out", folder / "out"]
+
+
+def undo(out: Path, phase: str) -> float:
+    """Take back a phase and all after it; the seconds that the phase took."""
+    run = next((out / "runs").iterdir()).name
+    steps = {"binarize": [], "train": ["train"], "generate": ["generate"], "score": ["score"]}[
+        phase
+    ]
+    names = ["train", "generate", "hypotheses", "score", "facts", "masks"]
+    later = names[names.index(steps[0]) :] if steps else names
+    marker = out / "done" / run / f"{steps[0]}.json" if steps else next(out.glob("done/binarize/*"))
+    seconds = float(json.loads(marker.read_text())["seconds"])
+    for name in later:
+        (out / "done" / run / f"{name}.json").unlink(missing_ok=True)
+        (out / "logs" / run / f"{name}.log").unlink(missing_ok=True)
+    if not steps:
+        shutil.rmtree(out / "done" / "binarize")
+        shutil.rmtree(out / "binarized")
+    if phase in ("binarize", "train"):
+        shutil.rmtree(out / "runs")
+    (out / "results.jsonl").unlink()
+    return seconds
+
+
+@pytest.mark.skipif(not SOAK, reason="real trainings are killed by make soak")
+@pytest.mark.parametrize("phase", PHASES)
+def test_a_killed_study_is_finished_by_the_same_command(phase: str, finished: Path, tmp_path: Path):
+    draw, wanted = random.Random(f"{SEED} {phase}"), same(finished / "out")
+    assert wanted["lines"] == 2
+    shutil.copy(finished / "recipe.yaml", tmp_path)
+    words, log = study_words(tmp_path), tmp_path / "log"
+    for kill in range(7 if phase in ("train", "generate") else 4):
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+        shutil.copytree(finished / "out", tmp_path / "out", copy_function=shutil.copy2)
+        seconds = undo(tmp_path / "out", phase)
+        kill_after(words, log, 1.5 + draw.uniform(0, 1.1) * seconds)
+        finish(words, log)
+        assert same(tmp_path / "out") == wanted, f"kill {kill} of {phase}"
+        assert not list((tmp_path / "out").rglob(".*.part"))
