@@ -24,10 +24,10 @@ from treesyntax.data.generate.folder import is_current, write_folder
 from treesyntax.data.manifest import check_tokens, side_of
 from treesyntax.data.token_files import TokenData, write_tokens
 from treesyntax.data.tree_store import TreeArrays, TreeStore
+from treesyntax.files import read_object
 from treesyntax.parsers import PARSERS
 from treesyntax.parsers.cases import read_cases
 from treesyntax.parsers.record_text import read_offsets
-from treesyntax.parsers.shards import read_json
 from treesyntax.study.recipe.identity import read_identity
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.results.comparisons import read_comparisons
@@ -190,7 +190,7 @@ def _json(name: str, content: object, folder: Path) -> None:
 
 
 def _read_parse_report(folder: Path) -> None:
-    cases = read_cases(read_json(folder / "report.json"))
+    cases = read_cases(read_object(folder / "report.json"))
     if cases is not None:
         cases.to_dict()
 
