@@ -1,10 +1,10 @@
 """SentencePiece (Kudo & Richardson 2018): training a subword model and segmenting with it.
 
-In a tree every word is segmented on its own, so that no piece crosses two words. SentencePiece
-never joins across white space either, so a line of text gives the same pieces as its words. (All
+In a tree every word is segmented on its own, so that no subword crosses two words. SentencePiece
+never joins across white space either, so a line of text gives the same subwords as its words. (All
 white space becomes a space first: the library's normalisation leaves U+0085 as it is, or more, by
-model, and a piece with white space in it would be two tokens to every reader of text.) Where
-words are parts of a raw line, they are cut out of it with their white space, so that the pieces
+model, and a subword with white space in it would be two tokens to every reader of text.) Where
+words are parts of a raw line, they are cut out of it with their white space, so that the subwords
 spell the line.
 """
 
@@ -43,7 +43,7 @@ def train_model(
 
     Args:
         lines: training text, words separated by white space.
-        vocab_size: number of pieces, ``<unk> <s> </s>`` included.
+        vocab_size: number of subwords, ``<unk> <s> </s>`` included.
         model_type: ``unigram`` or ``bpe``.
         path: the model file, written whole or not at all.
         origin: file to name in errors, where the lines come from.
@@ -105,7 +105,7 @@ class _Guarded:
 
 def _explain(message: str, vocab_size: int, origin: str | Path) -> InputError:
     if limit := TOO_LARGE.search(message):
-        cause = f"the text has too few different pieces for a subword vocabulary of {vocab_size}"
+        cause = f"the text has too few different subwords for a subword vocabulary of {vocab_size}"
         return InputError(origin, None, cause, f"the largest possible one is {limit[1]}")
     if limit := TOO_SMALL.search(message):
         cause = f"the characters alone do not fit into a subword vocabulary of {vocab_size}"
@@ -145,21 +145,21 @@ class Segmenter:
         self._subwords_of_part = lru_cache(CACHED_WORDS)(self._segment)
 
     def line(self, text: str) -> list[str]:
-        """The pieces of a line of text."""
+        """The subwords of a line of text."""
         return self._processor.encode(_with_spaces(text), out_type=str)
 
     def lines(self, texts: list[str]) -> list[list[str]]:
-        """The pieces of each line of text."""
+        """The subwords of each line of text."""
         return self._processor.encode(_all_with_spaces(texts), out_type=str, num_threads=1)
 
     def words(self, words: Sequence[str]) -> list[list[str]]:
-        """The pieces of each word; a word that is only ignorable characters has none."""
+        """The subwords of each word; a word that is only ignorable characters has none."""
         return [self._subwords_of_word(word) for word in words]
 
     def segments(self, parts: Sequence[str]) -> list[list[str]]:
-        """The pieces of each part of a line that was cut in parts; none crosses a cut.
+        """The subwords of each part of a line that was cut in parts; none crosses a cut.
 
-        All pieces together decode to the line as the model normalises it: a part begins with
+        All subwords together decode to the line as the model normalises it: a part begins with
         ``▁`` where white space stands before it, and, as SentencePiece has it, at the start.
         """
         subwords = []
@@ -173,7 +173,7 @@ class Segmenter:
         return subwords
 
     def _segment(self, text: str) -> tuple[list[str], bool]:
-        """The pieces of a part, and whether white space is due before the next one."""
+        """The subwords of a part, and whether white space is due before the next one."""
         normal = self._parts.normalizer.normalize(text)
         words = normal.split(" ")
         core = " ".join([word for word in words if word])

@@ -1,4 +1,4 @@
-"""Trees over fewer words: words that share a piece become one, words without a piece go.
+"""Trees over fewer words: words that share a subword become one, words without a subword go.
 
 Dependency trees: the node of a merged group takes the place of its highest member, of several the
 leftmost; its relation and head are this member's, and the dependents of all members are its own.
@@ -39,7 +39,7 @@ def merge_words(tree: Tree, groups: Sequence[tuple[int, int]], forms: Sequence[s
         return _merged_dependencies(tree, nodes, groups, forms)
     if tree.arities[nodes].any():
         raise TreeError(
-            "words share pieces, and the tree is neither a dependency tree nor has all its words "
+            "words share subwords, and the tree is neither a dependency tree nor has all its words "
             "at its leaves",
             "segment each word on its own",
         )

@@ -1,4 +1,4 @@
-"""The subword policies that make every piece a node of the tree: see `treesyntax.trees.subwords`."""
+"""The policies that make every subword a node of the tree: see `treesyntax.trees.subwords`."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from treesyntax.trees.tree import NO_WORD, ROOT_PARENT, Tree
 
 SUBWORD_RELATION = "subword"
 
-Pieces = Sequence[Sequence[str]]
+Subwords = Sequence[Sequence[str]]
 
 
 class _Split(NamedTuple):
-    """Further pieces of a word, in numbers of the old tree.
+    """Further subwords of a word; nodes are those of the old tree.
 
     Attributes:
         node: the word's node.
         after: the node that they follow, the last of a subtree.
         host: the node that they, or in a chain the first of them, hang below.
         slot: the branch of the first of them.
-        pieces: the pieces but the word's first.
+        subwords: the subwords but the word's first.
         word: the new surface index of the first of them.
     """
 
@@ -28,37 +28,37 @@ class _Split(NamedTuple):
     after: int
     host: int
     slot: int
-    pieces: Sequence[str]
+    subwords: Sequence[str]
     word: int
 
 
-def with_piece_nodes(tree: Tree, nodes: list[int], pieces: Pieces, chained: bool) -> Tree:
-    """The tree with a node for every piece; a word without pieces keeps its node.
+def with_subword_nodes(tree: Tree, nodes: list[int], subwords: Subwords, chained: bool) -> Tree:
+    """The tree with a node for every subword; a word without subwords keeps its node.
 
     Args:
         tree: the tree.
         nodes: the node of each word, in surface order.
-        pieces: the pieces of each word.
-        chained: whether further pieces hang one below the other, or are siblings.
+        subwords: the subwords of each word.
+        chained: whether further subwords hang one below the other, or are siblings.
     """
     labels, words = list(tree.labels), [NO_WORD] * len(tree)
     places = _chain_places(tree, nodes) if chained else _sibling_places(tree, nodes)
     splits: list[_Split] = []
     start = 0
-    for node, word, place in zip(nodes, pieces, places, strict=True):
+    for node, word, place in zip(nodes, subwords, places, strict=True):
         words[node] = start
         if word:
             labels[node] = word[0]
         if len(word) > 1:
             splits.append(_Split(node, *place, word[1:], start + 1))
         start += len(word) or 1
-    # Where subtrees end together, the pieces of the deepest node come first.
+    # Where subtrees end together, the subwords of the deepest node come first.
     splits.sort(key=lambda split: (split.after, -split.node))
     return _grown(tree, labels, words, splits, chained)
 
 
 def _sibling_places(tree: Tree, nodes: list[int]) -> list[tuple[int, int, int]]:
-    """After, host and slot of the further pieces of each word; the root has no siblings."""
+    """After, host and slot of the further subwords of each word; the root has no siblings."""
     last, parents = tree.last_descendants.tolist(), tree.parents.tolist()
     branches = tree.branches.tolist()
     return [(last[n], parents[n], branches[n] + 1) if n else (0, 0, 0) for n in nodes]
@@ -94,7 +94,7 @@ def _grown(
         moved.append(0)
         while upcoming and upcoming[-1].after == node:
             split = upcoming.pop()
-            host, count = number[split.host], len(split.pieces)
+            host, count = number[split.host], len(split.subwords)
             slot = split.slot + moved[host]
             if chained:
                 parents += (host, *range(len(parents), len(parents) + count - 1))
@@ -103,7 +103,7 @@ def _grown(
                 parents += [host] * count
                 branches += range(slot, slot + count)
                 moved[host] += count
-            labels += split.pieces
+            labels += split.subwords
             words += range(split.word, split.word + count)
             moved += [0] * count
     return Tree._of(parents, labels, words, _new_relations(tree, splits), branches)
@@ -116,6 +116,6 @@ def _new_relations(tree: Tree, splits: list[_Split]) -> list[str]:
     done = 0
     for split in splits:
         relations += tree.relations[done : split.after + 1]
-        relations += [SUBWORD_RELATION] * len(split.pieces)
+        relations += [SUBWORD_RELATION] * len(split.subwords)
         done = split.after + 1
     return relations + list(tree.relations[done:])

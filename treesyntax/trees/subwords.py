@@ -1,25 +1,25 @@
-"""Subword pieces attached to the nodes of the words they come from.
+"""Subwords attached to the nodes of the words they come from.
 
-Two policies make every piece a node, so that surface indices count pieces; the first piece keeps
-the word's node with its relation and dependents, further ones have the relation ``subword``:
+Two policies make every subword a node, so that surface indices count subwords; the first subword
+keeps the word's node with its relation and dependents, further ones have the relation ``subword``:
 
 ``siblings``
-    A leaf becomes several leaves under the same parent (McDonald & Chiang 2021): further pieces
-    are new leaves right after the word's subtree. The root has no parent to share: further pieces
+    A leaf becomes several leaves under the same parent (McDonald & Chiang 2021): further subwords
+    are new leaves right after the word's subtree. The root has no parent to share: further subwords
     of a root word become the root's first children.
 ``chain``
-    Further pieces hang one below the other: the second is the last child of the word's node,
+    Further subwords hang one below the other: the second is the last child of the word's node,
     after all its dependents, so that no other branch moves; the third is the child of the second.
 
-Three leave the tree as it is, with all pieces of a word in the place of its token:
+Three leave the tree as it is, with all subwords of a word in the place of its token:
 
 ``copy``
-    Every piece is a token of the word's node.
+    Every subword is a token of the word's node.
 ``first``, ``last``
-    Only the first (last) piece is a token of the word's node, the others have no node, as special
+    Only the first (last) subword is a token of the word's node, the others have no node, as special
     tokens have none.
 
-A word without pieces (white space that the segmentation removes, say) keeps its node and its
+A word without subwords (white space that the segmentation removes, say) keeps its node and its
 label, but no token.
 """
 
@@ -31,93 +31,94 @@ from typing import NamedTuple
 
 from treesyntax.errors import OptionError, TreeError
 from treesyntax.trees.linearizations import Linearization, get_linearization
-from treesyntax.trees.subword_nodes import with_piece_nodes
+from treesyntax.trees.subword_nodes import with_subword_nodes
 from treesyntax.trees.tree import ROOT_PARENT, Tree
 
-NO_PIECES = "<no-pieces>"
+NO_SUBWORDS = "<no-pieces>"
 NO_NODE = -1
 
-Pieces = Sequence[Sequence[str]]
+Subwords = Sequence[Sequence[str]]
 
 
 class Segmented(NamedTuple):
-    """A tree and the pieces of its words.
+    """A tree and the subwords of its words.
 
     Attributes:
         tree: the tree that the model sees.
         nodes: the node of each of its words, in surface order.
-        pieces: the tokens of each of these nodes.
+        subwords: the tokens of each of these nodes.
         placed: which of the tokens is on the node, 0 or -1; None for all of them.
     """
 
     tree: Tree
     nodes: list[int]
-    pieces: Pieces
+    subwords: Subwords
     placed: int | None = None
 
 
-def attach(tree: Tree, pieces: Pieces, policy: str) -> Segmented:
-    """Attach the pieces of each word, given in surface order, to the word's node.
+def attach(tree: Tree, subwords: Subwords, policy: str) -> Segmented:
+    """Attach the subwords of each word, given in surface order, to the word's node.
 
     Raises:
-        TreeError: if there are more or fewer words in the tree than lists of pieces.
+        TreeError: if there are more or fewer words in the tree than lists of subwords.
         OptionError: if there is no such policy.
     """
     if policy not in POLICIES:
         raise OptionError(f"no subword policy is named {policy!r}; there are {', '.join(POLICIES)}")
     nodes = tree.word_nodes()
-    if len(nodes) != len(pieces):
+    if len(nodes) != len(subwords):
         raise TreeError(
-            f"{len(pieces)} segmented words, but the tree has {len(nodes)} words",
+            f"{len(subwords)} segmented words, but the tree has {len(nodes)} words",
             "segment the very words of the trees",
         )
-    return POLICIES[policy](tree, nodes, pieces)
+    return POLICIES[policy](tree, nodes, subwords)
 
 
 def linearize(segmented: Segmented, linearization: Linearization) -> tuple[list[str], list[int]]:
-    """The tokens of a segmented tree and the node of each, -1 for a piece without node.
+    """The tokens of a segmented tree and the node of each, -1 for a subword without node.
 
-    A word's token is replaced by its pieces; a bracket that opens with a word is one of them.
+    A word's token is replaced by its subwords; a bracket that opens with a word is one of them.
 
     Raises:
         TreeError: if a label cannot be a token, or the linearization wants one token a node and a
-            node has several pieces or none.
+            node has several subwords or none.
     """
     if linearization is get_linearization("words") and segmented.nodes:
-        tokens = [piece for word in segmented.pieces for piece in word]
-        # Pieces that cannot be tokens are for the slower way to name.
+        tokens = [subword for word in segmented.subwords for subword in word]
+        # The careful way below names a subword that cannot be a token.
         if " ".join(tokens).split() == tokens:
             return tokens, _word_nodes(segmented)
-    tree = _with_first_pieces(segmented)
+    tree = _with_first_subwords(segmented)
     plain, plain_nodes = linearization.tokens(tree), linearization.token_nodes(tree)
-    if all(len(word) == 1 for word in segmented.pieces):
+    if all(len(word) == 1 for word in segmented.subwords):
         return plain, plain_nodes
     if linearization.slots:
         raise TreeError(
-            f"the linearization {linearization.name} has one token a node, but a word is not one piece",
-            "choose a subword policy that makes every piece a node: siblings or chain",
+            f"the linearization {linearization.name} has one token a node, but a word does not have "
+            "one subword",
+            "choose a subword policy that makes every subword a node: siblings or chain",
         )
-    pieces_at = dict(zip(segmented.nodes, segmented.pieces, strict=True))
+    subwords_at = dict(zip(segmented.nodes, segmented.subwords, strict=True))
     leaves = _leaves(linearization)
     tokens = []
     nodes: list[int] = []
     for token, node in zip(plain, plain_nodes, strict=True):
         # Later tokens of the same node are closing brackets, which stay as they are.
-        word = pieces_at.pop(node, None)
+        word = subwords_at.pop(node, None)
         if word is None or len(word) == 1:
             tokens.append(token)
             nodes.append(node)
         elif word:
-            tokens += [token, *(leaves[piece] for piece in word[1:])]
+            tokens += [token, *(leaves[subword] for subword in word[1:])]
             nodes += _token_nodes(node, len(word), segmented.placed)
-        elif bracket := token.removesuffix(NO_PIECES):
+        elif bracket := token.removesuffix(NO_SUBWORDS):
             tokens.append(bracket)
             nodes.append(node)
     return tokens, nodes
 
 
 def _word_nodes(segmented: Segmented) -> list[int]:
-    words = zip(segmented.nodes, segmented.pieces, strict=True)
+    words = zip(segmented.nodes, segmented.subwords, strict=True)
     if segmented.placed is None:
         return [node for node, word in words for _ in word]
     return [
@@ -133,25 +134,25 @@ def _token_nodes(node: int, count: int, placed: int | None) -> list[int]:
     return nodes
 
 
-def _with_first_pieces(segmented: Segmented) -> Tree:
+def _with_first_subwords(segmented: Segmented) -> Tree:
     tree = segmented.tree
     labels = list(tree.labels)
-    for node, word in zip(segmented.nodes, segmented.pieces, strict=True):
-        labels[node] = word[0] if word else NO_PIECES
+    for node, word in zip(segmented.nodes, segmented.subwords, strict=True):
+        labels[node] = word[0] if word else NO_SUBWORDS
     if tuple(labels) == tree.labels:
         return tree
     return Tree._of(tree.parents, labels, tree.words, tree.relations, tree.branches)
 
 
 class _Leaves(dict[str, str]):
-    """The token of each piece as a leaf: a linearization may escape some."""
+    """The token of each subword as a leaf: a linearization may escape some."""
 
     def __init__(self, linearization: Linearization) -> None:
         self._linearization = linearization
 
-    def __missing__(self, piece: str) -> str:
-        self[piece] = self._linearization.tokens(Tree([ROOT_PARENT], [piece], [0]))[0]
-        return self[piece]
+    def __missing__(self, subword: str) -> str:
+        self[subword] = self._linearization.tokens(Tree([ROOT_PARENT], [subword], [0]))[0]
+        return self[subword]
 
 
 @lru_cache
@@ -159,17 +160,17 @@ def _leaves(linearization: Linearization) -> _Leaves:
     return _Leaves(linearization)
 
 
-def _unchanged(tree: Tree, nodes: list[int], pieces: Pieces, placed: int | None) -> Segmented:
-    return Segmented(tree, nodes, pieces, placed)
+def _unchanged(tree: Tree, nodes: list[int], subwords: Subwords, placed: int | None) -> Segmented:
+    return Segmented(tree, nodes, subwords, placed)
 
 
-def _as_nodes(tree: Tree, nodes: list[int], pieces: Pieces, chained: bool) -> Segmented:
-    new_tree = with_piece_nodes(tree, nodes, pieces, chained)
-    spread = [word[i : i + 1] for word in pieces for i in range(len(word) or 1)]
+def _as_nodes(tree: Tree, nodes: list[int], subwords: Subwords, chained: bool) -> Segmented:
+    new_tree = with_subword_nodes(tree, nodes, subwords, chained)
+    spread = [word[i : i + 1] for word in subwords for i in range(len(word) or 1)]
     return Segmented(new_tree, new_tree.word_nodes(), spread)
 
 
-POLICIES: dict[str, Callable[[Tree, list[int], Pieces], Segmented]] = {
+POLICIES: dict[str, Callable[[Tree, list[int], Subwords], Segmented]] = {
     "siblings": partial(_as_nodes, chained=False),
     "chain": partial(_as_nodes, chained=True),
     "copy": partial(_unchanged, placed=None),
