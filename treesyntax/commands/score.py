@@ -19,10 +19,13 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import read_lines
-from treesyntax.metrics import UNSEEN, Score, get_metric, unseen_lines
+
+if TYPE_CHECKING:
+    from treesyntax.metrics import Score
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +48,8 @@ def run(args: argparse.Namespace) -> int:
             lacks a file or any line to score.
         InputError: if a file cannot be read, or the files differ in their number of lines.
     """
+    from treesyntax.metrics import UNSEEN, get_metric  # --help needs none of it
+
     names = args.metric or ["exact"]
     for name in names:
         get_metric(name.removesuffix(UNSEEN))
@@ -65,6 +70,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _unseen(args: argparse.Namespace, references: list[str]) -> list[bool]:
+    from treesyntax.metrics import UNSEEN, unseen_lines
+
     for option in ("source", "train_source", "train_target"):
         if getattr(args, option) is None:
             raise OptionError(f"metrics with {UNSEEN} need --{option.replace('_', '-')}")
