@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -72,6 +72,21 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+@pytest.fixture
+def same_depth() -> Iterator[None]:
+    """A user's relation, of all pairs at once."""
+    from treesyntax.nn.coordinates import depth
+    from treesyntax.nn.masks import USER_RELATIONS, register_relation
+
+    @register_relation("same_depth", causal=True)
+    def same(tree):
+        depths = tree.at_tokens(depth(tree))
+        return (depths.unsqueeze(1) == depths.unsqueeze(2)) & (depths >= 0).unsqueeze(1)
+
+    yield
+    del USER_RELATIONS["same_depth"]
 
 
 @pytest.fixture

@@ -41,13 +41,6 @@ def test_a_path_pushes_its_steps(steps, depth):
     assert stack_of(steps, 3, depth).tolist() == oracles.stack(steps, 3, depth)
 
 
-def test_the_map_from_one_node_to_another_does_not_depend_on_where_it_is_applied():
-    """From any left child to its right sibling: U, then D_1."""
-    for prefix in ([], [0], [1, 0]):
-        left, right = (stack_of([*prefix, child], 2, 4) for child in (0, 1))
-        assert torch.equal(push(pop(left, 2), 1, 2), right)
-
-
 def test_golden_stack():
     """n = k = 3: z = D_1 y for y = root -> 0 -> 2, and U z = y."""
     y = stack_of([0, 2], 3, 3)

@@ -20,6 +20,7 @@ from treesyntax.nn.tree_batch import collate
 from treesyntax.trees.tree import Tree
 
 PADDING = 1
+SITE = Site(d_model=16, heads=4, layers=2)
 TREES = [
     Tree([-1, 0, 1, 1, 0, 4, 4, 4], list("abcdefgh")),
     Tree([-1, 0, 0], list("abc")),
@@ -105,7 +106,7 @@ def test_a_method_without_its_trees_is_refused(spec):
 @pytest.mark.parametrize("spec", SPECS)
 def test_the_head_layout(spec):
     """What a method adds for one head of one sentence changes that head of that sentence alone."""
-    terms_of = Composition(spec, Site(d_model=16, heads=4, layers=2)).relate(batch_of(TREES))
+    terms_of = Composition(spec, SITE).relate(batch_of(TREES))
     for term in terms_of(1):
         if term.bias is None:
             continue
@@ -125,7 +126,7 @@ def test_the_head_layout(spec):
 def test_what_some_rows_add_is_computed_for_these_alone(spec, rows, at_once, monkeypatch):
     """As step-by-step decoding does it, for the last row; also where rows come in several parts."""
     monkeypatch.setattr("treesyntax.nn.relations.PAIRS_AT_ONCE", at_once)
-    composition = Composition(spec, Site(d_model=16, heads=4, layers=2)).eval()
+    composition = Composition(spec, SITE).eval()
     batch = batch_of(TREES)
     queried = QueriedTrees.of(batch, rows)
     (method,) = composition.methods
@@ -225,3 +226,37 @@ def test_no_key_of_padding_gets_weight_even_when_all_relations_are_forbidden(spe
     tokens, batch = sentences(TREES)
     alone = encoder.encode(tokens[1:2, :4], batch_of(TREES[1:2])).memory[0]
     assert torch.allclose(encoder.encode(tokens, batch).memory[1, :4], alone, atol=2e-2)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("depth_sibling(depths=0)", "depths and siblings must be 1 or more"),
+        ("parent_scaled(sd=0.0)", "sd must be above 0"),
+        ("parent_scaled(ignore=1.0)", "ignore from 0 to below 1"),
+        ("parent_scaled(layers=0)", "layers must be 1 to 2, not 0"),
+        ("parent_scaled(layers=3)", "layers must be 1 to 2, not 3"),
+        ("relation_mask(relations='parents')", "unknown relation 'parents' .* are self, parent"),
+        ("relation_mask(relations='parent, parent')", "a mask is defined twice"),
+        ("relation_mask(form='sigmoid')", "unknown form 'sigmoid'; it is exp or additive"),
+        ("relative_depth(clip=0)", "relative_depth: clip must be 1 or more"),
+        ("relative_depth(keys=False, values=False)", "relative_depth: .* leaves nothing"),
+        ("relative_position(clip=0)", "relative_position: clip must be 1 or more"),
+        ("relative_position(keys=False, values=False)", "relative_position: .* leaves nothing"),
+        ("stack_pe(depth=0)", "degree and depth must be 1 or more"),
+        ("stack_pe(tree='heap')", "unknown tree 'heap'; it is one of lcrs, left, right, nary"),
+        ("stack_pe(degree=1)", "needs degree=2"),
+        ("stack_pe(start='low')", "start='low' is not icecaps, high or a number"),
+        ("stack_pe(start='1.5')", "p must lie between -1 and 1, not 1.5"),
+        ("stack_pe(norm='l2')", "unknown norm 'l2'; it is one of d_model, none"),
+        ("stack_pe(projection='wide')", "unknown projection 'wide'"),
+        ("stack_pe(projection='none')", "parameters = 2048 must be the model's width 16"),
+        ("tree_distance(clip=0)", "clip must be 1 to 253"),
+        ("tree_distance(clip=254)", "clip must be 1 to 253"),
+        ("up_down(clip=0)", "clip must be 1 to 180"),
+        ("up_down(clip=181)", "clip must be 1 to 180"),
+    ],
+)
+def test_arguments_that_cannot_be_built(spec, message):
+    with pytest.raises(OptionError, match=message):
+        Composition(spec, SITE)

@@ -1,10 +1,8 @@
-import pytest
 import torch
 from hypothesis import given, settings
 from support.helpers import batch_of
 from support.strategies import trees
 
-from treesyntax.errors import OptionError
 from treesyntax.model.composition import Composition
 from treesyntax.nn.injection import Site
 from treesyntax.trees.tree import Tree
@@ -29,8 +27,3 @@ def test_special_tokens_get_nothing():
     found = method.node_encoding(batch_of([Tree([-1], ["a"])]))[0]
     assert found[0].abs().sum() > 0
     assert found[1].eq(0).all()
-
-
-def test_an_empty_table_is_refused():
-    with pytest.raises(OptionError, match="depths and siblings must be 1 or more"):
-        Composition("depth_sibling(depths=0)", SITE)

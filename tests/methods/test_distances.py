@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 from support.helpers import stored
 from support.strategies import dependency_trees
 
-from treesyntax.errors import OptionError
 from treesyntax.model.composition import Composition
 from treesyntax.nn.attention import attend
 from treesyntax.nn.injection import Site
 from treesyntax.nn.pairs import PairTerm
 from treesyntax.nn.tree_batch import TreeBatch, collate
+from treesyntax.trees.tree import Tree
 
 SITE = Site(d_model=8, heads=2, layers=2)
 METHODS = ("relative_position", "relative_depth")
@@ -78,7 +78,7 @@ def test_equals_the_literal_formula(tree, names, option, clip):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_gradients_of_the_tables(name):
-    tree = dependency_tree()
+    tree = Tree.from_heads([2, 0, 2, 3], list("abcd"))
     method = built(name)[name]
     batch = collate([stored(tree, tree.word_nodes())], 5)
     codes = method.relation_ids(batch)
@@ -91,24 +91,8 @@ def test_gradients_of_the_tables(name):
     assert torch.autograd.gradcheck(output, tables)
 
 
-def dependency_tree():
-    from treesyntax.trees.tree import Tree
-
-    return Tree.from_heads([2, 0, 2, 3], list("abcd"))
-
-
 def test_positions_need_no_tree():
     method = built("relative_position(clip=2)")["relative_position"]
     tokens = torch.zeros(3, 4, dtype=torch.long)
     codes = method.relation_ids(TreeBatch.without_trees(tokens))
     assert codes.tolist() == [[[2, 3, 4, 4], [1, 2, 3, 4], [0, 1, 2, 3], [0, 0, 1, 2]]]
-
-
-@pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [("clip=0", "clip must be 1 or more"), ("keys=False, values=False", "leaves nothing")],
-)
-def test_arguments_that_cannot_be_built(name, options, message):
-    with pytest.raises(OptionError, match=f"{name}: .*{message}"):
-        Composition(f"{name}({options})", SITE)

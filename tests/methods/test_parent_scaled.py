@@ -1,6 +1,5 @@
 import math
 
-import pytest
 import support.oracles as oracles
 import torch
 from hypothesis import given, settings
@@ -8,7 +7,6 @@ from hypothesis import strategies as st
 from support.helpers import stored
 from support.strategies import dependency_trees
 
-from treesyntax.errors import OptionError
 from treesyntax.methods.parent_scaled import parent_positions
 from treesyntax.model.composition import Composition
 from treesyntax.nn.attention import attend
@@ -80,17 +78,3 @@ def test_parents_are_ignored_at_random_in_training_only():
     ignored = method.pair_scale(batch)[0].eq(1).all(1)
     assert 30 < ignored.sum() < 90
     assert not method.eval().pair_scale(batch)[0].eq(1).any()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("sd=0.0", "sd must be above 0"),
-        ("ignore=1.0", "ignore from 0 to below 1"),
-        ("layers=0", "layers must be 1 to 3, not 0"),
-        ("layers=4", "layers must be 1 to 3, not 4"),
-    ],
-)
-def test_arguments_that_cannot_be_built(options, message):
-    with pytest.raises(OptionError, match=message):
-        Composition(f"parent_scaled({options})", SITE)

@@ -9,9 +9,8 @@ from support.strategies import trees
 
 from treesyntax.errors import OptionError
 from treesyntax.model.composition import Composition
-from treesyntax.nn.coordinates import depth
 from treesyntax.nn.injection import Site
-from treesyntax.nn.masks import USER_RELATIONS, Masks, register_relation
+from treesyntax.nn.masks import Masks, register_relation
 from treesyntax.nn.pairs import total_bias
 from treesyntax.nn.relations import NO_RELATION, RELATIONS
 from treesyntax.trees.tree import Tree
@@ -107,17 +106,6 @@ def test_overlapping_masks_equal_their_dense_sum(tree, form, relations):
             assert torch.allclose(bias[:, i, j], expected)
 
 
-@pytest.fixture
-def same_depth():
-    @register_relation("same_depth")
-    def same(tree):
-        depths = tree.at_tokens(depth(tree))
-        return (depths.unsqueeze(1) == depths.unsqueeze(2)) & (depths >= 0).unsqueeze(1)
-
-    yield
-    del USER_RELATIONS["same_depth"]
-
-
 @pytest.mark.usefixtures("same_depth")
 def test_a_relation_from_a_python_function_overlaps_the_nine():
     built = Composition("relation_mask(relations='left_sibling, level=same_depth')", SITE)
@@ -146,19 +134,6 @@ def test_strengths_shared_frozen_or_started_elsewhere(options, shape, learned):
     assert method.strengths.requires_grad is learned
     assert method.strengths.eq(1.0 if "initial" in options else 0.0).all()
     assert all(method.bias_table(layer).shape[0] == 2 for layer in range(3))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("relations='parents'", "unknown relation 'parents' .* the relations are self, parent"),
-        ("relations='parent, parent'", "a mask is defined twice"),
-        ("form='sigmoid'", "unknown form 'sigmoid'; it is exp or additive"),
-    ],
-)
-def test_masks_that_cannot_be_built(options, message):
-    with pytest.raises(OptionError, match=message):
-        Composition(f"relation_mask({options})", SITE)
 
 
 @pytest.mark.parametrize("name", ["parent", "same depth"])

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from support.helpers import batch_of
 from support.strategies import trees
 
-from treesyntax.errors import OptionError
 from treesyntax.methods.stack_pe import StackEncoding
 from treesyntax.nn.injection import Site
 from treesyntax.trees.tree import Tree
@@ -48,14 +47,6 @@ def test_equals_the_projected_stack_of_pushes(tree, degree, depth, form, project
     for node in range(len(tree)):
         steps = path_in(form, tree, node)
         assert torch.allclose(found[0, node], expected(module, steps), atol=1e-9)
-
-
-def test_stack_of_pushes_newest_first():
-    """Shiv & Quirk 2019, Eq. 2, n = k = 3: y = root -> 0 -> 2 and z = D_1 y; U z = y."""
-    y, z = oracles.stack([0, 2], 3, 3), oracles.stack([0, 2, 1], 3, 3)
-    assert y == [0, 0, 1, 1, 0, 0, 0, 0, 0]
-    assert z == [0, 1, 0, 0, 0, 1, 1, 0, 0]
-    assert [*z[3:], 0, 0, 0] == y
 
 
 def test_golden_weights_of_the_published_implementation():
@@ -140,18 +131,3 @@ def test_where_p_begins():
 def test_bare_powers_without_the_norm():
     module = encoder(depth=3, parameters=1, start="0.5", norm="none")
     assert module.weights().flatten().tolist() == pytest.approx([1, 0.5, 0.25])
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"start": "low"}, "start='low' is not icecaps, high or a number"),
-        ({"start": "1.5"}, "p must lie between -1 and 1, not 1.5"),
-        ({"norm": "l2"}, "unknown norm 'l2'; it is one of d_model, none"),
-        ({"projection": "wide"}, "unknown projection 'wide'"),
-        ({"projection": "none"}, r"parameters = 2048 must be the model's width 6"),
-    ],
-)
-def test_arguments_that_cannot_be_built(options, message):
-    with pytest.raises(OptionError, match=message):
-        encoder(**options)

@@ -1,4 +1,3 @@
-import pytest
 import support.oracles as oracles
 import torch
 from hypothesis import given, settings
@@ -6,7 +5,6 @@ from hypothesis import strategies as st
 from support.helpers import batch_of, stored
 from support.strategies import dependency_trees, trees
 
-from treesyntax.errors import OptionError
 from treesyntax.model.composition import Composition
 from treesyntax.nn.injection import Site
 from treesyntax.nn.relations import path_lengths
@@ -14,13 +12,6 @@ from treesyntax.nn.tree_batch import collate
 from treesyntax.trees.tree import Tree
 
 SITE = Site(d_model=8, heads=2, layers=2)
-
-
-def walked(tree, first, second):
-    """Walk up from both nodes to the first common one."""
-    up = [first, *oracles.ancestors(tree, first)]
-    down = [second, *oracles.ancestors(tree, second)]
-    return min(up.index(node) + down.index(node) for node in up if node in down)
 
 
 @settings(deadline=None, max_examples=50)
@@ -32,7 +23,7 @@ def test_lengths_are_those_of_a_walk(forest, left_pad):
         columns = (batch.token_node[row] >= 0).nonzero().flatten().tolist()
         for i, first in enumerate(columns):
             for j, second in enumerate(columns):
-                assert lengths[row, first, second] == walked(tree, i, j)
+                assert lengths[row, first, second] == sum(oracles.steps(tree, i, j))
         assert lengths[row].ge(0).sum() == len(tree) ** 2
 
 
@@ -43,7 +34,7 @@ def test_lengths_in_word_order(tree):
     lengths = path_lengths(collate([stored(tree, nodes)], len(nodes) + 1))[0]
     for i, first in enumerate(nodes):
         for j, second in enumerate(nodes):
-            assert lengths[i, j] == walked(tree, first, second)
+            assert lengths[i, j] == sum(oracles.steps(tree, first, second))
 
 
 def test_codes_clip_and_mark_what_has_no_path():
@@ -58,9 +49,3 @@ def test_the_table_is_shared_by_layers():
     method = Composition("tree_distance", SITE)["tree_distance"]
     assert method.bias_table(0) is method.bias_table(1)
     assert torch.count_nonzero(method.table) == 0
-
-
-@pytest.mark.parametrize("clip", [0, 254])
-def test_a_clip_that_cannot_be_built(clip):
-    with pytest.raises(OptionError, match="clip must be 1 to 253"):
-        Composition(f"tree_distance(clip={clip})", SITE)

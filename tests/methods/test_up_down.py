@@ -1,24 +1,14 @@
-import pytest
 import support.oracles as oracles
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.helpers import batch_of
 from support.strategies import trees
 
-from treesyntax.errors import OptionError
 from treesyntax.model.composition import Composition
 from treesyntax.nn.injection import Site
 from treesyntax.trees.tree import Tree
 
 SITE = Site(d_model=8, heads=2, layers=2)
-
-
-def steps(tree, first, second):
-    """Walk up from the first node to the first common ancestor, then down to the second."""
-    up = [first, *oracles.ancestors(tree, first)]
-    down = [second, *oracles.ancestors(tree, second)]
-    common = next(node for node in up if node in down)
-    return up.index(common), down.index(common)
 
 
 @settings(deadline=None, max_examples=50)
@@ -29,7 +19,7 @@ def test_codes_are_the_steps_of_a_walk(forest, clip):
     for row, tree in enumerate(forest):
         for i in range(len(tree)):
             for j in range(len(tree)):
-                up, down = steps(tree, i, j)
+                up, down = oracles.steps(tree, i, j)
                 assert codes[row, i, j] == min(up, clip) * (clip + 1) + min(down, clip)
         assert codes[row, len(tree) :].eq(method.no_path).all()
         assert codes[row, :, len(tree) :].eq(method.no_path).all()
@@ -39,9 +29,3 @@ def test_it_tells_a_grandparent_from_a_sibling():
     method = Composition("up_down", SITE)["up_down"]
     codes = method.relation_ids(batch_of([Tree([-1, 0, 1, 1], list("abcd"))]))[0]
     assert codes[2, 0] != codes[2, 3]
-
-
-@pytest.mark.parametrize("clip", [0, 181])
-def test_a_clip_that_cannot_be_built(clip):
-    with pytest.raises(OptionError, match="clip must be 1 to 180"):
-        Composition(f"up_down(clip={clip})", SITE)

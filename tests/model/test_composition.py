@@ -46,19 +46,6 @@ def test_a_wrong_spec_is_answered_with_the_right_ones(spec, message):
         parse_spec(spec)
 
 
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ("stack_pe(depth=0)", "degree and depth must be 1 or more"),
-        ("stack_pe(tree='heap')", "unknown tree 'heap'; it is one of lcrs, left, right, nary"),
-        ("stack_pe(degree=1)", "needs degree=2"),
-    ],
-)
-def test_arguments_that_cannot_be_built(spec, message):
-    with pytest.raises(OptionError, match=message):
-        Composition(spec, SITE)
-
-
 def test_state_keys_do_not_depend_on_what_is_composed():
     alone = set(Composition("relation_mask", SITE).state_dict())
     together = set(Composition("stack_pe+relation_mask", SITE).state_dict())

@@ -11,6 +11,7 @@ import support.oracles as oracles
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.helpers import SPECIALS, encoded
 from support.strategies import trees
 from torch import nn
 
@@ -18,19 +19,15 @@ from treesyntax.errors import OptionError
 from treesyntax.model.decoder import Decoder, KVCache
 from treesyntax.model.encoder import EncoderOutput
 from treesyntax.model.layers import TransformerConfig
-from treesyntax.nn.coordinates import depth
 from treesyntax.nn.growth import GROWING_LINEARIZATIONS, GrowingTrees
 from treesyntax.nn.injection import METHODS, Site
-from treesyntax.nn.masks import USER_RELATIONS, register_relation
-from treesyntax.nn.relations import NO_RELATION, RELATIONS, tree_relations
 from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.tree import Tree
 
 many = settings(deadline=None, max_examples=40)
 linearizations = st.sampled_from(list(GROWING_LINEARIZATIONS))
 forests = st.lists(trees(max_nodes=14), min_size=1, max_size=4)
-PADDING, END = 1, 2
-SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
+PADDING = 1
 SITE = Site(d_model=16, heads=4, layers=2)
 CAUSAL = [name for name in METHODS if METHODS[name](SITE).leaks_future() is None]
 EFFECTIVE = [name for name in CAUSAL if name not in ("sequence", "linearized")]
@@ -64,24 +61,14 @@ def sample_trees(seed=0, sizes=(9, 7, 1, 4)):
     return [random_tree(size, generator) for size in sizes]
 
 
-def encoded(forest, linearization):
-    """Decoder input [B, T] of trees in a linearization, and its symbols."""
-    lines = [get_linearization(linearization).tokens(tree) for tree in forest]
-    symbols = [*SPECIALS, *sorted({symbol for line in lines for symbol in line})]
-    width = max(map(len, lines))
-    tokens = torch.full((len(lines), width + 1), PADDING)
-    for row, line in zip(tokens, lines, strict=True):
-        row[: len(line) + 1] = torch.tensor([END, *map(symbols.index, line)])
-    return tokens, symbols
-
-
 def build(spec, linearization, symbols, **options):
     """An untrained decoder whose methods are away from their start values."""
     next_slot = spec.startswith("next_slot:")
     torch.manual_seed(0)
     chosen = TransformerConfig(
         d_model=16, d_ff=32, heads=4, layers=2,
-        injection=spec.removeprefix("next_slot:"), next_slot=next_slot, **options,
+        injection=spec.removeprefix("next_slot:"), next_slot=next_slot,
+        normalize_before=linearization.endswith("bfs"), **options,  # norms in both places
     )  # fmt: skip
     embedding = nn.Embedding(len(symbols), 16, PADDING)
     decoder = Decoder(chosen, embedding, False, GrowingTrees(symbols, linearization))
@@ -120,19 +107,6 @@ def test_step_by_step_equals_teacher_forcing_also_after_reordering(spec, lineari
                 source.attention_mask[chosen],
             )
             order = order[chosen]
-
-
-@pytest.fixture
-def same_depth():
-    """A user's relation, of all pairs at once."""
-
-    @register_relation("same_depth", causal=True)
-    def same(tree):
-        depths = tree.at_tokens(depth(tree))
-        return (depths.unsqueeze(1) == depths.unsqueeze(2)) & (depths >= 0).unsqueeze(1)
-
-    yield
-    del USER_RELATIONS["same_depth"]
 
 
 @pytest.mark.usefixtures("same_depth")
@@ -222,46 +196,8 @@ def test_a_decoder_without_methods_is_the_plain_one_bit_for_bit():
     assert torch.equal(plain.decode(tokens, source), empty.decode(tokens, source))
 
 
-@many
-@given(forests, linearizations)
-def test_every_linearization_grows_the_original_tree(forest, linearization):
-    tokens, symbols = encoded(forest, linearization)
-    batch = GrowingTrees(symbols, linearization).place(tokens).tree
-    for row, tree in enumerate(forest):
-        unused = batch.parent.shape[1] - len(tree)
-        assert batch.parent[row].tolist() == tree.parents.tolist() + [-1] * unused
-        assert batch.branch[row].tolist() == tree.branches.tolist() + [0] * unused
-        assert batch.token_node[row, 1 : len(tree) + 1].tolist() == nodes_of(tree, linearization)
-
-
 def nodes_of(tree, linearization):
     return get_linearization(linearization).token_nodes(tree)
-
-
-@many
-@given(forests, linearizations)
-def test_parents_and_branches_of_a_prefix_are_those_of_the_whole_tree(forest, linearization):
-    tokens, symbols = encoded(forest, linearization)
-    growing = GrowingTrees(symbols, linearization)
-    for width in range(2, tokens.shape[1] + 1):
-        batch = growing.place(tokens[:, :width]).tree
-        for row, tree in enumerate(forest):
-            nodes = nodes_of(tree, linearization)
-            column_of = {node: column for column, node in enumerate(nodes, start=1)}
-            for column, node in enumerate(nodes[: width - 1], start=1):
-                number = int(batch.token_node[row, column])
-                parent = int(batch.parent[row, number])
-                found = -1 if parent < 0 else batch.token_node[row].tolist().index(parent)
-                assert found == column_of.get(int(tree.parents[node]), -1)
-                assert batch.branch[row, number] == tree.branches[node]
-
-
-def test_a_sibling_of_the_root_becomes_a_root():
-    """No such tree exists, but a search without constraints may try it."""
-    tokens = torch.tensor([[END, 4, 5, 6]])
-    batch = GrowingTrees([*SPECIALS, "a/R", "b/L", "c/0"], "lcrs_dfs").place(tokens).tree
-    assert batch.parent.tolist() == [[-1, -1, 1, -1]]
-    assert batch.branch.tolist() == [[0, 0, 0, 0]]
 
 
 @settings(deadline=None, max_examples=15)
@@ -286,20 +222,6 @@ def test_stack_encodings_are_those_of_the_tree_and_start_and_root_have_the_bias(
         expected = method.projection(stacks)
         torch.testing.assert_close(encoding[row, : len(steps)], expected, atol=1e-5, rtol=1e-5)
         assert torch.equal(encoding[row, 0], method.projection.bias)
-
-
-@settings(deadline=None, max_examples=15)
-@given(forests, linearizations)
-def test_relations_are_those_of_the_tree(forest, linearization):
-    tokens, symbols = encoded(forest, linearization)
-    codes = tree_relations(GrowingTrees(symbols, linearization).place(tokens).tree)
-    assert codes[:, 0].eq(NO_RELATION).all()
-    for row, tree in enumerate(forest):
-        nodes = nodes_of(tree, linearization)
-        for i, first in enumerate(nodes):
-            for j, second in enumerate(nodes):
-                expected = oracles.relation(tree, first, second, i, j)
-                assert RELATIONS[codes[row, i + 1, j + 1]] == expected
 
 
 @settings(deadline=None, max_examples=15)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import deque
 
 import pytest
+import support.oracles as oracles
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.helpers import SPECIALS, encoded
 from support.strategies import trees
 
 from treesyntax.nn.coordinates import (
@@ -18,18 +20,17 @@ from treesyntax.nn.coordinates import (
     previous_sibling,
     right_factored,
 )
-from treesyntax.nn.growth import GrowingTrees
-from treesyntax.nn.relations import path_lengths, tree_relations
+from treesyntax.nn.growth import GROWING_LINEARIZATIONS, GrowingTrees
+from treesyntax.nn.relations import NO_RELATION, RELATIONS, path_lengths, tree_relations
 from treesyntax.nn.tree_batch import TreeBatch
-from treesyntax.trees.binary import to_binary
-from treesyntax.trees.symbols import annotate
+from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.tree import Tree
 
 many = settings(deadline=None, max_examples=60)
 ORDERS = ("dfs", "bfs")
 orders = st.sampled_from(ORDERS)
-SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
-PAD, EOS = 1, 2
+forests = st.lists(trees(max_nodes=14), min_size=1, max_size=4)
+EOS = 2
 NARY = [*SPECIALS, "a/0", "b/1", "c/2", "d/3", "e/5", "f/0", "word"]
 BINARY = [*SPECIALS, "a/0", "b/L", "c/R", "d/LR", "e/0"]
 
@@ -108,55 +109,45 @@ def test_filled_slots_are_the_children_so_far(batch, order):
         assert (counts[number, 0], filled[number, 0]) == (1, min(len(places), 1))
 
 
-def symbols_of(tree):
-    """The slots of a tree's nodes, as symbols; a tree with gaps in its branches is binary."""
-    children = tree.children()
-    slots = [[int(tree.branches[child]) for child in own] for own in children]
-    binary = any(own != list(range(len(own))) for own in slots)
-    return [annotate(f"n{node}", own, binary) for node, own in enumerate(slots)]
+def nodes_of(tree, linearization):
+    return get_linearization(linearization).token_nodes(tree)
 
 
-def breadth_first(tree):
-    return sorted(range(len(tree)), key=lambda node: (len(ancestry(tree, node)), node))
-
-
-def ancestry(tree, node):
-    found = []
-    while node >= 0:
-        found.append(node)
-        node = int(tree.parents[node])
-    return found
-
-
-def encoded(forest, order, extra=1):
-    """Decoder input of whole trees: each node has a symbol of its own."""
-    dictionary = list(SPECIALS)
-    rows, linearizations = [], []
-    for tree in forest:
-        linearization = list(range(len(tree))) if order == "dfs" else breadth_first(tree)
-        symbols = symbols_of(tree)
-        rows.append([EOS, *(len(dictionary) + node for node in linearization)])
-        linearizations.append(linearization)
-        dictionary += symbols
-    width = max(map(len, rows)) + extra
-    tokens = torch.tensor([row + [PAD] * (width - len(row)) for row in rows])
-    return tokens, dictionary, linearizations
-
-
-forests = st.lists(st.one_of(trees(), trees().map(to_binary)), min_size=1, max_size=4)
-
-
+@pytest.mark.parametrize("linearization", GROWING_LINEARIZATIONS)
 @many
-@given(forests, orders)
-def test_a_whole_tree_grows_back(forest, order):
-    tokens, symbols, linearizations = encoded(forest, order)
-    batch = place(tokens, symbols, order).tree
-    for row, (tree, linearization) in enumerate(zip(forest, linearizations, strict=True)):
-        size, unused = len(tree), tokens.shape[1] - 1 - len(tree)
-        assert batch.parent[row].tolist() == tree.parents.tolist() + [-1] * (unused + 1)
-        assert batch.branch[row].tolist() == tree.branches.tolist() + [0] * (unused + 1)
-        assert batch.token_node[row].tolist() == [-1, *linearization, *[-1] * unused]
-        assert size == int((batch.token_node[row] >= 0).sum())
+@given(forest=forests)
+def test_every_linearization_grows_the_original_tree(linearization, forest):
+    tokens, symbols = encoded(forest, linearization)
+    batch = GrowingTrees(symbols, linearization).place(tokens).tree
+    for row, tree in enumerate(forest):
+        unused = batch.parent.shape[1] - len(tree)
+        assert batch.parent[row].tolist() == tree.parents.tolist() + [-1] * unused
+        assert batch.branch[row].tolist() == tree.branches.tolist() + [0] * unused
+        nodes = nodes_of(tree, linearization)
+        assert batch.token_node[row].tolist() == [-1, *nodes, *[-1] * (unused - 1)]
+
+
+@pytest.mark.parametrize("linearization", GROWING_LINEARIZATIONS)
+@settings(deadline=None, max_examples=8)
+@given(forest=forests)
+def test_relations_are_those_of_the_tree(linearization, forest):
+    tokens, symbols = encoded(forest, linearization)
+    codes = tree_relations(GrowingTrees(symbols, linearization).place(tokens).tree)
+    assert codes[:, 0].eq(NO_RELATION).all()
+    for row, tree in enumerate(forest):
+        nodes = nodes_of(tree, linearization)
+        for i, first in enumerate(nodes):
+            for j, second in enumerate(nodes):
+                expected = oracles.relation(tree, first, second, i, j)
+                assert RELATIONS[codes[row, i + 1, j + 1]] == expected
+
+
+def test_a_sibling_of_the_root_becomes_a_root():
+    """No such tree exists, but a search without constraints may try it."""
+    tokens = torch.tensor([[EOS, 4, 5, 6]])
+    batch = GrowingTrees([*SPECIALS, "a/R", "b/L", "c/0"], "lcrs_dfs").place(tokens).tree
+    assert batch.parent.tolist() == [[-1, -1, 1, -1]]
+    assert batch.branch.tolist() == [[0, 0, 0, 0]]
 
 
 @many
@@ -205,15 +196,16 @@ PER_TOKEN = {
 PER_PAIR = {"tree_relations": tree_relations, "path_lengths": path_lengths}
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@settings(deadline=None, max_examples=25)
+@pytest.mark.parametrize("linearization", GROWING_LINEARIZATIONS)
+@settings(deadline=None, max_examples=15)
 @given(forest=forests)
-def test_what_is_read_off_a_prefix_stays_true_as_the_tree_grows(order, forest):
-    tokens, symbols, _ = encoded(forest, order)
-    growth = place(tokens, symbols, order)
+def test_what_is_read_off_a_prefix_stays_true_as_the_tree_grows(linearization, forest):
+    tokens, symbols = encoded(forest, linearization)
+    growing = GrowingTrees(symbols, linearization)
+    growth = growing.place(tokens)
     whole = growth.tree
     for width in range(1, tokens.shape[1]):
-        shorter = place(tokens[:, :width], symbols, order)
+        shorter = growing.place(tokens[:, :width])
         part = shorter.tree
         for name in ("placed", "open_slots"):
             assert torch.equal(getattr(shorter, name), getattr(growth, name)[:, :width]), name
@@ -229,7 +221,7 @@ def test_what_is_read_off_a_prefix_stays_true_as_the_tree_grows(order, forest):
 @pytest.mark.parametrize("form", [left_factored, right_factored])
 def test_paths_in_factored_trees_depend_on_later_siblings(form):
     """So these are not causal, and no decoder may use them."""
-    tokens, symbols, _ = encoded([Tree([-1, 0, 0, 2, 0], list("abcde"))], "dfs")
+    tokens, symbols = encoded([Tree([-1, 0, 0, 2, 0], list("abcde"))], "nary_dfs")
     part, whole = (place(tokens[:, :t], symbols, "dfs").tree for t in (4, 6))
     values = path_of_tokens(form)
     assert not torch.equal(values(part), values(whole)[:, :4])

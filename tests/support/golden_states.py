@@ -9,9 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from support.helpers import batch_of
 from torch import Tensor, nn
 
+from support.helpers import batch_of
 from treesyntax.methods import METHODS
 from treesyntax.model.encoder import Encoder
 from treesyntax.model.layers import TransformerConfig

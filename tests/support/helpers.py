@@ -5,16 +5,20 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import torch
+from torch import Tensor, nn
 
 from treesyntax.metrics import get_metric
 from treesyntax.nn.tree_batch import TreeBatch, collate
 from treesyntax.trees.formats import FORMATS
+from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.tree import Tree
 
 CONLLU, PTB, MRG, SEXPR, BARE, PROLOG, JSONL = (
     FORMATS[name] for name in ("conllu", "ptb", "mrg", "sexpr", "sexpr_bare", "prolog", "jsonl")
 )
 EMPTY = Tree([], [])
+SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
 LINE_FORMATS = [PTB, SEXPR, BARE, PROLOG, JSONL]
 REFERENCES = ["let a0 = 7 in unit", "let a1 = 2 in unit", "let a0 = a1 - 3 in unit", "unit"]
 HYPOTHESES = ["let a0 =  7 in unit ", "let a1 = 2 in", "let a0 = ( a1 ) - 3 in unit", "let a0"]
@@ -40,6 +44,14 @@ def batch_of(trees: list[Tree], left_pad: bool = False, width: int | None = None
     """Preorder linearizations padded together, each followed by one special token."""
     width = width or max((len(tree) for tree in trees), default=0) + 1
     return collate([stored(tree) for tree in trees], width, left_pad)
+
+
+def encoded(trees: list[Tree], linearization: str) -> tuple[Tensor, list[str]]:
+    """Decoder input [B, T] of trees in a linearization, and its symbols; padding is 1, EOS 2."""
+    lines = [get_linearization(linearization).tokens(tree) for tree in trees]
+    symbols = [*SPECIALS, *sorted({symbol for line in lines for symbol in line})]
+    rows = [torch.tensor([2, *map(symbols.index, line)]) for line in lines]
+    return nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=1), symbols
 
 
 def first_column(tree: Tree, width: int, left_pad: bool) -> int:

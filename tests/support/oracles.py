@@ -19,6 +19,14 @@ def ancestors(tree: Tree, node: int) -> list[int]:
     return found
 
 
+def steps(tree: Tree, first: int, second: int) -> tuple[int, int]:
+    """Up from the first node to the lowest common ancestor, then down to the second."""
+    up = [first, *ancestors(tree, first)]
+    down = [second, *ancestors(tree, second)]
+    common = next(node for node in up if node in down)
+    return up.index(common), down.index(common)
+
+
 def path(tree: Tree, node: int) -> list[int]:
     """Branches from the root down to a node."""
     chain = [node, *ancestors(tree, node)]

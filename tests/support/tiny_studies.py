@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import yaml
+
 from support.forked_programs import THIS
 
 SPLITS = {"train": 60, "valid": 10, "test": 24}
