@@ -4,10 +4,7 @@ import pytest
 import torch
 from fairseq.data import Dictionary
 from fairseq.models.transformer import TransformerConfig as FairseqConfig
-from fairseq.models.transformer import (
-    TransformerDecoderBase,
-    TransformerEncoderBase,
-)
+from fairseq.models.transformer import TransformerDecoderBase, TransformerEncoderBase
 from torch import nn
 
 from treesyntax.model.decoder import Decoder
@@ -43,10 +40,7 @@ def build(normalize_before, learned, activation, share):
         TransformerEncoderBase(cfg, dictionary, embeddings[0]).eval(),
         TransformerDecoderBase(cfg, dictionary, embeddings[1]).eval(),
     )
-    ours = (
-        Encoder(settings, embeddings[2]).eval(),
-        Decoder(settings, embeddings[3], share).eval(),
-    )
+    ours = (Encoder(settings, embeddings[2]).eval(), Decoder(settings, embeddings[3], share).eval())
     for mine, reference in zip(ours, theirs, strict=True):
         mine.load_state_dict(reference.state_dict(), strict=True)
     return ours, theirs

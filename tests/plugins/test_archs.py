@@ -81,8 +81,7 @@ def test_stack_encodings_take_the_place_of_positions_unless_asked(flags, positio
 
 
 @pytest.mark.parametrize(
-    ("flags", "positions"),
-    [([], False), (["--decoder-positions", "absolute"], True)],
+    ("flags", "positions"), [([], False), (["--decoder-positions", "absolute"], True)]
 )
 def test_the_same_holds_for_the_decoder(flags, positions):
     model = build("tree_sequence_tiny", "--decoder-injection", "relative_position", *flags)

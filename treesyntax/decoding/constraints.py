@@ -39,9 +39,6 @@ class Constraints(nn.Module):
             column; None where ``row_of_slot`` has it.
         has_sibling: bool [V], the symbols of which it has it.
         least: tokens of the smallest tree.
-
-    Raises:
-        OptionError: if there is no finite tree at all.
     """
 
     costs: Tensor
@@ -84,11 +81,7 @@ class Constraints(nn.Module):
             self.register_buffer(name, table, persistent=False)
 
     def check_limit(self, max_length: int) -> None:
-        """Refuse a limit below the smallest tree.
-
-        Raises:
-            OptionError: if no tree has so few tokens.
-        """
+        """Refuse a limit below the smallest tree."""
         if max_length < self.least:
             raise OptionError(
                 f"no tree fits into {max_length} tokens, the smallest has {self.least}; "
@@ -104,9 +97,6 @@ class Constraints(nn.Module):
 
         Returns:
             Bool [N, V]; any values for a prefix that is not legal itself.
-
-        Raises:
-            OptionError: if no tree has so few tokens.
         """
         self.check_limit(max_length)
         filled, is_open = partial.filled, partial.filled < partial.counts

@@ -96,12 +96,6 @@ class ReadBatches:
 class ParsedBatches:
     """Raw lines, parsed as ``treesyntax parse`` does it, with the same text of every tree.
 
-    Args:
-        path: the input, for errors.
-        parser: the parser.
-        dependencies: whether its trees are dependency trees.
-        max_words: longer lines get flat trees.
-
     Attributes:
         cases: how many lines went another way than one sentence, one tree.
     """
@@ -132,11 +126,7 @@ class ParsedBatches:
 class SourceEncoder:
     """From records to numbers, exactly as ``treesyntax binarize`` makes them.
 
-    Args:
-        encoding: of the source.
-        dictionary: of the source.
-        to_batches: how records become trees or text.
-        longest: most tokens of a sentence, the end-of-sentence mark included.
+    ``to_batches`` makes trees or text of records; ``longest`` counts the end-of-sentence mark.
     """
 
     def __init__(

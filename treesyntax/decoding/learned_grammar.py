@@ -52,19 +52,9 @@ def learn_sibling_grammar(
 ) -> TreeGrammar:
     """The grammar of the children that labels have in trees in left-child-right-sibling form.
 
-    Labels that have equally many children wherever they have any have so many, each from a row of
+    Arguments and errors as in `learn_grammar`, with the V symbols of the dictionary by id. Labels that have equally many children wherever they have any have so many, each from a row of
     its own. Other labels have the first child from a row of its own, and all later ones from
     another, until one of them is without a sibling.
-
-    Args:
-        examples: as in `learn_grammar`.
-        symbols: the V symbols of the dictionary by id.
-        trees: how they grow trees, on the CPU.
-        eos: id of EOS.
-
-    Raises:
-        OptionError: if there are no trees.
-        TreeError: for tokens that are not one whole tree.
     """
     names = [(split_symbol(symbol) or ("",))[0] for symbol in symbols]
     numbers = {name: number for number, name in enumerate(dict.fromkeys(["", *names]))}

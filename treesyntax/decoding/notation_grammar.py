@@ -21,12 +21,8 @@ ANY_NUMBER = Children((any_label,), more=True, optional=True)
 def notation_grammar(symbols: Sequence[str], trees: GrowingTrees, notation: Format) -> TreeGrammar:
     """The grammar of what ``notation.root`` and ``notation.children`` say.
 
-    Unknown symbols, such as ``<unk>/2``, may stand wherever a node may, with any children.
-
-    Args:
-        symbols: the V symbols of the dictionary by id.
-        trees: how they grow trees.
-        notation: of the trees.
+    ``symbols`` are the V symbols of the dictionary by id. Unknown ones, such as ``<unk>/2``, may
+    stand wherever a node may, with any children.
     """
     nodes = [split_symbol(symbol) for symbol in symbols]
     labels = [None if node is None else node[0] for node in nodes]

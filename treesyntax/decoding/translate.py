@@ -21,17 +21,10 @@ def translate(
     writer: Writer,
     advance: Callable[[int], None],
 ) -> None:
-    """Translate records in order and write what they become.
+    """Translate chunks of records in order and write their hypotheses.
 
-    Args:
-        chunks: records that are translated together.
-        encoder: makes token ids and trees of records.
-        engine: searches.
-        writer: gets the hypotheses.
-        advance: is called with the number of sentences after each chunk.
-
-    Raises:
-        InputError: for the first record that is malformed, once all before it are written.
+    After each chunk, ``advance`` is called with its number of sentences. A malformed record raises
+    its InputError once all records before it are written.
     """
     numbers = count(1)
     for chunk in chunks:

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from treesyntax.nn.coordinates import depth
 from treesyntax.nn.distance import DistanceVectors
-from treesyntax.nn.injection import Site, register
+from treesyntax.nn.injection import register
 from treesyntax.nn.relations import by_rows
 from treesyntax.nn.tree_batch import TreeBatch
 
@@ -30,21 +30,11 @@ class RelativeDepth(DistanceVectors):
         per_head: a table for each head instead of one for all.
     """
 
+    name = "relative_depth"
     paper = "Omote, Tamura & Ninomiya 2019"
     equation = "k_j + w_clip(depth_j - depth_i), v_j + w'_clip(depth_j - depth_i)"
     cost = "two gathers and two sums by relation id a pair and layer"
     linearization = "words"
-
-    def __init__(
-        self,
-        site: Site,
-        clip: int = 2,
-        keys: bool = True,
-        values: bool = True,
-        per_head: bool = False,
-    ) -> None:
-        """Raises OptionError for a clip below 1 or vectors on neither side."""
-        super().__init__(site, "relative_depth", clip, keys, values, per_head)
 
     def relation_ids(self, tree: TreeBatch) -> Tensor:
         """Integers [B, T, T]: clip(depth_j - depth_i) + clip, or the id without a vector."""

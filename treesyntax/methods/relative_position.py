@@ -28,6 +28,7 @@ class RelativePosition(DistanceVectors):
         per_head: a table for each head instead of one for all.
     """
 
+    name = "relative_position"
     paper = "Shaw, Uszkoreit & Vaswani 2018"
     equation = "k_j + w_clip(j-i), v_j + w'_clip(j-i)"
     cost = "two gathers and two sums by relation id a pair and layer"
@@ -43,8 +44,8 @@ class RelativePosition(DistanceVectors):
         values: bool = True,
         per_head: bool = False,
     ) -> None:
-        """Raises OptionError for a clip below 1 or vectors on neither side."""
-        super().__init__(site, "relative_position", clip, keys, values, per_head)
+        """As its base, with the clip of the paper."""
+        super().__init__(site, clip, keys, values, per_head)
 
     def relation_ids(self, tree: TreeBatch) -> Tensor:
         """Integers [1, T, T]: clip(j - i) + clip."""

@@ -20,11 +20,7 @@ from treesyntax.nn.tree_batch import TreeBatch
 
 
 def options_of(name: str) -> dict[str, Any]:
-    """The arguments of a method and their defaults.
-
-    Raises:
-        OptionError: if there is no such method.
-    """
+    """The arguments of a method and their defaults."""
     if name not in METHODS:
         known = ", ".join([*METHODS, *PRESETS])
         raise OptionError(f"unknown method {name!r}; the methods are {known}")
@@ -131,11 +127,6 @@ class Composition(nn.ModuleDict):
     """
 
     def __init__(self, spec: str, site: Site) -> None:
-        """Build the methods of a spec.
-
-        Raises:
-            OptionError: for a spec that :func:`parse_spec` refuses.
-        """
         methods = parse_spec(spec)
         super().__init__(
             {name: METHODS[name](site, **options) for name, options in methods.items()}
@@ -181,7 +172,6 @@ class Composition(nn.ModuleDict):
         Relation ids and scales are computed here, once for all layers.
 
         Args:
-            tree: the batch.
             may_compute: whether long inputs on a GPU may take :mod:`treesyntax.nn.flex_kernel`,
                 which knows neither dropout of weights nor masks but padding.
             rows: the tokens that look at the others, all of them unless told.

@@ -54,14 +54,9 @@ class DecoderLayer(FeedForward):
         source: EncoderOutput,
         cached: LayerKVCache | None,
     ) -> Tensor:
-        """[B, Q, d_model] to the same.
+        """[B, Q, d_model] of the positions to compute to the same; extends ``cached`` in place.
 
-        Args:
-            x: the target positions to compute.
-            mask: over the target, as in :class:`Attention`.
-            terms: what methods add over the target, as in :class:`Attention`.
-            source: the encoder's output.
-            cached: kv cache of the earlier positions; extended in place.
+        Mask and terms are over the target, as in :class:`Attention`.
         """
         query = self._before(self.self_attn_layer_norm, x)
         memory = self.self_attn.project(query)

@@ -90,9 +90,6 @@ class Encoder(nn.Module):
         Args:
             tokens: LongTensor [B, T], padded on either side.
             tree: the trees over these tokens; None if no method needs them.
-
-        Raises:
-            OptionError: if a method needs trees and there are none.
         """
         if tree is None and self.injections.needs_tree:
             raise OptionError(

@@ -65,9 +65,6 @@ class TransformerConfig:
         Args:
             flags: a namespace with fairseq's names, of our model or of its own ``transformer``.
             side: ``encoder`` or ``decoder``.
-
-        Raises:
-            AttributeError: if a size is missing.
         """
         longest = "max_source_positions" if side == "encoder" else "max_target_positions"
         sizes = {name: getattr(flags, f"{side}_{flag}") for name, flag in FLAGS.items()}

@@ -95,20 +95,9 @@ class Attention(nn.Module):
         return KeyValues(self._split(self.k_proj(attended)), self._split(self.v_proj(attended)))
 
     def forward(
-        self,
-        query: Tensor,
-        memory: KeyValues,
-        mask: Tensor | None,
-        terms: Sequence[PairTerm] = (),
+        self, query: Tensor, memory: KeyValues, mask: Tensor | None, terms: Sequence[PairTerm] = ()
     ) -> Tensor:
-        """Attend from [B, Q, d_model] to projected keys and values.
-
-        Args:
-            query: [B, Q, d_model].
-            memory: from :meth:`project`.
-            mask: as :func:`attend` takes it.
-            terms: as :func:`attend` takes them.
-        """
+        """Attend from [B, Q, d_model] to what :meth:`project` made; the rest as in :func:`attend`."""
         dropout = self.dropout if self.training else 0.0
         queries = self._split(self.q_proj(query))
         attended = attend(queries, memory.keys, memory.values, mask, terms, dropout)

@@ -106,11 +106,7 @@ def _factored(tree: TreeBatch, before: Tensor, after: Tensor, first_branch: int)
     )
 
 
-BINARY_FORMS = {
-    "lcrs": left_child_right_sibling,
-    "left": left_factored,
-    "right": right_factored,
-}
+BINARY_FORMS = {"lcrs": left_child_right_sibling, "left": left_factored, "right": right_factored}
 """Binary forms of a batch of trees in which every node keeps its number."""
 
 
@@ -118,7 +114,6 @@ def branch_path(tree: TreeBatch, steps: int, nodes: Tensor | None = None) -> Ten
     """The last steps of the path from the root to each node.
 
     Args:
-        tree: the batch.
         steps: how many steps K to keep.
         nodes: LongTensor [B, M], the nodes whose paths are wanted; None for all N.
 

@@ -16,33 +16,30 @@ class DistanceVectors(Injection):
     ``per_head`` is set. Relation ids run from 0 (distance <= -clip) to 2 * clip (distance >=
     clip); :attr:`no_vector` is the id of pairs without a distance.
 
-    Args:
-        site: where the method is built in.
-        name: of the method, for messages.
-        clip: largest distance with a vector of its own.
-        keys: add vectors to the keys.
-        values: add vectors to the values.
-        per_head: a table for each head.
-
     Attributes:
+        name: of the method, for messages.
         key_table: [layers, 2 * clip + 1, d], or [layers, heads, 2 * clip + 1, d].
         value_table: the same.
-
-    Raises:
-        OptionError: for a clip below 1, or vectors on neither side.
     """
 
+    name: str
     key_table: nn.Parameter | None
     value_table: nn.Parameter | None
 
     def __init__(
-        self, site: Site, name: str, clip: int, keys: bool, values: bool, per_head: bool
+        self,
+        site: Site,
+        clip: int = 2,
+        keys: bool = True,
+        values: bool = True,
+        per_head: bool = False,
     ) -> None:
+        """Raises OptionError for a clip below 1 or vectors on neither side."""
         super().__init__(site)
         if clip < 1:
-            raise OptionError(f"{name}: clip must be 1 or more, not {clip}")
+            raise OptionError(f"{self.name}: clip must be 1 or more, not {clip}")
         if not (keys or values):
-            raise OptionError(f"{name}: keys and values are both off, which leaves nothing")
+            raise OptionError(f"{self.name}: keys and values are both off, which leaves nothing")
         self.clip, self.no_vector = clip, 2 * clip + 1
         heads = (site.heads,) if per_head else ()
         shape = (site.layers, *heads, 2 * clip + 1, site.d_model // site.heads)

@@ -32,17 +32,9 @@ def is_long(tree: TreeBatch) -> bool:
 def flex_attend(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, terms: Sequence[PairTerm]
 ) -> Tensor:
-    """Scaled dot-product attention with biases whose relation ids are computed pair by pair.
+    """Scaled dot-product attention with biases whose relation ids are functions of a pair.
 
-    Args:
-        q: [B, H, Q, d].
-        k: [B, H, K, d].
-        v: [B, H, K, d].
-        mask: attention mask, bool [B, 1, 1, K], True = attend, or None for all.
-        terms: biases, whose relation ids are functions.
-
-    Returns:
-        [B, H, Q, d].
+    Shapes and arguments as in :func:`treesyntax.nn.attention.attend`; the mask is [B, 1, 1, K].
     """
     tables = [
         (term.ids, clamped(term.bias, q.dtype))

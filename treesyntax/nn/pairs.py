@@ -115,11 +115,7 @@ def total_bias(terms: Sequence[PairTerm], like: Tensor) -> Tensor | None:
 def pair_weights(q: Tensor, k: Tensor, mask: Tensor | None, terms: Sequence[PairTerm]) -> Tensor:
     """Attention weights [B, H, Q, K] by the formula of :class:`PairTerm`.
 
-    Args:
-        q: [B, H, Q, d].
-        k: [B, H, K, d].
-        mask: as :func:`treesyntax.nn.attention.attend` takes it.
-        terms: what methods add.
+    Shapes and arguments as in :func:`treesyntax.nn.attention.attend`.
     """
     q = q * q.shape[-1] ** -0.5
     logits = q @ k.transpose(2, 3)

@@ -40,12 +40,9 @@ def tree_relations(tree: TreeBatch, rows: slice = slice(None)) -> Tensor:
     constituency trees in preorder as well as dependency trees in word order. An ancestor is one
     that is not the parent, a descendant one that is not a child.
 
-    Args:
-        tree: the batch.
-        rows: the tokens i, all T of them unless told.
-
     Returns:
-        uint8 tensor [B, rows, T] of indices into :data:`RELATIONS`, or :data:`NO_RELATION`.
+        For the tokens i of ``rows``, uint8 [B, rows, T] of indices into :data:`RELATIONS`, or
+        :data:`NO_RELATION`.
     """
     # Ids are put together from 0/1 bytes: selecting with torch.where takes ten times as long.
     node = tree.token_node.int()
@@ -121,11 +118,7 @@ class QueriedTrees(TreeBatch):
 
 
 def by_rows(tree: TreeBatch, compute: Callable[[slice], Tensor]) -> Tensor:
-    """Something of all pairs, put together from some query rows at a time.
-
-    Args:
-        tree: the batch.
-        compute: from some rows r to [B or 1, r, T].
+    """What ``compute`` makes of all pairs, a few query rows r at a time, [B or 1, r, T] each.
 
     Returns:
         [B or 1, T, T]; of :class:`QueriedTrees`, the queries' rows alone, in O(rows * T).
@@ -151,12 +144,8 @@ def path_lengths(tree: TreeBatch, rows: slice = slice(None)) -> Tensor:
     In preorder the lowest common ancestor of nodes i <= j is the deepest ancestor of j, or j
     itself, whose number is at most i. Binary lifting finds all of them in ceil(log2 N) gathers.
 
-    Args:
-        tree: the batch.
-        rows: the first tokens of the pairs, all T of them unless told.
-
     Returns:
-        LongTensor [B, rows, T], -1 where a token has no node.
+        LongTensor [B, rows, T] for the first tokens in ``rows``, -1 where a token has no node.
     """
     ups = [tree.parent.clamp(min=0)]
     while 1 << len(ups) < tree.parent.shape[1]:

@@ -27,15 +27,9 @@ def parse_in_jobs(
 ) -> Iterator[int]:
     """Parse and save shards; yields the number of each in order, once it is saved.
 
-    If the parse is interrupted, its jobs are cancelled. If it is killed they go on, and the same
+    ``numbers`` are those of the shards that are not done, ``count`` is how many jobs share them. If
+    the parse is interrupted, its jobs are cancelled. If it is killed they go on, and the same
     command finds them or what they saved.
-
-    Args:
-        task: the parse.
-        parts: its shards.
-        numbers: of the shards that are not done.
-        cluster: submits the jobs.
-        count: how many jobs.
     """
     _write_task(task, parts.folder / TASK)
     jobs: list[tuple[Job, Sequence[int]]] = []

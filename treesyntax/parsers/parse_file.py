@@ -48,19 +48,10 @@ def report_of(output: Path) -> Path:
 def parse_file(
     task: ParseTask, execution: Execution, strict: Sequence[str], overwrite: bool
 ) -> tuple[Cases, bool]:
-    """Parse, or finish what an earlier run began.
-
-    Args:
-        task: what to parse.
-        execution: where.
-        strict: cases that are errors.
-        overwrite: whether to replace a tree file or shards of another parse.
+    """Parse, or finish what an earlier run began; ``strict`` cases are errors.
 
     Returns:
         The cases of all lines, and whether the tree file was complete already.
-
-    Raises:
-        TreeSyntaxError: for a file, model or option that does not serve, or a strict case.
     """
     parts, identity = Parts(task), task_identity(task)
     found = read_object(report_of(task.output))

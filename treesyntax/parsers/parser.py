@@ -97,12 +97,6 @@ def model_path(config: ParserConfig) -> Path | None:
 
 
 def no_model(config: ParserConfig, place: str, names: str) -> OptionError:
-    """The error for a model known by name that is not on this machine.
-
-    Args:
-        config: with the name.
-        place: where it was searched.
-        names: what to give instead, in a clause.
-    """
+    """The error for a model known by name that is not at that place; ``names`` says what to give."""
     remedy = names if config.download else f"{names}, or add --download"
     return OptionError(f"there is no {config.parser} model {config.model!r} {place}; {remedy}")

@@ -45,13 +45,9 @@ class Parsed(NamedTuple):
 def parse_lines(
     parser: Parser, lines: Sequence[str], dependencies: bool, max_words: int
 ) -> list[Parsed]:
-    """The trees of lines. They depend on the lines alone, not on batches or workers.
+    """The trees of raw lines. They depend on the lines alone, not on batches or workers.
 
-    Args:
-        parser: the parser.
-        lines: raw lines.
-        dependencies: whether its trees are dependency trees.
-        max_words: a line of more words is not given to the parser.
+    The parser gets no line of more than ``max_words`` words.
     """
     flat = flat_dependencies if dependencies else flat_constituents
     join = join_dependencies if dependencies else join_constituents

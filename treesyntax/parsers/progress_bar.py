@@ -22,13 +22,7 @@ class _Speed(ProgressColumn):
 
 @contextmanager
 def shown(total: int, done: int, console: Console) -> Iterator[Advance]:
-    """A progress bar on a terminal, nothing elsewhere.
-
-    Args:
-        total: all lines.
-        done: those that an earlier run did.
-        console: where to draw.
-    """
+    """A progress bar on a terminal, nothing elsewhere; an earlier run did ``done`` of all lines."""
     columns = (
         TextColumn("{task.completed:,.0f} of {task.total:,.0f} lines"),
         BarColumn(),

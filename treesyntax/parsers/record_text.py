@@ -22,7 +22,6 @@ from treesyntax.trees.tree import Tree
 
 __all__ = ["OFFSETS", "conllu_text", "offsets_text", "ptb_text", "read_offsets"]
 
-_RANGE = re.compile(r"[0-9]{1,9}-([0-9]{1,9})")
 _TAB = re.compile(r"[\t\n\r]")
 _BRACKETS = str.maketrans({"(": "-LRB-", ")": "-RRB-"})
 _ASCII_SPACE = re.compile(r"\s+", re.ASCII)

@@ -39,11 +39,7 @@ class Shard(NamedTuple):
 
 
 class Parts:
-    """The folder of the shards.
-
-    Args:
-        task: the parse.
-    """
+    """The folder of the shards."""
 
     def __init__(self, task: ParseTask) -> None:
         self.folder = task.output.with_name(task.output.name + ".parts")
@@ -87,9 +83,7 @@ class Parts:
     def opened(self, identity: dict[str, Any], overwrite: bool) -> Iterator[None]:
         """Lock the folder, and remove what a killed run left half written.
 
-        Args:
-            identity: what the parse depends on.
-            overwrite: whether to remove shards of another parse instead of refusing them.
+        Shards of another parse are refused, or removed with ``overwrite``.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)

@@ -75,12 +75,9 @@ def load(config: ParserConfig, kind: Kind) -> SpacyParser:
         raise OptionError(f"{config.model} is no spaCy pipeline ({reason})") from error
     if "parser" not in nlp.pipe_names:
         raise OptionError(f"the spaCy pipeline {config.model} has no component named parser")
-    nlp.select_pipes(enable=[name for name, pipe in nlp.pipeline if _is_needed(name, pipe)])
+    needed = {name for name, pipe in nlp.pipeline if getattr(pipe, "listeners", False)}
+    nlp.select_pipes(enable=[name for name in nlp.pipe_names if name in needed | {"parser"}])
     return SpacyParser(nlp, config.pretokenized)
-
-
-def _is_needed(name: str, pipe: object) -> bool:
-    return name == "parser" or bool(getattr(pipe, "listeners", False))
 
 
 def _first(error: Exception) -> str:

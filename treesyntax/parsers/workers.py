@@ -29,11 +29,7 @@ SHARDS_AHEAD = 2
 def parse_all(task: ParseTask, shards: Iterable[Shard], workers: int, gpus: int) -> Iterator[int]:
     """Parse and save shards; yields the number of each in order, once it is saved.
 
-    Args:
-        task: the parse.
-        shards: those that are not done.
-        workers: processes on CPUs; 1 is this process.
-        gpus: GPUs to use, one process each, instead of CPUs if not 0.
+    One worker is this process. Unless ``gpus`` is 0, each of them has a process, and no CPU has.
     """
     if workers == 1 and not gpus:
         for shard in shards:

@@ -28,9 +28,6 @@ class Vocabulary:
     Attributes:
         variables: number of names, a0, a1, …; None for no limit.
         constants: number of constants, 0, 1, ….
-
-    Raises:
-        OptionError: if there is not one of each at least.
     """
 
     variables: int | None = None
@@ -44,13 +41,7 @@ class Vocabulary:
 
 
 def draw_tokens(rng: random.Random, size: int, vocabulary: Vocabulary) -> list[str]:
-    """The tokens of a random program.
-
-    Args:
-        rng: the only source of randomness.
-        size: the n that the program starts with.
-        vocabulary: its names and constants.
-    """
+    """The tokens of a random program that starts with n = ``size``."""
     return _Drawing(rng, vocabulary).block(size, ())[0]
 
 

@@ -24,9 +24,6 @@ class CoffeeScriptOptions:
             length is then 48 tokens (published: 49), with 10 it is 19, with 34 49.
         vocabulary: names and constants.
         seed: 0, 1, 2, …; the same seed gives the same programs on every machine.
-
-    Raises:
-        OptionError: for a value out of range.
     """
 
     size: int = 32
@@ -50,15 +47,7 @@ def generate_pairs(
     Programs that differ only in form (``a if b``, a block below ``if b``) have the same JavaScript;
     only the first of them is kept. Each pair goes to one split, drawn in proportion to what the splits
     still need, so that all have the same distribution.
-
-    Args:
-        wanted: number of pairs of each split.
-        options: how to draw them.
-        compiler: from CoffeeScript sources to JavaScript.
-        advance: called with the number of new pairs, for a progress bar.
-
-    Raises:
-        OptionError: for a negative number, or if there are too few distinct programs.
+    ``wanted`` is their number of pairs; ``advance`` is called with the number of new pairs.
     """
     for split, number in wanted.items():
         if number < 0:

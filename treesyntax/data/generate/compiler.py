@@ -16,12 +16,7 @@ _GET_NODE = "install Node.js with npm (https://nodejs.org)"
 
 
 def install_compiler(folder: Path) -> None:
-    """Install the compiler in a folder with npm, unless it is installed.
-
-    Raises:
-        OptionError: if there is no npm.
-        InputError: if npm fails, for instance without a network.
-    """
+    """Install the compiler in a folder with npm, unless it is installed."""
     if installed_version(folder) == PACKAGE:
         return
     # By the absolute path: npm would look for a package.json in the parent folders.
@@ -53,16 +48,7 @@ def installed_version(folder: Path) -> str:
 
 
 def compile_programs(folder: Path, programs: Sequence[str]) -> list[str]:
-    """The JavaScript of CoffeeScript programs, without wrapper and header.
-
-    Args:
-        folder: where `install_compiler` put the compiler.
-        programs: CoffeeScript sources.
-
-    Raises:
-        OptionError: if there is no node, or a program is not CoffeeScript.
-        InputError: if the compiler does not run.
-    """
+    """The JavaScript of CoffeeScript programs, without wrapper and header."""
     text = "".join(json.dumps(program) + "\n" for program in programs)
     command = ["node", str(DRIVER), str(folder)]
     if shutil.which("node") is None:

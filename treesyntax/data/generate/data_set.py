@@ -63,9 +63,6 @@ def write_data_set(
         folder: absent, empty, or made with the same options.
         options: everything that the contents depend on, of JSON types.
         make: returns the files, and notes for the manifest.
-
-    Raises:
-        InputError: if the folder holds something else or cannot be written.
     """
     if is_current(folder, options):
         print(f"{folder}: up to date")
@@ -80,11 +77,7 @@ def write_data_set(
 
 
 def read_aligned(source: Path, target: Path) -> tuple[list[str], list[str]]:
-    """The lines of two text files.
-
-    Raises:
-        InputError: if one cannot be read, or they have not equally many lines.
-    """
+    """The lines of two text files, which must have equally many."""
     pair = list(read_lines(source)), list(read_lines(target))
     if len(pair[0]) != len(pair[1]):
         raise InputError(

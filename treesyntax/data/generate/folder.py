@@ -23,8 +23,7 @@ def checksum(lines: Sequence[str]) -> str:
 def is_current(folder: Path, options: dict[str, Any]) -> bool:
     """Whether the folder already holds, unchanged, what these options make.
 
-    Raises:
-        InputError: if it is a file, or holds anything else: nothing is ever overwritten.
+    Anything else in it is an error: nothing is ever overwritten.
     """
     if folder.exists() and not folder.is_dir():
         raise InputError(folder, None, "is a file", "name a folder")
@@ -55,14 +54,7 @@ def write_folder(
 ) -> dict[str, Any]:
     """Write the folder, whole or not at all, and return its manifest.
 
-    Args:
-        folder: absent or empty, see `is_current`.
-        options: everything that the contents depend on, of JSON types.
-        files: the lines of each file by its name; files without lines are left out.
-        notes: other facts for the manifest.
-
-    Raises:
-        InputError: if it cannot be written.
+    The folder is absent or empty, see `is_current`. Files without lines are left out.
     """
     described: dict[str, dict[str, Any]] = {}
     with atomic_folder(folder) as staged:

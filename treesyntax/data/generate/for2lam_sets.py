@@ -42,9 +42,6 @@ class For2LamOptions:
             leaves out the single assignments of drissi and nothing else.
         repeats: whether a program may come up again within its split.
         seed: 0, 1, 2, …; the same seed gives the same programs on every machine.
-
-    Raises:
-        OptionError: for a value out of range, or options that do not fit each other.
     """
 
     style: Style = Style.DRISSI
@@ -83,11 +80,7 @@ class For2LamOptions:
 
     def of_test(self) -> For2LamOptions:
         """The options whose size test programs are drawn with."""
-        return (
-            self
-            if self.test_length is None
-            else replace(self, length=self.test_length, test_length=None)
-        )
+        return replace(self, length=self.test_length or self.length, test_length=None)
 
 
 def generate_splits(
@@ -106,17 +99,8 @@ def generate_splits(
     repeats they keep those figures, but a frequent program counts in one split only, so the
     splits then differ in their share of short ones.
 
-    With `test_length` or `held_out` the test programs have a distribution of their own.
-
-    Args:
-        train: number of programs, like `valid` and `test`.
-        valid: see `train`.
-        test: see `train`.
-        options: how to draw them.
-        advance: called once a program, for a progress bar.
-
-    Raises:
-        OptionError: for a negative number, or if there are too few distinct programs.
+    With `test_length` or `held_out` the test programs have a distribution of their own. `advance`
+    is called once a program.
     """
     wanted = dict(zip(SPLITS, (train, valid, test), strict=True))
     for split, number in wanted.items():

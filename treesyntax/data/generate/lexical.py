@@ -35,11 +35,7 @@ def held_out_words(number: int) -> tuple[list[str], list[str]]:
 def draw_train_program(rng: random.Random, style: Style, size: int, held_out: int) -> Tree | None:
     """A program for train or valid, None where there are more variables than names.
 
-    Args:
-        rng: the only source of randomness.
-        style: the distribution, see `draw_program`.
-        size: see `draw_program`.
-        held_out: number of names and of constants held out, 1 or more.
+    ``held_out`` names, and as many constants, are held out: 1 or more.
     """
     if rng.random() >= EXPOSED:
         return _renamed(rng, draw_program(rng, style, size), 0)
@@ -50,10 +46,7 @@ def draw_train_program(rng: random.Random, style: Style, size: int, held_out: in
 
 
 def draw_test_program(rng: random.Random, style: Style, size: int, held_out: int) -> Tree | None:
-    """A program for test, None if it is a single assignment or lacks held-out words.
-
-    The arguments are those of `draw_train_program`.
-    """
+    """A program for test, None if it is a single assignment or lacks held-out words."""
     program = _renamed(rng, draw_program(rng, style, size), held_out)
     if program is None or program.labels[0] == "<ASSIGN>":
         return None
@@ -61,13 +54,7 @@ def draw_test_program(rng: random.Random, style: Style, size: int, held_out: int
 
 
 def check_exposed(name: str, programs: Sequence[str], held_out: int) -> None:
-    """Check that a training set has every held-out word at least once.
-
-    Args:
-        name: of the training set, for the message.
-        programs: one a line.
-        held_out: number of names and of constants held out.
-    """
+    """Check that the training set of that name has every held-out word at least once."""
     names, constants = held_out_words(held_out)
     seen = {token for program in programs for token in program.split()}
     lacking = [word for word in (*names, *constants) if word not in seen]

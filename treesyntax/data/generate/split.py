@@ -41,8 +41,7 @@ def split_pairs(
 
     Args:
         pairs: a source and a target line each.
-        valid: number of pairs, like `test`.
-        test: see `valid`.
+        valid, test: numbers of pairs.
         seed: 0, 1, 2, …
         dedup: keep only the first of equal pairs, so that the parts share none.
         longest: test gets the pairs with the longest sources, and every source of train and valid
