@@ -35,7 +35,7 @@ from treesyntax.data.tree_store import TreeStore
 from treesyntax.decoding.constraints import Constraints
 from treesyntax.errors import OptionError
 from treesyntax.nn.growth import GROWING_LINEARIZATIONS
-from treesyntax.trees.controls import GIVEN
+from treesyntax.trees.names import GIVEN
 
 LINEARIZATIONS = (FROM_DATA, *GROWING_LINEARIZATIONS)
 CONSTRAINTS = ("auto", "none", "tree", "grammar")

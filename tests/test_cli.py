@@ -10,7 +10,7 @@ import pytest
 
 from treesyntax.cli import COMMANDS
 
-SLOW = ("fairseq", "matplotlib", "sacrebleu", "torch")
+SLOW = ("fairseq", "matplotlib", "numpy", "sacrebleu", "sentencepiece", "torch")
 LOADED = f"""
 import contextlib, io, json, sys
 from treesyntax import cli

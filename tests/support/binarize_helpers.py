@@ -11,8 +11,8 @@ from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 
 from treesyntax.cli import main
-from treesyntax.data.encoding import Encoding
-from treesyntax.data.sentencepiece import MODEL_TYPES, train_model
+from treesyntax.data.encoding import MODEL_TYPES, Encoding
+from treesyntax.data.sentencepiece import train_model
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.trees.formats.base import Record
 

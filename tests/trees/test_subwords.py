@@ -240,11 +240,7 @@ def test_only_some_tokens_of_a_bracketed_head_may_be_on_its_node():
         tokens, nodes = linearize(attach(heads, [["a", "b"], ["c", "d"]], policy), BRACKETED)
         assert tokens == ["(a", "b", "c", "d", ")"]
         found[policy] = nodes
-    assert found == {
-        "copy": [0, 0, 1, 1, 0],
-        "first": [0, -1, 1, -1, 0],
-        "last": [-1, 0, -1, 1, 0],
-    }
+    assert found == {"copy": [0, 0, 1, 1, 0], "first": [0, -1, 1, -1, 0], "last": [-1, 0, -1, 1, 0]}
 
 
 def test_linearizations_with_one_token_a_node_take_pieces_that_are_nodes_only():

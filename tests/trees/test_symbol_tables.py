@@ -14,10 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treesyntax.cli import main
-from treesyntax.data.dictionary import UNK, Dictionary, unknown_symbol
+from treesyntax.data.dictionary import UNK, UNKNOWN, Dictionary, unknown_symbol
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.errors import TreeError
-from treesyntax.trees import symbols as arity
 from treesyntax.trees.formats import read_trees
 from treesyntax.trees.linearizations import LINEARIZATIONS
 from treesyntax.trees.symbols import annotate, slot_table, split_symbol
@@ -229,4 +228,4 @@ def test_a_joined_dictionary_needs_such_symbols_on_both_sides(tmp_path, capsys):
 
 
 def test_the_unknown_symbol_is_fairseqs():
-    assert FairseqDictionary().unk_word == arity.UNKNOWN
+    assert FairseqDictionary().unk_word == UNKNOWN

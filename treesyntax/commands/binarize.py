@@ -35,21 +35,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from treesyntax.data.binarize.models import prepare_models
-from treesyntax.data.binarize.options import read_options
-from treesyntax.data.binarize.raw_text import SUBWORD_UNITS
-from treesyntax.data.binarize.read import survey, worker_pool
-from treesyntax.data.binarize.spelling import SUBWORDS_STYLES
-from treesyntax.data.binarize.summary import summarise, write_manifest
-from treesyntax.data.binarize.write import encode_sides, write_sides
-from treesyntax.data.encoding import TEXT
-from treesyntax.data.sentencepiece import MODEL_TYPES
+from treesyntax.data.encoding import MODEL_TYPES, SUBWORD_UNITS, SUBWORDS_STYLES, TEXT
 from treesyntax.files import atomic_folder
 from treesyntax.jobs import cores
-from treesyntax.trees.controls import CONTROLS, GIVEN
-from treesyntax.trees.formats import FORMATS
-from treesyntax.trees.linearizations import LINEARIZATIONS
-from treesyntax.trees.subwords import POLICIES
+from treesyntax.trees.names import CONTROLS, FORMATS, GIVEN, LINEARIZATIONS, POLICIES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add("--joined-subwords", action="store_true", help="train one model for both sides")
     add(
-        "--subword-policy", choices=tuple(POLICIES), default="siblings",
+        "--subword-policy", choices=POLICIES, default="siblings",
         help="make every subword a node, as siblings or below each other (chain), or put all of "
         "them (copy), the first or the last on the word's node (%(default)s)",
     )  # fmt: skip
@@ -142,6 +131,13 @@ def run(args: argparse.Namespace) -> int:
         OptionError: if options do not fit together.
         InputError: with file and line, for a fault of the input; nothing is left behind.
     """
+    # --help needs none of these, which take a second to load.
+    from treesyntax.data.binarize.models import prepare_models
+    from treesyntax.data.binarize.options import read_options
+    from treesyntax.data.binarize.read import survey, worker_pool
+    from treesyntax.data.binarize.summary import summarise, write_manifest
+    from treesyntax.data.binarize.write import encode_sides, write_sides
+
     begin = time.perf_counter()
     options = read_options(args)
     sentences = survey(options)

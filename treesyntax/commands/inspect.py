@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from treesyntax.data.dictionary import Dictionary
-from treesyntax.data.manifest import check_tokens
-from treesyntax.data.token_files import SIDES, TokenData, find_prefix
-from treesyntax.data.tree_store import StoredTree, TreeStore
+from treesyntax.data.encoding import SIDES
 from treesyntax.errors import InputError, OptionError
+
+if TYPE_CHECKING:
+    from treesyntax.data.dictionary import Dictionary
+    from treesyntax.data.token_files import TokenData
+    from treesyntax.data.tree_store import StoredTree
 
 INDENT = "  "
 DEEPEST_INDENT = 40
@@ -41,6 +44,11 @@ def run(args: argparse.Namespace) -> int:
         InputError: if there is no such split or a file is damaged.
         OptionError: if there is no such sentence.
     """
+    from treesyntax.data.dictionary import Dictionary  # --help needs none of these
+    from treesyntax.data.manifest import check_tokens
+    from treesyntax.data.token_files import TokenData, find_prefix
+    from treesyntax.data.tree_store import TreeStore
+
     prefix = find_prefix(Path(args.data), args.split, args.side)
     data = TokenData(prefix)
     if not 0 <= args.index < len(data):

@@ -103,11 +103,7 @@ class Dictionary:
         return cls(_padded(kept), unknown_of)
 
     def write(self, path: str | Path) -> None:
-        """Write ``dict.LANG.txt``.
-
-        Raises:
-            InputError: if the file cannot be written.
-        """
+        """Write ``dict.LANG.txt``."""
         lines = zip(self.symbols[len(SPECIALS) :], self.counts[len(SPECIALS) :], strict=True)
         with atomic_file(path) as staged, staged.open("w", encoding="utf-8", newline="\n") as out:
             out.writelines(f"{symbol} {count}\n" for symbol, count in lines)

@@ -5,11 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from treesyntax.trees.controls import GIVEN
+from treesyntax.trees.names import GIVEN
 
+SIDES = ("source", "target")
 TEXT = "text"
 CONLLU = "conllu"
 WORDS_LINEARIZATION = "words"
+MODEL_TYPES = ("unigram", "bpe")
+SUBWORDS_STYLES = ("sentencepiece", "subword-nmt")
+TOKEN_UNITS, LINE_UNITS = "token", "line"
+SUBWORD_UNITS = (TOKEN_UNITS, LINE_UNITS)
 SPAN_FORMATS = (CONLLU, "ptb")
 """The formats for which the parsers keep the character span of every word."""
 

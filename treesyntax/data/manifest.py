@@ -11,8 +11,8 @@ from treesyntax.data.encoding import TEXT, Encoding
 from treesyntax.data.token_files import TokenData
 from treesyntax.errors import InputError
 from treesyntax.files import parse_json
-from treesyntax.trees.controls import GIVEN
 from treesyntax.trees.linearizations import get_linearization
+from treesyntax.trees.names import GIVEN
 
 MANIFEST = "binarize.json"
 
@@ -20,11 +20,7 @@ Part = TypeVar("Part")
 
 
 def read_manifest(folder: Path, part: Callable[[Any], Part]) -> Part | None:
-    """What ``part`` makes of the JSON in a folder; None where there is none.
-
-    Raises:
-        InputError: if it is damaged.
-    """
+    """What ``part`` makes of the JSON in a folder; None where there is none."""
     path = folder / MANIFEST
     if not path.exists():
         return None
@@ -99,11 +95,7 @@ class Data(NamedTuple):
     target: SideData
 
     def dictionary(self, side: SideData) -> Dictionary:
-        """The dictionary of a side, with the unknown symbols of its linearization.
-
-        Raises:
-            InputError: if it cannot be read.
-        """
+        """The dictionary of a side, with the unknown symbols of its linearization."""
         slots = get_linearization(side.encoding.linearization).slots
         path = self.folder / f"dict.{side.language}.txt"
         return Dictionary.read(path, unknown_symbol if slots else one_unknown)

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import sentencepiece
 
+from treesyntax.data.encoding import MODEL_TYPES
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import atomic_file
 
-MODEL_TYPES = ("unigram", "bpe")
 LONGEST_LINE = 1 << 24
 CACHED_WORDS = 1 << 18
 SPACE = "▁"

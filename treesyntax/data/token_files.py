@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from treesyntax.data.encoding import SIDES
 from treesyntax.errors import InputError
 from treesyntax.files import atomic_file
 
@@ -194,9 +195,6 @@ def _read_bytes(path: Path) -> bytes:
 
 def _unreadable(path: Path, error: OSError) -> InputError:
     return InputError(path, None, f"cannot be read ({error.strerror})", "check the name")
-
-
-SIDES = ("source", "target")
 
 
 def find_prefix(folder: Path, split: str, side: str) -> Path:

@@ -86,7 +86,7 @@ class TreeStore:
 
     def __init__(self, path: str | Path) -> None:
         self._open(path)
-        self.verify()
+        self._verify()
 
     def _open(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -109,12 +109,8 @@ class TreeStore:
         # A data loader's workers need not read the whole file again.
         self._open(path)
 
-    def verify(self) -> None:
-        """Compare the checksums of all arrays: 0.1 s for a million sentences in memory.
-
-        Raises:
-            InputError: if one differs.
-        """
+    def _verify(self) -> None:
+        """Compare the checksums of all arrays: 0.1 s for a million sentences in memory."""
         for name, entry in self._header["arrays"].items():
             if zlib.crc32(self._array(name).data) != entry["crc32"]:
                 raise _damaged(self.path, f"the checksum of {name} differs: the file is damaged")

@@ -31,11 +31,7 @@ def to_binary(tree: Tree) -> Tree:
 
 
 def from_binary(tree: Tree) -> Tree:
-    """The tree whose left-child-right-sibling form is given.
-
-    Raises:
-        TreeError: if a node has a third branch or the root has a sibling.
-    """
+    """The tree whose left-child-right-sibling form is given."""
     parents: list[int] = []
     for node, (parent, branch) in enumerate(
         zip(tree.parents.tolist(), tree.branches.tolist(), strict=True)

@@ -33,9 +33,9 @@ from random import Random
 from typing import NamedTuple
 
 from treesyntax.errors import unknown_name
+from treesyntax.trees.names import GIVEN
 from treesyntax.trees.tree import NO_WORD, ROOT_PARENT, Tree
 
-GIVEN = "given"
 LABEL = "X"
 RELATION = "dep"
 
@@ -66,12 +66,11 @@ def control_tree(tree: Tree, name: str, seed: int) -> Tree:
     nodes = tree.word_nodes()
     labels = [tree.labels[node] for node in nodes] or list(tree.labels)
     rng = _generator(labels, seed)
+    relations = [RELATION] * len(tree) if tree.relations else ()
     if len(nodes) == len(tree):
-        relations = [RELATION] * len(tree) if tree.relations else ()
         return Tree.from_heads(shapes.heads(len(nodes), rng), labels, relations)
     if nodes:
         return _over_leaves(shapes.spans(len(nodes), rng) if len(nodes) > 1 else [1, 0], labels)
-    relations = [RELATION] * len(tree) if tree.relations else ()
     return Tree(_parents(shapes.nodes(len(tree), rng)), labels, None, relations)
 
 
@@ -168,33 +167,20 @@ def _close(path: list[int], parents: list[int], missing: list[int], order: list[
             order.append(parent)
 
 
-def _chain_heads(words: int, rng: Random) -> list[int]:
-    return list(range(words))
-
-
-def _chain_spans(leaves: int, rng: Random) -> list[int]:
-    return [2, 0] * (leaves - 1) + [0]
-
-
-def _chain_nodes(size: int, rng: Random) -> list[int]:
-    return [1] * (size - 1) + [0]
-
-
-def _flat_heads(words: int, rng: Random) -> list[int]:
-    return [0] + [1] * (words - 1)
-
-
-def _flat_spans(leaves: int, rng: Random) -> list[int]:
-    return [leaves] + [0] * leaves
-
-
-def _flat_nodes(size: int, rng: Random) -> list[int]:
-    return [size - 1] + [0] * (size - 1)
-
-
+# A chain, and everything below the root.
+_CHAIN = Shapes(
+    heads=lambda words, _: list(range(words)),
+    spans=lambda leaves, _: [2, 0] * (leaves - 1) + [0],
+    nodes=lambda size, _: [1] * (size - 1) + [0],
+)
+_FLAT = Shapes(
+    heads=lambda words, _: [0] + [1] * (words - 1),
+    spans=lambda leaves, _: [leaves] + [0] * leaves,
+    nodes=lambda size, _: [size - 1] + [0] * (size - 1),
+)
 CONTROLS: dict[str, Shapes | None] = {
     GIVEN: None,
     "random": Shapes(_random_heads, _random_spans, _random_nodes),
-    "right_branching": Shapes(_chain_heads, _chain_spans, _chain_nodes),
-    "flat": Shapes(_flat_heads, _flat_spans, _flat_nodes),
+    "right_branching": _CHAIN,
+    "flat": _FLAT,
 }

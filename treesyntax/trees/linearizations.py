@@ -18,7 +18,14 @@ from treesyntax.errors import OptionError, TreeError, unknown_name
 from treesyntax.trees.binary import to_binary
 from treesyntax.trees.formats import get_format
 from treesyntax.trees.symbols import breadth_first as breadth_first_nodes
-from treesyntax.trees.symbols import from_nary, from_siblings, nary_tokens, sibling_tokens
+from treesyntax.trees.symbols import (
+    from_nary,
+    from_siblings,
+    label_error,
+    nary_tokens,
+    sibling_tokens,
+    token_error,
+)
 from treesyntax.trees.tree import NO_WORD, Tree
 
 OPEN, CLOSE, ESCAPE = "(", ")", "\\"
@@ -105,26 +112,22 @@ def bracketed(tree: Tree) -> list[str]:
 
 
 def from_bracketed(tokens: Sequence[str]) -> Tree:
-    """The one tree with these tokens: structure and labels; no node is marked as a word.
-
-    Raises:
-        TreeError: if there is no such tree, so for any sequence that `bracketed` cannot produce.
-    """
+    """The one tree with these tokens: structure and labels; no node is marked as a word."""
     parents: list[int] = []
     labels: list[str] = []
     current = -1
     for position, token in enumerate(tokens):
         if token == CLOSE:
             if current < 0:
-                raise _fault(position, token, "closes nothing")
+                raise token_error(position, token, "closes nothing")
             if current == len(labels) - 1:
-                raise _fault(position, token, "closes a node without children")
+                raise token_error(position, token, "closes a node without children")
             current = parents[current]
             continue
         if current < 0 and parents:
-            raise _fault(position, token, "follows the end of the tree")
+            raise token_error(position, token, "follows the end of the tree")
         if token.split() != [token]:
-            raise _fault(position, token, "is empty or holds white space")
+            raise token_error(position, token, "is empty or holds white space")
         parents.append(current)
         if token.startswith(OPEN):
             current = len(labels)
@@ -146,12 +149,8 @@ def _unescaped(position: int, token: str) -> str:
     if not token.startswith(ESCAPE):
         return token
     if leaf_token(token[1:]) != token:
-        raise _fault(position, token, "has a backslash that it does not need")
+        raise token_error(position, token, "has a backslash that it does not need")
     return token[1:]
-
-
-def _fault(position: int, token: str, cause: str) -> TreeError:
-    return TreeError(f"token {position + 1}, {token[:40]!r}, {cause}")
 
 
 def _checked(tree: Tree, tokens: list[str], nodes_of: Callable[[Tree], list[int]]) -> list[str]:
@@ -160,10 +159,7 @@ def _checked(tree: Tree, tokens: list[str], nodes_of: Callable[[Tree], list[int]
         return tokens
     place = next(index for index, token in enumerate(tokens) if token.split() != [token])
     node = nodes_of(tree)[place]
-    raise TreeError(
-        f"node {node} has the label {tree.labels[node][:40]!r}",
-        "labels become tokens, which cannot be empty or hold white space; replace it first",
-    )
+    raise label_error(node, tree.labels[node])
 
 
 def _slot_linearizations(
@@ -237,11 +233,7 @@ def from_linearization(line: str, linearization: str, format_name: str) -> str:
 
 
 def as_text(line: str, linearization: str, format_name: str) -> str:
-    """As `from_linearization`, but `MALFORMED` where the tokens are no tree.
-
-    Raises:
-        OptionError: if there is no such linearization or format, or it does not determine the tree.
-    """
+    """As `from_linearization`, but `MALFORMED` where the tokens are no tree."""
     try:
         return from_linearization(line, linearization, format_name)
     except TreeError:
@@ -251,6 +243,5 @@ def as_text(line: str, linearization: str, format_name: str) -> str:
 def _with_words(tree: Tree) -> Tree:
     """The tree with its leaves as words."""
     words = np.full(len(tree), NO_WORD)
-    leaves = np.setdiff1d(np.arange(len(tree)), tree.parents)
-    words[leaves] = np.arange(len(leaves))
+    words[tree.leaves] = np.arange(len(tree.leaves))
     return Tree(tree.parents, tree.labels, words, tree.relations, tree.branches)

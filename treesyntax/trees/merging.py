@@ -28,9 +28,6 @@ def merge_words(tree: Tree, groups: Sequence[tuple[int, int]], forms: Sequence[s
         groups: from left to right, first word and word after the last of each; words outside
             all groups are removed.
         forms: the label of each group.
-
-    Raises:
-        TreeError: for another kind of tree, if anything is to be done.
     """
     nodes = tree.word_nodes()
     if list(groups) == [(word, word + 1) for word in range(len(nodes))]:

@@ -35,11 +35,8 @@ class _Split(NamedTuple):
 def with_subword_nodes(tree: Tree, nodes: list[int], subwords: Subwords, chained: bool) -> Tree:
     """The tree with a node for every subword; a word without subwords keeps its node.
 
-    Args:
-        tree: the tree.
-        nodes: the node of each word, in surface order.
-        subwords: the subwords of each word.
-        chained: whether further subwords hang one below the other, or are siblings.
+    ``nodes`` and ``subwords`` are those of each word in surface order. Further subwords hang one
+    below the other if ``chained``, else they are siblings.
     """
     labels, words = list(tree.labels), [NO_WORD] * len(tree)
     places = _chain_places(tree, nodes) if chained else _sibling_places(tree, nodes)

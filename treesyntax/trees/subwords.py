@@ -25,19 +25,17 @@ label, but no token.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import NamedTuple
 
 from treesyntax.errors import OptionError, TreeError
 from treesyntax.trees.linearizations import Linearization, get_linearization
-from treesyntax.trees.subword_nodes import with_subword_nodes
+from treesyntax.trees.subword_nodes import Subwords, with_subword_nodes
 from treesyntax.trees.tree import ROOT_PARENT, Tree
 
 NO_SUBWORDS = "<no-pieces>"
 NO_NODE = -1
-
-Subwords = Sequence[Sequence[str]]
 
 
 class Segmented(NamedTuple):
@@ -160,10 +158,6 @@ def _leaves(linearization: Linearization) -> _Leaves:
     return _Leaves(linearization)
 
 
-def _unchanged(tree: Tree, nodes: list[int], subwords: Subwords, placed: int | None) -> Segmented:
-    return Segmented(tree, nodes, subwords, placed)
-
-
 def _as_nodes(tree: Tree, nodes: list[int], subwords: Subwords, chained: bool) -> Segmented:
     new_tree = with_subword_nodes(tree, nodes, subwords, chained)
     spread = [word[i : i + 1] for word in subwords for i in range(len(word) or 1)]
@@ -173,7 +167,7 @@ def _as_nodes(tree: Tree, nodes: list[int], subwords: Subwords, chained: bool) -
 POLICIES: dict[str, Callable[[Tree, list[int], Subwords], Segmented]] = {
     "siblings": partial(_as_nodes, chained=False),
     "chain": partial(_as_nodes, chained=True),
-    "copy": partial(_unchanged, placed=None),
-    "first": partial(_unchanged, placed=0),
-    "last": partial(_unchanged, placed=-1),
+    "copy": Segmented,
+    "first": partial(Segmented, placed=0),
+    "last": partial(Segmented, placed=-1),
 }

@@ -122,28 +122,18 @@ def breadth_first(tree: Tree) -> list[int]:
 
 
 def from_nary(tokens: Sequence[str], breadth: bool = False) -> Tree:
-    """The one tree with these tokens, in preorder or breadth first; no node is marked as a word.
-
-    Raises:
-        TreeError: if there is none; the message names the token and its position.
-    """
+    """The one tree with these tokens, in preorder or breadth first; no node is marked as a word."""
     nodes = [_node(position, token, False) for position, token in enumerate(tokens)]
-    _check_complete(tokens, [len(slots) for _, slots in nodes])
-    tree = _grown(nodes, breadth)
+    tree = _grown(tokens, nodes, breadth)
     return Tree(tree.parents, tree.labels)
 
 
 def from_siblings(tokens: Sequence[str], breadth: bool = False) -> Tree:
-    """The tree whose left-child-right-sibling form has these tokens, as `from_nary`.
-
-    Raises:
-        TreeError: if there is none; the message names the token and its position.
-    """
+    """The tree whose left-child-right-sibling form has these tokens, as `from_nary`."""
     nodes = [_node(position, token, True) for position, token in enumerate(tokens)]
     if nodes and NEXT_SIBLING in nodes[0][1]:
-        raise _fault(0, tokens[0], "gives the root a sibling")
-    _check_complete(tokens, [len(slots) for _, slots in nodes])
-    return from_binary(_grown(nodes, breadth))
+        raise token_error(0, tokens[0], "gives the root a sibling")
+    return from_binary(_grown(tokens, nodes, breadth))
 
 
 def _node(position: int, token: str, binary: bool) -> tuple[str, Slots]:
@@ -152,7 +142,7 @@ def _node(position: int, token: str, binary: bool) -> tuple[str, Slots]:
     # Both notations have 0.
     if node is None or (suffix != "0" and binary != (suffix in SIBLING_SLOTS)):
         wanted = f"one of {' '.join(SIBLING_SLOTS)}" if binary else f"a number up to {MAX_SLOTS}"
-        raise _fault(position, token, f"is not a label, {SEPARATOR!r} and {wanted}")
+        raise token_error(position, token, f"is not a label, {SEPARATOR!r} and {wanted}")
     return node
 
 
@@ -161,16 +151,17 @@ def _check_complete(tokens: Sequence[str], counts: list[int]) -> None:
     open_slots = 1
     for position, count in enumerate(counts):
         if not open_slots:
-            raise _fault(position, tokens[position], "follows the end of the tree")
+            raise token_error(position, tokens[position], "follows the end of the tree")
         open_slots += count - 1
     if counts and open_slots:
         plural = "s are" if open_slots > 1 else " is"
         cause = f"is the last, but {open_slots} slot{plural} still open"
-        raise _fault(len(tokens) - 1, tokens[-1], cause)
+        raise token_error(len(tokens) - 1, tokens[-1], cause)
 
 
-def _grown(nodes: list[tuple[str, Slots]], breadth: bool) -> Tree:
+def _grown(tokens: Sequence[str], nodes: list[tuple[str, Slots]], breadth: bool) -> Tree:
     """Each node takes the first open slot of the last node with one, or of the first."""
+    _check_complete(tokens, [len(slots) for _, slots in nodes])
     parents, branches = [], []
     open_slots: deque[tuple[int, int]] = deque([(ROOT_PARENT, 0)] if nodes else [])
     for node, (_, slots) in enumerate(nodes):
@@ -179,11 +170,9 @@ def _grown(nodes: list[tuple[str, Slots]], breadth: bool) -> Tree:
         branches.append(branch)
         open_slots.extend((node, slot) for slot in (slots if breadth else reversed(slots)))
     labels = [label for label, _ in nodes]
-    return (
-        _in_preorder(parents, branches, labels)
-        if breadth
-        else Tree(parents, labels, branches=branches)
-    )
+    if breadth:
+        return _in_preorder(parents, branches, labels)
+    return Tree(parents, labels, branches=branches)
 
 
 def _in_preorder(parents: list[int], branches: list[int], labels: list[str]) -> Tree:
@@ -208,14 +197,20 @@ def _in_preorder(parents: list[int], branches: list[int], labels: list[str]) -> 
     )
 
 
-def _fault(position: int, token: str, cause: str) -> TreeError:
+def token_error(position: int, token: str, cause: str) -> TreeError:
+    """The error for a token of a linearization, counted from 1."""
     return TreeError(f"token {position + 1}, {token[:40]!r}, {cause}")
 
 
 def _check_labels(tree: Tree) -> None:
     for node, label in enumerate(tree.labels):
         if label.split() != [label]:
-            raise TreeError(
-                f"node {node} has the label {label[:40]!r}",
-                "labels become tokens, which cannot be empty or hold white space; replace it first",
-            )
+            raise label_error(node, label)
+
+
+def label_error(node: int, label: str) -> TreeError:
+    """The error for a label that cannot be a token."""
+    return TreeError(
+        f"node {node} has the label {label[:40]!r}",
+        "labels become tokens, which cannot be empty or hold white space; replace it first",
+    )

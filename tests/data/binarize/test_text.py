@@ -9,7 +9,6 @@ import pytest
 from support.binarize_helpers import SENTENCES, read, sentences_of, small_corpus, write
 
 from treesyntax.cli import main
-from treesyntax.commands import binarize
 from treesyntax.data.binarize import read as binarize_read
 from treesyntax.data.binarize.batch import Batch
 from treesyntax.data.binarize.encode import encode_batch
@@ -154,10 +153,7 @@ def test_pieces_that_do_not_spell_the_text_are_refused_with_file_and_line(files,
         ),
         (["--source-text"], "--source-text: ptb has no comments with the text; name files"),
         (["--source-text", "f", "g"], "--source-text has 2 files for 1 splits (train); give one"),
-        (
-            ["--subword-units", "line"],
-            "--subword-units line needs raw text: give --source-text or",
-        ),
+        (["--subword-units", "line"], "--subword-units line needs raw text: give --source-text or"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(files, capsys, options, message):
@@ -167,14 +163,14 @@ def test_options_that_do_not_fit_are_refused(files, capsys, options, message):
 @pytest.mark.parametrize("name", ["ptb", "text", "target"])
 @pytest.mark.parametrize("more", [True, False])
 def test_a_file_that_changes_while_it_is_read_is_told(files, capsys, monkeypatch, name, more):
-    path = files[name]
+    path, survey = files[name], binarize_read.survey
 
     def survey_then_change(plan):
-        found = binarize_read.survey(plan)
+        found = survey(plan)
         lines = path.read_text().splitlines()
         path.write_text("".join(f"{line}\n" for line in (lines + lines if more else lines[:-1])))
         return found
 
-    monkeypatch.setattr(binarize, "survey", survey_then_change)
+    monkeypatch.setattr(binarize_read, "survey", survey_then_change)
     told = refused(files, capsys, "--source-text", files["text"])
     assert "has changed while it was read; run the command again" in told

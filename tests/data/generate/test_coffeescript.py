@@ -24,10 +24,7 @@ from treesyntax.data.generate.split import Split
 from treesyntax.errors import InputError, OptionError
 from treesyntax.trees.formats.coffeescript import COFFEESCRIPT
 from treesyntax.trees.formats.javascript import JAVASCRIPT
-from treesyntax.trees.formats.tokens import (
-    coffeescript_source,
-    javascript_tokens,
-)
+from treesyntax.trees.formats.tokens import coffeescript_source, javascript_tokens
 from treesyntax.trees.tree import Tree
 
 REFERENCE = SHARED / "data" / "cs_js_drissi"

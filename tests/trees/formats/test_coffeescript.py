@@ -18,10 +18,7 @@ from treesyntax.trees.formats.base import RecordError
 from treesyntax.trees.formats.coffeescript import COFFEESCRIPT
 from treesyntax.trees.formats.javascript import JAVASCRIPT
 from treesyntax.trees.formats.jsonl import JSONL
-from treesyntax.trees.formats.tokens import (
-    coffeescript_source,
-    javascript_tokens,
-)
+from treesyntax.trees.formats.tokens import coffeescript_source, javascript_tokens
 from treesyntax.trees.linearizations import LINEARIZATIONS
 from treesyntax.trees.tree import Tree
 

@@ -82,10 +82,10 @@ from treesyntax.trees.tree import Tree
         (JSONL, '["a" "b"]', "a comma is missing before '\"b\"'; separate children by commas"),
         (JSONL, '["a"] ["b"]', "'[' follows the end of the tree; write one tree a line"),
         (JSONL, '"a", "b"', "',' follows the end of the tree"),
-        (JSONL, '["a", null]', 'null is no label; labels are strings like "NP", or numbers'),
-        (JSONL, "NP", "NP is no label"),
-        (JSONL, "01", "01 is no label"),
-        (JSONL, "٣", "٣ is no label"),
+        (JSONL, '["a", null]', 'null is not a label; labels are strings like "NP", or numbers'),
+        (JSONL, "NP", "NP is not a label"),
+        (JSONL, "01", "01 is not a label"),
+        (JSONL, "٣", "٣ is not a label"),
         (JSONL, '"a', '"a is not a JSON string; quote it with " and escape control characters'),
         (JSONL, '"a\tb"', "is not a JSON string"),
         (JSONL, '"\\x"', "is not a JSON string"),
@@ -119,7 +119,7 @@ def test_malformed_records(entry, text, message):
 
 def test_objects_nested_too_deeply_are_refused():
     deep = '{"parents": ' + "[" * 100_000 + "]" * 100_000 + ', "labels": []}'
-    with pytest.raises(TreeError, match="not the object of a tree; its fields are"):
+    with pytest.raises(TreeError, match="not an object with the fields of a tree; its fields are"):
         JSONL.parse(deep)
 
 

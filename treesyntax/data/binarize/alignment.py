@@ -26,12 +26,7 @@ class Group(NamedTuple):
 
 
 def check_spans(text: str, spans: Sequence[Span]) -> None:
-    """Refuse spans that cannot be those of words from left to right in this text.
-
-    Raises:
-        TreeError: for an empty span, one outside the text, one that begins or ends with a
-            space, or one that begins before the end of another.
-    """
+    """Raise TreeError for spans that cannot be those of words from left to right in this text."""
     size, before, last = len(text), 0, (0, 0)
     for word, span in enumerate(spans, start=1):
         start, end = span
@@ -78,11 +73,7 @@ def group_units(unit_words: Sequence[Span], subwords: Sequence[list[str]]) -> li
 def group_subwords(
     word_spans: Sequence[Span], subwords: Iterable[str], spans: Iterable[Span | None]
 ) -> list[Group]:
-    """Groups of words with the subwords that have these spans, from left to right.
-
-    Raises:
-        TreeError: if there are subwords, but no words.
-    """
+    """Groups of words with the subwords that have these spans, from left to right."""
     groups: list[Group] = []
     waiting: list[str] = []
     word = 0

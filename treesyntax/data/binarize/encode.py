@@ -14,22 +14,22 @@ from numpy.typing import NDArray
 from treesyntax.data.binarize.alignment import Span
 from treesyntax.data.binarize.batch import Batch, EncodedBatch
 from treesyntax.data.binarize.raw_text import (
-    LINE_UNITS,
     check_spans_of_tree,
     over_line,
     over_subwords,
     over_tokens,
 )
 from treesyntax.data.binarize.spelling import by_word
-from treesyntax.data.encoding import TEXT, WORDS_LINEARIZATION, Encoding
+from treesyntax.data.encoding import LINE_UNITS, TEXT, WORDS_LINEARIZATION, Encoding
 from treesyntax.data.sentencepiece import Segmenter
 from treesyntax.data.tree_store import TreeArrays
 from treesyntax.errors import InputError, TreeError
-from treesyntax.trees.controls import GIVEN, control_tree
+from treesyntax.trees.controls import control_tree
 from treesyntax.trees.formats import Record, get_format, parse_record
 from treesyntax.trees.formats.base import RecordError
 from treesyntax.trees.formats.offsets import conllu_comment, conllu_spans, line_spans
 from treesyntax.trees.linearizations import get_linearization
+from treesyntax.trees.names import GIVEN
 from treesyntax.trees.subwords import Segmented, attach, linearize
 from treesyntax.trees.tree import Tree
 
@@ -42,10 +42,8 @@ def encode_batch(encoding: Encoding, batch: Batch) -> EncodedBatch:
     """
     if encoding.format_name == TEXT:
         return _encode_text(encoding, batch.records.texts)
-    tree_format, linearization = (
-        get_format(encoding.format_name),
-        get_linearization(encoding.linearization),
-    )
+    tree_format = get_format(encoding.format_name)
+    linearization = get_linearization(encoding.linearization)
     index_of = _new_indices()
     node_counts: list[int] = []
     token_counts: list[int] = []
@@ -78,7 +76,7 @@ def encode_batch(encoding: Encoding, batch: Batch) -> EncodedBatch:
 
 
 def _encode_text(encoding: Encoding, lines: list[str]) -> EncodedBatch:
-    segmenter = segmenter_of(encoding)
+    segmenter = _segmenter(encoding.model)
     sentences = segmenter.lines(lines) if segmenter else map(str.split, lines)
     index_of = _new_indices()
     counts: list[int] = []
@@ -99,30 +97,20 @@ def _array(values: Sequence[int]) -> NDArray[np.int32]:
 
 
 def words_of_batch(encoding: Encoding, batch: Batch) -> list[str]:
-    """The raw text of each record, or its words, as a line to train a subword model on.
-
-    Raises:
-        InputError: with file and line, if a record is malformed.
-    """
+    """The raw text of each record, or its words, as a line to train a subword model on."""
     if encoding.format_name == TEXT:
         return batch.records.texts
     if encoding.units:
         return [raw_text(batch, index) for index in range(len(batch.records.texts))]
     tree_format = get_format(encoding.format_name)
-    trees = (
-        parse_record(tree_format, batch.path, record) for record in map(Record, *batch.records)
-    )
+    records = map(Record, *batch.records)
+    trees = (parse_record(tree_format, batch.path, record) for record in records)
     return [" ".join(tree.labels[node] for node in tree.word_nodes()) for tree in trees]
 
 
-def segmenter_of(encoding: Encoding) -> Segmenter | None:
-    """The subword model of an encoding, kept in memory, None for none."""
-    return _segmenter(encoding.model) if encoding.model else None
-
-
 @lru_cache(maxsize=4)
-def _segmenter(model: Path) -> Segmenter:
-    return Segmenter(model)
+def _segmenter(model: Path | None) -> Segmenter | None:
+    return Segmenter(model) if model else None
 
 
 def _controlled(tree: Tree, encoding: Encoding) -> Tree:
@@ -145,7 +133,7 @@ def _segment(tree: Tree, encoding: Encoding, batch: Batch, index: int) -> Segmen
     nodes = tree.word_nodes()
     words = [tree.labels[node] for node in nodes]
     if batch.subwords is None or batch.subwords_path is None:
-        if segmenter := segmenter_of(encoding):
+        if segmenter := _segmenter(encoding.model):
             return attach(tree, segmenter.words(words), encoding.policy)
         # CoNLL-U has words with spaces (10 000): they are the tokens that they are in text.
         split = [word.split() for word in words]
@@ -176,7 +164,7 @@ def _by_spans(
             return over_subwords(tree, text, spans, line.text.split(), encoding.subwords_style)
         except TreeError as error:
             raise InputError(batch.subwords_path, line.line, error.cause, error.remedy) from None
-    segmenter = segmenter_of(encoding)
+    segmenter = _segmenter(encoding.model)
     if segmenter and encoding.units == LINE_UNITS:
         return over_line(tree, text, spans, segmenter)
     return over_tokens(tree, text, spans, segmenter)

@@ -18,9 +18,6 @@ def prepare_models(options: BinarizeOptions, batch_map: BatchMap, folder: Path) 
     """The options with a model in ``folder`` for every side that is to be segmented.
 
     Trees without words, such as logical forms, are left whole: their labels are symbols.
-
-    Raises:
-        InputError: if a model cannot be read or trained.
     """
     paths = {
         side.role: _copied(side.encoding.model, _model_path(folder, side))
@@ -29,7 +26,10 @@ def prepare_models(options: BinarizeOptions, batch_map: BatchMap, folder: Path) 
     }
     if options.subword_vocab:
         paths |= _train(options, batch_map, folder)
-    source, target = (_with_model(side, paths.get(side.role)) for side in options.sides)
+    source, target = (
+        replace(side, encoding=side.encoding._replace(model=paths.get(side.role)))
+        for side in options.sides
+    )
     return replace(options, source=source, target=target)
 
 
@@ -67,7 +67,3 @@ def _copied(model: Path, path: Path) -> Path:
     if model != path:
         shutil.copyfile(model, path)
     return path
-
-
-def _with_model(side: SideOptions, model: Path | None) -> SideOptions:
-    return replace(side, encoding=side.encoding._replace(model=model))

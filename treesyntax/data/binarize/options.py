@@ -7,14 +7,18 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from treesyntax.data.binarize.raw_text import LINE_UNITS
-from treesyntax.data.encoding import CONLLU, SPAN_FORMATS, TEXT, WORDS_LINEARIZATION, Encoding
+from treesyntax.data.encoding import (
+    CONLLU,
+    LINE_UNITS,
+    SPAN_FORMATS,
+    TEXT,
+    WORDS_LINEARIZATION,
+    Encoding,
+)
 from treesyntax.data.manifest import MANIFEST
 from treesyntax.errors import InputError, OptionError, unknown_name
-from treesyntax.trees.controls import CONTROLS, GIVEN
-from treesyntax.trees.formats import FORMATS
 from treesyntax.trees.formats.offsets import offsets_path
-from treesyntax.trees.linearizations import LINEARIZATIONS
+from treesyntax.trees.names import CONTROLS, FORMATS, GIVEN, LINEARIZATIONS
 
 SPLITS = ("train", "valid", "test")
 TREE_LINEARIZATION = "preorder"
@@ -103,12 +107,7 @@ class BinarizeOptions:
 
 
 def read_options(args: argparse.Namespace) -> BinarizeOptions:
-    """Check the options against each other.
-
-    Raises:
-        OptionError: if they do not fit together.
-        InputError: if the destination holds something that must not be lost.
-    """
+    """Check the options against each other."""
     source, target = (_side(args, index, role) for index, role in enumerate(("source", "target")))
     if source.language == target.language:
         raise OptionError(
@@ -125,7 +124,10 @@ def read_options(args: argparse.Namespace) -> BinarizeOptions:
         workers=args.workers,
     )
     _check_subwords(options)
-    _check_units(options, args.subword_units)
+    if args.subword_units == LINE_UNITS and not (source.encoding.units or target.encoding.units):
+        raise OptionError(
+            f"--subword-units {LINE_UNITS} needs raw text: give --source-text or --target-text"
+        )
     if options.joined_dictionary:
         _check_joined_dictionary(args)
     if options.workers < 1:
@@ -145,10 +147,7 @@ def _side(args: argparse.Namespace, index: int, role: str) -> SideOptions:
             "is needed, fairseq takes it from file names"
         )
     if format_name not in (TEXT, *FORMATS):
-        raise OptionError(
-            f"--{role}-format: no format is named {format_name!r}; there are "
-            f"{', '.join((TEXT, *FORMATS))}"
-        )
+        raise unknown_name("format", format_name, (TEXT, *FORMATS), f"--{role}-format:")
     splits = [split for split in SPLITS if getattr(args, split)]
     files = {split: Path(getattr(args, split)[index]) for split in splits}
     model, dictionary = option("subword_model"), option("dict")
@@ -185,25 +184,23 @@ def _linearization(role: str, format_name: str, linearization: str | None) -> st
             "linearization", linearization, LINEARIZATIONS, f"--{role}-linearization:"
         )
     if format_name == TEXT and linearization != WORDS_LINEARIZATION:
-        raise OptionError(
-            f"--{role}-linearization {linearization} needs trees, but --{role}-format is text; "
-            "name the format of the tree files"
-        )
+        raise _needs_trees(role, f"linearization {linearization}")
     return linearization
 
 
 def _control(role: str, format_name: str, control: str) -> str:
     if control not in CONTROLS:
-        raise OptionError(
-            f"--{role}-control: no control tree is named {control!r}; there are "
-            f"{', '.join(CONTROLS)}"
-        )
+        raise unknown_name("control tree", control, CONTROLS, f"--{role}-control:")
     if format_name == TEXT and control != GIVEN:
-        raise OptionError(
-            f"--{role}-control {control} needs trees, but --{role}-format is text; name the "
-            "format of the tree files"
-        )
+        raise _needs_trees(role, f"control {control}")
     return control
+
+
+def _needs_trees(role: str, option: str) -> OptionError:
+    return OptionError(
+        f"--{role}-{option} needs trees, but --{role}-format is text; name the format of the "
+        "tree files"
+    )
 
 
 def _subwords(args: argparse.Namespace, role: str, splits: list[str]) -> dict[str, Path]:
@@ -255,13 +252,6 @@ def _check_subwords(options: BinarizeOptions) -> None:
         raise OptionError("--joined-subwords: one side already has subwords or a subword model")
 
 
-def _check_units(options: BinarizeOptions, units: str) -> None:
-    if units == LINE_UNITS and not any(side.encoding.units for side in options.sides):
-        raise OptionError(
-            f"--subword-units {units} needs raw text: give --source-text or --target-text"
-        )
-
-
 def _check_joined_dictionary(args: argparse.Namespace) -> None:
     if args.source_dict and args.target_dict:
         raise OptionError("--joined-dictionary takes --source-dict or --target-dict, not both")
@@ -292,9 +282,8 @@ def _check_destination(options: BinarizeOptions, overwrite: bool) -> None:
             f"has no {MANIFEST}, so --overwrite could destroy other files",
             "name another folder or empty it yourself",
         )
-    for side in options.sides:
-        for path in side.inputs:
-            if path.resolve().is_relative_to(dest.resolve()):
-                raise InputError(
-                    path, None, "lies in the folder to be overwritten", "move it elsewhere first"
-                )
+    for path in (*options.source.inputs, *options.target.inputs):
+        if path.resolve().is_relative_to(dest.resolve()):
+            raise InputError(
+                path, None, "lies in the folder to be overwritten", "move it elsewhere first"
+            )

@@ -19,17 +19,9 @@ from treesyntax.errors import TreeError
 from treesyntax.trees.merging import merge_words
 from treesyntax.trees.tree import Tree
 
-TOKEN_UNITS, LINE_UNITS = "token", "line"
-SUBWORD_UNITS = (TOKEN_UNITS, LINE_UNITS)
-
 
 def check_spans_of_tree(tree: Tree, text: str, spans: Sequence[Span]) -> None:
-    """Refuse spans that are not those of the words of this tree in this text.
-
-    Raises:
-        TreeError: if there are more or fewer of them than words, they are not spans of the text
-            from left to right, or there is text, but no word.
-    """
+    """Refuse spans that are not those of the words of this tree in this text."""
     words = len(tree.word_nodes())
     if len(spans) != words:
         raise TreeError(
@@ -46,14 +38,8 @@ def over_tokens(
 ) -> tuple[Tree, list[list[str]]]:
     """The subwords of every parser token, segmented on its own, and the tree over these tokens.
 
-    Without a segmenter white space alone separates subwords.
-
-    Args:
-        tree: the tree.
-        text: the raw line.
-        spans: the span of each word in it; equal for the words of one multi-word token, which
-            become one word.
-        segmenter: a subword model.
+    Without a segmenter white space alone separates subwords. The words of one multi-word token,
+    which have equal spans, become one word.
     """
     plain = len(set(spans)) == len(spans)
     whole = [] if plain else units(spans)

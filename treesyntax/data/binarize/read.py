@@ -27,12 +27,7 @@ BatchMap = Callable[[BatchFunction, Encoding, Iterable[Batch]], Iterator]
 
 
 def survey(options: BinarizeOptions) -> dict[str, int]:
-    """Count every file's records; the number of sentences of each split.
-
-    Raises:
-        InputError: if a file cannot be read twice, has no records, or files that belong
-            together differ in their number of records.
-    """
+    """Count every file's records; the number of sentences of each split."""
     return {split: _survey_split(options, split) for split in options.source.files}
 
 
@@ -66,11 +61,7 @@ def _count(path: Path, format_name: str) -> int:
 
 
 def batches(side: SideOptions, split: str) -> Iterator[Batch]:
-    """The records of a file, some 2,000 at a time, with what belongs to them.
-
-    Raises:
-        InputError: if a file cannot be read, or has other records than when they were counted.
-    """
+    """The records of a file, some 2,000 at a time, with what belongs to them."""
     path = side.files[split]
     beside = [
         (paths[split], records_of(paths[split], TEXT, BATCH_SENTENCES)) if split in paths else None
@@ -105,11 +96,7 @@ def changed(path: Path) -> InputError:
 
 @contextmanager
 def worker_pool(workers: int) -> Iterator[BatchMap]:
-    """A map over batches that keeps their order, in other processes if there are several.
-
-    Raises:
-        TreeSyntaxError: if a process dies.
-    """
+    """A map over batches that keeps their order, in other processes if there are several."""
     if workers == 1:
         yield _serial_map
         return

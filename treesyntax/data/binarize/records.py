@@ -60,23 +60,20 @@ class _Cut(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """The lines on which the records of some text begin, and the text."""
+    """The lines on which the records of some text begin, the text, and what follows each."""
 
     starts: Sequence[int]
     text: str
+    end: str
 
-    def records(self, end: str) -> Records:
-        texts = self.text.split(end)[: len(self.starts)]
+    def records(self) -> Records:
+        texts = self.text.split(self.end)[: len(self.starts)]
         texts[-1] = texts[-1].removesuffix("\n")
         return Records(list(self.starts), texts)
 
 
 def records_of(path: Path, format_name: str, size: int) -> Iterator[Records]:
-    """The records of a file that can be opened twice, as its format splits it, so many at a time.
-
-    Raises:
-        InputError: as the format does.
-    """
+    """The records of a regular file, ``size`` at a time; it may be opened twice."""
     lines: list[int] = []
     texts: list[str] = []
     for more in _parts(path, format_name):
@@ -91,41 +88,27 @@ def records_of(path: Path, format_name: str, size: int) -> Iterator[Records]:
 
 
 def count_of(path: Path, format_name: str) -> int:
-    """How many records a file has.
-
-    Raises:
-        InputError: as `records_of`.
-    """
-    cut, one_by_one = _ways(format_name)
-    if cut is None:
-        return sum(1 for _ in one_by_one(path))
+    """How many records a file has."""
     return sum(
         len(part.starts) if isinstance(part, _Block) else sum(1 for _ in part)
-        for part in _in_blocks(path, cut, one_by_one)
+        for part in _split(path, format_name)
     )
 
 
-def _ways(format_name: str) -> tuple[_Cut | None, OneByOne]:
-    """The fast way to split a file of a format, None for none, and the other one."""
+def _split(path: Path, format_name: str) -> Iterator[_Block | Iterator[Record]]:
+    """The file in blocks while it is as usual, then (or from the start) record by record."""
     one_by_one = line_records if format_name == TEXT else get_format(format_name).records
-    return CUTS.get(one_by_one), one_by_one
+    cut = CUTS.get(one_by_one)
+    return _in_blocks(path, cut, one_by_one) if cut else iter([one_by_one(path)])
 
 
 def _parts(path: Path, format_name: str) -> Iterator[Records]:
-    cut, one_by_one = _ways(format_name)
-    if cut is None:
-        yield from _together(one_by_one(path))
-        return
-    for part in _in_blocks(path, cut, one_by_one):
+    for part in _split(path, format_name):
         if isinstance(part, _Block):
-            yield part.records(cut.end)
-        else:
-            yield from _together(part)
-
-
-def _together(records: Iterator[Record]) -> Iterator[Records]:
-    while (some := Records.of(islice(records, AT_ONCE))).lines:
-        yield some
+            yield part.records()
+            continue
+        while (some := Records.of(islice(part, AT_ONCE))).lines:
+            yield some
 
 
 def _in_blocks(path: Path, cut: _Cut, one_by_one: OneByOne) -> Iterator[_Block | Iterator[Record]]:
@@ -134,12 +117,12 @@ def _in_blocks(path: Path, cut: _Cut, one_by_one: OneByOne) -> Iterator[_Block |
         for block in _blocks(path, cut.end.encode()):
             if b"\r" in block or block.startswith(BYTE_ORDER_MARK):
                 break
-            yield _Block(cut.starts(block, line), block.decode())
+            yield _Block(cut.starts(block, line), block.decode(), cut.end)
             line += block.count(b"\n")
         else:
             return
     except (OSError, EOFError, zlib.error, ValueError):
-        pass  # for the slower way to tell
+        pass  # the slower way reports it
     yield (record for record in one_by_one(path) if record.line >= line)
 
 
@@ -163,12 +146,7 @@ def _lines(block: bytes, line: int) -> Sequence[int]:
 
 
 def _paragraphs(block: bytes, line: int) -> Sequence[int]:
-    """The first lines of the records between blank lines.
-
-    Raises:
-        ValueError: if the first line, or two in a row, or any that begin with white space are
-            blank.
-    """
+    """The first lines of the records between blank lines; ValueError for blanks out of the ordinary."""
     codes = np.frombuffer(block, np.uint8)
     newlines = np.flatnonzero(codes == NEWLINE)
     behind = codes[newlines[newlines < len(codes) - 1] + 1]

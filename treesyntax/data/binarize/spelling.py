@@ -15,7 +15,6 @@ from treesyntax.errors import TreeError
 
 WORD_START = "▁"
 CONTINUES = "@@"
-SUBWORDS_STYLES = ("sentencepiece", "subword-nmt")
 _BYTE = re.compile("<0x([0-9A-F]{2})>")
 
 
@@ -47,16 +46,9 @@ def raw_spans(spans: Sequence[Span | None], origins: Sequence[int]) -> list[Span
 def subword_spans(subwords: Sequence[str], text: str, style: str) -> list[Span | None]:
     """The span of each subword in the text that they spell, None for white space alone.
 
-    Of the bytes of a character (``<0xE2>``) the last one stands for it.
-
-    Args:
-        subwords: a segmented line.
-        text: the line; its white space does not count.
-        style: ``sentencepiece`` (``▁`` is a space) or ``subword-nmt`` (``@@`` ends a subword that
-            the next one continues).
-
-    Raises:
-        TreeError: if the subwords do not spell the text.
+    The white space of the text does not count; in the style ``sentencepiece`` ``▁`` is a space, in
+    ``subword-nmt`` ``@@`` ends a subword that the next one continues. Of the bytes of a character
+    (``<0xE2>``) the last one stands for it. Raises TreeError if the subwords spell another text.
     """
     body_of = _sentencepiece_body if style == "sentencepiece" else _subword_nmt_body
     spans: list[Span | None] = []

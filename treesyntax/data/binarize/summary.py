@@ -27,18 +27,7 @@ def write_manifest(
     written: Written,
     sizes: dict[str, int],
 ) -> None:
-    """Write ``binarize.json``.
-
-    Args:
-        folder: where.
-        args: the options as given.
-        options: what was made of them.
-        written: counts by split and language.
-        sizes: symbols in the dictionary of each language.
-
-    Raises:
-        InputError: if it cannot be written.
-    """
+    """Write ``binarize.json``: ``written`` by split and language, ``sizes`` in symbols by language."""
     manifest = {
         "options": {k: v for k, v in sorted(vars(args).items()) if k not in NOT_RECORDED},
         "versions": {
@@ -50,7 +39,9 @@ def write_manifest(
         "sides": {side.role: _describe(side, sizes[side.language]) for side in options.sides},
         "splits": {
             split: {
-                side.language: _figures(written[split, side.language]) for side in options.sides
+                language: {**asdict(counts), "unknown_rate": _unknown_rate(counts)}
+                for (part, language), counts in written.items()
+                if part == split
             }
             for split in options.source.files
         },
@@ -72,10 +63,6 @@ def _describe(side: SideOptions, symbols: int) -> dict[str, object]:
         "dictionary_symbols": symbols,
         "sha256": {str(path): sha256_of(path) for path in side.inputs},
     }
-
-
-def _figures(counts: Counts) -> dict[str, float]:
-    return {**asdict(counts), "unknown_rate": _unknown_rate(counts)}
 
 
 def _unknown_rate(counts: Counts) -> float:

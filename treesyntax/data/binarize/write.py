@@ -122,20 +122,9 @@ def encode_sides(
     folder: Path,
     advance: Callable[[int], None],
 ) -> tuple[dict[tuple[str, str], Spool], dict[str, Symbols]]:
-    """Encode all files.
+    """Encode all files: the spools by role and split, and the symbols of each role.
 
-    Args:
-        options: with a model for every side that is segmented by one.
-        sentences: how many each split has.
-        batch_map: runs the work, in other processes if there are several.
-        folder: for temporary files.
-        advance: is told how many sentences are done.
-
-    Returns:
-        what was encoded by role and split, and the symbols of each role.
-
-    Raises:
-        InputError: with file and line, for a fault of the input.
+    ``advance`` is called with the number of sentences of each batch that is done.
     """
     joined = Symbols()
     sides = options.sides
@@ -162,12 +151,7 @@ def write_sides(
 ) -> tuple[dict[tuple[str, str], Counts], dict[str, int]]:
     """Make the dictionaries and write all files.
 
-    Returns:
-        what was written by split and language, and the number of symbols of each language.
-
-    Raises:
-        InputError: if a file cannot be written, or a given dictionary not be read.
-        OptionError: if the sides cannot have the same dictionary.
+    Returns the counts by split and language, and the number of symbols of each language.
     """
     dictionaries = _make_dictionaries(options, symbols)
     ids = {role: symbols[role].ids_in(dictionaries[role]) for role in symbols}

@@ -43,12 +43,8 @@ def _for2lam(parser: argparse.ArgumentParser) -> None:
         "--held-out", type=int, default=0, metavar="K",
         help="test programs with K names and K constants that train has in single assignments only",
     )  # fmt: skip
-    add(
-        "--min-nodes",
-        type=int,
-        default=0,
-        help="leave out smaller programs (0); 9: single assignments",
-    )
+    smaller = "leave out smaller programs (0); 9: single assignments"
+    add("--min-nodes", type=int, default=0, help=smaller)
     add("--repeats", action="store_true", help="let a program occur again within its split")
     _seed_and_small_train(add)
 
@@ -62,12 +58,8 @@ def _coffeescript(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     _numbers(add, "programs")
     add("--size", type=int, default=32, help="the size to draw programs with (32)")
-    add(
-        "--variables",
-        type=int,
-        metavar="N",
-        help="draw names from N (default: a0, a1, … without limit)",
-    )
+    limit = "draw names from N (default: a0, a1, … without limit)"
+    add("--variables", type=int, metavar="N", help=limit)
     add("--constants", type=int, default=10, metavar="N", help="0 to N-1 (10)")
     _seed_and_small_train(add)
 

@@ -51,12 +51,7 @@ def generate(args: argparse.Namespace) -> None:
 
 
 def read_parts(data: Path, notation: str | None) -> dict[str, list[Pair]]:
-    """The pairs of each set that is there; of a single file, all as ``train``.
-
-    Args:
-        data: a folder or a TSV file.
-        notation: of the logical forms, None for any text.
-    """
+    """The pairs of each set that is there; of a single file, all as ``train``."""
     if not data.is_dir():
         return {"train": _read_table(data, notation)}
     parts: dict[str, list[Pair]] = {}
@@ -75,14 +70,7 @@ def read_parts(data: Path, notation: str | None) -> dict[str, list[Pair]]:
 
 
 def complete(parts: dict[str, list[Pair]], valid: int, test: int, seed: int) -> Split:
-    """All three sets: those that are there as they are, others drawn from train.
-
-    Args:
-        parts: see `read_parts`.
-        valid: pairs to draw where there is no valid set.
-        test: pairs to draw where there is no test set; they are drawn first.
-        seed: 0, 1, 2, …
-    """
+    """All three sets: those that are there as they are, others drawn from train."""
     if seed < 0:
         raise OptionError(f"seed is {seed}; it must be 0 or more")
     rng = random.Random(seed)

@@ -1,8 +1,8 @@
 """CoNLL-U (https://universaldependencies.org/format.html): dependency trees, one word a line.
 
-Labels are FORM, relations DEPREL (none if all are ``_``), words the surface index. Multi-word
-token ranges (``1-2``) and empty nodes (``1.1``) are skipped, other columns are not kept. Blank
-lines separate sentences; a block of comments alone is the record of an empty tree.
+A node has FORM as its label and DEPREL as its relation; if every DEPREL is ``_``, the tree has no
+relations. Multi-word token ranges (``1-2``) and empty nodes (``1.1``) are skipped, other columns
+are not kept. Blank lines separate sentences. A block of comments alone is an empty tree.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _HEADS = {str(number): number for number in range(1001)}
 
 
 def records(path: Path) -> Iterator[Record]:
-    """Splits at blank lines."""
+    """The sentences of a file, which blank lines separate."""
     start = 0
     lines: list[str] = []
     for number, line in enumerate(read_lines(path), start=1):
@@ -44,16 +44,16 @@ def records(path: Path) -> Iterator[Record]:
 
 
 def rows(text: str) -> list[list[str]]:
-    """The columns of every line of a record; none for a comment."""
+    """The columns of every line of a record; an empty list for a comment."""
     return [line.split("\t") if line and line[0] != "#" else [] for line in text.split("\n")]
 
 
-# The tree and the offsets of a record are read one after the other.
+# Cached, as the tree and the offsets of a record are read one after the other.
 @lru_cache(maxsize=1)
 def columns(text: str) -> list[list[str]] | None:
-    """The ten columns of a sentence; None if not all its lines are words, as a quick test finds."""
+    """The ten columns, if a quick test finds that every line is a word, 1, 2, 3, …; else None."""
     begin = _COMMENTS.match(text)
-    # A line of fewer or more columns moves the line ends out of the first one.
+    # If a line has fewer or more columns, later line ends are not in the first column.
     cells = text[begin.end() if begin else 0 :].replace("\n", "\t\n").split("\t")
     found = [cells[column::_COLUMNS] for column in range(_COLUMNS)]
     size = len(found[0])
@@ -127,7 +127,7 @@ def _wrong_columns(line: str, found: int, offset: int) -> RecordError:
 
 
 def _word_to_blame(heads: list[int]) -> int:
-    """The first head out of range or the second root; in a cycle, the first word."""
+    """The word to name: the first head out of range, the second root or, in a cycle, the first word."""
     outside = [word for word, head in enumerate(heads) if head > len(heads)]
     roots = [word for word, head in enumerate(heads) if head == 0]
     return (outside or roots[1:] or [0])[0]

@@ -1,7 +1,7 @@
 """JSON lines, which hold any tree: a nested list, or an object with the fields of a Tree.
 
-A nested list is ``["label", child, …]``, a leaf is its label alone (``["a"]`` and ``"a"`` are the
-same leaf); numbers stand for their text. An object has ``parents`` and ``labels`` and, where they
+A nested list is ``["label", child, …]``. A leaf is its label alone; ``["a"]`` and ``"a"`` are the
+same leaf. A number is read as its text. An object has ``parents`` and ``labels`` and, where they
 are not the default, ``words``, ``relations`` and ``branches``: see `treesyntax.trees.tree.Tree`.
 """
 
@@ -20,7 +20,7 @@ from treesyntax.trees.formats.base import (
 )
 from treesyntax.trees.tree import Tree
 
-# A string without an end takes the rest of the line, which keeps the scan linear.
+# A string that is not closed matches up to the end of the line, which keeps the scan linear.
 _TOKEN = re.compile(
     r"""[\[\],] | "(?:[^"\\]|\\.)*+" | ".* | [^\s\[\],"]+""", re.ASCII | re.DOTALL | re.VERBOSE
 )
@@ -46,7 +46,7 @@ def parse(text: str) -> Tree:
 
 
 def _parse_nested(text: str) -> Tree:
-    # The json module recurses over depth, so lists are read here and it decodes strings only.
+    # The json module recurses over depth, so it only decodes the strings; lists are read here.
     parents: list[int] = []
     labels: list[str] = []
     current = -1
@@ -82,9 +82,8 @@ def _check_order(previous: str, token: str, complete: bool) -> None:
         if starts:
             raise RecordError(f"{token!r} stands where a child should be", "remove the comma")
     elif not starts and previous != "[":
-        raise RecordError(
-            f"a comma is missing before {token[:40]!r}", "separate children by commas"
-        )
+        cause = f"a comma is missing before {token[:40]!r}"
+        raise RecordError(cause, "separate children by commas")
 
 
 def _atom(token: str) -> str:
@@ -92,13 +91,12 @@ def _atom(token: str) -> str:
         try:
             return str(json.loads(token))
         except ValueError:
-            raise RecordError(
-                f"{token[:40]} is not a JSON string",
-                'quote it with " and escape control characters',
-            ) from None
+            cause = f"{token[:40]} is not a JSON string"
+            remedy = 'quote it with " and escape control characters'
+            raise RecordError(cause, remedy) from None
     if _NUMBER.fullmatch(token):
         return token
-    raise RecordError(f"{token[:40]} is no label", 'labels are strings like "NP", or numbers')
+    raise RecordError(f"{token[:40]} is not a label", 'labels are strings like "NP", or numbers')
 
 
 def _parse_object(text: str) -> Tree:
@@ -109,7 +107,7 @@ def _parse_object(text: str) -> Tree:
             f"not JSON ({error.msg}, character {error.colno})", "write one object a line"
         ) from None
     except (ValueError, RecursionError):
-        raise RecordError("not the object of a tree", _object_remedy()) from None
+        raise RecordError("not an object with the fields of a tree", _object_remedy()) from None
     unknown = [name for name in fields if name not in _FIELDS]
     missing = [name for name in _REQUIRED if name not in fields]
     if unknown or missing:
@@ -149,7 +147,7 @@ def _strings(fields: dict[str, object], name: str) -> list[str]:
 
 
 def write(tree: Tree) -> str:
-    """The nested list where it says everything, the object otherwise."""
+    """A nested list if that holds the whole tree, else an object."""
     text = _nested(tree) if tree == Tree(tree.parents, tree.labels) else _object(tree)
     try:
         text.encode()

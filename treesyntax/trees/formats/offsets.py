@@ -144,9 +144,7 @@ def _spans_of_forms(text: str, line: str) -> list[Span]:
     return spans
 
 
-def _words_and_tokens(
-    rows: list[list[str]],
-) -> Iterator[tuple[int, list[str], list[str] | None]]:
+def _words_and_tokens(rows: list[list[str]]) -> Iterator[tuple[int, list[str], list[str] | None]]:
     """The offset and columns of every word, and those of the multi-word token it belongs to."""
     token, until, word = None, 0, 0
     for offset, row in enumerate(rows):

@@ -1,10 +1,10 @@
 """Prolog goals as in Jobs640 (Dong & Lapata 2016): ``job ( ANS ) , \\+ req_exp ( ANS )``.
 
-A compound term is a node with its arguments as children; atoms, quoted atoms (with their quotes),
-numbers and variables are leaves. Operators, loosest first: disjunction ``;`` and conjunction ``,``
-are nodes with two or more children, negation ``\\+`` has one. Parentheses that the operators need
-leave no trace; redundant ones are a node ``()`` with one child, so that the text is determined by
-the tree up to spacing. Lists and other operators are not read.
+A compound term is a node with its arguments as children. Atoms, quoted atoms (with their quotes),
+numbers and variables are leaves. Disjunction ``;`` and conjunction ``,`` are nodes with two or more
+children, negation ``\\+`` has one; ``;`` binds loosest, ``\\+`` tightest. Parentheses that the
+operators need make no node; redundant ones are a node ``()`` with one child. So a text and its tree
+determine each other up to spacing. Lists and other operators are refused.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from treesyntax.trees.formats.base import (
     exact,
     line_records,
 )
+from treesyntax.trees.formats.notation import Node, to_tree
 from treesyntax.trees.tree import Tree
 
 GROUP = "()"
 NOT, AND, OR = "\\+", ",", ";"
 _ARGUMENT, _OR_IN_ARGUMENT = "argument", "; in an argument"
-# What must stand in parentheses below each operator and as an argument, where a comma separates.
+# The operators that need parentheses below each operator, and in an argument (for the comma).
 _PARENTHESISED = {
     NOT: {AND, OR},
     AND: {AND, OR},
@@ -34,15 +35,15 @@ _PARENTHESISED = {
     _OR_IN_ARGUMENT: {AND, OR},
 }
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.|'')*+'")
-# A functor and its parenthesis are one token. A quoted atom without an end takes the rest of the
-# line, which keeps the scan linear.
+# A functor and its parenthesis are one token. A quoted atom that is not closed matches up to the end
+# of the line, which keeps the scan linear.
 _TOKEN = re.compile(
     rf"(?:{_QUOTED.pattern}|(?:[^\s(),;\[\]|'\\]|\\(?!\+))++)(?:\s*\()?|'.*|\\\+|[(),;\[\]|]",
     re.ASCII,
 )
 _SEPARATORS = (AND, OR, ")")
 DEEPEST = 1_000_000
-"""Most parentheses open at once: a line of nothing else would take more memory than there is."""
+"""How many parentheses may be open at once: more could exhaust the memory."""
 
 
 class _Frame:
@@ -50,112 +51,81 @@ class _Frame:
 
     def __init__(self, functor: str) -> None:
         self.functor = functor  # empty for a group
-        self.arguments: list[int] = []
-        self.alternatives: list[int] = []
-        self.conjuncts: list[int] = []
+        self.arguments: list[Node] = []
+        self.alternatives: list[Node] = []
+        self.conjuncts: list[Node] = []
         self.negations = 0
 
+    def add(self, node: Node) -> None:
+        """Take a complete term, with the negations before it, as the next conjunct."""
+        for _ in range(self.negations):
+            node = _operator(NOT, [node], NOT)
+        self.negations = 0
+        self.conjuncts.append(node)
 
-class _Reader:
-    """Builds nodes bottom up; `tree` then numbers them in preorder."""
-
-    def __init__(self, tokens: list[str]) -> None:
-        self.tokens = tokens
-        self.labels: list[str] = []
-        self.children: list[list[int]] = []
-
-    def node(self, label: str, children: list[int]) -> int:
-        self.labels.append(label)
-        self.children.append(children)
-        return len(self.labels) - 1
-
-    def operator(self, label: str, operands: list[int], context: str) -> int:
-        return self.node(label, [self.stripped(operand, context) for operand in operands])
-
-    def stripped(self, node: int, context: str) -> int:
-        """The content of a group whose parentheses are needed in the context."""
-        if self.labels[node] == GROUP:
-            content = self.children[node][0]
-            if self.labels[content] in _PARENTHESISED[context]:
-                return content
-        return node
-
-    def read(self) -> int:
-        """The root; one pass over the tokens with a stack of open parentheses."""
-        frames = [_Frame("")]
-        after_term = False
-        for token in self.tokens:
-            frame = frames[-1]
-            _check_place(token, after_term, len(frames) - 1)
-            after_term = token not in (AND, OR, NOT) and token[-1] != "("
-            if token == ")":
-                frames.pop()
-                self.add(frames[-1], self.closed(frame))
-            elif token in (AND, OR):
-                self.close_operand(frame, token)
-            elif token == NOT:
-                frame.negations += 1
-            elif token[-1] == "(":
-                if len(frames) > DEEPEST:
-                    raise RecordError(
-                        f"more than {DEEPEST:,} parentheses are open", "balance the parentheses"
-                    )
-                frames.append(_Frame(token[:-1].rstrip()))
-            else:
-                self.add(frame, self.node(token, []))
-        _check_end(after_term, len(frames) - 1)
-        return self.finished(frames[0])
-
-    def add(self, frame: _Frame, node: int) -> None:
-        """Takes a complete term, with the negations before it, as the next conjunct."""
-        for _ in range(frame.negations):
-            node = self.operator(NOT, [node], NOT)
-        frame.negations = 0
-        frame.conjuncts.append(node)
-
-    def close_operand(self, frame: _Frame, token: str) -> None:
-        """Ends a conjunction or an argument; inside a conjunction the conjuncts pile up."""
+    def separate(self, token: str) -> None:
+        """End a conjunction or an argument; outside of arguments a comma only joins conjuncts."""
         if token == OR:
-            self.close_conjunction(frame)
-        elif frame.functor:
-            frame.arguments.append(self.finished(frame))
+            self.close_conjunction()
+        elif self.functor:
+            self.arguments.append(self.finished())
 
-    def close_conjunction(self, frame: _Frame) -> None:
-        several = len(frame.conjuncts) > 1
-        joined = self.operator(AND, frame.conjuncts, AND) if several else frame.conjuncts[0]
-        frame.alternatives.append(joined)
-        frame.conjuncts = []
+    def close_conjunction(self) -> None:
+        several = len(self.conjuncts) > 1
+        joined = _operator(AND, self.conjuncts, AND) if several else self.conjuncts[0]
+        self.alternatives.append(joined)
+        self.conjuncts = []
 
-    def finished(self, frame: _Frame) -> int:
+    def finished(self) -> Node:
         """The whole expression since the frame began or since its last argument."""
-        self.close_conjunction(frame)
-        inside = bool(frame.functor)
-        node = frame.alternatives[0]
-        if len(frame.alternatives) > 1:
-            node = self.operator(OR, frame.alternatives, _OR_IN_ARGUMENT if inside else OR)
-        frame.alternatives = []
-        return self.stripped(node, _ARGUMENT) if inside else node
+        self.close_conjunction()
+        node = self.alternatives[0]
+        if len(self.alternatives) > 1:
+            node = _operator(OR, self.alternatives, _OR_IN_ARGUMENT if self.functor else OR)
+        self.alternatives = []
+        return _stripped(node, _ARGUMENT) if self.functor else node
 
-    def closed(self, frame: _Frame) -> int:
-        """The group or compound term whose parenthesis closes."""
-        content = self.finished(frame)
-        return self.node(frame.functor or GROUP, [*frame.arguments, content])
 
-    def tree(self, root: int) -> Tree:
-        """The nodes below the root, numbered in preorder."""
-        parents: list[int] = []
-        labels: list[str] = []
-        stack = [(root, -1)]
-        while stack:
-            node, parent = stack.pop()
-            stack.extend((child, len(labels)) for child in reversed(self.children[node]))
-            parents.append(parent)
-            labels.append(self.labels[node])
-        return Tree(parents, labels)
+def _operator(label: str, operands: list[Node], context: str) -> Node:
+    return Node(label, tuple(_stripped(operand, context) for operand in operands))
+
+
+def _stripped(node: Node, context: str) -> Node:
+    """The content of a group whose parentheses are needed in the context; else the node."""
+    needed = node.label == GROUP and node.children[0].label in _PARENTHESISED[context]
+    return node.children[0] if needed else node
+
+
+def _read(tokens: list[str]) -> Node:
+    """The root; one pass over the tokens with a stack of open parentheses."""
+    frames = [_Frame("")]
+    after_term = False
+    for token in tokens:
+        frame = frames[-1]
+        _check_place(token, after_term, len(frames) - 1)
+        after_term = token not in (AND, OR, NOT) and token[-1] != "("
+        if token == ")":
+            frames.pop()
+            content = frame.finished()
+            frames[-1].add(Node(frame.functor or GROUP, (*frame.arguments, content)))
+        elif token in (AND, OR):
+            frame.separate(token)
+        elif token == NOT:
+            frame.negations += 1
+        elif token[-1] == "(":
+            if len(frames) > DEEPEST:
+                raise RecordError(
+                    f"more than {DEEPEST:,} parentheses are open", "balance the parentheses"
+                )
+            frames.append(_Frame(token[:-1].rstrip()))
+        else:
+            frame.add(Node(token))
+    _check_end(after_term, len(frames) - 1)
+    return frames[0].finished()
 
 
 def _check_place(token: str, after_term: bool, depth: int) -> None:
-    """Refuse a token that cannot be read at all, or not here."""
+    """Refuse a token that is never allowed, or not at this point."""
     if token in ("[", "]", "|"):
         raise RecordError(f"{token!r} belongs to a list", "lists cannot be read")
     if token[0] == "'" and not _QUOTED.match(token):
@@ -184,14 +154,11 @@ def parse(text: str) -> Tree:
     """The tree of one line; spacing between tokens does not matter."""
     check_one_line(text)
     tokens = _TOKEN.findall(text)
-    if not tokens:
-        return Tree([], [])
-    reader = _Reader(tokens)
-    return reader.tree(reader.read())
+    return to_tree(_read(tokens)) if tokens else Tree([], [])
 
 
 def _tokens(tree: Tree) -> list[str]:
-    """Tokens from a stack of what is still to be written: tokens, and nodes with their context."""
+    """The tokens of a tree; the stack holds what is left to write: tokens, nodes with their context."""
     tokens: list[str] = []
     children = tree.children()
     pending: list[str | tuple[int, str]] = [(0, "")] if len(tree) else []
@@ -232,11 +199,4 @@ def write(tree: Tree) -> str:
 _ONE = Children((any_label,), optional=True)
 _SEVERAL = Children((any_label, any_label), more=True, optional=True)
 _CHILDREN = {AND: _SEVERAL, OR: _SEVERAL, NOT: _ONE, GROUP: _ONE}
-PROLOG = Format(
-    "prolog",
-    ".pl",
-    line_records,
-    parse,
-    write,
-    children=_CHILDREN.get,
-)
+PROLOG = Format("prolog", ".pl", line_records, parse, write, children=_CHILDREN.get)

@@ -1,10 +1,10 @@
 """Penn Treebank brackets (Marcus et al. 1993): ``ptb``, one tree a line, and ``mrg``, the files
-of the release, where a tree spans lines and blank lines do not count.
+of the release, where trees span lines and blank lines are skipped.
 
 Interior nodes are categories, leaves are words. Brackets inside words are written ``-LRB-``,
 ``-RRB-``, ``-LCB-``, ``-RCB-``, ``-LSB-``, ``-RSB-``; a Tree holds the bracket itself. Categories
 are left as they are. Unlabelled brackets around a whole tree, ``( (S …) )``, are dropped; others
-become nodes with an empty label. Only ASCII white space separates.
+become nodes with an empty label. Only ASCII white space separates tokens.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _parse(text: str, remedy_if_open: str) -> Tree:
 
 
 def _scan(text: str, remedy_if_open: str) -> tuple[list[int], list[str], list[int]]:
-    """Parents, labels and words as they stand; one pass, on the path of every training line."""
+    """Parents, labels and words before unescaping, in one pass: every training line comes here."""
     parents: list[int] = []
     labels: list[str] = []
     words: list[int] = []
@@ -91,13 +91,10 @@ def _scan(text: str, remedy_if_open: str) -> tuple[list[int], list[str], list[in
             words.append(word)
             word += 1
     if current >= 0:
-        still_open = text.count("(") - text.count(")")
-        raise RecordError(_open_brackets(still_open), remedy_if_open)
+        count = text.count("(") - text.count(")")
+        plural = "s are" if count > 1 else " is"
+        raise RecordError(f"{count} bracket{plural} still open at the end", remedy_if_open)
     return parents, labels, words
-
-
-def _open_brackets(count: int) -> str:
-    return f"{count} bracket{'s are' if count > 1 else ' is'} still open at the end"
 
 
 def _outer_brackets(parents: list[int], labels: list[str]) -> int:
@@ -116,7 +113,7 @@ def _unescaped(word: str) -> str:
 
 
 def _fault(text: str, index: int, cause: str, remedy: str) -> RecordError:
-    """The error for a token, with its place, which the fast loop does not keep."""
+    """The error for a token; its line and column are found here, the fast loop does not track them."""
     start = next(islice(_TOKEN.finditer(text), index, None)).start()
     offset = text.count("\n", 0, start)
     column = start - (text.rfind("\n", 0, start) + 1) + 1
@@ -137,12 +134,12 @@ def write(tree: Tree) -> str:
 
 
 def write_mrg(tree: Tree) -> str:
-    """As `write`, in the outer unlabelled bracket of the release; there is no empty tree."""
+    """The tree on one line, in an outer unlabelled bracket as in the release; no tree may be empty."""
     return exact("mrg", parse_mrg, tree, f"( {_render(tree)} )")
 
 
 def mrg_records(path: Path) -> Iterator[Record]:
-    """Splits where all brackets are closed at the end of a line."""
+    """The trees of a file; one ends with the line on which all its brackets are closed."""
     start, depth, size = 0, 0, 0
     lines: list[str] = []
     for number, line in enumerate(read_lines(path), start=1):

@@ -1,9 +1,9 @@
 """S-expressions as in the λ-calculus forms of Dong & Lapata (2016): ``( lambda $0 e ( f $0 ) )``.
 
-A list headed by an atom and holding more is a node with that label: ``( f a b )`` is f with the
-children a and b. Any other list, ``( )``, ``( x )`` or ``( ( f a ) b )``, is a node labelled
-``()`` whose children are all its items; no atom can look like that, so every text and its tree
-determine each other up to spacing.
+A list of an atom and other items is a node with that label: ``( f a b )`` is f with the children a
+and b. Any other list, ``( )``, ``( x )`` or ``( ( f a ) b )``, is a node labelled ``()`` with all
+its items as children. No atom can be ``()``, so a text and its tree determine each other up to
+spacing.
 
 ``sexpr`` writes the outer parentheses, ``sexpr_bare`` leaves them out as the GeoQuery files do.
 Atoms are separated by ASCII white space and parentheses.
@@ -54,7 +54,7 @@ def _first_item(tokens: list[str]) -> tuple[Tree, int]:
     parents: list[int] = []
     labels: list[str] = []
     current, index = -1, 0
-    # Two tokens of lookahead decide on a list's label, hence the sentinels.
+    # The next two tokens decide the label of a list, so two are added at the end.
     padded = [*tokens, ")", ")"]
     while index < len(tokens) and (current >= 0 or not parents):
         token = tokens[index]

@@ -1,0 +1,16 @@
+"""The names that options take: known without numpy, so that ``--help`` is quick.
+
+`tests/trees/test_names.py` compares them with the tables of what they name.
+"""
+
+GIVEN = "given"
+CONTROLS = (GIVEN, "random", "right_branching", "flat")
+FORMATS = (
+    "conllu", "ptb", "mrg", "sexpr", "sexpr_bare", "prolog", "jsonl", "for", "lambda",
+    "coffeescript", "javascript",
+)  # fmt: skip
+LINEARIZATIONS = (
+    "words", "preorder", "breadth_first", "bracketed", "nary_dfs", "nary_bfs", "lcrs_dfs",
+    "lcrs_bfs",
+)  # fmt: skip
+POLICIES = ("siblings", "chain", "copy", "first", "last")
