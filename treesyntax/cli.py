@@ -65,23 +65,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = int(args.run(args))
         _flush_output()
         return status
-    except TreeSyntaxError as error:
-        print(f"treesyntax {args.command}: {error}", file=sys.stderr)
-        return 2
     except KeyboardInterrupt:
         print(f"treesyntax {args.command}: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
         sys.stderr.close()
         return 141
+    except TreeSyntaxError as error:
+        reason = str(error)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         reason = f"{place}{error.strerror or error}; check free space and permissions"
-        print(f"treesyntax {args.command}: {reason}", file=sys.stderr)
-        return 2
     except MemoryError:
-        print(f"treesyntax {args.command}: out of memory", file=sys.stderr)
-        return 2
+        reason = "out of memory"
+    print(f"treesyntax {args.command}: {reason}", file=sys.stderr)
+    return 2
 
 
 def _flush_output() -> None:

@@ -38,7 +38,9 @@ def read_lines(path: str | Path) -> Iterator[str]:
             line = 0
             for raw in iter(partial(stream.readline, LONGEST_LINE + 1), b""):
                 if len(raw) > LONGEST_LINE:
-                    raise _too_long(path, line + 1)
+                    cause = f"the line is longer than {LONGEST_LINE >> 20} MiB"
+                    remedy = "a line is one sentence or tree: check that the file has line ends"
+                    raise InputError(path, line + 1, cause, remedy)
                 text = _decode(raw, path, line + 1)
                 body = text.removesuffix("\n").removesuffix("\r")
                 for part in body.split("\r"):
@@ -59,15 +61,6 @@ def _decode(raw: bytes, path: Path, line: int) -> str:
             f"byte {error.start + 1} is not UTF-8",
             "convert the file first, for example with iconv -t UTF-8",
         ) from None
-
-
-def _too_long(path: Path, line: int) -> InputError:
-    return InputError(
-        path,
-        line,
-        f"the line is longer than {LONGEST_LINE >> 20} MiB",
-        "a line is one sentence or tree: check that the file has line ends",
-    )
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:
@@ -126,8 +119,17 @@ def write_json(
         InputError: if the file cannot be written.
     """
     text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=allow_nan)
+    write_text(path, text + "\n")
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a UTF-8 text file, all or nothing.
+
+    Raises:
+        InputError: if the file cannot be written.
+    """
     with atomic_file(path) as staged:
-        staged.write_text(text + "\n", encoding="utf-8")
+        staged.write_text(text, encoding="utf-8")
 
 
 def sha256_of(path: str | Path) -> str:

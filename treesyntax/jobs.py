@@ -165,12 +165,14 @@ def run_command(words: list[str], log: str, environment: dict[str, str]) -> int:
     return done.returncode
 
 
-def read_parameters(settings: Sequence[str]) -> dict[str, Any]:
-    """``["timeout_min=60", …]`` as a mapping; values are YAML."""
+def read_parameters(args: argparse.Namespace) -> dict[str, Any]:
+    """The settings of ``--cluster-set``, such as ``timeout_min=60``, by name; values are YAML."""
     import yaml
 
+    if args.cluster_set and not args.cluster:
+        raise OptionError("--cluster-set needs --cluster")
     parameters = {}
-    for setting in settings:
+    for setting in args.cluster_set:
         name, equals, text = setting.partition("=")
         try:
             parameters[name] = yaml.safe_load(text)

@@ -63,11 +63,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def find_checkpoints(folder: Path) -> list[Path]:
-    """The checkpoints in a folder that have their update in their name, else their epoch; sorted.
-
-    Raises:
-        InputError: if there is none.
-    """
+    """The checkpoints in a folder that have their update in their name, else their epoch; sorted."""
     for pattern in (BY_UPDATE, BY_EPOCH):
         named = [(path, pattern.fullmatch(path.name)) for path in folder.glob("checkpoint*.pt")]
         found = sorted((int(match[1]), path) for path, match in named if match)
@@ -86,9 +82,6 @@ def average(paths: Sequence[Path]) -> dict[str, Any]:
 
     Sums have 64 bits; whole numbers and what else is no weight are those of the last. Tensors that
     share their memory (tied embeddings) go on sharing it.
-
-    Raises:
-        InputError: if one cannot be read, or is of another model than the last.
     """
     from treesyntax.model.checkpoint import load_checkpoint
 

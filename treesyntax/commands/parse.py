@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from treesyntax.errors import OptionError
@@ -30,51 +31,45 @@ from treesyntax.parsers.parser import ParserConfig, model_path
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     add = parser.add_argument
-    models = "; ".join(f"{name}: {kind.model}" for name, kind in PARSERS.items())
     add("input", metavar="INPUT", type=Path, help="UTF-8 text; .gz is unpacked")
     add("output", metavar="OUTPUT", type=Path, help="the tree file")
-    add("--parser", required=True, metavar="NAME", help=", ".join(PARSERS))
-    add("--model", required=True, metavar="MODEL", help=models)
-    add("--lang", default="en", help="language code, for word and sentence boundaries (en)")
+    add_parser_arguments(add, required=True)
     add(
-        "--pretokenized",
-        action="store_true",
-        help="white space separates words, a line is one sentence",
-    )
-    add(
-        "--download",
-        action="store_true",
-        help="download a model that is given by name; the only use of the network",
-    )
-    add("--max-words", type=int, default=150, metavar="N", help="longer lines get flat trees (150)")
-    add(
-        "--strict",
-        nargs="?",
-        const="",
-        metavar="CASE,…",
+        "--strict", nargs="?", const="", metavar="CASE,…",
         help=f"cases that are errors, of {', '.join(CASES)}; without a list: those that get flat trees",
-    )
+    )  # fmt: skip
     add(
-        "--workers",
-        type=int,
-        default=0,
-        metavar="N",
+        "--workers", type=int, default=0, metavar="N",
         help="number of processes (default: one a core), or of jobs on a cluster (default: 8)",
-    )
+    )  # fmt: skip
     add(
         "--gpus", type=int, default=0, metavar="N", help="use N GPUs, one process each, and no CPUs"
     )
     add(
-        "--shard-lines",
-        type=int,
-        default=2000,
-        metavar="N",
-        help="parse and save so many lines at a time (2000)",
-    )
+        "--shard-lines", type=int, default=2000, metavar="N",
+        help="how many lines are parsed and saved at a time (2000)",
+    )  # fmt: skip
     add_cluster_arguments(parser, "shards")
     add(
         "--overwrite", action="store_true", help="replace an OUTPUT made from other text or options"
     )
+
+
+def add_parser_arguments(add: Callable[..., object], required: bool) -> None:
+    """Declare the parser, its model and how it reads lines."""
+    models = "; ".join(f"{name}: {kind.model}" for name, kind in PARSERS.items())
+    add("--parser", required=required, metavar="NAME", help=", ".join(PARSERS))
+    add("--model", required=required, metavar="MODEL", help=models)
+    add("--lang", default="en", help="language code, for word and sentence boundaries (en)")
+    add(
+        "--pretokenized", action="store_true",
+        help="white space separates words, a line is one sentence",
+    )  # fmt: skip
+    add(
+        "--download", action="store_true",
+        help="download a parser's model that is given by name; the only use of the network",
+    )  # fmt: skip
+    add("--max-words", type=int, default=150, metavar="N", help="longer lines get flat trees (150)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -86,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     task = ParseTask(
         args.input, args.output.absolute(), _config(args), args.max_words, args.shard_lines
     )
-    parameters = read_parameters(args.cluster_set)
+    parameters = read_parameters(args)
     execution = Execution(args.workers, args.gpus, args.cluster, parameters)
     begun = time.monotonic()
     cases, known = parse_file(task, execution, strict_cases(args.strict), args.overwrite)
@@ -106,8 +101,6 @@ def _config(args: argparse.Namespace) -> ParserConfig:
     for name, least in (("workers", 0), ("gpus", 0), ("max_words", 1), ("shard_lines", 1)):
         if getattr(args, name) < least:
             raise OptionError(f"--{name.replace('_', '-')} must be at least {least}")
-    if args.cluster_set and not args.cluster:
-        raise OptionError("--cluster-set needs --cluster")
     gpu = args.gpus > 0
     config = ParserConfig(args.parser, args.model, args.lang, args.pretokenized, gpu, args.download)
     path = model_path(config)

@@ -100,7 +100,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
         return 0
     with held_folder(folder, plan, identity):
         if args.cluster:
-            cluster = Cluster(args.cluster, folder, read_parameters(args.cluster_set))
+            cluster = Cluster(args.cluster, folder, read_parameters(args))
             options = replace(options, cluster=cluster, submitted=args.jobs or len(plan.runs))
         return execute(plan, identity, folder, options)
 
@@ -116,13 +116,11 @@ def _options(
         raise OptionError("--jobs and --threads must be 1 or more")
     if args.retries < 0:
         raise OptionError("--retries must be 0 or more")
-    if args.cluster_set and not args.cluster:
-        raise OptionError("--cluster-set needs --cluster")
+    read_parameters(args)
     if args.cluster and args.gpus:
         raise OptionError(
             "--gpus is for this machine; on a cluster use --cluster-set gpus_per_node=N"
         )
-    read_parameters(args.cluster_set)
     slots = () if args.cluster else read_slots(args.gpus, os.environ)
     wanted = None if args.cluster else args.jobs
     jobs = wanted or max(1, min(len(slots) or cores() // args.threads, runs))

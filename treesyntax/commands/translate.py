@@ -32,6 +32,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from treesyntax.commands.parse import add_parser_arguments
 from treesyntax.errors import OptionError
 from treesyntax.parsers import PARSERS, ParserConfig, get_kind, load_parser
 
@@ -58,22 +59,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output", default="-", metavar="FILE", help="written whole or not at all; - is stdout (-)"
     )
     add("--buffer", type=int, default=1000, metavar="N", help="most sentences that are sorted by length and translated together; input from stdin is translated as it comes (1000)")  # fmt: skip
-    _add_parsing(parser.add_argument_group("raw text to trees, where the model reads trees"))
+    parsing = parser.add_argument_group(
+        "raw text to trees, where the model reads trees"
+    ).add_argument
+    parsing("--parsed", action="store_true", help="the input is trees in the format of the training data")  # fmt: skip
+    add_parser_arguments(parsing, required=False)
     _add_search(parser.add_argument_group("search"))
     _add_output(parser.add_argument_group("output"))
     _add_machine(parser.add_argument_group("machine"))
-
-
-def _add_parsing(group: argparse._ArgumentGroup) -> None:
-    add = group.add_argument
-    models = "; ".join(f"{name}: {kind.model}" for name, kind in PARSERS.items())
-    add("--parsed", action="store_true", help="the input is trees in the format of the training data")  # fmt: skip
-    add("--parser", metavar="NAME", help=", ".join(PARSERS))
-    add("--model", metavar="MODEL", help=models)
-    add("--lang", default="en", help="language code, for word and sentence boundaries (en)")
-    add("--pretokenized", action="store_true", help="white space separates words, a line is one sentence")  # fmt: skip
-    add("--download", action="store_true", help="download a parser's model known by name")
-    add("--max-words", type=int, default=150, metavar="N", help="longer lines get flat trees (150)")
 
 
 def _add_search(group: argparse._ArgumentGroup) -> None:

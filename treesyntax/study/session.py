@@ -23,11 +23,7 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def held_folder(folder: Path, plan: Plan, identity: Identity) -> Iterator[None]:
-    """Keep a study's folder for this process, write its identity, and stop cleanly on signals.
-
-    Raises:
-        OptionError: if another process uses the folder.
-    """
+    """Keep a study's folder for this process, write its identity, and stop cleanly on signals."""
     with _stop_signals_interrupt(), locked(folder):
         check_folder(folder, identity)  # another process may have been quicker
         write_identity(folder, plan.recipe, identity)
@@ -92,10 +88,6 @@ def report(folder: Path, baseline: str | None = None) -> None:
     Args:
         folder: the study's folder.
         baseline: another baseline than the recipe's.
-
-    Raises:
-        OptionError: if the folder holds no study, or the recipe has no such baseline.
-        InputError: if one of its files is damaged or cannot be written.
     """
     study, console = read_study(folder, baseline), make_console()
     page = write_report(study)

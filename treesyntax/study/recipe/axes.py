@@ -75,13 +75,7 @@ class Variant:
 
 
 def read_axes(value: Any, recipe: Mapping[str, Any], check: Check) -> tuple[Axis, ...]:
-    """The axes of a recipe, checked.
-
-    Args:
-        value: the entry ``axes`` of the recipe.
-        recipe: all of it, whose methods and variables options must name.
-        check: the checks, for their messages.
-    """
+    """The entry ``axes`` of a recipe, checked: its options must name methods and variables of it."""
     axes = []
     owner: dict[str, str] = {}
     for name, content in check.mapping(value, "axes").items():

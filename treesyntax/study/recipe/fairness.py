@@ -83,12 +83,7 @@ def find_differences(recipe: Recipe) -> list[Difference]:
 
 
 def check_fairness(recipe: Recipe) -> None:
-    """Refuse differences that the recipe does not explain.
-
-    Raises:
-        OptionError: if there is one; the message says in what, between which methods, and how to
-            declare it.
-    """
+    """Refuse differences that the recipe does not explain."""
     for difference in find_differences(recipe):
         if difference.key in recipe.differences:
             continue
@@ -104,13 +99,7 @@ def check_fairness(recipe: Recipe) -> None:
 
 
 def own_settings(recipe: Recipe, method: Method, differences: Sequence[Difference]) -> list[str]:
-    """The settings in which a row differs from its baseline, one text a flag, with the reason.
-
-    Args:
-        recipe: the recipe.
-        method: the row.
-        differences: those of the recipe, see `find_differences`.
-    """
+    """The settings in which a row differs from its baseline, one text a flag, with the reason."""
     baseline = recipe.baseline_of(method)
     if baseline is None:
         return []

@@ -13,7 +13,7 @@ import yaml
 
 from treesyntax import __version__
 from treesyntax.errors import InputError, OptionError
-from treesyntax.files import atomic_file, read_json, sha256_of, write_json
+from treesyntax.files import read_json, sha256_of, write_json, write_text
 from treesyntax.study.recipe.recipe import DATA, RECIPE_FILE, SPLITS, Recipe
 
 IDENTITY_FILE = "study.json"
@@ -40,12 +40,7 @@ class Identity:
 
 
 def identify(recipe: Recipe) -> Identity:
-    """Hash a recipe with its input files: any change makes another study.
-
-    Raises:
-        OptionError: if an input file does not exist.
-        InputError: if one cannot be read.
-    """
+    """Hash a recipe with its input files: any change makes another study."""
     inputs = {name: file_facts(Path(name)) for name in _input_names(recipe)}
     content = [recipe.content, inputs, __version__]
     # Order counts: methods are rows in this order, and the order of flags may matter to the tool.
@@ -97,9 +92,8 @@ def write_identity(folder: Path, recipe: Recipe, identity: Identity) -> None:
     if not (folder / IDENTITY_FILE).exists():
         write_json(folder / IDENTITY_FILE, asdict(identity))
     if not (folder / RECIPE_FILE).exists():
-        with atomic_file(folder / RECIPE_FILE) as staged:
-            text = yaml.safe_dump(recipe.content, sort_keys=False, allow_unicode=True, width=100)
-            staged.write_text(f"# resolved from {recipe.path}\n{text}", encoding="utf-8")
+        text = yaml.safe_dump(recipe.content, sort_keys=False, allow_unicode=True, width=100)
+        write_text(folder / RECIPE_FILE, f"# resolved from {recipe.path}\n{text}")
 
 
 def read_identity(folder: Path) -> Identity:

@@ -36,9 +36,6 @@ def read_extended(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     Args:
         path: the recipe file.
         above: the files that led to it by ``extends``.
-
-    Raises:
-        InputError: if a file cannot be read or is no recipe, or files extend each other in a circle.
     """
     if path.resolve() in above:
         raise InputError(path, None, "extends itself", f"take {EXTENDS} out of one of the files")
@@ -75,9 +72,6 @@ def apply_override(content: dict[str, Any], override: str) -> None:
     Args:
         content: the recipe as nested mappings.
         override: ``key.sub=value``; the value is YAML, so ``[1, 2]`` is a list.
-
-    Raises:
-        OptionError: if it is malformed, or names an entry that does not exist.
     """
     path, equals, text = override.partition("=")
     keys = path.split(".")

@@ -244,10 +244,7 @@ def _sides(data: Any, check: Check) -> tuple[Side, Side]:
 
 
 def _prepare(
-    raw: dict[str, Any],
-    variables: Mapping[str, str],
-    variants: Sequence[Variant],
-    check: Check,
+    raw: dict[str, Any], variables: Mapping[str, str], variants: Sequence[Variant], check: Check
 ) -> tuple[str, ...]:
     """Each command once for each of the values that axes give to the variables in it."""
     points = list({str(variant.variables): variant.variables for variant in variants}.values())

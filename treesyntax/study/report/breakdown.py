@@ -173,12 +173,7 @@ def break_down(
 ) -> Breakdown | None:
     """The scores of all runs with results, bin by bin; None if there are none.
 
-    Args:
-        plan: the study's plan.
-        folder: the study's folder.
-        results: what there is so far.
-        quantity: of the test set.
-        file: where the numbers were kept before, if they were.
+    Those that ``file`` holds from an earlier report are computed again only if something changed.
     """
     # Those on unseen lines say the same of fewer lines.
     metrics = tuple(metric for metric in plan.recipe.score if metric in METRICS)
@@ -207,10 +202,7 @@ def break_down(
 
 
 def _scores(
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-    quantity: Quantity,
-    metrics: Sequence[str],
+    hypotheses: Sequence[str], references: Sequence[str], quantity: Quantity, metrics: Sequence[str]
 ) -> dict[str, list[float]]:
     bins = [quantity.lines(place) for place in range(len(quantity.bins))]
     return {

@@ -41,11 +41,7 @@ def mean_curve(curves: Sequence[Curve]) -> dict[int, float]:
 
 
 def draw_curves(curves: Mapping[str, Sequence[Curve]]) -> Figure:
-    """Draw the curves of each method: the mean as a thick line, each seed as a thin one.
-
-    Args:
-        curves: for each method the curves of its seeds.
-    """
+    """Draw the curves of each method's seeds: the mean as a thick line, each seed as a thin one."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 3.8), layout="constrained")

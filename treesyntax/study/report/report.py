@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from treesyntax.files import atomic_file
+from treesyntax.files import write_text
 from treesyntax.study.recipe.identity import Identity, read_identity
 from treesyntax.study.recipe.recipe import RECIPE_FILE, read_recipe
 from treesyntax.study.report.sections import make_sections
@@ -46,10 +46,6 @@ def read_study(folder: Path, baseline: str | None = None) -> Study:
     Args:
         folder: the study's folder.
         baseline: another baseline than the recipe's.
-
-    Raises:
-        OptionError: if it holds no study.
-        InputError: if one of its files is damaged.
     """
     identity = read_identity(folder)
     overrides = [] if baseline is None else [f"baseline={baseline}"]
@@ -69,7 +65,7 @@ def write_report(study: Study) -> Path:
     sections = make_sections(study.plan, study.folder, study.results, failures)
     context = {**_context(study), "sections": sections, "script": SCRIPT.read_text("utf-8")}
     for suffix in ("md", "html"):
-        _write(study.folder / f"report.{suffix}", _render(f"report.{suffix}.j2", context))
+        write_text(study.folder / f"report.{suffix}", _render(f"report.{suffix}.j2", context))
     if study.comparisons:
         write_comparisons(study.folder, study.comparisons)
     for name, text in (
@@ -77,7 +73,7 @@ def write_report(study: Study) -> Path:
         ("table.csv", table_csv(study.table)),
         ("table.tex", latex_table(study.table)),
     ):
-        _write(study.folder / "tables" / name, text)
+        write_text(study.folder / "tables" / name, text)
     return study.folder / "report.html"
 
 
@@ -161,8 +157,3 @@ def _render(template: str, context: dict[str, Any]) -> str:
         keep_trailing_newline=True,
     )
     return environment.get_template(template).render(context)
-
-
-def _write(path: Path, text: str) -> None:
-    with atomic_file(path) as staged:
-        staged.write_text(text, encoding="utf-8")

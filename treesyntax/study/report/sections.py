@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treesyntax.errors import InputError, TreeSyntaxError
-from treesyntax.files import atomic_file, read_json, write_json
+from treesyntax.files import read_json, write_json, write_text
 from treesyntax.study.report.breakdown import break_down, draw_breakdown, find_quantities
 from treesyntax.study.report.cost import compute_costs, cost_numbers, draw_costs
 from treesyntax.study.report.curves import draw_curves, inline_svg, svg_text
@@ -106,14 +106,7 @@ ANALYSES = {
 def make_sections(
     plan: Plan, folder: Path, results: Sequence[Result], failures: Mapping[str, Failure]
 ) -> list[Section]:
-    """All figures of a study as far as there is something to draw; writes those that are new.
-
-    Args:
-        plan: the study's plan.
-        folder: the study's folder.
-        results: what there is so far.
-        failures: failed steps.
-    """
+    """All figures of a study as far as there is something to draw; writes those that are new."""
     found = [_curves(plan, folder), _breakdowns(plan, folder, results)]
     found += [_costs(plan, folder, results), *_analyses(plan, folder, failures)]
     return [section for section in found if section.pictures or section.notes]
@@ -181,8 +174,7 @@ def _costs(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
 def _write(folder: Path, name: str, figure: Figure, numbers: Any, caption: str) -> Picture:
     text = svg_text(figure)
     write_json(folder / FIGURES / f"{name}.json", numbers)
-    with atomic_file(folder / FIGURES / f"{name}.svg") as staged:
-        staged.write_text(text, encoding="utf-8")
+    write_text(folder / FIGURES / f"{name}.svg", text)
     file = f"{FIGURES}/{name}.svg"
     return Picture(file, (f"{FIGURES}/{name}.json",), caption, inline_svg(text, name, caption))
 

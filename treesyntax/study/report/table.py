@@ -113,14 +113,7 @@ def make_table(
     failures: Mapping[str, Failure],
     comparisons: Sequence[Comparison] = (),
 ) -> StudyTable:
-    """The table of a study, finished or not.
-
-    Args:
-        plan: the study's plan, which gives the order of the rows.
-        results: what there is so far.
-        failures: failed steps, see :func:`treesyntax.study.run.failures.read_failures`.
-        comparisons: tests of rows against their baselines.
-    """
+    """The table of a study, finished or not."""
     recipe = plan.recipe
     failed = _failed(plan, failures)
     texts = row_notes(recipe)

@@ -39,12 +39,7 @@ def row_notes(recipe: Recipe) -> dict[str, str]:
 
 
 def parameter_note(recipe: Recipe, parameters: Mapping[str, int]) -> list[str]:
-    """A note if rows have noticeably more or fewer parameters than their baseline.
-
-    Args:
-        recipe: the recipe.
-        parameters: by row, for rows with results.
-    """
+    """A note if rows have noticeably more or fewer parameters than their baseline."""
     texts = []
     for method in recipe.methods:
         baseline = recipe.baseline_of(method)

@@ -142,11 +142,7 @@ def _whole_lines(path: Path) -> list[bytes]:
 
 
 def append_results(path: Path, results: Iterable[Result]) -> list[Result]:
-    """Append those results that are not there yet; returns them.
-
-    Raises:
-        InputError: if the file is damaged or cannot be written; then it is as it was.
-    """
+    """Append those results that are not there yet; returns them."""
     known = {result.key for result in read_results(path)}
     new = [result for result in results if result.key not in known]
     if not new:

@@ -58,17 +58,7 @@ def is_tested(metric: str) -> bool:
 def compare(
     plan: Plan, folder: Path, results: Sequence[Result], known: Sequence[Comparison] = ()
 ) -> list[Comparison]:
-    """Test each row of a study against its baseline, as far as there are results.
-
-    Args:
-        plan: the study's plan.
-        folder: the study's folder, which has the hypotheses and perhaps the data.
-        results: what there is so far.
-        known: comparisons of an earlier report, see `treesyntax.study.results.comparisons`.
-
-    Raises:
-        InputError: if hypotheses and references differ in number or cannot be read.
-    """
+    """Test each row of a study against its baseline, as far as there are results."""
     maker = _Maker(plan, folder, results, known)
     rows = list(product(filter(is_tested, plan.recipe.score), plan.recipe.methods))
     shown = track(

@@ -114,11 +114,7 @@ class Executor:
     def execute(self, watcher: PlainProgress) -> dict[str, Failure]:
         """Do all that is not done yet; a failing step stops only what needs it.
 
-        Args:
-            watcher: is told what happens.
-
-        Returns:
-            The steps that failed, by name.
+        Returns the steps that failed, by name.
         """
         self.watcher = watcher
         write_failures(self.folder, self.failures)

@@ -28,11 +28,7 @@ def write_failures(folder: Path, failures: Mapping[str, Failure]) -> None:
 
 
 def read_failures(folder: Path) -> dict[str, Failure]:
-    """The steps that failed when a study last ran, by name.
-
-    Raises:
-        InputError: if the file is damaged.
-    """
+    """The steps that failed when a study last ran, by name."""
     path = folder / FAILURES_FILE
     if not path.is_file():
         return {}

@@ -24,11 +24,7 @@ def default_folder(recipe: Recipe, identity: Identity) -> Path:
 
 
 def check_folder(folder: Path, identity: Identity) -> None:
-    """Make sure that a folder is new, empty, or this study's.
-
-    Raises:
-        OptionError: if it belongs to another study or to something else.
-    """
+    """Make sure that a folder is new, empty, or this study's."""
     if folder.exists() and not folder.is_dir():
         raise OptionError(f"--out {folder} is a file; name a folder")
     if (folder / IDENTITY_FILE).exists():
@@ -44,11 +40,7 @@ def check_folder(folder: Path, identity: Identity) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold a study's folder; the system releases it when this process ends, however it ends.
-
-    Raises:
-        OptionError: if another process holds it, or the folder cannot be written.
-    """
+    """Hold a study's folder; the system releases it when this process ends, however it ends."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         stream = (folder / LOCK_FILE).open("a+b", buffering=0)

@@ -65,9 +65,6 @@ def make_plan(recipe: Recipe) -> Plan:
     """The steps of a recipe: prepare, binarize each distinct setting once, then the runs.
 
     Runs are ordered by seed first, so that an unfinished study has something of every method.
-
-    Raises:
-        OptionError: if a command under prepare has unbalanced quotes.
     """
     prepare = _prepare_steps(recipe)
     ready = tuple(step.name for step in prepare[-1:])
