@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import random
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 import support.fake_parser as fake_parser
+from support import wait_until
+from support.fake_parser import LINES, outputs, start
+from support.fake_parser import words as arguments
 
 from treesyntax.cli import main
 from treesyntax.parsers import PARSERS
 from treesyntax.parsers.record_text import read_offsets
 from treesyntax.parsers.workers import _loaded
 from treesyntax.trees.formats import read_trees
-
-DRIVER = Path(fake_parser.__file__)
-LINES = ["a b c", "", "one two. three four.", "x " * 30, "a BAD b", "z", "the end ."] * 7
 
 
 @pytest.fixture(autouse=True)
@@ -38,19 +33,9 @@ def text(tmp_path) -> Path:
     return file
 
 
-def arguments(text: Path, output: Path, *options: object) -> list[str]:
-    given = ["parse", text, output, "--parser", "fake-dep", "--model", "m", "--max-words", "20"]
-    return [str(item) for item in (*given, "--workers", "1", "--shard-lines", "5", *options)]
-
-
 def parse(text: Path, output: Path, *options: object) -> dict[str, bytes]:
     assert main(arguments(text, output, *options)) == 0
     return outputs(output)
-
-
-def outputs(output: Path) -> dict[str, bytes]:
-    """Everything beside the output file whose name begins like it."""
-    return {file.name: file.read_bytes() for file in output.parent.glob(f"{output.name}*")}
 
 
 def refused(capsys, *given: str) -> str:
@@ -62,7 +47,7 @@ def refused(capsys, *given: str) -> str:
     return message
 
 
-# ------------------------------------------------------------------------------------- files
+# Files
 
 
 @pytest.mark.parametrize(("name", "notation"), [("fake-dep", "conllu"), ("fake-con", "ptb")])
@@ -104,26 +89,22 @@ def test_workers_do_not_change_a_byte(text, tmp_path):
     wanted = parse(text, tmp_path / "one" / "out")
     for workers in (2, 3):
         output = tmp_path / str(workers) / "out"
-        run_driver(text, output, "--workers", workers).wait()
+        start(text, output, "--workers", workers).wait()
         assert outputs(output) == wanted
 
 
-# ------------------------------------------------------------------------------------ strict
+# Strict
 
 
 @pytest.mark.parametrize(
     ("value", "line", "message"),
     [
-        (
-            [],
-            4,
-            "has more words than --max-words; split it or raise the limit, or leave too_long out",
-        ),
+        ([], 4, "has more words than --max-words; split it or raise the limit, or leave too_long out"),
         (["parser_failed"], 5, "cannot be parsed; correct it, or leave parser_failed out"),
         (["empty,parser_failed"], 2, "is empty; remove it on both sides"),
         (["several_sentences"], 3, "has several sentences; split it on both sides"),
     ],
-)
+)  # fmt: skip
 def test_strict_names_the_first_line(value, line, message, text, tmp_path, capsys):
     given = arguments(text, tmp_path / "out", "--strict", *value)
     assert f"in.txt:{line}: {message}" in refused(capsys, *given)
@@ -139,7 +120,7 @@ def test_strict_accepts_clean_text(tmp_path):
     parse(text, tmp_path / "out", "--strict", "empty,several_sentences,too_long,parser_failed")
 
 
-# ------------------------------------------------------------------------------------ resume
+# Resume
 
 
 def test_finished_shards_are_not_parsed_again(text, tmp_path, monkeypatch):
@@ -247,8 +228,8 @@ def test_spoilt_records_of_a_run_are_not_trusted(text, tmp_path, capsys):
 
 
 def test_one_process_an_output(text, tmp_path, capsys):
-    slow = run_driver(text, tmp_path / "out", "--lang", "300")
-    wait_for(tmp_path / "out.parts" / "identity.json")
+    slow = start(text, tmp_path / "out", "--lang", "300")
+    wait_until((tmp_path / "out.parts" / "identity.json").exists)
     try:
         given = arguments(text, tmp_path / "out", "--lang", "300")
         assert "out.parts is in use by another process; wait for it" in refused(capsys, *given)
@@ -257,81 +238,10 @@ def test_one_process_an_output(text, tmp_path, capsys):
         slow.wait()
 
 
-# ---------------------------------------------------------------------------- kill -9, crashes
-
-
-def run_driver(text: Path, output: Path, *options: object) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": str(DRIVER.parents[1])}
-    command = [sys.executable, str(DRIVER), *arguments(text, output, *options)]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
-
-
-def wait_for(file: Path) -> None:
-    deadline = time.monotonic() + 60
-    while not file.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
-def is_alive(process: int) -> bool:
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
-
-
-def children_of(process: int) -> list[int]:
-    listed = Path(f"/proc/{process}/task/{process}/children").read_text()
-    return [int(child) for child in listed.split()]
-
-
-@pytest.mark.parametrize(("name", "workers"), [("fake-dep", 1), ("fake-con", 2)])
-def test_killed_runs_are_taken_up_again(name, workers, tmp_path):
-    """``KILLS=10`` for as many kills as the acceptance test wants."""
-    kills = int(os.environ.get("KILLS", "2"))
-    text = tmp_path / "in.txt"
-    text.write_text("".join(f"{line} {i}\n" for i, line in enumerate(LINES * (2 + kills))))
-    options = ("--parser", name, "--lang", "5", "--workers", workers)
-    output = tmp_path / "out"
-    draw = random.Random(workers)
-    done: dict[Path, int] = {}
-    for _ in range(kills):
-        process = run_driver(text, output, *options)
-        wait_for_shards(tmp_path / "out.parts", len(done) + draw.randint(0, 4), process)
-        time.sleep(draw.uniform(0, 0.05))
-        started = children_of(process.pid)
-        process.kill()
-        process.wait()
-        wait_until_gone(started)
-        found = {file: file.stat().st_mtime_ns for file in output.parent.glob("out.parts/*.trees")}
-        assert done.items() <= found.items(), "a finished shard was parsed again"
-        done = found
-    assert 0 < len(done) < -(-len(LINES) * (2 + kills) // 5)
-    parse(text, output, *options, "--workers", 1)
-    parse(text, tmp_path / "whole" / "out", *options, "--workers", 1)
-    assert outputs(output) == outputs(tmp_path / "whole" / "out")
-
-
-def wait_for_shards(folder: Path, count: int, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 60
-    while len(list(folder.glob("*.trees"))) < count or not (folder / "identity.json").exists():
-        assert time.monotonic() < deadline
-        assert process.poll() is None
-        time.sleep(0.005)
-
-
-def wait_until_gone(processes: list[int]) -> None:
-    deadline = time.monotonic() + 20
-    while any(map(is_alive, processes)):
-        assert time.monotonic() < deadline, "workers outlive the run"
-        time.sleep(0.02)
-
-
 def test_a_worker_that_dies_is_reported(tmp_path):
     text = tmp_path / "in.txt"
     text.write_text("a\nb\nDIE\n")
-    process = run_driver(text, tmp_path / "out", "--workers", 2, "--shard-lines", 1)
+    process = start(text, tmp_path / "out", "--workers", 2, "--shard-lines", 1)
     _, message = process.communicate()
     assert process.returncode == 2
     assert "treesyntax parse: a worker process died, possibly out of memory" in message
@@ -341,14 +251,14 @@ def test_a_worker_that_dies_is_reported(tmp_path):
 def test_a_message_of_a_worker_reaches_the_user(tmp_path):
     text = tmp_path / "in.txt"
     text.write_text("BAD\n" * 30)
-    process = run_driver(text, tmp_path / "out", "--workers", 2, "--shard-lines", 15)
+    process = start(text, tmp_path / "out", "--workers", 2, "--shard-lines", 15)
     _, message = process.communicate()
     assert process.returncode == 2
     assert "fake-dep failed on all 15 lines that it was given from line 1 on" in message
     assert "(ValueError: bad word in two lines); check the model m" in message
 
 
-# ------------------------------------------------------------------------------------- errors
+# Errors
 
 
 @pytest.mark.parametrize(
@@ -357,7 +267,7 @@ def test_a_message_of_a_worker_reaches_the_user(tmp_path):
         (("--parser", "xyz"), "no parser is named 'xyz'; there are stanza-dep"),
         (
             ("--parser", "fake-absent"),
-            "needs no_such_package_at_all, which is not installed; run: pip install 'treesyntax[parsers]'",
+            "needs no_such_package_at_all, which is not installed; run: pip ",
         ),
         (("--model", "a/b/c"), "there is no model at a/b/c; check the path"),
         (("--max-words", 0), "--max-words must be at least 1"),

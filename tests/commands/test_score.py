@@ -46,7 +46,7 @@ def test_the_command_prints_json(tmp_path: Path, capsys: pytest.CaptureFixture[s
 )  # fmt: skip
 def test_the_command_refuses(
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    capsys,
     hypotheses: str,
     references: str,
     more: list[str],
@@ -63,9 +63,7 @@ def unseen_files(tmp_path: Path, train_target: str = "a\nb\n") -> list[str]:
     return [part for name in texts for part in (f"--{name}", str(tmp_path / name))]
 
 
-def test_the_command_scores_unseen_lines_beside_all(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_scores_unseen_lines_beside_all(tmp_path: Path, capsys) -> None:
     metrics = ["--metric", "exact", "--metric", "exact:unseen", "--json"]
     assert score(tmp_path, "a\nb\n", "a\nc\n", *metrics, *unseen_files(tmp_path)) == 0
     found = json.loads(capsys.readouterr().out)
@@ -75,9 +73,7 @@ def test_the_command_scores_unseen_lines_beside_all(
     assert found[1]["signature"] == f"exact|tok:space|v:{__version__}|lines:unseen"
 
 
-def test_the_command_refuses_unseen_without_the_files(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_refuses_unseen_without_the_files(tmp_path: Path, capsys) -> None:
     metric = ["--metric", "exact:unseen"]
     assert score(tmp_path, "a\nb\n", "a\nc\n", *metric) == 2
     assert capsys.readouterr().err == "treesyntax score: metrics with :unseen need --source\n"
@@ -91,9 +87,7 @@ def test_the_command_refuses_unseen_without_the_files(
     assert "no metric is named 'exakt'" in capsys.readouterr().err
 
 
-def test_the_command_refuses_unknown_metrics_and_files(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_refuses_unknown_metrics_and_files(tmp_path: Path, capsys) -> None:
     assert score(tmp_path, "a\n", "a\n", "--metric", "accuracy") == 2
     assert "no metric is named 'accuracy'; there are bleu," in capsys.readouterr().err
     assert main(["score", "--reference", str(tmp_path / "x"), "--hypothesis", "y"]) == 2

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import pytest
-import support.quick_options as quick_options  # noqa: F401
 import torch
 from fairseq import options, utils
 from fairseq.data import Dictionary
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.models import build_model
 from support import PLUGINS
+from support.forked_programs import parse_options_once
 
 from treesyntax.errors import OptionError
 from treesyntax.methods import METHODS
 
+parse_options_once()
 utils.import_user_module(options.argparse.Namespace(user_dir=str(PLUGINS)))
 from fairseq_plugins.archs import SIZES, architecture_names  # noqa: E402  (registered above)
 

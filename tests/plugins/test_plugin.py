@@ -12,12 +12,12 @@ from pathlib import Path
 import fairseq_cli.train  # noqa: F401
 import pytest
 import support.forked_programs as forked_programs
-import support.quick_options as quick_options  # noqa: F401
 from support import PLUGINS
 
 from treesyntax.cli import main
 from treesyntax.methods import METHODS
 
+forked_programs.parse_options_once()
 FOR = ["a0 = 1 ; a1 = a0", "a0 = a0 + 2", "if a0 > 1 then a0 = 3 else a1 = 4 endif", ""] * 6
 LAMBDA = [
     "let a0 = 1 in let a1 = a0 in unit",

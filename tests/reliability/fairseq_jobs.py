@@ -253,32 +253,26 @@ def formula(generator: random.Random, levels: int) -> str:
 
 def binarize(folder: Path, linearization: str, pairs: int = 32, seed: int = 1) -> Path:
     """Formulas to the same formulas as fairseq data, trees on both sides."""
+    generator = random.Random(seed)
+    text = "".join(f"{formula(generator, 3)}\n" for _ in range(pairs))
+    return binarize_texts(folder, linearization, text, text)
+
+
+def binarize_texts(folder: Path, linearization: str, given: str, wanted: str) -> Path:
+    """Formulas as fairseq data, trees on both sides; all splits are the same."""
     from treesyntax.cli import main
 
-    generator = random.Random(seed)
-    lines = [formula(generator, 3) for _ in range(pairs)]
     folder.mkdir(parents=True, exist_ok=True)
-    for side in ("given", "wanted"):
-        (folder / f"text.{side}").write_text("".join(f"{line}\n" for line in lines))
-    files = [str(folder / f"text.{side}") for side in ("given", "wanted")]
+    files = [str(folder / "text.given"), str(folder / "text.wanted")]
+    for file, text in zip(files, (given, wanted), strict=True):
+        Path(file).write_text(text)
     splits = [word for split in ("train", "valid", "test") for word in (f"--{split}", *files)]
     command = [
-        "binarize",
-        str(folder / linearization),
-        "--source-lang",
-        "given",
-        "--target-lang",
-        "wanted",
-    ]
-    formats = [
-        "--source-format",
-        "sexpr",
-        "--target-format",
-        "sexpr",
-        "--target-linearization",
-        linearization,
-    ]
-    assert main([*command, *splits, *formats, "--workers", "1"]) == 0
+        "binarize", str(folder / linearization), "--source-lang", "given", "--target-lang", "wanted",
+        "--source-format", "sexpr", "--target-format", "sexpr",
+        "--target-linearization", linearization, "--workers", "1", *splits,
+    ]  # fmt: skip
+    assert main(command) == 0
     return folder / linearization
 
 

@@ -23,13 +23,13 @@ from treesyntax.data.dictionary import EOS, Dictionary
 from treesyntax.data.generate.folder import is_current, write_folder
 from treesyntax.data.manifest import check_tokens, side_of
 from treesyntax.data.token_files import TokenData, write_tokens
-from treesyntax.data.tree_store import TreeArrays, TreeStore
-from treesyntax.files import read_object
+from treesyntax.data.tree_store import PREAMBLE, TreeArrays, TreeStore
+from treesyntax.errors import TreeSyntaxError
 from treesyntax.parsers import PARSERS
-from treesyntax.parsers.cases import read_cases
 from treesyntax.parsers.record_text import read_offsets
 from treesyntax.study.recipe.identity import read_identity
 from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.report.table_files import results_csv
 from treesyntax.study.results.comparisons import read_comparisons
 from treesyntax.study.results.results import append_results, read_results
 from treesyntax.study.run.failures import read_failures
@@ -50,13 +50,11 @@ class Reader:
         file: the name of the file that is varied, inside a folder of its own.
         prepare: makes the folder with valid files.
         read: reads the folder and everything in the file.
-        tolerant: whether it takes a damaged file for none, as caches do.
     """
 
     file: str
     prepare: Callable[[Path], object]
     read: Callable[[Path], object]
-    tolerant: bool = False
 
 
 TEXTS = {
@@ -91,7 +89,10 @@ def _read_trees(name: str, folder: Path) -> None:
         entry.write(tree) if name not in ("javascript", "coffeescript") else None
 
 
-def tokens(folder: Path, prefix: str = "train.a-b.a") -> None:
+PREFIX = "train.a-b.a"
+
+
+def tokens(folder: Path, prefix: str = PREFIX) -> None:
     """Token files, a dictionary and a tree store of three sentences."""
     trees = [Tree([-1, 0, 1, 0], ["a"] * 4), Tree([], []), Tree([-1, 0, 0], ["b"] * 3)]
     sizes, nodes = [4, 0, 3], [0, 1, -1, 3, 0, 2, 1]
@@ -106,14 +107,8 @@ def tokens(folder: Path, prefix: str = "train.a-b.a") -> None:
     Dictionary([("x", 9), ("é", 3), ("z", 1), ("w", 0)]).write(folder / "dict.a.txt")
 
 
-def _inspect(folder: Path) -> None:
-    _command(["inspect", folder, "--count", "9"])
-
-
 def _command(words: list[object]) -> None:
     """A command whose fault is one line on stderr; it comes out as a TreeSyntaxError again."""
-    from treesyntax.errors import TreeSyntaxError
-
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = main([str(word) for word in words])
@@ -144,8 +139,6 @@ def _read_store_alone(folder: Path) -> None:
 
 def _forge_checksums(path: Path) -> None:
     """As a forger would: make the checksums fit what is there."""
-    from treesyntax.data.tree_store import PREAMBLE
-
     raw = bytearray(path.read_bytes())
     with contextlib.suppress(Exception):
         magic, version, length, _ = PREAMBLE.unpack_from(raw)
@@ -177,8 +170,6 @@ def _old_results(folder: Path) -> None:
 
 
 def _read_results(folder: Path) -> None:
-    from treesyntax.study.report.table_files import results_csv
-
     found = read_results(folder / "results.jsonl")
     assert len({item.key for item in found}) == len(found)
     results_csv(found)
@@ -187,12 +178,6 @@ def _read_results(folder: Path) -> None:
 
 def _json(name: str, content: object, folder: Path) -> None:
     (folder / name).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
-
-
-def _read_parse_report(folder: Path) -> None:
-    cases = read_cases(read_object(folder / "report.json"))
-    if cases is not None:
-        cases.to_dict()
 
 
 def _parsed(folder: Path) -> None:
@@ -224,11 +209,8 @@ def _read_record(folder: Path) -> None:
 
 
 def _recipe(folder: Path) -> None:
-    content = {
-        **recipe_content(),
-        "axes": {"train.lr": [0.1, 0.2]},
-        "differences": {"train.x": "y"},
-    }
+    varied = {"axes": {"train.lr": [0.1, 0.2]}, "differences": {"train.x": "y"}}
+    content = {**recipe_content(), **varied}
     (folder / "recipe.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
 
 
@@ -247,22 +229,13 @@ def _log(folder: Path) -> None:
 
 
 def _scores(folder: Path) -> None:
-    lines = "( f a )\n( and ( g $0 ) ( f $0 ) )\n\n( x"
     (folder / "ref").write_text("( f a )\n( and ( f $0 ) ( g $0 ) )\n\nx\n")
-    (folder / "hyp").write_text(lines + "\n")
+    (folder / "hyp").write_text("( f a )\n( and ( g $0 ) ( f $0 ) )\n\n( x\n")
 
 
 def _score(folder: Path) -> None:
-    metrics = [
-        "exact",
-        "bleu",
-        "chrf",
-        "tree:sexpr",
-        "unordered:sexpr",
-        "modulo:sexpr",
-        "f1:sexpr",
-        "wellformed:sexpr",
-    ]
+    kinds = ("tree", "unordered", "modulo", "f1", "wellformed")
+    metrics = ["exact", "bleu", "chrf", *(f"{kind}:sexpr" for kind in kinds)]
     options = [word for metric in metrics for word in ("--metric", metric)]
     _command(["score", "--reference", folder / "ref", "--hypothesis", folder / "hyp", *options])
 
@@ -282,19 +255,9 @@ def _generate(what: str, files: list[str], options: list[str], folder: Path) -> 
     _command(["generate", what, *words, "--out", folder / "out", *options])
 
 
-def _marker(folder: Path) -> None:
-    (folder / "significance.json").write_text('{"comparisons": [], "level": 0.05}')
-
-
-def _inspected(folder: Path) -> None:
-    tokens(folder)
-
-
-IDENTITY = {
-    "hash": "0" * 64,
-    "version": "0.1",
-    "inputs": {"a.txt": {"size": 1, "sha256": "0" * 64}},
-}
+INPUTS = {"a.txt": {"size": 1, "sha256": "0" * 64}}
+IDENTITY = {"hash": "0" * 64, "version": "0.1", "inputs": INPUTS}
+COMPARED = {"comparisons": [], "level": 0.05}
 FAILURES = {"a-1/train": {"message": "exit status 1", "log": "logs/x.log"}}
 QUESTIONS = ["--test", "2", "--valid", "2", "--notation", "sexpr"]
 
@@ -306,20 +269,24 @@ READERS: dict[str, Reader] = {
     "tree store": Reader("train.a-b.a.tree", tokens, _read_store),
     "tree store, forged": Reader("train.a-b.a.tree", tokens, _read_store_alone),
     "token index": Reader("train.a-b.a.idx", tokens, _read_tokens),
-    "inspect, index": Reader("train.a-b.a.idx", _inspected, _inspect),
-    "inspect, tokens": Reader("train.a-b.a.bin", _inspected, _inspect),
-    "inspect, dictionary": Reader("dict.a.txt", _inspected, _inspect),
+    **{
+        f"inspect, {what}": Reader(file, tokens, lambda f: _command(["inspect", f, "--count", "9"]))
+        for what, file in (("index", f"{PREFIX}.idx"), ("tokens", f"{PREFIX}.bin"),
+                           ("dictionary", "dict.a.txt"))
+    },
     "dictionary": Reader("dict.a.txt", tokens, lambda f: Dictionary.read(f / "dict.a.txt")),
     "binarize.json": Reader("data/binarize.json", _binarized, _read_record),
     "results": Reader("results.jsonl", _results, _read_results),
     "results without checksums": Reader("results.jsonl", _old_results, _read_results),
     "study.json": Reader("study.json", partial(_json, "study.json", IDENTITY), read_identity),
     "failures.json": Reader("failures.json", partial(_json, "failures.json", FAILURES), read_failures),
-    "significance.json": Reader("significance.json", _marker, read_comparisons, tolerant=True),
+    "significance.json": Reader(
+        "significance.json", partial(_json, "significance.json", COMPARED), read_comparisons
+    ),
     "recipe": Reader("recipe.yaml", _recipe, lambda f: make_plan(read_recipe(f / "recipe.yaml")).keys()),
     "hypotheses": Reader("generated", _generated, lambda f: read_hypotheses(f / "generated", 2)),
-    "training log": Reader("log", _log, lambda f: read_log(f / "log"), tolerant=True),
-    "parse report": Reader("out.report.json", _parsed, _parsed, tolerant=True),
+    "training log": Reader("log", _log, lambda f: read_log(f / "log")),
+    "parse report": Reader("out.report.json", _parsed, _parsed),
     "offsets": Reader("out.offsets", _parsed, lambda f: list(read_offsets(f / "out", "ptb"))),
     "offsets in conllu": Reader(
         "input", partial(_tree_file, "conllu"), lambda f: list(read_offsets(f / "input", "conllu"))

@@ -11,20 +11,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from reliability.figures import amount, count
-from reliability.readers import READERS, tokens
+from reliability.readers import PREFIX, READERS, tokens
 from support.study_helpers import result
 from support.study_runs import check_complete, study
+from support.tree_stores import write_store
 
 from treesyntax.cli import main
 from treesyntax.data.dictionary import EOS
 from treesyntax.data.manifest import check_tokens
 from treesyntax.data.token_files import TokenData, write_tokens
-from treesyntax.data.tree_store import TreeStore
+from treesyntax.data.tree_store import TreeArrays, TreeStore
 from treesyntax.errors import InputError
+from treesyntax.model.checkpoint import load_checkpoint
 from treesyntax.study.results.results import append_results, read_results
 
-PREFIX = "train.a-b.a"
 SEED = 11
 
 
@@ -33,12 +35,8 @@ def everything(folder: Path) -> list:
     data, store = TokenData(folder / PREFIX), TreeStore(folder / f"{PREFIX}.tree")
     store.check_files(data)
     trees = [array.tolist() for tree in store for array in tree]
-    return [
-        store.linearization,
-        trees,
-        data.sizes.tolist(),
-        [data[i].tolist() for i in range(len(data))],
-    ]
+    tokens = [data[i].tolist() for i in range(len(data))]
+    return [store.linearization, trees, data.sizes.tolist(), tokens]
 
 
 def damages(whole: bytes, cuts: int, flips: int) -> Iterator[bytes]:
@@ -82,9 +80,7 @@ def test_damaged_tokens_are_named(tmp_path: Path):
     check_tokens(TokenData(path.with_suffix("")))
     for damaged in damages(whole, 10, 1000):
         path.write_bytes(damaged)
-        with pytest.raises(
-            InputError, match=r"train\.a-b\.a\.bin: (is not the file|has \d+ bytes)"
-        ):
+        with pytest.raises(InputError, match=r"a-b\.a\.bin: (is not the file|has \d+ bytes)"):
             check_tokens(TokenData(path.with_suffix("")))
 
 
@@ -102,10 +98,6 @@ def test_an_index_alone_is_checked_for_sizes_and_offsets(tmp_path: Path):
 
 def test_a_store_of_numbers_that_make_no_trees_is_refused(tmp_path: Path):
     """Its checksums are right: whoever wrote it had no trees."""
-    from support.tree_stores import write_store
-
-    from treesyntax.data.tree_store import TreeArrays
-
     ids, sizes = np.array([4, 5]), np.array([2])
     fingerprint = write_tokens(tmp_path / "x", [(ids, sizes)], 8, EOS)
     right = TreeArrays(sizes, sizes, np.array([-1, 0]), np.array([0, 0]), np.array([1, -1]))
@@ -135,8 +127,7 @@ def test_a_stale_store_beside_regenerated_data_is_refused(tmp_path: Path):
     write_tokens(tmp_path / PREFIX, [(ids, np.array([3, 0, 4]))], 8, EOS)
     with pytest.raises(InputError, match="do not belong to this data .sentence 0 has 4 tokens"):
         everything(tmp_path)
-    capture = main(["inspect", str(tmp_path)])
-    assert capture == 2
+    assert main(["inspect", str(tmp_path)]) == 2
 
 
 def test_damaged_results_are_named(tmp_path: Path):
@@ -162,9 +153,7 @@ def test_damaged_results_are_named(tmp_path: Path):
     assert noticed > amount(500, 9000)
 
 
-def test_lines_that_results_have_lost_are_written_again(
-    quick: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
+def test_lines_that_results_have_lost_are_written_again(quick: Path, tmp_path: Path, capsys):
     """Cut off or removed by hand: the study takes them from the files of the run."""
     shutil.copytree(quick, tmp_path, dirs_exist_ok=True)
     path = tmp_path / "out" / "results.jsonl"
@@ -189,9 +178,6 @@ def test_lines_that_results_have_lost_are_written_again(
 
 
 def test_damaged_checkpoints_are_named(tmp_path: Path):
-    torch = pytest.importorskip("torch")
-    from treesyntax.model.checkpoint import load_checkpoint
-
     path = tmp_path / "checkpoint_best.pt"
     state = {"model": {"a": torch.arange(40.0), "b": torch.ones(3, 3)}, "cfg": {"x": "y" * 20}}
     torch.save(state, path)

@@ -15,11 +15,10 @@ from pathlib import Path
 import pytest
 import support.fake_parser as fake_parser
 from reliability.figures import amount, count
-from support import ROOT
+from support import ROOT, wait_until
 from support.study_helpers import write_recipe
-from support.study_runs import check_complete, study
+from support.study_runs import alive, check_complete, study
 
-PARSER = str(Path(fake_parser.__file__))
 SEED = 5
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="children are tied to their parent on Linux only"
@@ -78,13 +77,6 @@ def text_of(folder: Path) -> Path:
     return path
 
 
-def parse_words(out: Path, text: Path) -> list[object]:
-    return [
-        PARSER, "parse", text, out / "trees", "--parser", "fake-con", "--model", "m",
-        "--shard-lines", 20, "--workers", 1, "--lang", 1,
-    ]  # fmt: skip
-
-
 def binarize_words(out: Path, text: Path) -> list[object]:
     return [
         "-m", "treesyntax.cli", "binarize", out / "bin", "--overwrite", "--source-lang", "a",
@@ -98,7 +90,6 @@ def generate_words(out: Path, text: Path) -> list[object]:
 
 
 COMMANDS: dict[str, Callable[[Path, Path], list[object]]] = {
-    "parse": parse_words,
     "binarize": binarize_words,
     "generate": generate_words,
 }
@@ -125,11 +116,38 @@ def test_a_killed_command_is_finished_by_the_same_command(name: str, tmp_path: P
         for _ in range(amount(1, 2)):
             killed += kill_after(words, log, draw.uniform(0.2, 0.95) * seconds)
             partly = visible(files(out))
-            if name != "parse":  # the folder appears as a whole
-                assert partly in ({}, wanted)
+            assert partly in ({}, wanted)  # the folder appears as a whole
         finish(words, log)
         assert visible(files(out)) == wanted
     assert killed
+
+
+@pytest.mark.parametrize(("name", "workers"), [("fake-dep", 1), ("fake-con", 2)])
+def test_a_killed_parse_goes_on_after_its_last_shard(name: str, workers: int, tmp_path: Path):
+    kills, draw = amount(2, 10), random.Random(workers)
+    text, out, parts = tmp_path / "text", tmp_path / "out", tmp_path / "out.parts"
+    lines = fake_parser.LINES * (2 + kills)
+    text.write_text("".join(f"{line} {number}\n" for number, line in enumerate(lines)))
+    options = ("--parser", name, "--lang", "5", "--workers", workers)
+    done: dict[Path, int] = {}
+    for _ in range(kills):
+        process, wanted = fake_parser.start(text, out, *options), len(done) + draw.randint(0, 4)
+        wait_until(lambda: len(list(parts.glob("*.trees"))) >= wanted)  # noqa: B023
+        wait_until((parts / "identity.json").exists)
+        time.sleep(draw.uniform(0, 0.05))
+        assert process.poll() is None
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        process.kill()
+        process.communicate()
+        count("crashes: processes killed")
+        wait_until(lambda: not any(alive(int(child)) for child in children), 20)  # noqa: B023
+        found = {file: file.stat().st_mtime_ns for file in parts.glob("*.trees")}
+        assert done.items() <= found.items(), "a finished shard was parsed again"
+        done = found
+    assert 0 < len(done) < len(lines) / 5
+    for output in (out, tmp_path / "whole" / "out"):
+        fake_parser.start(text, output, *options).communicate()
+    assert fake_parser.outputs(out) == fake_parser.outputs(output)
 
 
 # Studies

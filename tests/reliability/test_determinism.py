@@ -21,7 +21,7 @@ from reliability.fairseq_jobs import (
     losses,
     parameters,
     training_words,
-)
+)  # fmt: skip
 
 from treesyntax.methods import METHODS
 
@@ -54,19 +54,14 @@ def test_the_same_seed_gives_the_same_parameters_and_losses(
     spec, linearization, usual: Job, data: Path, server: Server, tmp_path: Path
 ):
     flags = [*NOISY, *flags_of(spec), "--max-update", UPDATES]
-    first = server.train(data / linearization, tmp_path / "a", *flags)
-    second = (
-        usual
-        if spec == "everything"
-        else server.train(data / linearization, tmp_path / "b", *flags)
-    )
+    folder, whole = data / linearization, spec == "everything"
+    first = server.train(folder, tmp_path / "a", *flags)
+    second = usual if whole else server.train(folder, tmp_path / "b", *flags)
     assert len(losses(first)) == UPDATES
     assert losses(first) == losses(second)
     assert_same(first, second)
-    if spec == "everything":
-        other = server.train(
-            data / linearization, tmp_path / "b", *flags, "--seed", 8, "--max-update", 2
-        )
+    if whole:
+        other = server.train(folder, tmp_path / "b", *flags, "--seed", 8, "--max-update", 2)
         assert losses(other) != losses(first)[:2]
 
 

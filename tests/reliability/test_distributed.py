@@ -12,9 +12,17 @@ from pathlib import Path
 
 import pytest
 import torch
-from reliability.fairseq_jobs import SOAK, Job, Server, binarize, flags_of, losses, parameters
+from reliability.fairseq_jobs import (
+    SOAK,
+    Job,
+    Server,
+    binarize,
+    binarize_texts,
+    flags_of,
+    losses,
+    parameters,
+)  # fmt: skip
 
-from treesyntax.cli import main
 from treesyntax.methods import METHODS
 
 BACKENDS = ("legacy_ddp", "pytorch_ddp")
@@ -99,15 +107,8 @@ def test_gradients_collected_over_batches_equal_one_batch(
     if SOAK:  # the test above does so too
         four = server.train(data / linearization, tmp_path / "four", *flags, "--update-freq", 4)
         assert_close(one, four)
-    both = server.train_by_two(
-        data / linearization,
-        tmp_path / "both",
-        *flags,
-        "--update-freq",
-        2,
-        "--ddp-backend",
-        "pytorch_ddp",
-    )
+    flags += ["--update-freq", 2, "--ddp-backend", "pytorch_ddp"]
+    both = server.train_by_two(data / linearization, tmp_path / "both", *flags)
     assert_close(one, both)
 
 
@@ -115,21 +116,7 @@ def test_gradients_collected_over_batches_equal_one_batch(
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Trees of one node, sources that are empty on every other line: hardly any pair occurs."""
     folder = tmp_path_factory.mktemp("bare")
-    (folder / "text.given").write_text("p\n\n" * 8)
-    (folder / "text.wanted").write_text("q\nr\n" * 8)
-    files = [str(folder / f"text.{side}") for side in ("given", "wanted")]
-    splits = [word for split in ("train", "valid", "test") for word in (f"--{split}", *files)]
-    command = ["binarize", str(folder / "bin"), "--source-lang", "given", "--target-lang", "wanted"]
-    linearizations = [
-        "--source-format",
-        "sexpr",
-        "--target-format",
-        "sexpr",
-        "--target-linearization",
-        "nary_dfs",
-    ]
-    assert main([*command, *splits, *linearizations, "--workers", "1"]) == 0
-    return folder / "bin"
+    return binarize_texts(folder, "nary_dfs", "p\n\n" * 8, "q\nr\n" * 8)
 
 
 @pytest.mark.parametrize("spec", SPECS)

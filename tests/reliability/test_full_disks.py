@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from reliability.figures import amount, count
-from reliability.readers import READERS, tokens
+from reliability.readers import PREFIX, tokens
 from support import ROOT
 from support.study_helpers import result
 from support.study_runs import check_complete, study
@@ -30,8 +30,6 @@ from treesyntax.files import atomic_file, atomic_folder
 from treesyntax.study.results.results import append_results
 from treesyntax.trees.formats import write_trees
 from treesyntax.trees.tree import Tree
-
-PREFIX = "train.a-b.a"
 
 
 def _tree_file(folder: Path) -> None:
@@ -57,7 +55,6 @@ def _command(name: str, folder: Path) -> None:
                      "--overwrite", "--train", text, text],
         "generate": ["generate", "for2lam", "--out", folder / "generated", "--train", 50],
     }[name]  # fmt: skip
-    READERS["parse report"]
     workers = [] if name == "generate" else ["--workers", "1"]
     status = main([*map(str, words), *workers])
     if status:

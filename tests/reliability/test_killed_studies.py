@@ -90,17 +90,16 @@ def study_words(folder: Path) -> list[object]:
 def undo(out: Path, phase: str) -> float:
     """Take back a phase and all after it; the seconds that the phase took."""
     run = next((out / "runs").iterdir()).name
-    steps = {"binarize": [], "train": ["train"], "generate": ["generate"], "score": ["score"]}[
-        phase
-    ]
-    names = ["train", "generate", "hypotheses", "score", "facts", "masks"]
-    later = names[names.index(steps[0]) :] if steps else names
-    marker = out / "done" / run / f"{steps[0]}.json" if steps else next(out.glob("done/binarize/*"))
+    names = ["train", "generate", "hypotheses", "score", "facts", "analyses"]
+    later = names if phase == "binarize" else names[names.index(phase) :]
+    marker = next(
+        out.glob("done/binarize/*" if phase == "binarize" else f"done/{run}/{phase}.json")
+    )
     seconds = float(json.loads(marker.read_text())["seconds"])
     for name in later:
         (out / "done" / run / f"{name}.json").unlink(missing_ok=True)
         (out / "logs" / run / f"{name}.log").unlink(missing_ok=True)
-    if not steps:
+    if phase == "binarize":
         shutil.rmtree(out / "done" / "binarize")
         shutil.rmtree(out / "binarized")
     if phase in ("binarize", "train"):

@@ -39,9 +39,7 @@ def test_a_line_without_end_is_refused(tmp_path: Path):
     assert [len(line) for line in read_lines(path)] == [LONGEST_LINE - 1, LONGEST_LINE]
 
 
-def test_a_tree_whose_brackets_stay_open_does_not_fill_the_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_tree_whose_brackets_stay_open_does_not_fill_the_memory(tmp_path: Path, monkeypatch):
     path = tmp_path / "open.mrg"
     monkeypatch.setattr("treesyntax.trees.formats.ptb.LONGEST_LINE", 600)
     path.write_bytes(b"(S x)\n\n(S\n" + b"(NP x)\n" * 98 + b")\n")
@@ -66,9 +64,7 @@ def test_counts_of_a_dictionary_are_plain_numbers(tmp_path: Path, count: str):
     refuse(lambda: Dictionary.read(path), r"dict\.txt:2: 'b .*' is not a symbol and its count")
 
 
-def test_parentheses_of_a_goal_do_not_fill_the_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_parentheses_of_a_goal_do_not_fill_the_memory(tmp_path: Path, monkeypatch):
     path = tmp_path / "goal"
     monkeypatch.setattr("treesyntax.trees.formats.prolog.DEEPEST", 50)
     path.write_text("f(" * 50 + "x" + ")" * 50 + "\n")

@@ -1,5 +1,7 @@
 """Helpers of the tests, and the folders that they look into."""
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,14 @@ def shared(*parts: str) -> Path:
     if not path.exists():
         pytest.skip(f"{path} does not exist")
     return path
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 60) -> None:
+    """Look until a condition holds; it must within so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
 
 
 def needs_data(*folders: Path) -> pytest.MarkDecorator:

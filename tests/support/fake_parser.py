@@ -8,9 +8,11 @@ the process, and every sentence takes ``--lang`` milliseconds where that is a nu
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from treesyntax import cli
 from treesyntax.parsers import PARSERS, Kind
@@ -22,6 +24,27 @@ KINDS = {
     "fake-con": Kind(__name__, "constituency", (), "any name"),
     "fake-absent": Kind("no_such_package_at_all", "depparse", (), "any name"),
 }
+
+
+LINES = ["a b c", "", "one two. three four.", "x " * 30, "a BAD b", "z", "the end ."] * 7
+
+
+def words(text: Path, output: Path, *options: object) -> list[str]:
+    """``treesyntax parse`` with one worker and short shards; later options override earlier ones."""
+    given = ["parse", text, output, "--parser", "fake-dep", "--model", "m", "--max-words", "20"]
+    return [str(item) for item in (*given, "--workers", "1", "--shard-lines", "5", *options)]
+
+
+def start(text: Path, output: Path, *options: object) -> subprocess.Popen[str]:
+    """The command in a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    command = [sys.executable, __file__, *words(text, output, *options)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def outputs(output: Path) -> dict[str, bytes]:
+    """The output file and everything beside it whose name begins like it."""
+    return {file.name: file.read_bytes() for file in output.parent.glob(f"{output.name}*")}
 
 
 class FakeParser:

@@ -7,6 +7,8 @@ process of its own is tested by `tests/study/test_end_to_end.py`.
 
 from __future__ import annotations
 
+import copy
+import functools
 import gc
 import importlib
 import logging
@@ -91,9 +93,21 @@ def _run(module: str, arguments: Sequence[str]) -> int:
     return 0
 
 
+def parse_options_once() -> None:
+    """Have fairseq's options parsed once a process.
+
+    fairseq hands each of its 276 options as text to hydra, whose parser takes longer over them than
+    most models here take to build.
+    """
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    parse = functools.cache(OverridesParser.create().parse_rule)
+    OverridesParser.parse_rule = lambda _, text, rule: copy.copy(parse(text, rule))
+
+
 def _parse_options() -> None:
     """Once here, so that no fork need do it."""
-    import quick_options  # noqa: F401  (this file is run as a script; it makes fairseq parse options quickly)
+    parse_options_once()
     from fairseq import options
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 

@@ -8,11 +8,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import support.fake_programs as fake_programs
-from support import ROOT
+from support import ROOT, wait_until
 from support.fake_programs import THIS
 from treesyntax.study.recipe.identity import read_identity
 from treesyntax.study.recipe.recipe import read_recipe
@@ -88,7 +87,4 @@ def check_complete(folder: Path) -> None:
 
 
 def wait_for_events(folder: Path, count: int, process: subprocess.Popen) -> None:
-    deadline = time.monotonic() + 120
-    while len(journal(folder)) < count and process.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    wait_until(lambda: len(journal(folder)) >= count or process.poll() is not None, 120)

@@ -12,12 +12,13 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq_cli import generate as generate_command
 from omegaconf import OmegaConf
 
-import support.quick_options as quick_options  # noqa: F401
 from support import PLUGINS
+from support.forked_programs import parse_options_once
 from support.parser_models import text_of, treebank
 from treesyntax.cli import main
 from treesyntax.study.run.hypotheses import main as collect
 
+parse_options_once()
 utils.import_user_module(Namespace(user_dir=str(PLUGINS)))
 
 PAIRS = 12
