@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
 
-from treesyntax.metrics import METRICS
 from treesyntax.metrics.statistics import (
     bootstrap,
     holm,
@@ -103,13 +102,6 @@ def test_the_statistic_is_the_mean_corpus_score(metric: type):
     assert found == pytest.approx(corpus_score(metric, WORSE, REFERENCES))
 
 
-def test_ter_is_sacrebleus():
-    (score,) = METRICS["ter"](WORSE[0], REFERENCES)
-    expected = TER().corpus_score(WORSE[0], [REFERENCES]).score
-    assert (score.metric, score.value, score.n) == ("ter", expected, len(REFERENCES))
-    assert "version:" in score.signature
-
-
 def paired_test(metric: type, kind: str, samples: int, one: list[str], other: list[str]) -> float:
     systems = [("baseline", one), ("method", other)]
     test = PairedTest(systems, {"m": metric()}, [REFERENCES], kind, n_samples=samples)
@@ -130,10 +122,8 @@ def test_one_seed_agrees_with_sacrebleu(metric: type, pair: int, monkeypatch: py
     found = bootstrap(*statistics, score)
     assert found == paired_test(metric, "bs", 1000, one, other)
     assert 0 < found < 1
-    drawn, theirs = (
-        randomisation(*statistics, score, 500),
-        paired_test(metric, "ar", 500, one, other),
-    )
+    drawn = randomisation(*statistics, score, 500)
+    theirs = paired_test(metric, "ar", 500, one, other)
     # Edits are whole numbers over one length, so differences of TER tie.
     assert drawn >= theirs if metric is TER else drawn == theirs
 

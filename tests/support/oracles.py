@@ -126,3 +126,90 @@ def attention_with_pair_vectors(
     logits = (q.unsqueeze(1) * (k.unsqueeze(0) + on_keys)).sum(-1) / math.sqrt(q.shape[1])
     weights = torch.softmax(logits, dim=-1)
     return (weights.unsqueeze(2) * (v.unsqueeze(0) + on_values)).sum(1)
+
+
+# Subword policies
+
+
+class Item:
+    """A node as an object; a slot of ``children`` without a node is None."""
+
+    def __init__(self, label: str, relation: str = "subword") -> None:
+        self.label, self.relation = label, relation
+        self.children: list[Item | None] = []
+        self.tokens: list[tuple[str, bool]] = [(label, True)]  # each on the node or not
+
+    def preorder(self) -> list[Item]:
+        return [self, *(item for child in self.children if child for item in child.preorder())]
+
+
+def _items_of(tree: Tree) -> list[Item]:
+    items = [Item(label) for label in tree.labels]
+    for item, relation in zip(items, tree.relations, strict=False):
+        item.relation = relation
+    for node, (parent, branch) in enumerate(zip(tree.parents, tree.branches, strict=True)):
+        if parent >= 0:
+            siblings = items[parent].children
+            siblings += [None] * (branch - len(siblings))
+            siblings.append(items[node])
+    return items
+
+
+def _apply_policy(policy: str, item: Item, parent: Item | None, subwords: list[str]) -> list[Item]:
+    """The nodes, in surface order, that the word becomes."""
+    if policy in ("copy", "first", "last") or not subwords:
+        last = len(subwords) - 1
+        placed = {"first": [0], "last": [last]}.get(policy, range(last + 1))
+        item.tokens = [(subword, i in placed) for i, subword in enumerate(subwords)]
+        return [item]
+    item.label, item.tokens = subwords[0], [(subwords[0], True)]
+    added = [Item(subword) for subword in subwords[1:]]
+    if policy == "chain":
+        for above, below in zip([item, *added], added, strict=False):
+            above.children.append(below)
+    elif parent is None:
+        item.children[:0] = added
+    else:
+        after = parent.children.index(item) + 1
+        parent.children[after:after] = added
+    return [item, *added]
+
+
+def _tokens_of(item: Item, linearization: str) -> list[tuple[str, Item | None]]:
+    """The tokens of a subtree, each with the node it is on."""
+    tokens = [(token, item if on_node else None) for token, on_node in item.tokens]
+    children = [pair for c in item.children if c for pair in _tokens_of(c, linearization)]
+    if linearization == "preorder":
+        return tokens + children
+    escaped = [
+        ("\\" + token if token[0] in "(\\" or token == ")" else token, on) for token, on in tokens
+    ]
+    if not any(item.children):
+        return escaped
+    first, on = tokens[0] if tokens else ("", item)
+    return [("(" + first, on), *escaped[1:], *children, (")", item)]
+
+
+def subwords_on_tree(
+    tree: Tree, subwords: list[list[str]], policy: str, linearization: str
+) -> tuple[Tree, list[str], list[int]]:
+    """The new tree, its tokens and the node of each, -1 for none; ``tree`` has words, or no nodes."""
+    items = _items_of(tree)
+    surface: list[Item] = []
+    for word, node in enumerate(tree.word_nodes()):
+        parent = items[tree.parents[node]] if node else None
+        surface += _apply_policy(policy, items[node], parent, subwords[word])
+    order = items[0].preorder() if items else []
+    number = {item: node for node, item in enumerate(order)}
+    parents, branches = [-1] * len(order), [0] * len(order)
+    for item in order:
+        for branch, child in enumerate(item.children):
+            if child:
+                parents[number[child]], branches[number[child]] = number[item], branch
+    words = [surface.index(item) if item in surface else -1 for item in order]
+    relations = [item.relation for item in order] if tree.relations else ()
+    new = Tree(parents, [item.label for item in order], words, relations, branches)
+    pairs = _tokens_of(items[0], linearization) if items else []
+    if linearization == "words":
+        pairs = [(token, item if on else None) for item in surface for token, on in item.tokens]
+    return new, [t for t, _ in pairs], [-1 if i is None else number[i] for _, i in pairs]

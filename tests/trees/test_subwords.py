@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from support.oracles import subwords_on_tree
 from support.strategies import constituency_trees, dependency_trees, rich_trees
 
 from treesyntax.data.binarize.spelling import by_word
 from treesyntax.errors import OptionError, TreeError
 from treesyntax.trees.linearizations import LINEARIZATIONS, get_linearization
-from treesyntax.trees.subword_nodes import SUBWORD_RELATION
-from treesyntax.trees.subwords import NO_NODE, POLICIES, attach, linearize
+from treesyntax.trees.subwords import POLICIES, attach, linearize
 from treesyntax.trees.tree import Tree
 
 WORDS, PREORDER, BRACKETED = (
@@ -34,149 +32,16 @@ def segmented_trees(draw, trees=any_trees, fewest=0):
     return tree, pieces
 
 
-def first_nodes(new: Tree, pieces: list[list[str]]) -> list[int]:
-    """The new node of the first piece (or of the kept label) of each word."""
-    nodes, start = [], 0
-    for word in pieces:
-        nodes.append(new.words.tolist().index(start))
-        start += max(1, len(word))
-    return nodes
-
-
-def remove(new: Tree, added: set[int], old: Tree, words: dict[int, int]) -> Tree:
-    """The tree without some leaves, with the old labels and surface indices."""
-    kept = [node for node in range(len(new)) if node not in added]
-    number = {-1: -1} | {node: i for i, node in enumerate(kept)}
-    parents = new.parents.tolist()
-    elder = [sum(parents[a] == parents[node] and a < node for a in added) for node in kept]
-    return Tree(
-        [number[parents[node]] for node in kept],
-        old.labels,
-        [words.get(node, -1) for node in kept],
-        [new.relations[node] for node in kept] if new.relations else (),
-        [int(new.branches[node]) - e for node, e in zip(kept, elder, strict=True)],
-    )
-
-
-@settings(deadline=None, max_examples=150)
-@given(segmented_trees())
-def test_siblings_attach_every_piece_once_and_can_be_taken_off(case):
-    tree, pieces = case
-    new, nodes, spread, _ = attach(tree, pieces, "siblings")
-    assert nodes == new.word_nodes()
-    assert sum(parent == -1 for parent in new.parents.tolist()) == min(1, len(tree))
-    labels = [new.labels[node] for node in new.word_nodes()]
-    kept_labels = [tree.labels[node] for node in tree.word_nodes()]
-    expected = [word or [label] for word, label in zip(pieces, kept_labels, strict=True)]
-    assert labels == [piece for word in expected for piece in word]
-    assert [list(word) for word in spread] == [
-        [piece] if piece else [] for word in pieces for piece in (word or [""])
-    ]
-    firsts = first_nodes(new, pieces)
-    added = {node for node, word in enumerate(new.words.tolist()) if word >= 0} - set(firsts)
-    words = {node: word for word, node in enumerate(firsts)}
-    assert remove(new, added, tree, words) == tree
-
-
-@settings(deadline=None, max_examples=100)
-@given(segmented_trees())
-def test_added_nodes_are_leaves_after_the_word_under_its_parent(case):
-    tree, pieces = case
-    new = attach(tree, pieces, "siblings").tree
-    last = new.last_descendants.tolist()
-    node_of = {word: node for node, word in enumerate(new.words.tolist()) if word >= 0}
-    start = 0
-    for word in pieces:
-        first = node_of[start]
-        for i in range(1, len(word)):
-            added = node_of[start + i]
-            root = new.parents[first] == -1
-            assert new.parents[added] == (first if root else new.parents[first])
-            assert last[added] == added
-            assert added == i + (0 if root else last[first])
-            assert not new.relations or new.relations[added] == SUBWORD_RELATION
-        start += max(1, len(word))
-
-
-@settings(deadline=None, max_examples=100)
-@given(segmented_trees())
-def test_copy_keeps_the_tree_and_repeats_nodes(case):
+@settings(deadline=None, max_examples=400)
+@given(segmented_trees(), st.sampled_from(sorted(POLICIES)))
+def test_every_policy_is_what_its_definition_says(case, policy):
     tree, pieces = case
     assume(pieces)  # a tree without words shows its leaves in the words linearization
-    segmented = attach(tree, pieces, "copy")
-    assert segmented.tree == tree
-    tokens, nodes = linearize(segmented, WORDS)
-    assert tokens == [piece for word in pieces for piece in word]
-    owners = zip(tree.word_nodes(), pieces, strict=True)
-    assert nodes == [node for node, word in owners for _ in word]
-
-
-@settings(deadline=None, max_examples=100)
-@given(segmented_trees())
-def test_a_chain_hangs_every_piece_below_the_one_before_and_moves_nothing(case):
-    tree, pieces = case
-    new, nodes, *_ = attach(tree, pieces, "chain")
-    last, children = new.last_descendants.tolist(), new.children()
-    start, added = 0, set()
-    for word in pieces:
-        chain = nodes[start : start + len(word)]
-        for above, below in pairwise(chain):
-            assert children[above][-1] == below
-            assert last[above] == last[below]
-            assert not new.relations or new.relations[below] == SUBWORD_RELATION
-        assert len(chain) < 2 or not children[chain[-1]]
-        added |= set(chain[1:])
-        start += max(1, len(word))
-    # Without the pieces it is the old tree, node by node and slot by slot.
-    kept = [node for node in range(len(new)) if node not in added]
-    number = {-1: -1} | {node: i for i, node in enumerate(kept)}
-    assert [number[int(new.parents[node])] for node in kept] == tree.parents.tolist()
-    assert new.branches[kept].tolist() == tree.branches.tolist()
-    assert tuple(new.relations[node] for node in kept if new.relations) == tree.relations
-    assert [number[node] for node in first_nodes(new, pieces)] == tree.word_nodes()
-
-
-@settings(deadline=None, max_examples=100)
-@given(segmented_trees(), st.sampled_from(["first", "last"]))
-def test_one_piece_is_on_the_node_of_the_word_and_the_others_are_on_none(case, policy):
-    tree, pieces = case
-    assume(pieces)
     segmented = attach(tree, pieces, policy)
-    assert segmented.tree == tree
-    expected = []
-    for node, word in zip(tree.word_nodes(), pieces, strict=True):
-        others = [NO_NODE] * (len(word) - 1)
-        if word:
-            expected += [node, *others] if policy == "first" else [*others, node]
-    assert linearize(segmented, WORDS)[1] == expected
-
-
-@settings(deadline=None, max_examples=200)
-@given(segmented_trees(), st.sampled_from(sorted(POLICIES)))
-def test_the_words_linearization_is_the_segmented_sentence_whatever_the_policy(case, policy):
-    tree, pieces = case
-    assume(pieces)
-    segmented = attach(tree, pieces, policy)
-    tokens, nodes = linearize(segmented, WORDS)
-    assert tokens == [piece for word in pieces for piece in word]
-    assert len(nodes) == len(tokens)
-    new = segmented.tree
-    # What is built without checks passes the checks, so there is a single root.
-    assert new == Tree(new.parents, new.labels, new.words, new.relations, new.branches)
-    placed = sum(node != NO_NODE for node in nodes)
-    assert placed == (sum(map(bool, pieces)) if policy in ("first", "last") else len(tokens))
-    assert len({node for node in nodes if node >= 0}) == (
-        sum(map(bool, pieces)) if policy in ("first", "last", "copy") else len(tokens)
-    )
-
-
-@settings(deadline=None, max_examples=200)
-@given(segmented_trees(), st.sampled_from(sorted(POLICIES)), st.sampled_from([PREORDER, BRACKETED]))
-def test_every_piece_is_in_every_linearization_in_order(case, policy, linearization):
-    tokens, _ = linearize(attach(*case, policy), linearization)
-    for word in case[1]:
-        shown = [token.removeprefix("(") for token in tokens]
-        assert [token for token in shown if token in word] == word
+    for linearization in (WORDS, PREORDER, BRACKETED):
+        new, *expected = subwords_on_tree(tree, pieces, policy, linearization.name)
+        assert segmented.tree == new
+        assert list(linearize(segmented, linearization)) == expected
 
 
 @settings(deadline=None, max_examples=100)
@@ -190,18 +55,6 @@ def test_pieces_that_are_nodes_give_the_linearization_of_the_new_tree(case, poli
     tokens, nodes = linearize(segmented, get_linearization(linearization))
     assert tokens == get_linearization(linearization).tokens(segmented.tree)
     assert nodes == get_linearization(linearization).token_nodes(segmented.tree)
-
-
-@settings(deadline=None, max_examples=100)
-@given(segmented_trees(trees=constituency_trees()))
-def test_copy_puts_pieces_at_the_node_in_preorder(case):
-    tree, pieces = case
-    tokens, nodes = linearize(attach(tree, pieces, "copy"), PREORDER)
-    expected = []
-    for node in range(len(tree)):
-        word = int(tree.words[node])
-        expected += [(t, node) for t in (pieces[word] if word >= 0 else [tree.labels[node]])]
-    assert list(zip(tokens, nodes, strict=True)) == expected
 
 
 def sentence() -> Tree:

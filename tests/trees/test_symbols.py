@@ -12,7 +12,6 @@ from support.strategies import any_labels, dependency_trees, trees
 
 from treesyntax.errors import TreeError
 from treesyntax.trees.linearizations import LINEARIZATIONS
-from treesyntax.trees.subwords import attach, linearize
 from treesyntax.trees.tree import Tree
 
 NAMES = ("nary_dfs", "nary_bfs", "lcrs_dfs", "lcrs_bfs")
@@ -217,21 +216,3 @@ def test_words_become_labels(tree):
     found = linearization.tree(linearization.tokens(tree))
     assert (found.labels, found.parents.tolist()) == (tree.labels, tree.parents.tolist())
     assert set(found.words.tolist()) == {-1}
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_pieces_as_siblings_have_a_token_each(name):
-    tree = Tree([-1, 0, 0, 2], ["S", "unhappy", "NP", "cat"], [-1, 0, -1, 1])
-    segmented = attach(tree, [["un", "happy"], ["cat"]], "siblings")
-    tokens, nodes = linearize(segmented, LINEARIZATIONS[name])
-    assert sorted(nodes) == list(range(5))
-    found = LINEARIZATIONS[name].tree(tokens)
-    assert found.parents.tolist() == segmented.tree.parents.tolist()
-    assert found.labels == ("S", "un", "happy", "NP", "cat")
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_several_tokens_on_a_node_are_refused(name):
-    tree = Tree([-1, 0], ["S", "unhappy"], [-1, 0])
-    with pytest.raises(TreeError, match="has one token a node, but .*; choose a subword policy"):
-        linearize(attach(tree, [["un", "happy"]], "copy"), LINEARIZATIONS[name])

@@ -17,7 +17,6 @@ from support.binarize_helpers import (
     check_store,
     folder_bytes,
     read,
-    sizes_of,
     write,
 )
 
@@ -29,14 +28,8 @@ from treesyntax.trees.linearizations import get_linearization
 
 @pytest.mark.parametrize("linearization", ["words", "preorder", "bracketed"])
 def test_fairseq_and_the_store_give_back_tokens_and_trees(files, linearization):
-    dest = binarize(
-        files,
-        "--source-linearization",
-        linearization,
-        "--valid",
-        files["valid_ptb"],
-        files["valid_text"],
-    )
+    valid = ("--valid", files["valid_ptb"], files["valid_text"])
+    dest = binarize(files, *valid, "--source-linearization", linearization)
     trees = list(read_trees(files["ptb"], "ptb"))
     shown = get_linearization(linearization)
     assert read(dest, "train", "en") == [shown.tokens(tree) for tree in trees]
@@ -68,16 +61,6 @@ def test_the_summary_and_the_manifest_count_what_was_written(files, capsys):
 
     digest = hashlib.sha256(files["ptb"].read_bytes()).hexdigest()
     assert manifest["sides"]["source"]["sha256"][str(files["ptb"])] == digest
-
-
-def test_empty_sentences_stay_aligned(files):
-    dest = binarize(files)
-    store = TreeStore(dest / "train.en-sv.en.tree")
-    sizes = sizes_of(dest / "train.en-sv.en")
-    assert [i for i, size in enumerate(sizes) if size == 1] == [2, 7, 12, 17]
-    assert store.node_counts[2] == 0
-    assert store[3].parents.tolist() == [-1, 0]
-    assert read(dest, "train", "sv")[2] == ["katten"]
 
 
 def test_defaults_are_words_for_dependencies_and_preorder_for_other_trees(files):

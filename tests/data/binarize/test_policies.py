@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.binarize_helpers import CONLLU, TREES, binarize, read, write
+from support.oracles import subwords_on_tree
 
 from treesyntax.cli import main
 from treesyntax.data.sentencepiece import Segmenter, train_model
@@ -20,79 +21,6 @@ SENTENCES = {
         "3\t(\t_\t_\t_\t_\t4\tpunct\t_\t_\n4\there\t_\t_\t_\t_\t2\tadvmod\t_\t_\n",
     ],
 }
-
-
-class Item:
-    """A node as an object: its children, its word or label, its tokens, each on the node or not."""
-
-    def __init__(self, label: str) -> None:
-        self.label = label
-        self.children: list[Item] = []
-        self.tokens: list[tuple[str, bool]] = [(label, True)]
-
-
-def items_of(tree) -> list[Item]:
-    items = [Item(label) for label in tree.labels]
-    for node, parent in enumerate(tree.parents.tolist()):
-        if parent >= 0:
-            items[parent].children.append(items[node])
-    return items
-
-
-def apply_policy(policy: str, item: Item, parent: Item | None, pieces: list[str]) -> list[Item]:
-    """The nodes, in surface order, that the word becomes."""
-    if policy in ("copy", "first", "last"):
-        place = {"copy": range(len(pieces)), "first": [0], "last": [len(pieces) - 1]}[policy]
-        item.tokens = [(piece, i in place) for i, piece in enumerate(pieces)]
-        return [item]
-    item.tokens = [(pieces[0], True)]
-    added = [Item(piece) for piece in pieces[1:]]
-    if policy == "chain":
-        for above, below in zip([item, *added], added, strict=False):
-            above.children.append(below)
-    elif parent is None:
-        item.children[:0] = added
-    else:
-        place = parent.children.index(item) + 1
-        parent.children[place:place] = added
-    return [item, *added]
-
-
-def preorder_of(item: Item) -> list[Item]:
-    return [item, *(below for child in item.children for below in preorder_of(child))]
-
-
-def shown(item: Item, linearization: str) -> list[tuple[str, Item | None]]:
-    """The tokens of a subtree, each with the node it is on."""
-    tokens = [(token, item if on_node else None) for token, on_node in item.tokens]
-    children = [pair for child in item.children for pair in shown(child, linearization)]
-    if linearization == "preorder":
-        return tokens + children
-    escaped = [("\\" + token if token in "()" else token, node) for token, node in tokens]
-    if not children:
-        return escaped
-    return [("(" + tokens[0][0], tokens[0][1]), *escaped[1:], *children, (")", item)]
-
-
-def expected_arrays(tree, pieces: list[list[str]], policy: str, linearization: str) -> tuple:
-    """Parents, branches, tokens and token nodes."""
-    items = items_of(tree)
-    surface = []
-    for word, node in enumerate(tree.word_nodes()):
-        parent = items[tree.parents[node]] if node else None
-        surface += apply_policy(policy, items[node], parent, pieces[word])
-    order = preorder_of(items[0]) if items else []
-    number = {id(item): node for node, item in enumerate(order)}
-    parents, branches = [-1] * len(order), [0] * len(order)
-    for item in order:
-        for branch, child in enumerate(item.children):
-            parents[number[id(child)]], branches[number[id(child)]] = number[id(item)], branch
-    if linearization == "words":
-        pairs = [(t, item if on else None) for item in surface for t, on in item.tokens]
-    else:
-        pairs = shown(items[0], linearization) if items else []
-    nodes = [-1 if item is None else number[id(item)] for _, item in pairs]
-    return parents, branches, [token for token, _ in pairs], nodes
 
 
 def cut(word: str) -> list[str]:
@@ -125,9 +53,12 @@ def test_every_policy_is_what_its_definition_says(files, capsys, policy, kind, f
         dest = binarize(files, *options, "--source-linearization", linearization)
         store, tokens = TreeStore(dest / "train.en-sv.en.tree"), read(dest, "train", "en")
         for i, tree in enumerate(trees):
-            expected = expected_arrays(tree, pieces[i], policy, linearization)
-            found = (*(array.tolist() for array in store[i][:2]), tokens[i])
-            assert (*found, store[i].token_nodes.tolist()) == expected
+            new, *expected = subwords_on_tree(tree, pieces[i], policy, linearization)
+            assert store[i].parents.tolist() == new.parents.tolist()
+            assert store[i].branches.tolist() == new.branches.tolist()
+            assert [tokens[i], store[i].token_nodes.tolist()] == expected
+        if kind == "sentencepiece":
+            assert (dest / "subwords.en.model").read_bytes() == model.read_bytes()
         capsys.readouterr()
         assert main(["inspect", str(dest), "--count", "2"]) == 0
         lines = capsys.readouterr().out.splitlines()

@@ -247,26 +247,6 @@ def test_only_statements_with_all_their_children_are_translated() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("notation", "opening", "core", "closing"),
-    [
-        (FOR, "for a1 = 1 ; a1 < 2 ; 3 do", "a0 = 1", "endfor"),
-        (FOR, "a0 = 1 ; (", "a0 = 1 ; a0 = 2", ")"),
-        (FOR, "", "a0 = 1", "; a0 = 2"),
-        (FOR, "", "a0 = 1", "- a0"),
-        (LAMBDA, "let a0 = 1 in", "unit", ""),
-        (LAMBDA, "let a8 =", "unit", "in unit"),
-    ],
-)
-def test_ten_thousand_nested_programs(notation: Format, opening: str, core: str, closing: str):
-    text = " ".join([*[opening] * 10_000, core, *[closing] * 10_000]).strip()
-    tree = notation.parse(text)
-    assert tree.depths.max() >= 10_000
-    assert notation.write(tree) == text
-    if notation is FOR:
-        assert translate(tree).depths.max() >= 10_000
-
-
 @needs_reference
 def test_the_reference_pairs_are_parsed_printed_and_translated() -> None:
     for pair in reference():

@@ -12,10 +12,12 @@ import pytest
 from support import SHARED, needs_data
 
 from treesyntax.data.generate.coffeescript_programs import Vocabulary, draw_tokens
+from treesyntax.data.generate.for_to_lambda import translate
 from treesyntax.errors import TreeError
 from treesyntax.trees.formats import FORMATS, Format
 from treesyntax.trees.formats.base import RecordError
 from treesyntax.trees.formats.coffeescript import COFFEESCRIPT
+from treesyntax.trees.formats.for2lam import FOR, LAMBDA
 from treesyntax.trees.formats.javascript import JAVASCRIPT
 from treesyntax.trees.formats.jsonl import JSONL
 from treesyntax.trees.formats.tokens import coffeescript_source, javascript_tokens
@@ -131,15 +133,23 @@ def test_random_programs_survive_writing_and_parsing_and_growing() -> None:
         (COFFEESCRIPT, "1 <NL>", "1", ""),
         (COFFEESCRIPT, "1 while", "1", ""),
         (COFFEESCRIPT, "", "1", "+ 1"),
+        (FOR, "for a1 = 1 ; a1 < 2 ; 3 do", "a0 = 1", "endfor"),
+        (FOR, "a0 = 1 ; (", "a0 = 1 ; a0 = 2", ")"),
+        (FOR, "", "a0 = 1", "; a0 = 2"),
+        (FOR, "", "a0 = 1", "- a0"),
+        (LAMBDA, "let a0 = 1 in", "unit", ""),
+        (LAMBDA, "let a8 =", "unit", "in unit"),
         (JAVASCRIPT, "while ( 1 ) {", "1 ;", "}"),
         (JAVASCRIPT, "1 +", "1 ;", ""),
     ],
 )
-def test_ten_thousand_nested_programs(
-    notation: Format, opening: str, core: str, closing: str
-) -> None:
+def test_ten_thousand_nested_programs(notation: Format, opening: str, core: str, closing: str):
     text = " ".join([*[opening] * 10_000, core, *[closing] * 10_000]).strip()
-    assert notation.write(notation.parse(text)) == text
+    tree = notation.parse(text)
+    assert tree.depths.max() >= (10_000 if notation in (FOR, LAMBDA) else 1)
+    assert notation.write(tree) == text
+    if notation is FOR:
+        assert translate(tree).depths.max() >= 10_000
 
 
 def test_token_lines_become_source_and_back() -> None:

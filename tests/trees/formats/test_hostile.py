@@ -221,13 +221,6 @@ def test_bytes_that_are_not_utf8_are_located(entry, tmp_path):
 
 
 @every_format
-def test_an_empty_file_has_no_trees(entry, tmp_path):
-    path = tmp_path / "empty"
-    path.write_bytes(b"")
-    assert list(read_trees(path, entry.name)) == []
-
-
-@every_format
 def test_truncated_and_false_gzip_files_are_refused(entry, tmp_path):
     whole = gzip.compress(b"(S a)\n" * 100)
     for content in (whole[:-12], b"(S a)\n"):
