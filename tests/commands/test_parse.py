@@ -238,24 +238,22 @@ def test_one_process_an_output(text, tmp_path, capsys):
         slow.wait()
 
 
-def test_a_worker_that_dies_is_reported(tmp_path):
+@pytest.mark.parametrize(
+    ("lines", "shard", "told"),
+    [
+        ("a\nb\nDIE\n", 1, "treesyntax parse: a worker process died, possibly out of memory"),
+        ("BAD\n" * 30, 15, "fake-dep failed on all 15 lines that it was given from line 1 on "
+         "(ValueError: bad word in two lines); check the model m"),
+    ],
+)  # fmt: skip
+def test_a_fault_of_a_worker_reaches_the_user(lines, shard, told, tmp_path):
     text = tmp_path / "in.txt"
-    text.write_text("a\nb\nDIE\n")
-    process = start(text, tmp_path / "out", "--workers", 2, "--shard-lines", 1)
+    text.write_text(lines)
+    process = start(text, tmp_path / "out", "--workers", 2, "--shard-lines", shard)
     _, message = process.communicate()
     assert process.returncode == 2
-    assert "treesyntax parse: a worker process died, possibly out of memory" in message
+    assert told in message
     assert "Traceback" not in message
-
-
-def test_a_message_of_a_worker_reaches_the_user(tmp_path):
-    text = tmp_path / "in.txt"
-    text.write_text("BAD\n" * 30)
-    process = start(text, tmp_path / "out", "--workers", 2, "--shard-lines", 15)
-    _, message = process.communicate()
-    assert process.returncode == 2
-    assert "fake-dep failed on all 15 lines that it was given from line 1 on" in message
-    assert "(ValueError: bad word in two lines); check the model m" in message
 
 
 # Errors

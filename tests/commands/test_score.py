@@ -44,14 +44,7 @@ def test_the_command_prints_json(tmp_path: Path, capsys: pytest.CaptureFixture[s
          "reference 1 is not lambda: token 1 is 'a', expected let, letrec, if, a9 or unit"),
     ],
 )  # fmt: skip
-def test_the_command_refuses(
-    tmp_path: Path,
-    capsys,
-    hypotheses: str,
-    references: str,
-    more: list[str],
-    message: str,
-) -> None:
+def test_the_command_refuses(tmp_path: Path, capsys, hypotheses, references, more, message):
     assert score(tmp_path, hypotheses, references, *more) == 2
     assert capsys.readouterr().err == f"treesyntax score: {message.format(tmp_path)}\n"
 

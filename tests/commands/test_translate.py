@@ -16,7 +16,7 @@ from support.translate_helpers import (
     study,
     translate,
     write_texts,
-)
+)  # fmt: skip
 
 from treesyntax.methods import METHODS
 from treesyntax.nn.growth import GROWING_LINEARIZATIONS

@@ -83,10 +83,9 @@ def _tree_file(name: str, folder: Path) -> None:
 
 
 def _read_trees(name: str, folder: Path) -> None:
-    entry = FORMATS[name]
     for tree in read_trees(folder / "input", name):
         tree.last_descendants  # noqa: B018, what everybody derives from a tree
-        entry.write(tree) if name not in ("javascript", "coffeescript") else None
+        FORMATS[name].write(tree) if name not in ("javascript", "coffeescript") else None
 
 
 PREFIX = "train.a-b.a"
@@ -182,10 +181,8 @@ def _json(name: str, content: object, folder: Path) -> None:
 
 def _parsed(folder: Path) -> None:
     folder.joinpath("in.txt").write_text("a b .\n\nc BAD d\n")
-    _command(
-        ["parse", folder / "in.txt", folder / "out", "--parser", "fake-con", "--model", "m",
-         "--workers", "1"]
-    )  # fmt: skip
+    words = ["--parser", "fake-con", "--model", "m", "--workers", "1"]
+    _command(["parse", folder / "in.txt", folder / "out", *words])
 
 
 def _manifest(folder: Path) -> None:
@@ -251,7 +248,7 @@ def _split(folder: Path) -> None:
 
 def _generate(what: str, files: list[str], options: list[str], folder: Path) -> None:
     shutil.rmtree(folder / "out", ignore_errors=True)
-    words = [str(folder / word) if word[0] != "-" else word for word in files]
+    words = [folder / word if word[0] != "-" else word for word in files]
     _command(["generate", what, *words, "--out", folder / "out", *options])
 
 
@@ -288,9 +285,8 @@ READERS: dict[str, Reader] = {
     "training log": Reader("log", _log, lambda f: read_log(f / "log")),
     "parse report": Reader("out.report.json", _parsed, _parsed),
     "offsets": Reader("out.offsets", _parsed, lambda f: list(read_offsets(f / "out", "ptb"))),
-    "offsets in conllu": Reader(
-        "input", partial(_tree_file, "conllu"), lambda f: list(read_offsets(f / "input", "conllu"))
-    ),
+    "offsets in conllu": Reader("input", partial(_tree_file, "conllu"),
+                                lambda f: list(read_offsets(f / "input", "conllu"))),
     "manifest.json": Reader("manifest.json", _manifest, lambda f: is_current(f, {"seed": 1})),
     "score": Reader("hyp", _scores, _score),
     "split": Reader(

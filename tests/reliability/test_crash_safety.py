@@ -172,21 +172,6 @@ def test_a_killed_report_is_finished_by_the_same_command(quick: Path, tmp_path: 
     check_complete(tmp_path)
 
 
-def test_a_killed_score_is_finished_by_the_same_command(tmp_path: Path):
-    text, log = text_of(tmp_path), tmp_path / "log"
-    words = ["-m", "treesyntax.cli", "score", "--reference", text, "--hypothesis", text, "--json"]
-    words += ["--metric", "chrf", "--metric", "bleu"]
-    seconds = finish(words, log)
-    wanted = log.read_bytes()
-    for _ in range(amount(1, 6)):
-        log.write_bytes(b"")
-        kill_after(words, log, random.Random(SEED).uniform(0.3, 0.9) * seconds)
-        assert log.read_bytes() in (b"", wanted)
-        log.write_bytes(b"")
-        finish(words, log)
-        assert log.read_bytes() == wanted
-
-
 def test_what_a_killed_study_left_half_written_is_removed(quick: Path, tmp_path: Path):
     shutil.copytree(quick, tmp_path, dirs_exist_ok=True)
     out = tmp_path / "out"

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from reliability.figures import amount, count
 from reliability.readers import PREFIX, tokens
+from reliability.test_crash_safety import files as contents
 from support import ROOT
 from support.study_helpers import result
 from support.study_runs import check_complete, study
@@ -71,15 +72,6 @@ WRITERS: dict[str, Callable[[Path], None]] = {
     "binarize": lambda folder: _command("binarize", folder),
     "generate": lambda folder: _command("generate", folder),
 }
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
 
 
 def under_limit(name: str, folder: Path, limit: int) -> str:

@@ -91,9 +91,6 @@ def test_the_fuzzer_finds_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert all(kind in fault for kind, fault in zip(kinds, found["faults"], strict=False))
 
 
-# JSON of the right form with the wrong values
-
-
 json_values = st.recursive(
     st.one_of(
         st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=5)
@@ -109,13 +106,8 @@ JSON_READERS += ["parse report", "binarize.json", "jsonl", "results without chec
 
 def places(value: object, path: tuple = ()) -> list[tuple]:
     """The path of every value inside a value."""
-    keys = (
-        value.keys()
-        if isinstance(value, dict)
-        else range(len(value))
-        if isinstance(value, list)
-        else ()
-    )
+    listed = range(len(value)) if isinstance(value, list) else ()
+    keys = value if isinstance(value, dict) else listed
     inner = [place for key in keys for place in places(value[key], (*path, key))]  # type: ignore[index]
     return [path, *inner]
 
@@ -151,9 +143,8 @@ def test_any_value_in_any_place_is_read_or_refused(name: str, tmp_path_factory):
         content = json.loads(data.draw(st.sampled_from([line for line in lines if line])))
         place = data.draw(st.sampled_from(places(content)))
         changed = json.dumps(replaced(content, place, data.draw(json_values)))
-        path.write_text(
-            f"{lines[0]}\n{changed}\n" if name.startswith("results") else changed + "\n"
-        )
+        first = [lines[0]] if name.startswith("results") else []
+        path.write_text("".join(f"{line}\n" for line in (*first, changed)))
         count("hostile: values of another type tried")
         try:
             reader.read(model)

@@ -7,12 +7,13 @@ import random
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 import yaml
 from reliability.figures import SOAK
-from reliability.test_crash_safety import SEED, finish, kill_after
+from reliability.test_crash_safety import SEED, files, finish, kill_after
 from support.study_helpers import recipe_content
 
 from treesyntax.study.results.results import read_results
@@ -26,19 +27,14 @@ def same(folder: Path) -> dict[str, object]:
         one.key: {name: value for name, value in asdict(one).items() if name not in left_out}
         for one in read_results(folder / "results.jsonl")
     }
-    return {
-        "results": results,
-        "lines": (folder / "results.jsonl").read_bytes().count(b"\n"),
-        "hypotheses": {
-            str(path.relative_to(folder)): path.read_bytes()
-            for path in sorted(folder.glob("runs/*/hypotheses.txt"))
-        },
-        "data": {
-            str(path.relative_to(folder)): path.read_bytes()
-            for path in sorted(folder.glob("binarized/*/*"))
-            if path.name != "binarize.json"  # it names files by their place
-        },
+    written = {
+        name: content
+        for name, content in files(folder).items()
+        if fnmatch(name, "runs/*/hypotheses.txt")
+        or (fnmatch(name, "binarized/*/*") and not name.endswith("/binarize.json"))  # names places
     }
+    lines = (folder / "results.jsonl").read_bytes().count(b"\n")
+    return {"results": results, "lines": lines, "files": written}
 
 
 PHASES = ("binarize", "train", "generate", "score")

@@ -17,14 +17,13 @@ import numpy as np
 import pytest
 from reliability.fairseq_jobs import SOAK, causal_methods, environment
 from sacrebleu.metrics import BLEU
-from support.study_helpers import result, write_recipe
+from support import study_helpers
+from support.study_helpers import make_study
 
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.methods import METHODS
 from treesyntax.metrics.statistics import MeanBleu, mean_score
-from treesyntax.study.recipe.identity import identify, write_identity
 from treesyntax.study.recipe.recipe import read_recipe
-from treesyntax.study.results.results import append_results
 from treesyntax.study.run.plan import make_plan
 
 GIB = 1 << 30
@@ -120,21 +119,6 @@ RUNS = 1000 if SOAK else 100
 LINES = 500 if SOAK else 100
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A recipe of 1,000 (short: 100) runs and its folder."""
-    folder = tmp_path_factory.mktemp("study")
-    methods = {f"m{number}": {"arch": "tree_sequence_mini", "train": {"lr": 0.001 + number / 1e6}}
-               for number in range(RUNS // 5)}  # fmt: skip
-    differences = {"differences": {"train.lr": "a search over learning rates"}}
-    path = write_recipe(folder, methods=methods, seeds=[1, 2, 3, 4, 5], score=["exact", "bleu"] if SOAK else ["exact"], **differences)  # fmt: skip
-    recipe = read_recipe(path, [])
-    plan, out = make_plan(recipe), folder / "out"
-    assert len(plan.runs) == RUNS
-    write_identity(out, recipe, identify(recipe))
-    return path, out
-
-
 def study(path: Path, out: Path, *flags: str) -> tuple[str, float]:
     """What it says, and the seconds of a processor that it took."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -146,31 +130,6 @@ def study(path: Path, out: Path, *flags: str) -> tuple[str, float]:
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return done.stdout, used
-
-
-def finish(path: Path, out: Path) -> None:
-    """Leave everything that a finished study leaves, without running anything."""
-    recipe = read_recipe(path, [])
-    plan = make_plan(recipe)
-    keys, generator = plan.keys(), random.Random(3)
-    references = [f"the tree {number} has {number % 7} green leaves" for number in range(LINES)]
-    (out / "data/p").mkdir(parents=True)
-    (out / "data/p/test.tgt").write_text("\n".join(references) + "\n")
-    for step in plan.steps:
-        marker = out / "done" / f"{step.name}.json"
-        marker.parent.mkdir(parents=True, exist_ok=True)
-        marker.write_text(json.dumps({"key": keys[step.name], "seconds": 1.0}))
-        for output in step.outputs:
-            (out / output).parent.mkdir(parents=True, exist_ok=True)
-            (out / output).touch()
-    for run in plan.runs:
-        lines = [line.replace("tree", "dog") if generator.random() < 0.3 else line
-                 for line in references]  # fmt: skip
-        (out / run.folder / "hypotheses.txt").write_text("\n".join(lines) + "\n")
-    append_results(out / "results.jsonl", [
-        result(run.method.name, run.seed, metric, 50.0)
-        for run in plan.runs for metric in recipe.score
-    ])  # fmt: skip
 
 
 def test_bleu_of_many_samples_is_that_of_sacrebleu():
@@ -189,11 +148,31 @@ def test_bleu_of_many_samples_is_that_of_sacrebleu():
     assert score.of_all(samples) == pytest.approx(np.array(expected), abs=1e-9)
 
 
-def test_a_study_of_many_runs_is_planned_and_resumed_in_seconds(finished):
-    path, out = finished
+def write_study(folder: Path) -> Path:
+    """Everything that a finished study of 1,000 (short: 100) runs leaves; nothing is run."""
+    methods = {f"m{number}": {"arch": "tree_sequence_mini", "train": {"lr": 0.001 + number / 1e6}}
+               for number in range(RUNS // 5)}  # fmt: skip
+    out = make_study(
+        folder, methods=methods, seeds=[1, 2, 3, 4, 5], score=["exact", "bleu"][: 1 + SOAK],
+        differences={"train.lr": "a search over learning rates"},
+    )  # fmt: skip
+    plan = make_plan(read_recipe(folder / "recipe.yaml"))
+    for name, key in plan.keys().items():
+        marker = out / "done" / f"{name}.json"
+        marker.parent.mkdir(parents=True, exist_ok=True)
+        marker.write_text(json.dumps({"key": key, "seconds": 1.0}))
+    for output in (out / name for step in plan.steps for name in step.outputs):
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.touch()
+    return out
+
+
+def test_a_study_of_many_runs_is_planned_and_resumed_in_seconds(tmp_path: Path, monkeypatch):
+    references = [f"the tree {number} has {number % 7} green leaves" for number in range(LINES)]
+    monkeypatch.setattr(study_helpers, "REFERENCES", references)
+    path, out = tmp_path / "recipe.yaml", write_study(tmp_path)
     printed, planned = study(path, out, "--dry-run")
     assert printed.count("fairseq-train") == RUNS
-    finish(path, out)
     _, first = study(path, out)
     said, resumed = study(path, out)
     assert f"{RUNS} runs, {RUNS} done before" in said

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import random
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +10,7 @@ from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 
 from treesyntax.cli import main
-from treesyntax.data.encoding import MODEL_TYPES, Encoding
-from treesyntax.data.sentencepiece import train_model
+from treesyntax.data.encoding import Encoding
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.trees.formats.base import Record
 
@@ -119,15 +117,6 @@ def check_store(dest: Path, name: str, expected: list[tuple]) -> None:
 
 def folder_bytes(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
-
-
-def make_models(folder: Path) -> dict[str, Path | None]:
-    """Small subword models by kind, and none."""
-    source = random.Random(0)
-    lines = [" ".join(source.choices(FORMS[:12], k=8)) for _ in range(200)]
-    for kind in MODEL_TYPES:
-        train_model(lines, 40, kind, folder / kind, "x")
-    return {"none": None, **{kind: folder / kind for kind in MODEL_TYPES}}
 
 
 def row(number: object, form: str, head: object = "_", misc: str = "_") -> str:

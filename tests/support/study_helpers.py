@@ -69,18 +69,14 @@ def plan_of(folder: Path, *overrides: str) -> Plan:
 
 
 LINES = 40
-
-
 REFERENCES = [f"the tree {number} has {number % 7} green leaves" for number in range(LINES)]
-
-
 RATES = {"sequence": 0.5, "relation_mask": 0.05, "stack_pe": 0.5}
 
 
 def outputs(method: str, seed: int) -> list[str]:
     choose = random.Random(f"{method}-{seed}")
     return [
-        line.replace("tree", "dog") if choose.random() < RATES[method] else line
+        line.replace("tree", "dog") if choose.random() < RATES.get(method, 0.3) else line
         for line in REFERENCES
     ]
 

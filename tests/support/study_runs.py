@@ -24,14 +24,11 @@ def study(folder: Path, *arguments: str, wait: bool = True) -> subprocess.Popen:
     words = [sys.executable, THIS, "study", str(folder / "journal"), str(folder / "recipe.yaml")]
     words += ["--out", str(folder / "out"), *arguments]
     process = subprocess.Popen(
-        words,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
+        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         # Shells have background jobs ignore interrupts, and that would be inherited.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+    )  # fmt: skip
     if wait:
         process.wait(timeout=300)
     return process

@@ -46,8 +46,7 @@ def programs(folder: Path) -> dict:
         {
             "sequence": {"arch": "tree_sequence_tiny", "binarize": seen},
             "paths": {
-                "arch": "tree_sequence_tiny",
-                "binarize": seen,
+                "arch": "tree_sequence_tiny", "binarize": seen,
                 "train": {"encoder-injection": "stack_pe(parameters=4)+relative_depth"},
             },
         },
@@ -62,14 +61,10 @@ def forms(folder: Path) -> dict:
         states = [draw.choice(("texas", "ohio", "maine", "iowa")) for _ in range(size)]
         kinds = [draw.choice(("city", "river", "lake")) for _ in range(size)]
         pairs = [
-            (
-                f"which {kind} is in {state}",
-                f"( lambda $0 e ( and ( {kind} $0 ) ( in $0 {state} ) ) )",
-            )
-            if draw.random() < 0.5
-            else (f"how long is {state}", f"( length {state} )")
+            (f"which {kind} is in {state}", f"( lambda $0 e ( and ( {kind} $0 ) ( in $0 {state} ) ) )")
+            if draw.random() < 0.5 else (f"how long is {state}", f"( length {state} )")
             for state, kind in zip(states, kinds, strict=True)
-        ]
+        ]  # fmt: skip
         for place, suffix in enumerate(("src", "tgt")):
             text = "".join(f"{pair[place]}\n" for pair in pairs)
             (folder / f"{split}.{suffix}").write_text(text)
@@ -78,8 +73,7 @@ def forms(folder: Path) -> dict:
         sides("question", "form", str(folder), ("src", "tgt")),
         {
             "grown": {
-                "arch": "tree_sequence_tiny",
-                "binarize": {"target-view": "nary_dfs"},
+                "arch": "tree_sequence_tiny", "binarize": {"target-view": "nary_dfs"},
                 "train": {
                     "no-target-eos-loss": True,
                     "decoder-injection":

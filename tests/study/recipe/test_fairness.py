@@ -6,11 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.study_helpers import RECIPES, recipe_content, recipe_with, result
+from support.study_helpers import recipe_content, recipe_with, result
 
 from treesyntax.errors import OptionError
 from treesyntax.study.recipe.fairness import check_fairness, find_differences
-from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.report.table import make_table
 from treesyntax.study.run.plan import make_plan
 
@@ -113,8 +112,3 @@ def test_noticeably_different_sizes_are_noted(tmp_path: Path):
         "Parameters differ by more than 1% from the baseline's, so size may explain a part of the "
         "difference: stack_pe -5.0% (sequence)",
     )
-
-
-@pytest.mark.parametrize("file", RECIPES, ids=lambda file: file.stem)
-def test_the_recipes_of_the_repository_are_fair(file: Path):
-    check_fairness(read_recipe(file))

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from support.study_helpers import write_recipe
 
-from treesyntax.errors import InputError, OptionError
+from treesyntax.errors import InputError
 from treesyntax.study.recipe.recipe import read_recipe
 
 
@@ -74,9 +74,3 @@ def test_what_cannot_be_extended_is_named(tmp_path: Path, extends: object, messa
     other = write(tmp_path / "other.yaml", extends=extends)
     with pytest.raises(InputError, match=message):
         read_recipe(other)
-
-
-def test_what_is_missing_in_all_of_them_is_named(tmp_path: Path):
-    write(tmp_path / "a.yaml", name="a")
-    with pytest.raises(OptionError, match="lacks the key 'title'"):
-        read_recipe(write(tmp_path / "other.yaml", extends="a.yaml"))

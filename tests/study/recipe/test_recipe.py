@@ -10,6 +10,7 @@ from support.fake_programs import UPDATES
 from support.study_helpers import RECIPES, recipe_content, write_recipe
 
 from treesyntax.errors import InputError, OptionError
+from treesyntax.study.recipe.fairness import check_fairness
 from treesyntax.study.recipe.identity import identify
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.run.plan import make_plan
@@ -103,34 +104,22 @@ def test_a_file_that_is_no_yaml_mapping_is_refused(
         assert error.value.line == line
 
 
-def test_a_missing_recipe_is_refused(tmp_path: Path):
-    with pytest.raises(InputError, match="cannot be read"):
-        read_recipe(tmp_path / "none.yaml")
-
-
 def test_unbalanced_quotes_under_prepare_are_refused(tmp_path: Path):
     with pytest.raises(OptionError, match="prepare, command 1: no closing quotation"):
         make_plan(read_recipe(write_recipe(tmp_path, prepare=["echo 'x"])))
 
 
-# Overrides
-
-
 def test_overrides_change_entries(path: Path):
     recipe = read_recipe(
         path,
-        ["seeds=[3]", "train.lr=0.5", "train.fp16=true", "methods.sequence.train.lr=1", "size=4"],
-    )
+        ["seeds=[3]", "train.lr=0.5", "train.fp16=true", "methods.sequence.train.lr=1", "size=4",
+         "methods.stack_pe=null"],
+    )  # fmt: skip
     assert recipe.seeds == (3,)
+    assert [method.name for method in recipe.methods] == ["sequence", "relation_mask"]
     assert recipe.train == {"max-update": UPDATES, "lr": 0.5, "fp16": True}
     assert recipe.methods[0].train == {"lr": 1}
     assert recipe.prepare[0].endswith("--size 4")
-
-
-def test_null_takes_an_entry_away(path: Path):
-    names = [method.name for method in read_recipe(path).methods]
-    fewer = read_recipe(path, [f"methods.{names[-1]}=null"])
-    assert [method.name for method in fewer.methods] == names[:-1]
 
 
 def test_both_spellings_of_a_renamed_flag_are_one_flag(path: Path):
@@ -183,12 +172,9 @@ def test_an_override_that_does_not_fit_is_refused(path: Path, override: str, mes
 
 
 @pytest.mark.parametrize("file", RECIPES, ids=lambda file: file.stem)
-def test_the_recipes_of_the_repository_are_valid(file: Path):
+def test_the_recipes_of_the_repository_are_valid_and_fair(file: Path):
     recipe = read_recipe(file)
+    check_fairness(recipe)
     assert recipe.methods[0].base == "sequence"
     assert make_plan(recipe).runs
     assert file.read_text().startswith("# treesyntax study recipes/")
-
-
-def test_there_are_recipes():
-    assert len(RECIPES) >= 3

@@ -24,13 +24,12 @@ from treesyntax.study.report.breakdown import (
     draw_breakdown,
     find_quantities,
     make_bins,
-)
+)  # fmt: skip
 from treesyntax.study.report.cost import compute_costs, cost_numbers, draw_costs
 from treesyntax.study.report.curves import line_of
 from treesyntax.study.run.plan import Plan, make_plan
 
 REFERENCES = ["unit", "(\\ a . a)", "f a b", "unit", "x"]
-DEPTHS = [0, 1, 1, 0, 0]
 
 
 @settings(deadline=None, max_examples=200)

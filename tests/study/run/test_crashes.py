@@ -21,7 +21,7 @@ from support.study_runs import (
     journal,
     study,
     wait_for_events,
-)
+)  # fmt: skip
 
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.run.plan import make_plan

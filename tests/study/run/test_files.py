@@ -14,9 +14,6 @@ from treesyntax.study.run.hypotheses import main as collect_hypotheses
 from treesyntax.study.run.hypotheses import read_hypotheses
 from treesyntax.study.run.logs import TrainLog, last_line, peak_line, read_log
 
-# What fairseq writes
-
-
 LOG = """\
 # 2026-01-01 command
 2026 | INFO | fairseq.utils | rank   0: capabilities =  9.0  ; total memory = 139.7 GB ; name = NVIDIA H200

@@ -62,13 +62,6 @@ def test_text_borrows_trees_from_the_data_of_others(path: Path):
     assert own.needs == ("stack_pe-1/facts",)
 
 
-def test_checkpoints_may_be_kept(path: Path):
-    commands = steps_by_name(make_plan(read_recipe(path, ["train.keep-interval-updates=9"])))
-    train = commands["stack_pe-2/train"]
-    assert train.count("--keep-interval-updates") == 1
-    assert train[train.index("--keep-interval-updates") + 1] == "9"
-
-
 def test_the_last_checkpoints_may_be_averaged(path: Path):
     overrides = ["average=4", "train.save-interval-updates=1"]
     commands = steps_by_name(make_plan(read_recipe(path, overrides)))
@@ -83,9 +76,11 @@ def test_the_last_checkpoints_may_be_averaged(path: Path):
     )  # fmt: skip
     assert generate[generate.index("--path") + 1] == mean[-1]
     assert facts[3] == analyses[analyses.index("--tested") + 1] == mean[-1]
-    kept = [*overrides, "train.keep-interval-updates=9"]
-    train = steps_by_name(make_plan(read_recipe(path, kept)))["stack_pe-2/train"]
-    assert train[train.index("--keep-interval-updates") + 1] == "9"
+    for more in (overrides, []):
+        recipe = read_recipe(path, [*more, "train.keep-interval-updates=9"])
+        train = steps_by_name(make_plan(recipe))["stack_pe-2/train"]
+        assert train.count("--keep-interval-updates") == 1
+        assert train[train.index("--keep-interval-updates") + 1] == "9"
 
 
 @pytest.mark.parametrize(
