@@ -168,8 +168,8 @@ def test_symbols_the_file_cannot_hold_are_unknown_and_never_special(tmp_path):
     [
         ("the 3\nof", r":2: 'of' is not a symbol and its count; one of each"),
         ("the three\n", r":1: 'the three' is not a symbol and its count"),
-        ("the 3\nthe 3\n", r":2: the symbol 'the' is there already; remove one of the lines"),
-        ("<pad> 3\n", r":1: the symbol '<pad>' is there already; remove the line; <s> <pad>"),
+        ("the 3\nthe 3\n", r":2: the symbol 'the' already exists; remove one of the lines"),
+        ("<pad> 3\n", r":1: the symbol '<pad>' already exists; remove the line; <s> <pad>"),
         ("a 1 #fairseq:overwrite\n", r":1: .* is not a symbol and its count"),
     ],
 )

@@ -129,7 +129,7 @@ class Dictionary:
                 raise InputError(
                     path,
                     line,
-                    f"the symbol {symbol[:40]!r} is there already",
+                    f"the symbol {symbol[:40]!r} already exists",
                     "remove one of the lines"
                     if symbol in entries
                     else f"remove the line; {' '.join(SPECIALS)} need none",

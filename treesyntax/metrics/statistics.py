@@ -6,9 +6,9 @@ seeds. Exchanging pairs of one line and one seed would count a line once a seed,
 were three test sets, and find differences too easily.
 
 Metrics that judge each line (exact match): `sign_flip`, exact for any number of lines.
-Metrics of a corpus (BLEU, chrF, TER, F1 over parts of trees): the mean over seeds of the corpus score, by `randomisation`,
-which decides, and `bootstrap`, which many papers report; it
-finds differences more easily than it should (Riezler & Maxwell 2005).
+Metrics of a corpus (BLEU, chrF, TER, F1 over parts of trees): the mean over seeds of the corpus
+score, by `randomisation`, which decides, and `bootstrap`, which many papers report; it finds
+differences more easily than it should (Riezler & Maxwell 2005).
 
 Sources: McNemar 1947; Noreen 1989, Computer-intensive methods for testing hypotheses; Holm 1979, A
 simple sequentially rejective multiple test procedure; Koehn 2004, Statistical significance tests

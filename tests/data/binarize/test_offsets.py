@@ -1,4 +1,4 @@
-"""Pieces attached by character offsets, on whole corpora."""
+"""Subwords attached by character offsets, on whole corpora."""
 
 from __future__ import annotations
 
