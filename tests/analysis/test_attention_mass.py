@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-from argparse import Namespace
 from pathlib import Path
 
-import fairseq.data
 import numpy as np
 import pytest
 import support.oracles as oracles
 import torch
-from fairseq.models import transformer
 from support.analysis_helpers import analyse, flags_of, refused, save, write_data
 from support.helpers import stored
 from torch import nn
 
 from treesyntax.analysis.attention_mass import COLUMNS, attention_weights, compute_attention_mass
-from treesyntax.analysis.loading import build_encoder
 from treesyntax.analysis.sentences import AnalysedSentence
 from treesyntax.data.dictionary import EOS, PAD
-from treesyntax.model.checkpoint import load_checkpoint
 from treesyntax.model.encoder import Encoder
 from treesyntax.model.layers import TransformerConfig
 from treesyntax.nn.relations import RELATIONS
@@ -270,12 +265,14 @@ def test_an_encoder_that_does_not_fit_is_one_clear_line(tmp_path, capsys):
     assert "has no token embedding in its encoder" in refusal(tmp_path, capsys)
 
 
-def test_weights_that_are_not_numbers_are_one_clear_line(tmp_path, capsys):
+def test_a_model_that_weighs_nothing_is_one_clear_line(tmp_path, capsys):
     write_files(tmp_path)
     model = encoder("none")
     nn.init.constant_(model.layers[0].self_attn.q_proj.weight, math.nan)
     write_checkpoint(tmp_path / "c.pt", model)
     assert "its attention weights are not numbers" in refusal(tmp_path, capsys)
+    write_checkpoint(tmp_path / "c.pt", encoder("none", max_positions=1))
+    assert "none of the 0 sentences has a token with a node" in refusal(tmp_path, capsys)
 
 
 def test_data_that_does_not_serve_is_one_clear_line(tmp_path, capsys):
@@ -286,42 +283,3 @@ def test_data_that_does_not_serve_is_one_clear_line(tmp_path, capsys):
     write_files(tmp_path, symbols=SYMBOLS + 2)
     assert "dict.en.txt: has 14 symbols, the model has 12" in refusal(tmp_path, capsys)
     assert "--limit must be 1 or more, not 0" in refusal(tmp_path, capsys, "--limit", "0")
-
-
-def test_sentences_that_are_all_too_long_are_one_clear_line(tmp_path, capsys):
-    write_files(tmp_path)
-    write_checkpoint(tmp_path / "c.pt", encoder("none", max_positions=1))
-    assert "none of the 0 sentences has a token with a node" in refusal(tmp_path, capsys)
-
-
-def test_a_model_of_fairseq_itself_has_the_weights_that_fairseq_computes(tmp_path: Path):
-    torch.manual_seed(1)
-    dictionary = fairseq.data.Dictionary()
-    for number in range(SYMBOLS - 4):
-        dictionary.add_symbol(f"w{number}")
-    flags = Namespace(
-        encoder_embed_dim=8, encoder_ffn_embed_dim=16, encoder_layers=2, encoder_attention_heads=2,
-        decoder_embed_dim=8, decoder_layers=1, decoder_attention_heads=2,
-        max_source_positions=32, max_target_positions=32,
-    )  # fmt: skip
-    transformer.transformer_legacy.base_architecture(flags)
-    task = Namespace(source_dictionary=dictionary, target_dictionary=dictionary)
-    theirs = transformer.TransformerModel.build_model(flags, task).eval()
-    torch.save({"model": theirs.state_dict(), "cfg": {"model": flags}}, tmp_path / "c.pt")
-    item, expected = sentences()[0], []
-
-    def ask(module: nn.Module, given: tuple, named: dict) -> None:
-        if not named.get("need_head_weights"):
-            expected.append(module(**{**named, "need_weights": True, "need_head_weights": True})[1])
-
-    for layer in theirs.encoder.layers:
-        layer.self_attn.register_forward_pre_hook(ask, with_kwargs=True)
-        # Away from torch's kernel, which knows the mean over heads only.
-        layer.can_use_fastpath, layer.self_attn.skip_embed_dim_check = False, True
-    with torch.no_grad():
-        theirs.encoder(item.tokens, torch.tensor([item.tokens.shape[1]]))
-    model = build_encoder(load_checkpoint(tmp_path / "c.pt"), tmp_path / "c.pt")
-    found = attention_weights(model, item.tokens, item.tree)
-    assert len(found) == len(expected) == 2
-    for ours, reference in zip(found, expected, strict=True):
-        assert torch.allclose(ours, reference.transpose(0, 1), atol=1e-5)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import deque
 from itertools import product
 
 import pytest
+import support.oracles as oracles
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.helpers import SPECIALS
 
 from treesyntax.decoding.constraints import Constraints
 from treesyntax.decoding.grammar import any_tree
@@ -18,38 +19,30 @@ from treesyntax.errors import OptionError, TreeError
 from treesyntax.nn.growth import GrowingTrees
 from treesyntax.trees.formats import FORMATS
 from treesyntax.trees.formats.base import Children, any_label
-from treesyntax.trees.symbols import from_nary, from_siblings
+from treesyntax.trees.symbols import from_nary, from_siblings, sibling_tokens
 
-SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
 EOS = 2
 NARY = [*SPECIALS, "a/0", "f/1", "g/3", "word"]
 BINARY = [*SPECIALS, "a/0", "b/L", "c/R", "d/LR"]
-COUNTS = {"0": 0, "1": 1, "2": 2, "3": 3, "L": 1, "R": 1, "LR": 2}
 LIMIT = 5
 ORDERS = ("dfs", "bfs")
 
 
-def count_of(symbols, token):
-    symbol = symbols[token]
-    return COUNTS[symbol.rpartition("/")[2]] if "/" in symbol and token >= 4 else None
-
-
 def triples(row, symbols, order):
     """(parent symbol or None, slot, symbol) of every node, or None if it is no whole tree."""
-    open_slots, found = deque([(None, 0)]), []
-    for token in row:
-        count = count_of(symbols, token)
-        if count is None or not open_slots:
-            return None
-        found.append((*open_slots.popleft(), token))
-        new = [(token, slot) for slot in range(count)]
-        open_slots = deque([*open_slots, *new] if order == "bfs" else [*new, *open_slots])
-    return None if open_slots else found
+    places, open_slots = oracles.grow([symbols[token] for token in row], order)
+    if open_slots or len(places) < len(row):
+        return None
+    names = [None, *row]
+    return [
+        (names[max(above, 0)], slot, token)
+        for (above, slot), token in zip(places, row, strict=True)
+    ]
 
 
 def all_trees(symbols, order, limit, grammar=None):
     """Every whole tree of at most ``limit`` tokens, one tuple of token ids each."""
-    nodes = [token for token in range(len(symbols)) if count_of(symbols, token) is not None]
+    nodes = [token for token in range(len(symbols)) if oracles.slots_of(symbols[token]) is not None]
     rows = [row for size in range(1, limit + 1) for row in product(nodes, repeat=size)]
     trees = [(row, triples(row, symbols, order)) for row in rows]
     return [row for row, found in trees if found and (not grammar or grammar(found))]
@@ -90,15 +83,12 @@ def allowed_after(constraints, rows, limit):
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("limit", [1, 2, 3, LIMIT])
-def test_exactly_the_prefixes_of_trees_are_legal(order, limit):
-    trees = all_trees(NARY, order, limit)
-    check_all(make(NARY, order), trees, limit)
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_a_binary_root_has_no_sibling(order):
-    trees = all_trees(BINARY, order, LIMIT, lambda found: "R" not in BINARY[found[0][2]])
-    check_all(make(BINARY, order, "lcrs"), trees, LIMIT)
+@pytest.mark.parametrize("form", ["nary", "lcrs"])
+def test_exactly_the_prefixes_of_trees_are_legal(order, limit, form):
+    """A root in left-child-right-sibling form has no sibling."""
+    symbols = BINARY if form == "lcrs" else NARY
+    trees = all_trees(symbols, order, limit, lambda found: found[0][2] not in siblings(symbols))
+    check_all(make(symbols, order, form), trees, limit)
 
 
 def family_of(tree):
@@ -211,7 +201,7 @@ def sibling_places(row, order, counts):
     """
     tree = from_siblings([FAMILIES[token] for token in row], order == "bfs")
     # In preorder of the tree itself the tokens of the row are in another order if breadth first.
-    symbols = sibling_symbols(tree)
+    symbols = sibling_tokens(tree)
     found = {(None, 0, symbols[0])}
     for node, children in enumerate(tree.children()):
         label = tree.labels[node]
@@ -219,17 +209,6 @@ def sibling_places(row, order, counts):
             kept = number if len(counts.get(label, ())) == 1 else min(number, 1)
             found.add((label, kept, symbols[child]))
     return found
-
-
-def sibling_symbols(tree):
-    younger = [False] * len(tree)
-    for children in tree.children():
-        for child in children[:-1]:
-            younger[child] = True
-    return [
-        f"{label}/{'L' * bool(children)}{'R' * has}" if children or has else f"{label}/0"
-        for label, children, has in zip(tree.labels, tree.children(), younger, strict=True)
-    ]
 
 
 @settings(deadline=None, max_examples=60)
@@ -240,22 +219,16 @@ def test_a_grammar_learned_from_siblings_is_that_of_the_trees(data, order):
     training = data.draw(st.lists(st.sampled_from(known), min_size=1, max_size=6))
     counts = {}
     for row in training:
-        for label, children in family_of(
-            from_siblings([FAMILIES[token] for token in row], order == "bfs")
-        ):
+        tree = from_siblings([FAMILIES[token] for token in row], order == "bfs")
+        for label, children in family_of(tree):
             if children:
                 counts.setdefault(label, set()).add(len(children))
     seen = set().union(*(sibling_places(row, order, counts) for row in training))
     growth = growing(FAMILIES, order, "lcrs")
     grammar = learn_sibling_grammar([[*row, EOS] for row in training], FAMILIES, growth, EOS)
     assert len(grammar.fills) == len({place[:2] for place in seen})
-    trees = [
-        row
-        for row in all_trees(
-            FAMILIES, order, LIMIT, lambda found: found[0][2] not in siblings(FAMILIES)
-        )
-        if sibling_places(row, order, counts) <= seen
-    ]
+    whole = all_trees(FAMILIES, order, LIMIT, lambda found: found[0][2] not in siblings(FAMILIES))
+    trees = [row for row in whole if sibling_places(row, order, counts) <= seen]
     constraints = Constraints(growth, EOS, grammar)
     least = min(map(len, trees))
     assert constraints.least == least
@@ -308,10 +281,9 @@ def test_no_trees_teach_nothing():
 
 
 def test_a_dictionary_without_leaves_is_refused():
-    with pytest.raises(OptionError, match="no symbol without slots"):
-        make([*SPECIALS, "f/1", "g/2"], "dfs")
-    with pytest.raises(OptionError, match="no symbol without slots"):
-        make(SPECIALS, "dfs")
+    for symbols in ([*SPECIALS, "f/1", "g/2"], SPECIALS):
+        with pytest.raises(OptionError, match="no symbol without slots"):
+            make(symbols, "dfs")
 
 
 def test_a_limit_below_the_smallest_tree_is_refused():

@@ -53,11 +53,6 @@ def test_equals_nine_dense_masks(tree):
             assert torch.allclose(found[0, head], expected, atol=1e-10)
 
 
-def test_strengths_start_at_zero_so_that_every_pair_gets_minus_one():
-    bias = bias_of(composition(), Tree([-1, 0, 0], ["a", "b", "c"]), 0)
-    assert bias.eq(-1).all()
-
-
 def test_uncovered_pairs_stay_at_minus_one_whatever_is_learned():
     built = composition(torch.full((3, 2, 9), 2.0))
     table = built["relation_mask"].bias_table(1)
@@ -74,13 +69,6 @@ def test_strengths_are_per_layer_and_head():
     for layer in range(3):
         changed = (bias_of(built, tree, layer) != -1).nonzero().tolist()
         assert changed == ([[1, 0, 1], [1, 0, 2]] if layer == 1 else [])
-
-
-def test_a_large_strength_forbids_a_relation_but_nothing_else():
-    strengths = torch.zeros(3, 2, 9, dtype=torch.float64)
-    strengths[0, :, RELATIONS.index("self")] = 5
-    bias = bias_of(composition(strengths), Tree([-1, 0], ["a", "b"]), 0)
-    assert torch.softmax(bias, -1)[:, 0, 0].max() < 1e-12
 
 
 @settings(deadline=None, max_examples=20)

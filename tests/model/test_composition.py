@@ -39,6 +39,9 @@ def test_the_empty_composition(spec):
         ("__import__('os')", r"cannot read the methods"),
         ("stack_pe(depth=__import__('os'))", r"is not a number"),
         ("a\0b", r"cannot read the methods"),
+        ("dependency_and_position(clip=3)", r"is relative_position\(clip=2\)\+.*write that out"),
+        ("stack_pe_paper+stack_pe", "stack_pe is given twice"),
+        ("stack_pe_paper(clip=3)", "stack_pe has no argument 'clip'"),
     ],
 )
 def test_a_wrong_spec_is_answered_with_the_right_ones(spec, message):
@@ -78,19 +81,6 @@ def test_a_preset_is_its_methods_and_their_settings():
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_can_be_built(name):
     assert Composition(name, SITE).methods
-
-
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ("dependency_and_position(clip=3)", r"is relative_position\(clip=2\)\+.*write that out"),
-        ("stack_pe_paper+stack_pe", "stack_pe is given twice"),
-        ("stack_pe_paper(clip=3)", "stack_pe has no argument 'clip'"),
-    ],
-)
-def test_presets_that_do_not_fit(spec, message):
-    with pytest.raises(OptionError, match=message):
-        parse_spec(spec)
 
 
 def test_the_listing_names_methods_presets_arguments_and_costs(capsys):

@@ -70,12 +70,9 @@ def test_an_empty_tree_in_a_batch():
     assert batch.token_node.tolist() == [[NO_NODE] * 3, [0, 1, NO_NODE]]
     assert depth(batch)[1].tolist() == [0, 1]
     assert tree_relations(batch)[0].unique().tolist() == [NO_RELATION]
-
-
-def test_batches_of_empty_trees_only():
-    batch = batch_of([Tree([], [])])
-    assert tree_relations(batch).tolist() == [[[NO_RELATION]]]
-    assert branch_path(batch, 2).shape == (1, 1, 2)
+    alone = batch_of([Tree([], [])])
+    assert tree_relations(alone).tolist() == [[[NO_RELATION]]]
+    assert branch_path(alone, 2).shape == (1, 1, 2)
 
 
 def test_a_batch_survives_the_dict_form():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
-
 import pytest
 import support.oracles as oracles
 import torch
@@ -35,29 +33,9 @@ NARY = [*SPECIALS, "a/0", "b/1", "c/2", "d/3", "e/5", "f/0", "word"]
 BINARY = [*SPECIALS, "a/0", "b/L", "c/R", "d/LR", "e/0"]
 
 
-def slots_of(symbol):
-    if symbol in SPECIALS or "/" not in symbol:
-        return None
-    suffix = symbol.rpartition("/")[2]
-    return {"L": [0], "R": [1], "LR": [0, 1]}.get(suffix) or list(range(int(suffix)))
-
-
 def place(tokens, symbols, order):
     """Binary symbols as they are: the tree of slots itself."""
     return GrowingTrees(symbols, f"nary_{order}").place(tokens)
-
-
-def slow_growth(row, symbols, order):
-    """(parent column, branch) of each node, and the open slots at the end, next one first."""
-    open_slots, places = deque([(-1, 0)]), []
-    for column, token in enumerate(row[1:], start=1):
-        slots = slots_of(symbols[token])
-        if slots is None or not open_slots:
-            break
-        places.append(open_slots.popleft())
-        new = [(column, branch) for branch in slots]
-        open_slots = deque([*open_slots, *new] if order == "bfs" else [*new, *open_slots])
-    return places, list(open_slots)
 
 
 @st.composite
@@ -79,13 +57,13 @@ def test_growth_equals_the_stack_or_queue(batch, order):
     parent, branch = growth.family
     assert torch.equal(parent, growth.slots[0])
     for number, row in enumerate(tokens.tolist()):
-        places, _ = slow_growth(row, symbols, order)
+        places, _ = oracles.grow([symbols[token] for token in row[1:]], order)
         nodes, unused = len(places), len(row) - 1 - len(places)
         assert growth.placed[number].tolist() == [False] + [True] * nodes + [False] * unused
         assert parent[number, : nodes + 1].tolist() == [-1, *(column for column, _ in places)]
         assert growth.slots[1][number, nodes + 2 :].unique().tolist() in ([], [0])
         for column in range(len(row)):
-            _, open_slots = slow_growth(row[: column + 1], symbols, order)
+            _, open_slots = oracles.grow([symbols[token] for token in row[1 : column + 1]], order)
             assert growth.open_slots[number, column] == len(open_slots)
             if column > nodes:
                 open_slots = []
@@ -100,11 +78,13 @@ def test_filled_slots_are_the_children_so_far(batch, order):
     growth = place(tokens, symbols, order)
     counts, filled = growth.counts, growth.filled
     for number, row in enumerate(tokens.tolist()):
-        places, _ = slow_growth(row, symbols, order)
+        places, _ = oracles.grow([symbols[token] for token in row[1:]], order)
         parents = [parent for parent, _ in places]
         for column in range(1, len(row)):
             placed = column <= len(places)
-            assert counts[number, column] == (len(slots_of(symbols[row[column]])) if placed else 0)
+            assert counts[number, column] == (
+                len(oracles.slots_of(symbols[row[column]])) if placed else 0
+            )
             assert filled[number, column] == parents.count(column)
         assert (counts[number, 0], filled[number, 0]) == (1, min(len(places), 1))
 
@@ -157,9 +137,9 @@ def test_the_next_slot_is_a_leaf_where_the_next_node_will_hang(batch, order):
     tree = place(tokens, symbols, order).next_slots
     paths = branch_path(tree, 20)
     for number, row in enumerate(tokens.tolist()):
-        places, _ = slow_growth(row, symbols, order)
+        places, _ = oracles.grow([symbols[token] for token in row[1:]], order)
         for column in range(len(row)):
-            _, open_slots = slow_growth(row[: column + 1], symbols, order)
+            _, open_slots = oracles.grow([symbols[token] for token in row[1 : column + 1]], order)
             node = int(tree.token_node[number, column])
             if column > len(places) or not open_slots:
                 assert node == -1
@@ -258,14 +238,6 @@ def test_ten_thousand_nodes_deep_or_wide(order):
         assert batch.parent[row].tolist() == [*tree.parents.tolist(), -1]
         assert batch.branch[row].tolist() == [*tree.branches.tolist(), 0]
         assert batch.token_node[row].tolist() == list(range(-1, size))
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_the_start_symbol_alone(order):
-    growth = place(torch.tensor([[EOS], [EOS]]), NARY, order)
-    batch = growth.tree
-    assert batch.parent.tolist() == batch.token_node.tolist() == [[-1], [-1]]
-    assert growth.open_slots.tolist() == [[1], [1]]
 
 
 def test_the_table_moves_with_a_model_but_is_not_in_its_checkpoint():

@@ -68,26 +68,15 @@ def test_flags_override_presets():
 
 
 @pytest.mark.parametrize(
-    ("flags", "positions"),
-    [
-        ([], False),
-        (["--encoder-positions", "absolute"], True),
-        (["--encoder-positions", "none"], False),
-    ],
+    ("side", "method"), [("encoder", "stack_pe"), ("decoder", "relative_position")]
 )
-def test_stack_encodings_take_the_place_of_positions_unless_asked(flags, positions):
-    model = build("tree_stack_pe_tiny", *flags)
-    assert (model.encoder.embed_positions is not None) is positions
-    assert model.decoder.embed_positions is not None
-
-
-@pytest.mark.parametrize(
-    ("flags", "positions"), [([], False), (["--decoder-positions", "absolute"], True)]
-)
-def test_the_same_holds_for_the_decoder(flags, positions):
-    model = build("tree_sequence_tiny", "--decoder-injection", "relative_position", *flags)
-    assert (model.decoder.embed_positions is not None) is positions
-    assert model.encoder.embed_positions is not None
+@pytest.mark.parametrize(("wanted", "has"), [("auto", 0), ("absolute", 1), ("none", 0)])
+def test_a_method_may_take_the_place_of_positions_on_its_side(side, method, wanted, has):
+    flags = (f"--{side}-injection", method, f"--{side}-positions", wanted)
+    model = build("tree_sequence_tiny", *flags)
+    for one in ("encoder", "decoder"):
+        positions = getattr(model, one).embed_positions
+        assert (positions is not None) == (has if one == side else 1)
 
 
 def test_embeddings_are_shared_when_asked():

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from plugins.test_plugin import PLUGINS, fairseq
+from plugins.test_plugin import PLUGINS, fairseq, train
 from support.translate_helpers import binarize, lines_of, save_model, write_texts
 
 from treesyntax.cli import main
@@ -21,6 +21,7 @@ from fairseq_plugins import resume  # isort: skip  (registered by translate_help
 from fairseq_plugins.task import TreeTranslationConfig, TreeTranslationTask  # isort: skip
 
 ARCH = ("--arch", "tree_relation_mask_tiny")
+QUICK = (*ARCH, "--max-update", "2", "--disable-validation")
 LINEARIZATION = (
     "the model was trained on sources in the linearization words, but those of {} are in preorder"
 )
@@ -51,6 +52,7 @@ MISFITS = {
         "or binarize with its dictionary (--target-dict)",
     ),
 }
+WHEN_USED = [kind for kind in MISFITS if kind != "control"]
 STRICT = ("view", "source dictionary", "target dictionary")
 
 
@@ -90,13 +92,6 @@ def task_of(data: Path | str) -> TreeTranslationTask:
     return TreeTranslationTask.setup_task(TreeTranslationConfig(data=str(data)))
 
 
-def stated(message: str, data: Path) -> str:
-    return message.format(data)
-
-
-WHEN_USED = [kind for kind in MISFITS if kind != "control"]
-
-
 def test_other_trees_may_be_shown_to_a_trained_model(folder):
     state = load_checkpoint(folder / "model.pt")["task_state"]
     task_of(folder / "control").load_state_dict(state)
@@ -108,20 +103,19 @@ def test_generation_and_validation_with_other_data_are_refused(folder, kind):
     cause, remedy = MISFITS[kind]
     with pytest.raises(OptionError) as caught:
         task_of(folder / kind).load_state_dict(state)
-    assert stated(cause, folder / kind) in str(caught.value)
+    assert cause.format(folder / kind) in str(caught.value)
     assert str(caught.value).endswith(remedy)
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", WHEN_USED)
+# Units need raw text, which is refused without a parser before all else.
+@pytest.mark.parametrize("kind", [kind for kind in WHEN_USED if kind != "units"])
 def test_translation_with_other_data_is_refused(folder, kind, capsys):
     words = ["translate", str(folder / kind), "--path", str(folder / "model.pt"), "--cpu"]
-    if kind == "units":  # needs raw text, which is refused without a parser before all else
-        return
     assert main([*words, "--parsed", "--input", str(folder / "all.conllu")]) == 2
     said = capsys.readouterr().err
     assert f"{folder / 'model.pt'}: " in said
-    assert stated(MISFITS[kind][0], folder / kind) in said
+    assert MISFITS[kind][0].format(folder / kind) in said
     assert len(said.splitlines()) == 1
 
 
@@ -148,7 +142,7 @@ def test_a_training_does_not_go_on_with_other_data(folder, kind, loaded):
         go_on(folder / kind, folder / "model.pt")
     assert loaded == [str(folder / "model.pt"), str(folder / "gone.pt")]
     assert str(caught.value).startswith(f"{folder / 'model.pt'}: ")
-    assert stated(MISFITS[kind][0], folder / kind) in str(caught.value)
+    assert MISFITS[kind][0].format(folder / kind) in str(caught.value)
     remedy = "; go on with the data of its training, or train anew in another --save-dir"
     assert str(caught.value).endswith(remedy)
 
@@ -218,30 +212,21 @@ def test_only_what_is_a_checkpoint_can_be_peeked_into(folder, tmp_path):
     assert peek(folder / "model.pt")["task_state"]["target_view"] == "words"
 
 
-def train(data: Path, save: Path, *flags: str | Path):
-    return fairseq(
-        "train", data, "--user-dir", PLUGINS, "--task", "tree_translation", *ARCH,
-        "--max-update", "2", "--max-tokens", "200", "--optimizer", "adam", "--lr", "0.005",
-        "--save-dir", save, "--no-progress-bar", "--no-epoch-checkpoints", "--disable-validation",
-        *flags,
-    )  # fmt: skip
-
-
 def test_fairseqs_own_commands_say_it(folder, tmp_path):
-    first = train(folder / "data", tmp_path / "save")
+    first = train(folder / "data", tmp_path / "save", *QUICK)
     assert first.returncode == 0, first.stderr
     last = tmp_path / "save" / "checkpoint_last.pt"
     for done in (
-        train(folder / "control", tmp_path / "save", "--max-update", "4"),
-        train(folder / "control", tmp_path / "other", "--restore-file", last),
+        train(folder / "control", tmp_path / "save", *QUICK, "--max-update", "4"),
+        train(folder / "control", tmp_path / "other", *QUICK, "--restore-file", last),
     ):
         assert done.returncode != 0
         said = done.stderr.splitlines()[-1]
-        assert f"{last}: {stated(MISFITS['control'][0], folder / 'control')}" in said
-    tuned = train(folder / "control", tmp_path / "tuned", "--finetune-from-model", last)
+        assert f"{last}: {MISFITS['control'][0].format(folder / 'control')}" in said
+    tuned = train(folder / "control", tmp_path / "tuned", *QUICK, "--finetune-from-model", last)
     assert tuned.returncode == 0, tuned.stderr
     # What was fine-tuned goes on with the data of its fine-tuning.
-    more = train(folder / "control", tmp_path / "tuned", "--max-update", "3",
+    more = train(folder / "control", tmp_path / "tuned", *QUICK, "--max-update", "3",
                  "--finetune-from-model", last)  # fmt: skip
     assert more.returncode == 0, more.stderr
     for command in ("generate", "validate"):

@@ -12,22 +12,19 @@ from types import SimpleNamespace
 import pytest
 import torch
 from fairseq import options, utils
-from fairseq.data import Dictionary
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-from fairseq.sequence_generator import SequenceGenerator
 from fairseq_cli import generate as generate_command
-from plugins.test_plugin import PLUGINS, fairseq
+from plugins.test_plugin import PLUGINS, train
 
 from treesyntax.cli import main
 from treesyntax.errors import InputError, OptionError, TreeError
 from treesyntax.model.checkpoint import load_checkpoint
-from treesyntax.trees.formats import get_format
 from treesyntax.trees.linearizations import from_linearization
 
 utils.import_user_module(options.argparse.Namespace(user_dir=str(PLUGINS)))
 from fairseq_plugins.generator import ConstrainedGenerator  # noqa: E402  (registered above)
 from fairseq_plugins.model import TreeTransformer, TreeTransformerConfig  # noqa: E402
-from fairseq_plugins.target import find_target_linearization, make_constraints  # noqa: E402
+from fairseq_plugins.target import find_target_linearization  # noqa: E402
 from fairseq_plugins.task import TreeTranslationConfig, TreeTranslationTask  # noqa: E402
 
 SPEC = "stack_pe+relation_mask+relative_depth"
@@ -70,15 +67,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def train(data: Path, save: Path, *flags: str | Path, updates: int = 4):
-    return fairseq(
-        "train", data, "--user-dir", PLUGINS, "--task", "tree_translation",
-        "--arch", "tree_sequence_tiny", "--max-update", str(updates), "--max-tokens", "200",
-        "--optimizer", "adam", "--lr", "0.005", "--save-dir", save, "--no-progress-bar",
-        "--no-epoch-checkpoints", *flags,
-    )  # fmt: skip
-
-
 def generate(capsys, data: Path, model: Path, *flags: str) -> list[str]:
     """fairseq-generate in this process: the hypotheses in order."""
     command = [
@@ -95,7 +83,8 @@ def generate(capsys, data: Path, model: Path, *flags: str) -> list[str]:
 @pytest.fixture(scope="module")
 def seq2tree(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     save = tmp_path_factory.mktemp("seq2tree")
-    done = train(data / "nary_dfs", save, "--decoder-injection", SPEC, "--disable-validation")
+    flags = ("--decoder-injection", SPEC, "--disable-validation")
+    done = train(data / "nary_dfs", save, *flags, arch="tree_sequence_tiny")
     assert done.returncode == 0, done.stderr
     return save / "checkpoint_last.pt"
 
@@ -106,7 +95,7 @@ def tree2tree(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = train(
         data / "lcrs_bfs", save, "--encoder-injection", "stack_pe", "--decoder-injection", SPEC,
         "--decoder-next-slot", "--no-target-eos-loss", "--eval-bleu", "--eval-bleu-args",
-        '{"max_len_b": 12}',
+        '{"max_len_b": 12}', arch="tree_sequence_tiny",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert re.search(r"valid.* bleu [\d.]+", done.stdout + done.stderr), "validation may generate"
@@ -149,14 +138,6 @@ def parts_after(text):
         if depth < 0:
             break
     return parts
-
-
-def test_training_resumes(data, seq2tree):
-    done = train(data / "nary_dfs", seq2tree.parent, "--decoder-injection", SPEC,
-                 "--disable-validation", updates=6)  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    log = done.stdout + done.stderr
-    assert re.search(r"Loaded checkpoint .*checkpoint_last.pt \(epoch \d+ @ 4 updates\)", log)
 
 
 def test_a_checkpoint_is_held_to_the_linearization_that_it_was_trained_on(data, seq2tree, tmp_path):
@@ -292,70 +273,3 @@ def test_tokens_that_were_damaged_are_refused(data, tmp_path, side):
     path.write_bytes(content)
     with pytest.raises(InputError, match=rf"\.{language}\.bin: is not the file that"):
         task.load_dataset("train")
-
-
-@pytest.mark.parametrize("linearization", ["lcrs_dfs", "lcrs_bfs"])
-def test_whole_trees_can_be_written_in_their_notation(linearization):
-    """A conjunction of one goal, or a negation of two, is a tree but no Prolog."""
-    dictionary = Dictionary()
-    for symbol in (",/L", ",/LR", r"\+/L", r"\+/LR", "p/L", "p/LR", "p/R", "A/0", "A/R"):
-        dictionary.add_symbol(symbol)
-    torch.manual_seed(1)
-    faults = {}
-    for notation in ("", "prolog"):
-        constraints = make_constraints(linearization, dictionary, None, notation)
-        tokens = torch.full((500, 1), dictionary.eos())
-        for _ in range(13):
-            allowed = constraints.allowed(tokens, 12)
-            allowed[~allowed.any(1), dictionary.eos()] = True
-            tokens = torch.cat([tokens, allowed.double().multinomial(1)], 1)
-        faults[notation] = 0
-        for row in tokens[:, 1:].tolist():
-            line = " ".join(dictionary[token] for token in row[: row.index(dictionary.eos())])
-            try:
-                get_format("prolog").parse(from_linearization(line, linearization, "prolog"))
-            except TreeError:
-                faults[notation] += 1
-    assert faults[""] > 0
-    assert faults["prolog"] == 0
-
-
-@pytest.mark.parametrize("linearization", ["nary_bfs", "lcrs_dfs"])
-@pytest.mark.parametrize("constrained", [False, True])
-def test_the_scores_of_beam_search_are_those_of_teacher_forcing(linearization, constrained):
-    torch.manual_seed(3)
-    suffixes = ("0", "L", "R", "LR") if "lcrs" in linearization else ("0", "1", "2", "3")
-    dictionary = Dictionary()
-    for symbol in (f"{label}/{suffix}" for label in "ab" for suffix in suffixes):
-        dictionary.add_symbol(symbol)
-    task = SimpleNamespace(
-        source_dictionary=dictionary, target_dictionary=dictionary, target_linearization=linearization,
-        cfg=SimpleNamespace(left_pad_target=False),
-    )  # fmt: skip
-    spec = SPEC + "+tree_distance+parent_scaled"
-    model = model_of(task, decoder_injection=spec, decoder_next_slot=True).eval()
-    for name, parameter in model.named_parameters():
-        if "injections" in name or "next_slot" in name or "output" in name:
-            torch.nn.init.normal_(parameter, std=0.3)
-    kind, extra = SequenceGenerator, {}
-    if constrained:
-        kind = ConstrainedGenerator
-        extra = {"tree_constraints": make_constraints(linearization, dictionary, None)}
-    generator = kind([model], dictionary, beam_size=4, max_len_b=9, **extra)
-    sources = torch.randint(4, len(dictionary), (5, 6))
-    sources[1:, :2] = dictionary.pad()
-    inputs = {"src_tokens": sources, "src_lengths": sources.ne(dictionary.pad()).sum(1)}
-    lengths = set()
-    for row, sentence in enumerate(generator.generate([model], {"net_input": inputs})):
-        source = {key: value[row : row + 1] for key, value in inputs.items()}
-        for hypothesis in sentence:
-            tokens = hypothesis["tokens"]
-            shifted = torch.cat([tokens[-1:], tokens[:-1]]).unsqueeze(0)
-            output = model(**source, prev_output_tokens=shifted)
-            expected = model.get_normalized_probs(output, log_probs=True)[0]
-            expected = expected.gather(1, tokens.unsqueeze(1)).squeeze(1)
-            found = hypothesis["positional_scores"]
-            last = -1 if constrained else None
-            torch.testing.assert_close(found[:last], expected[:last], atol=1e-5, rtol=1e-5)
-            lengths.add(len(tokens))
-    assert max(lengths) > 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 
 import torch
 from torch import Tensor
@@ -25,6 +26,30 @@ def steps(tree: Tree, first: int, second: int) -> tuple[int, int]:
     down = [second, *ancestors(tree, second)]
     common = next(node for node in up if node in down)
     return up.index(common), down.index(common)
+
+
+def slots_of(symbol: str) -> list[int] | None:
+    """The branches of a symbol's slots; None for one that is no node."""
+    label, slash, suffix = symbol.rpartition("/")
+    if not slash or label == "<":
+        return None
+    return {"L": [0], "R": [1], "LR": [0, 1]}.get(suffix) or list(range(int(suffix)))
+
+
+def grow(symbols: list[str], order: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """With a stack or queue: (position of the parent from 1, branch) of each node, and open slots.
+
+    The root has the parent -1. Open slots are those after the last node, the next one first.
+    """
+    open_slots, places = deque([(-1, 0)]), []
+    for position, symbol in enumerate(symbols, start=1):
+        slots = slots_of(symbol)
+        if slots is None or not open_slots:
+            break
+        places.append(open_slots.popleft())
+        new = [(position, branch) for branch in slots]
+        open_slots = deque([*open_slots, *new] if order == "bfs" else [*new, *open_slots])
+    return places, list(open_slots)
 
 
 def path(tree: Tree, node: int) -> list[int]:
