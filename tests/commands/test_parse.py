@@ -47,9 +47,6 @@ def refused(capsys, *given: str) -> str:
     return message
 
 
-# Files
-
-
 @pytest.mark.parametrize(("name", "notation"), [("fake-dep", "conllu"), ("fake-con", "ptb")])
 def test_files_are_aligned_with_the_text(name, notation, text, tmp_path, capsys):
     files = parse(text, tmp_path / "out", "--parser", name)
@@ -93,9 +90,6 @@ def test_workers_do_not_change_a_byte(text, tmp_path):
         assert outputs(output) == wanted
 
 
-# Strict
-
-
 @pytest.mark.parametrize(
     ("value", "line", "message"),
     [
@@ -118,9 +112,6 @@ def test_strict_accepts_clean_text(tmp_path):
     text = tmp_path / "in.txt"
     text.write_text("a b\nc\n")
     parse(text, tmp_path / "out", "--strict", "empty,several_sentences,too_long,parser_failed")
-
-
-# Resume
 
 
 def test_finished_shards_are_not_parsed_again(text, tmp_path, monkeypatch):
@@ -254,9 +245,6 @@ def test_a_fault_of_a_worker_reaches_the_user(lines, shard, told, tmp_path):
     assert process.returncode == 2
     assert told in message
     assert "Traceback" not in message
-
-
-# Errors
 
 
 @pytest.mark.parametrize(

@@ -68,9 +68,6 @@ def written(folder: Path) -> dict[str, int]:
     return {str(path): path.stat().st_mtime_ns for path in folder.rglob("[!.]*") if path.is_file()}
 
 
-# Commands by themselves
-
-
 def text_of(folder: Path) -> Path:
     path = folder / "text"
     path.write_text("".join(f"a b c{i % 97} d .\n\n" for i in range(300)))
@@ -150,9 +147,6 @@ def test_a_killed_parse_goes_on_after_its_last_shard(name: str, workers: int, tm
     assert fake_parser.outputs(out) == fake_parser.outputs(output)
 
 
-# Studies
-
-
 def test_a_killed_report_is_finished_by_the_same_command(quick: Path, tmp_path: Path):
     """Killed at or after its first write; what it leaves in the end is what the study left."""
     shutil.copytree(quick, tmp_path, dirs_exist_ok=True)
@@ -184,9 +178,6 @@ def test_what_a_killed_study_left_half_written_is_removed(quick: Path, tmp_path:
     found = files(out)
     assert not [name for name in found if ".part" in name or ".old" in name]
     check_complete(tmp_path)
-
-
-# Two at once
 
 
 def test_two_processes_on_one_study_do_not_disturb_each_other(tmp_path: Path):

@@ -133,7 +133,7 @@ def test_a_recipe_may_repeat_parts_of_itself(tmp_path: Path):
     "change",
     [
         {"value": "1"}, {"value": True}, {"n": 1.5}, {"versions": {"a": 1}}, {"commands": "x"},
-        {"commands": [1]}, {"metric": ["exact"]}, {"seed": None}, {"method": {}},
+        {"commands": [1]}, {"recipe": {}}, {"metric": ["exact"]}, {"seed": None}, {"method": {}},
     ],
     ids=str,
 )  # fmt: skip

@@ -168,9 +168,6 @@ def test_nothing_is_unpickled_without_protection():
             assert not re.search(unsafe, text), path
 
 
-# Parsers by path
-
-
 def needs(*packages: str) -> None:
     """Skip where one is not installed, without importing it, which must be left to load_parser."""
     for package in packages:

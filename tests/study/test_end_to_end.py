@@ -121,9 +121,6 @@ def test_every_link_of_the_markdown_report_resolves(studies: dict[str, Path]):
         assert [link for link in links if not (folder / link).is_file()] == []
 
 
-# In a browser
-
-
 @pytest.mark.parametrize("study", STUDIES)
 def test_the_page_is_whole_in_a_browser(studies: dict[str, Path], browser: Any, study: str):
     with opened(browser, studies[study] / "report.html") as page:

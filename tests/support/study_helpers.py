@@ -35,11 +35,10 @@ def recipe_content() -> dict:
         "seeds": [1, 2],
         "methods": {
             "sequence": {"arch": "tree_sequence_mini"},
-            "relation_mask": {
-                "arch": "tree_relation_mask_mini",
-                "binarize": {"source-format": "for"},
+            **{
+                name: {"arch": f"tree_{name}_mini", "binarize": {"source-format": "for"}}
+                for name in ("relation_mask", "stack_pe")
             },
-            "stack_pe": {"arch": "tree_stack_pe_mini", "binarize": {"source-format": "for"}},
         },
     }
 

@@ -156,9 +156,6 @@ def test_a_thousand_runs_are_planned_quickly(tmp_path: Path):
     assert sum(len(plan.steps_of(run)) for run in plan.runs) == len(plan.steps) - 4
 
 
-# Baselines
-
-
 def baselines(recipe: Recipe) -> dict[str, str | None]:
     found = {method.name: recipe.baseline_of(method) for method in recipe.methods}
     return {name: baseline and baseline.name for name, baseline in found.items()}

@@ -68,9 +68,6 @@ def study_folder(tmp_path: Path) -> Path:
     return folder
 
 
-# Curves
-
-
 def test_the_mean_curve_is_over_shared_updates():
     assert mean_curve([{1: 2.0, 2: 4.0, 9: 1.0}, {2: 6.0, 1: 4.0}]) == {1: 3.0, 2: 5.0}
     assert mean_curve([]) == {}
@@ -97,9 +94,6 @@ def test_an_inlined_figure_has_its_own_ids_and_no_links():
     assert not re.search(r"<svg[^>]* height=", inlined)
     assert 'id="a_3d_1-p1"' in inline_svg(SVG, "a=1", "")
     assert "<?xml" not in inlined
-
-
-# The report
 
 
 class Page(HTMLParser):
@@ -185,11 +179,6 @@ def test_a_report_of_nothing_yet(tmp_path: Path):
     text = write_report(read_study(tmp_path / "out")).read_text()
     assert Page(text).stack == []
     assert "Learning curves" not in text
-
-
-def test_the_same_study_makes_the_same_report(study_folder: Path):
-    first = write_report(read_study(study_folder)).read_bytes()
-    assert write_report(read_study(study_folder)).read_bytes() == first
 
 
 def test_the_report_command(study_folder: Path, capsys: pytest.CaptureFixture):

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from support.study_helpers import result
 
-from treesyntax.errors import InputError
 from treesyntax.study.results.results import append_results, read_results
 
 
@@ -30,12 +28,3 @@ def test_a_torn_last_line_is_dropped_and_overwritten(tmp_path: Path):
         assert read_results(file) == [result()]
     append_results(file, [result(), result(seed=2)])
     assert file.read_bytes() == whole
-
-
-@pytest.mark.parametrize("line", ["{}", "[1]", "x", '{"recipe": 1}'])
-def test_a_line_that_is_no_result_is_refused(tmp_path: Path, line: str):
-    file = tmp_path / "results.jsonl"
-    append_results(file, [result()])
-    file.write_text(f"{file.read_text()}{line}\n")
-    with pytest.raises(InputError, match=":2: is not a result"):
-        read_results(file)

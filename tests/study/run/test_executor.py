@@ -105,10 +105,8 @@ def test_a_failed_command_is_started_again_as_often_as_asked(tmp_path: Path):
 
 
 def test_methods_that_differ_without_a_reason_are_refused(tmp_path: Path):
-    methods = recipe_content()["methods"]
-    methods["relation_mask"]["train"] = {"lr": 3}
-    write_recipe(tmp_path, methods=methods)
-    said = refused(tmp_path)
+    write_recipe(tmp_path)
+    said = refused(tmp_path, "--set", "methods.relation_mask.train.lr=3")
     assert "methods differ in train.lr (optimiser): sequence has 0.001" in said
     assert not (tmp_path / "out").exists()
 

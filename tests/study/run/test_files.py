@@ -95,9 +95,6 @@ def test_collecting_reports_a_fault_in_one_line(tmp_path: Path, capsys: pytest.C
     assert not (tmp_path / "o").exists()
 
 
-# Checkpoints after a kill
-
-
 def checkpoint(path: Path, text: str, age: float) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("x", text)
