@@ -176,30 +176,18 @@ def needs(*packages: str) -> None:
 
 
 STANZA = ("tokenize.pt", "pos.pt", "lemma.pt", "depparse.pt", "constituency.pt", "pretrain.pt")
+FILES = {"stanza-dep": STANZA, "benepar": ("model.pt",), **({"stanza-con": STANZA} if SOAK else {})}
 
 
-@pytest.mark.parametrize("parser", ["stanza-dep", *(["stanza-con"] if SOAK else [])])
+@pytest.mark.parametrize("parser", FILES)
 @pytest.mark.parametrize("payload", ["torch", *(["torch before 1.6", "pickle"] if SOAK else [])])
-def test_stanza_models_execute_nothing(payload: str, parser: str, tmp_path: Path, trace: Path):
-    needs("stanza")
-    folder = tmp_path / "stanza"
-    folder.mkdir()
-    for name in STANZA:
-        (folder / name).write_bytes(PAYLOADS[payload](trace))
-    refused(ParserConfig(parser, str(folder)), trace)
-
-
-@pytest.mark.parametrize("payload", ["torch", *(["torch before 1.6", "pickle"] if SOAK else [])])
-def test_benepar_models_execute_nothing(payload: str, tmp_path: Path, trace: Path):
-    needs("benepar")
-    path = tmp_path / "model.pt"
-    path.write_bytes(PAYLOADS[payload](trace))
-    refused(ParserConfig("benepar", str(path)), trace)
-
-
-def refused(settings: ParserConfig, trace: Path) -> None:
+def test_models_of_parsers_execute_nothing(payload: str, parser: str, tmp_path: Path, trace: Path):
+    needs(parser.split("-")[0])
+    for name in FILES[parser]:
+        (tmp_path / name).write_bytes(PAYLOADS[payload](trace))
+    model = tmp_path / "model.pt" if parser == "benepar" else tmp_path
     with pytest.raises(OptionError) as caught:
-        load_parser(settings)
+        load_parser(ParserConfig(parser, str(model)))
     assert "\n" not in str(caught.value)
     executed_nothing(trace)
 
