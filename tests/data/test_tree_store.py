@@ -13,8 +13,8 @@ from fairseq.data import Dictionary as FairseqDictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset, make_builder
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import write_store
 from support.strategies import rich_trees
-from support.tree_stores import write_store
 
 from treesyntax.data.dictionary import EOS, UNK, Dictionary
 from treesyntax.data.token_files import TokenData, append_to_each, write_tokens

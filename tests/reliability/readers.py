@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import support.fake_parser as fake_parser
 import yaml
+from support import write_store
 from support.study_helpers import recipe_content, result
-from support.tree_stores import write_store
 
 from treesyntax.cli import main
 from treesyntax.data.dictionary import EOS, Dictionary

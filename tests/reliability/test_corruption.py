@@ -14,9 +14,9 @@ import pytest
 import torch
 from reliability.figures import amount, count
 from reliability.readers import PREFIX, READERS, tokens
+from support import write_store
 from support.study_helpers import result
 from support.study_runs import check_complete, study
-from support.tree_stores import write_store
 
 from treesyntax.cli import main
 from treesyntax.data.dictionary import EOS

@@ -1,10 +1,17 @@
 """Helpers of the tests, and the folders that they look into."""
 
+from __future__ import annotations
+
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from treesyntax.data.token_files import Fingerprint
+    from treesyntax.data.tree_store import TreeArrays
 
 ROOT = Path(__file__).parents[2]
 PLUGINS = ROOT / "fairseq_plugins"
@@ -32,3 +39,13 @@ def needs_data(*folders: Path) -> pytest.MarkDecorator:
     """Skips a test where one of the folders does not exist."""
     missing = [str(folder) for folder in folders if not folder.is_dir()]
     return pytest.mark.skipif(bool(missing), reason=f"{', '.join(missing)} does not exist")
+
+
+def write_store(path: str | Path, view: str, batches: Iterable[TreeArrays], tokens: Fingerprint):
+    """A tree store, written in one call."""
+    from treesyntax.data.tree_store_write import TreeStoreWriter
+
+    writer = TreeStoreWriter(Path(path).parent)
+    for batch in batches:
+        writer.append(batch)
+    writer.write(path, view, tokens)

@@ -12,8 +12,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from support import write_store
 from support.helpers import stored
-from support.tree_stores import write_store
 from treesyntax.cli import main
 from treesyntax.data.dictionary import EOS, Dictionary
 from treesyntax.data.token_files import write_tokens
