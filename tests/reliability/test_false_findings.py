@@ -1,0 +1,101 @@
+"""How often systems that are equal are found to differ: 5 % is promised, 6 % allowed.
+
+Two systems have the same expected score. Whether a run solves an item is a throw of a coin whose
+odds depend on the item, the run, the system's fit to the item, and what is special to all three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from reliability.figures import amount
+from scipy import stats
+from scipy.special import expit
+
+from treesyntax.metrics import compare_corpus_scores, compare_runs
+from treesyntax.metrics.runs import FEWEST_RUNS
+
+REPETITIONS = amount(150, 2000)
+# Beyond the promise by chance alone in one case of a thousand, or by the 1 % that is allowed.
+MOST = max(0.06, float(stats.binom.ppf(0.999, REPETITIONS, 0.05)) / REPETITIONS)
+RUNS = (FEWEST_RUNS, 5, 10)
+CASES = [(500, 5.0), (500, 8.0), (1000, 8.0), (448, 1.0), (448, 1.7)]
+"""Items, and the standard deviation of a system's score over runs, in points."""
+COPIES = {
+    "atis": {1: 283, 2: 37, 3: 5, 4: 5, 5: 4, 6: 1, 9: 1, 10: 1, 11: 1},
+    "geo": {1: 190, 2: 11, 3: 3, 4: 5, 5: 2, 6: 1, 7: 2, 9: 1},
+    "jobs": {1: 110, 2: 12, 3: 2},
+}
+"""How many items stand how often in a test set (Dong & Lapata 2016)."""
+
+
+def solved(source: np.random.Generator, items: int, runs: int, points: float, gain: float = 0.0):
+    """Two systems' tables [items, runs] of 0 and 1; the first has ``gain`` points more."""
+    easy = 1.4 + 2 * source.normal(size=(items, 1))
+    slope = float((expit(easy) * expit(-easy)).mean())  # points of score by unit of the odds
+    tables = []
+    for extra in (gain, 0.0):
+        fit = easy + 0.5 * source.normal(size=(items, 1)) + extra / 100 / slope
+        by_run = points / 100 / slope * source.normal(size=runs)
+        odds = fit + by_run + 0.5 * source.normal(size=(items, runs))
+        tables.append((source.random((items, runs)) < expit(odds)).astype(float))
+    return tables
+
+
+def share_found(compare: Callable, draw: Callable) -> float:
+    """In which share of repetitions the p-value is below 0.05."""
+    source = np.random.default_rng(1)
+    return float(np.mean([compare(*draw(source)).p < 0.05 for _ in range(REPETITIONS)]))
+
+
+@pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize(("items", "points"), CASES)
+def test_item_scores(items: int, points: float, runs: int):
+    found = share_found(compare_runs, lambda source: solved(source, items, runs, points))
+    assert found <= MOST
+
+
+@pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize("data", COPIES)
+def test_copies_in_the_test_set(data: str, runs: int):
+    copies = np.repeat(list(COPIES[data]), list(COPIES[data].values()))
+    found = share_found(
+        lambda *tables: compare_runs(*tables, copies),
+        lambda source: solved(source, len(copies), runs, 1.7),
+    )
+    assert found <= MOST
+
+
+def f1(sums):
+    return 200 * sums[:, 0] / sums[:, 1]
+
+
+@pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize("points", [1.0, 5.0])
+def test_corpus_scores(points: float, runs: int):
+    """F1 over parts: an item of many parts, all right or some wrong."""
+
+    def draw(source: np.random.Generator):
+        sizes = source.integers(3, 30, (300, 1))
+        return [
+            np.stack([source.binomial(sizes, 0.6 + 0.4 * right), 2 * sizes + 0 * right], axis=2)
+            for right in solved(source, 300, runs, points)
+        ]
+
+    assert share_found(lambda *tables: compare_corpus_scores(*tables, f1), draw) <= MOST
+
+
+@pytest.mark.parametrize(("runs", "gain"), [(5, 8.0), (10, 6.0)])
+def test_a_true_difference_is_found_as_often_as_by_welchs_t(runs: int, gain: float):
+    """Welch's t over the runs' scores takes the items as fixed, so it may find a little more."""
+    source = np.random.default_rng(2)
+    ours, welch = [], []
+    for _ in range(REPETITIONS):
+        row, baseline = solved(source, 500, runs, 5.0, gain)
+        ours.append(compare_runs(row, baseline).p < 0.05)
+        means = (row.mean(0), baseline.mean(0))
+        welch.append(stats.ttest_ind(*means, equal_var=False).pvalue < 0.05)
+    assert np.mean(ours) >= np.mean(welch) - 0.02
+    assert 0.3 < np.mean(ours) < 1
