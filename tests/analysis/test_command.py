@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -67,18 +68,22 @@ def test_every_figure_has_a_script_and_the_scripts_are_no_package():
          {"encoding_similarity.svg", "encoding_similarity_moved.svg"}),
     ],
 )  # fmt: skip
-def test_a_script_draws_what_the_command_draws(tmp_path: Path, name: str, spec: str, figures: set):
+def test_a_script_draws_what_the_command_draws(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys, name: str, spec: str, figures: set
+):
     path = save_methods(tmp_path / "c.pt", build_methods(spec), spec)
-    script = [sys.executable, str(ROOT / "analysis" / f"{name}.py")]
-    words = [str(path), "--out", str(tmp_path / "script")]
-    subprocess.run([*script, *words], check=True, cwd=tmp_path)
+    script = str(ROOT / "analysis" / f"{name}.py")
+    monkeypatch.setattr(sys, "argv", [script, str(path), "--out", str(tmp_path / "script")])
+    runpy.run_path(script, run_name="__main__")
     assert analyse(name, path, "--out", tmp_path / "command") == 0
     assert {file.name for file in (tmp_path / "script").iterdir()} == figures
     for figure in figures:
         drawn = [(tmp_path / by / figure).read_bytes() for by in ("script", "command")]
         assert drawn[0] == drawn[1]
     path.write_bytes(b"no checkpoint")
-    done = subprocess.run([*script, *words], check=False, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"{name}.py: {path}: ")
-    assert done.stderr.count("\n") == 1
+    capsys.readouterr()
+    with pytest.raises(SystemExit, match="2"):
+        runpy.run_path(script, run_name="__main__")
+    told = capsys.readouterr().err
+    assert told.startswith(f"{name}.py: {path}: ")
+    assert told.count("\n") == 1
