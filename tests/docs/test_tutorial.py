@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import csv
-import os
 import re
-import shutil
+import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import methods.test_contract as contract
 import pytest
 from recipes.test_nmt import check_source_text, write_corpus
 from support import ROOT
-from support.forked_programs import THIS
+from support.forked_programs import treesyntax
 from support.parser_models import make_spacy
 
 from treesyntax.nn.injection import METHODS
@@ -43,23 +41,17 @@ def recipes(folder: Path) -> list[Path]:
 
 
 def run_in(folder: Path, commands: str) -> str:
-    """Run commands with this Python's programs first on the path, and the package as it is here."""
-    programs = folder / "programs"
-    programs.mkdir(exist_ok=True)
-    script = programs / "treesyntax"
-    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{THIS}" "$@"\n')
-    script.chmod(0o755)
-    environment = {
-        **os.environ,
-        "PATH": f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
-    }
-    done = subprocess.run(
-        [shutil.which("bash") or "bash", "-euo", "pipefail", "-c", commands],
-        cwd=folder, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    """Run commands one by one, ``treesyntax`` as a fork of this process."""
+    printed = ""
+    for line in commands.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        if words[0] != "treesyntax":
+            printed += subprocess.check_output(words, cwd=folder, text=True)
+        elif words[-2] == ">":
+            (folder / words[-1]).write_text(treesyntax(folder, *words[1:-2]), encoding="utf-8")
+        else:
+            printed += treesyntax(folder, *words[1:])
+    return printed
 
 
 def test_from_two_text_files_to_a_table(tmp_path: Path):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import csv
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import sentencepiece
 from support import ROOT
-from support.forked_programs import THIS
+from support.forked_programs import treesyntax
 from support.parser_models import make_benepar_characters, text_of, treebank
 
 from treesyntax.data.dictionary import Dictionary
@@ -140,13 +138,8 @@ def test_from_raw_text_over_constituency_trees_to_the_table(tmp_path: Path):
     settings = (*TINY, f"data={tmp_path / 'corpus'}", "parser=benepar", f"methods={kept}",
                 f"model={make_benepar_characters(tmp_path / 'model')}")  # fmt: skip
     out = tmp_path / "out"
-    command = [sys.executable, THIS, "study", str(FOLDER / "constituency.yaml")]
     words = [word for setting in settings for word in ("--set", setting)]
-    done = subprocess.run(
-        [*command, "--out", str(out), "--jobs", "1", *words], capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+    treesyntax(tmp_path, "study", FOLDER / "constituency.yaml", "--out", out, "--jobs", "1", *words)
     with (out / "tables" / "results.csv").open(encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
     assert {(row["method"], row["metric"]) for row in rows} == {

@@ -1,8 +1,8 @@
-"""``treesyntax``, with the steps of a study as forks of one process that has loaded everything.
+"""``treesyntax``, fairseq and the steps of studies as forks of the process of the tests.
 
-The same modules with the same words, output and environment as the commands of the plan, but torch
-and fairseq are loaded once a study instead of three times a run. That each step also works as a
-process of its own is tested by `tests/study/test_end_to_end.py`.
+The same modules with the same words, output and environment as the commands, but torch and fairseq
+are loaded once a process of tests instead of once a command. That each step of a study also works as
+a process of its own is tested by `tests/study/test_end_to_end.py`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ import logging
 import os
 import runpy
 import sys
+import tempfile
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from support import PLUGINS
 from treesyntax import cli
 from treesyntax.study.run import process
 from treesyntax.study.run.process import SAFE
 
-THIS = str(Path(__file__).resolve())
 LOADED = (
     "fairseq_cli.train", "fairseq_cli.generate", "torch._dynamo", "sacrebleu", "matplotlib.pyplot",
     "treesyntax.analysis.run", "treesyntax.model.decoder",
@@ -54,6 +55,30 @@ def start(
 ) -> Fork:
     """As ``treesyntax.study.run.process.start``."""
     assert words[:3] == [sys.executable, SAFE, "-m"], words
+    return _fork(lambda: _run_module(words[3], words[4:]), log, stdout, environment)
+
+
+def treesyntax(folder: Path, *arguments: str | Path) -> str:
+    """Run ``treesyntax`` in a folder and see it end well; what it prints."""
+    _load()
+    words = [str(argument) for argument in arguments]
+
+    def run() -> int:
+        os.chdir(folder)
+        process.start = start
+        gc.freeze()
+        return cli.main(words)
+
+    with tempfile.TemporaryDirectory() as place:
+        out, log = Path(place, "out"), Path(place, "log")
+        code = _fork(run, log, out, {}).wait()
+        assert code == 0, out.read_text() + log.read_text()
+        return out.read_text()
+
+
+def _fork(
+    run: Callable[[], int], log: Path, stdout: Path | None, environment: Mapping[str, str]
+) -> Fork:
     log.parent.mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -67,7 +92,10 @@ def start(
             os.dup2(out.fileno(), 1)
             os.dup2(log_stream.fileno(), 2)
         os.environ.update(environment)
-        code = _run(words[3], words[4:])
+        _renew_streams()
+        code = run()
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:
         traceback.print_exc()
     sys.stdout.flush()
@@ -75,8 +103,8 @@ def start(
     os._exit(code)
 
 
-def _run(module: str, arguments: Sequence[str]) -> int:
-    # Fresh streams and logging: those of the parent may belong to pytest, or to a test before.
+def _renew_streams() -> None:
+    """Fresh streams and logging: those of the parent may belong to pytest, or to a test before."""
     sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
     for logger in (logging.root, *logging.root.manager.loggerDict.values()):
         if isinstance(logger, logging.Logger):
@@ -85,14 +113,15 @@ def _run(module: str, arguments: Sequence[str]) -> int:
             logger.setLevel(logging.NOTSET)
     logging.root.setLevel(logging.WARNING)
     logging.disable(logging.NOTSET)
+
+
+def _run_module(module: str, arguments: Sequence[str]) -> int:
     sys.argv = [module, *arguments]
-    try:
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
     return 0
 
 
+@functools.cache
 def parse_options_once() -> None:
     """Have fairseq's options parsed once a process.
 
@@ -105,29 +134,18 @@ def parse_options_once() -> None:
     OverridesParser.parse_rule = lambda _, text, rule: copy.copy(parse(text, rule))
 
 
-def _parse_options() -> None:
-    """Once here, so that no fork need do it."""
+@functools.cache
+def _load() -> None:
+    """Everything that the programs load and parse, once here, so that no fork need do it."""
+    for module in LOADED:
+        importlib.import_module(module)
     parse_options_once()
     from fairseq import options
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
+    plugin = ["data", "--user-dir", str(PLUGINS), "--task", "tree_translation"]
     for parser, words in (
-        (options.get_training_parser(), ["data", "--arch", "transformer_tiny"]),
-        (options.get_generation_parser(), ["data", "--path", "model.pt"]),
+        (options.get_training_parser(), [*plugin, "--arch", "tree_sequence_tiny"]),
+        (options.get_generation_parser(), [*plugin, "--path", "model.pt"]),
     ):
         convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, words))
-
-
-def main(arguments: list[str]) -> int:
-    """Run ``treesyntax``; everything is loaded only for a study that does something."""
-    if arguments[:1] == ["study"] and "--dry-run" not in arguments:
-        for module in LOADED:
-            importlib.import_module(module)
-        _parse_options()
-        process.start = start
-        gc.freeze()
-    return cli.main(arguments)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import yaml
 
-from support.forked_programs import THIS
+from support.forked_programs import treesyntax
 
 SPLITS = {"train": 60, "valid": 10, "test": 24}
 SETTINGS = {
@@ -150,13 +150,15 @@ def run_study(name: str, folder: Path) -> Path:
     data.mkdir()
     path = folder / "recipe.yaml"
     path.write_text(yaml.safe_dump(STUDIES[name](data), sort_keys=False))
-    # One with a process for each command, as users have it, in a folder as users may have it.
-    program = ["-P", "-m", "treesyntax.cli"] if name == "forms" else [THIS]
     for shadow in SHADOWS:
         (folder / shadow).write_text(f"raise ImportError('{shadow} of the working folder')\n")
-    words = [sys.executable, *program, "study", str(path), "--out", str(out)]
+    if name != "forms":
+        treesyntax(folder, "study", path, "--out", out)
+        return out
+    # One with a process for each command, as users have it, in a folder as users may have it.
     done = subprocess.run(
-        words, cwd=folder, capture_output=True, text=True, timeout=900, check=False
-    )
+        [sys.executable, "-P", "-m", "treesyntax.cli", "study", str(path), "--out", str(out)],
+        cwd=folder, capture_output=True, text=True, timeout=900, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return out
