@@ -186,8 +186,8 @@ def test_two_processes_on_one_study_do_not_disturb_each_other(tmp_path: Path):
     for _ in range(amount(1, 5)):
         shutil.rmtree(tmp_path / "out", ignore_errors=True)
         both = [study(tmp_path, "--jobs", "1", wait=False) for _ in range(2)]
-        said = [process.communicate(timeout=120)[0] for process in both]
-        codes = sorted(process.returncode for process in both)
+        codes = sorted(process.wait() for process in both)
+        said = [process.output() for process in both]
         assert codes in ([0, 0], [0, 2]), said
         assert codes == [0, 0] or any("is in use by another treesyntax study" in s for s in said)
         check_complete(tmp_path)

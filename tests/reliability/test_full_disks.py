@@ -266,7 +266,7 @@ def test_a_study_on_a_full_disk_ends_in_one_line_and_goes_on_later(quick: Path, 
     (tmp_path / "out" / "logs").rename(tmp_path / "out" / ".logs")
     os.symlink(tmp_path / "out" / ".logs", tmp_path / "out" / "logs")
     process = study(tmp_path)
-    said = process.stdout.read()
+    said = process.output()
     assert process.returncode in (1, 2)
     assert "Traceback" not in said
     (tmp_path / "out" / "logs").unlink(missing_ok=True)

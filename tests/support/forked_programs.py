@@ -14,11 +14,13 @@ import importlib
 import logging
 import os
 import runpy
+import signal
 import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from support import PLUGINS
 from treesyntax import cli
@@ -32,16 +34,24 @@ LOADED = (
 
 
 class Fork:
-    """What a study asks of a child process."""
+    """What a study asks of a child process, and tests of a study."""
 
-    def __init__(self, pid: int) -> None:
-        self.pid, self.returncode = pid, None
+    def __init__(self, pid: int, stdout: Path) -> None:
+        self.pid, self.returncode, self.stdout = pid, None, stdout
 
     def poll(self) -> int | None:
         return self._wait(os.WNOHANG)
 
     def wait(self) -> int | None:
         return self._wait(0)
+
+    def send_signal(self, number: signal.Signals) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def output(self) -> str:
+        """What it has printed."""
+        return self.stdout.read_text()
 
     def _wait(self, how: int) -> int | None:
         if self.returncode is None:
@@ -55,7 +65,7 @@ def start(
 ) -> Fork:
     """As ``treesyntax.study.run.process.start``."""
     assert words[:3] == [sys.executable, SAFE, "-m"], words
-    return _fork(lambda: _run_module(words[3], words[4:]), log, stdout, environment)
+    return fork(lambda: _run_module(words[3], words[4:]), log, stdout, environment)
 
 
 def treesyntax(folder: Path, *arguments: str | Path) -> str:
@@ -71,20 +81,31 @@ def treesyntax(folder: Path, *arguments: str | Path) -> str:
 
     with tempfile.TemporaryDirectory() as place:
         out, log = Path(place, "out"), Path(place, "log")
-        code = _fork(run, log, out, {}).wait()
+        code = fork(run, log, out).wait()
         assert code == 0, out.read_text() + log.read_text()
         return out.read_text()
 
 
-def _fork(
-    run: Callable[[], int], log: Path, stdout: Path | None, environment: Mapping[str, str]
+def fork(
+    run: Callable[[], int],
+    log: Path,
+    stdout: Path | None = None,
+    environment: Mapping[str, str] = MappingProxyType({}),
 ) -> Fork:
+    """Run a function in a child process; what it returns is the exit status.
+
+    Args:
+        run: the function.
+        log: the file that the standard error is appended to.
+        stdout: the file of the standard output, by default the same.
+        environment: variables to add.
+    """
     log.parent.mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()
     sys.stderr.flush()
     pid = os.fork()
     if pid:
-        return Fork(pid)
+        return Fork(pid, stdout or log)
     code = 1
     try:
         os.setsid()

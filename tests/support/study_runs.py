@@ -6,31 +6,32 @@ import contextlib
 import io
 import os
 import signal
-import subprocess
-import sys
+import tempfile
 from pathlib import Path
 
 import support.fake_programs as fake_programs
-from support import ROOT, wait_until
-from support.fake_programs import THIS
+from support import wait_until
+from support.forked_programs import Fork, fork
 from treesyntax.study.recipe.identity import read_identity
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.results.results import read_results
 from treesyntax.study.run.plan import make_plan
 
 
-def study(folder: Path, *arguments: str, wait: bool = True) -> subprocess.Popen:
-    """``treesyntax study`` over the stand-ins, in a process of its own."""
-    words = [sys.executable, THIS, "study", str(folder / "journal"), str(folder / "recipe.yaml")]
-    words += ["--out", str(folder / "out"), *arguments]
-    process = subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+def study(folder: Path, *arguments: str, wait: bool = True) -> Fork:
+    """``treesyntax study`` over the stand-ins, in a fork of this process, which has loaded it."""
+    words = [str(folder / "recipe.yaml"), "--out", str(folder / "out"), *arguments]
+
+    def run() -> int:
         # Shells have background jobs ignore interrupts, and that would be inherited.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )  # fmt: skip
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        return fake_programs.study(folder / "journal", words)
+
+    said = tempfile.NamedTemporaryFile()  # noqa: SIM115 - as long as the process is known
+    process = fork(run, Path(said.name))
+    process.said = said
     if wait:
-        process.wait(timeout=300)
+        process.wait()
     return process
 
 
@@ -83,5 +84,5 @@ def check_complete(folder: Path) -> None:
         assert (folder / "out" / "runs" / run / "hypotheses.txt").read_text() == "\nb c\n"
 
 
-def wait_for_events(folder: Path, count: int, process: subprocess.Popen) -> None:
+def wait_for_events(folder: Path, count: int, process: Fork) -> None:
     wait_until(lambda: len(journal(folder)) >= count or process.poll() is not None, 120)

@@ -15,7 +15,7 @@ def test_a_study_on_a_cluster(tmp_path: Path):
     pytest.importorskip("submitit")
     write_recipe(tmp_path, seeds=[1])
     process = study(tmp_path, "--cluster", "local", "--cluster-set", "timeout_min=5")
-    output = process.stdout.read()
+    output = process.output()
     assert process.returncode == 0, output
     check_complete(tmp_path)
     tickets = tmp_path / "out" / "cluster" / "tickets"
@@ -35,7 +35,7 @@ def test_a_job_that_fails_is_a_failure_of_its_run_only(tmp_path: Path):
     why = {"train.broken": "to see it fail"}
     write_recipe(tmp_path, methods=methods, differences=why, seeds=[1])
     process = study(tmp_path, "--cluster", "local", "--retries", "1")
-    output = process.stdout.read()
+    output = process.output()
     assert process.returncode == 1
     assert "relation_mask-1 failed: exit status 1: RuntimeError: the loss exploded" in output
     assert "retry  relation_mask-1/train" in output

@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
+from support import ROOT
 from support.fake_programs import UPDATES
 from support.study_helpers import write_recipe
 from support.study_runs import (
-    ROOT,
     alive,
     check_complete,
     commands_in,
@@ -36,16 +36,15 @@ def test_kill_9_anywhere_loses_nothing_and_repeats_nothing(tmp_path: Path):
         process = study(tmp_path, "--jobs", "2", wait=False)
         wait_for_events(tmp_path, len(journal(tmp_path)) + choose.randint(1, 9), process)
         time.sleep(choose.uniform(0, 0.05))
-        process.kill()
+        process.send_signal(signal.SIGKILL)
         process.wait()
-        process.stdout.close()
         time.sleep(0.05)
         running = [words for words in journal(tmp_path) if alive(int(words[-1]))]
         assert not running, "children outlive a killed study"
         noted = [len(commands_in(tmp_path, "start")), sorted(done_steps(tmp_path))]
         (tmp_path / f"kill-{kill}").write_text(json.dumps(noted))
     last = study(tmp_path)
-    assert last.returncode == 0, last.stdout.read()
+    assert last.returncode == 0, last.output()
     check_complete(tmp_path)
     check_no_repeats(tmp_path)
 
@@ -77,8 +76,7 @@ def test_an_interrupt_ends_the_children_and_the_study_goes_on_later(
     process = study(tmp_path, wait=False)
     wait_for_events(tmp_path, 9, process)
     process.send_signal(number)
-    assert process.wait(timeout=60) == 130
-    process.stdout.close()
+    assert process.wait() == 130
     assert not [words for words in journal(tmp_path) if alive(int(words[-1]))]
     assert study(tmp_path).returncode == 0
     check_complete(tmp_path)

@@ -22,7 +22,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("finished")
     write_recipe(folder)
     process = study(folder)
-    (folder / "output").write_text(process.stdout.read())
+    (folder / "output").write_text(process.output())
     assert process.returncode == 0
     return folder
 
@@ -42,7 +42,7 @@ def test_a_finished_study_does_nothing_more(finished: Path):
     before = (finished / "out" / "results.jsonl").read_bytes()
     again = study(finished)
     assert again.returncode == 0
-    assert "6 runs, 6 done before" in again.stdout.read()
+    assert "6 runs, 6 done before" in again.output()
     assert commands_in(finished, "start") == starts
     assert (finished / "out" / "results.jsonl").read_bytes() == before
 
@@ -69,7 +69,7 @@ def test_a_failing_run_stops_no_other(tmp_path: Path):
     methods["relation_mask"]["train"] = {"broken": True}
     write_recipe(tmp_path, methods=methods, differences={"train.broken": "to see it fail"})
     process = study(tmp_path)
-    output = process.stdout.read()
+    output = process.output()
     assert process.returncode == 1
     message = "relation_mask-1 failed: exit status 1: RuntimeError: the loss exploded"
     assert message in output
@@ -93,7 +93,7 @@ def test_a_failed_command_is_started_again_as_often_as_asked(tmp_path: Path):
     why = {"train.broken": "to see it fail", "train.broken-once": "to see it fail once"}
     write_recipe(tmp_path, methods=methods, differences=why, seeds=[1])
     process = study(tmp_path, "--retries", "2")
-    output = process.stdout.read()
+    output = process.output()
     assert process.returncode == 1
     assert output.count("retry  relation_mask-1/train: exit status 1: RuntimeError: no luck") == 1
     assert output.count("retry  stack_pe-1/train: exit status 1") == 2
@@ -114,7 +114,7 @@ def test_methods_that_differ_without_a_reason_are_refused(tmp_path: Path):
 def test_a_program_that_is_not_there_is_a_failure(tmp_path: Path):
     write_recipe(tmp_path, prepare=["no-such-program-here x"])
     process = study(tmp_path)
-    output = process.stdout.read()
+    output = process.output()
     assert process.returncode == 1
     assert "no-such-program-here cannot be started (No such file or directory)" in output
     assert output.count("Traceback") == 0
@@ -125,7 +125,7 @@ def test_a_folder_serves_one_process(path: Path, tmp_path: Path):
     with locked(tmp_path / "out"):
         process = study(tmp_path)
     assert process.returncode == 2
-    output = process.stdout.read()
+    output = process.output()
     assert f"is in use by another treesyntax study (process {os.getpid()})" in output
     assert output.count("\n") == 1
     with locked(tmp_path / "out"):
@@ -139,7 +139,7 @@ def test_a_folder_that_cannot_be_made_is_refused(path: Path):
 
 def test_a_dry_run_prints_commands_and_creates_nothing(path: Path, tmp_path: Path):
     process = study(tmp_path, "--dry-run")
-    lines = process.stdout.read().splitlines()
+    lines = process.output().splitlines()
     assert process.returncode == 0
     assert len(lines) == len(all_steps(tmp_path))
     assert lines[0] == f"treesyntax generate for2lam --out {tmp_path}/out/data/p --size 8"

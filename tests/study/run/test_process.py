@@ -26,7 +26,7 @@ def test_commands_share_out_the_gpus(tmp_path: Path):
     write_recipe(tmp_path, seeds=[1])
     process = study(tmp_path, "--gpus", "4,5", "6,7")
     assert process.returncode == 0
-    assert "2 at once" in process.stdout.read()
+    assert "2 at once" in process.output()
     seen = gpus_seen(tmp_path)
     assert seen["fairseq-train"] == {"4,5", "6,7"}
     assert seen["fairseq-generate"] <= {"4", "6"}
