@@ -18,6 +18,15 @@ if os.environ.get("CI"):
     settings.load_profile("ci")
 
 
+LONGEST = ("study/test_end_to_end.py", "recipes/test_nmt.py", "docs/test_tutorial.py")
+"""Files with tests of half a minute and more."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest tests: no process then waits for another one in the end."""
+    items.sort(key=lambda item: not item.path.as_posix().endswith(LONGEST))
+
+
 @pytest.fixture(scope="session")
 def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Makes a folder once, by its name, for all processes that pytest-xdist has at work."""

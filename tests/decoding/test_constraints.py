@@ -211,7 +211,7 @@ def sibling_places(row, order, counts):
     return found
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(st.data(), st.sampled_from(ORDERS))
 def test_a_grammar_learned_from_siblings_is_that_of_the_trees(data, order):
     """The children of a label, whatever siblings the form makes of them."""

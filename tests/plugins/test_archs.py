@@ -16,7 +16,7 @@ from treesyntax.methods import METHODS
 
 parse_options_once()
 utils.import_user_module(options.argparse.Namespace(user_dir=str(PLUGINS)))
-from fairseq_plugins.archs import SIZES, architecture_names  # noqa: E402  (registered above)
+from fairseq_plugins.archs import SIZES, Size, architecture_names  # noqa: E402  (registered above)
 
 ARCHITECTURES = [
     (method, name, size)
@@ -34,14 +34,28 @@ class Task:
             self.source_dictionary.add_symbol(f"w{word}")
 
 
-def build(arch: str, *flags: str):
-    parser = options.get_training_parser()
+def read(arch: str, *flags: str):
     command = ["data", "--task", "tree_translation", "--arch", arch, *flags]
-    args = options.parse_args_and_arch(parser, command)
-    return build_model(convert_namespace_to_omegaconf(args).model, Task())
+    return options.parse_args_and_arch(options.get_training_parser(), command)
+
+
+def build(arch: str, *flags: str):
+    return build_model(convert_namespace_to_omegaconf(read(arch, *flags)).model, Task())
 
 
 @pytest.mark.parametrize(("method", "arch", "size"), ARCHITECTURES)
+def test_an_architecture_has_its_own_method_and_size(method, arch, size):
+    args = read(arch)
+    assert args.encoder_injection == method
+    for side in ("encoder", "decoder"):
+        names = ("embed_dim", "ffn_embed_dim", "layers", "attention_heads")
+        assert Size(*(getattr(args, f"{side}_{name}") for name in names)) == size
+
+
+@pytest.mark.parametrize(("method", "arch", "size"), [
+    (method, arch, size) for method, arch, size in ARCHITECTURES
+    if size is SIZES["tiny"] or method == "stack_pe"
+])  # fmt: skip
 def test_an_architecture_builds_its_own_method_and_size(method, arch, size):
     with torch.device("meta"):  # shapes without numbers: the largest have 60 million
         model = build(arch)

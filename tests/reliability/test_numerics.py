@@ -155,7 +155,7 @@ def test_training_in_half_precision_tracks_fp32(spec, data: Path, server: Server
     """fairseq's own --fp16 (with loss scaling) and --bf16, parameters kept in fp32 by its optimiser."""
     flags = [
         *flags_of(spec), "--optimizer", "adam", "--lr", 0.001, "--dropout", 0.1,
-        "--batch-size", 32, "--max-update", STEPS, "--clip-norm", 1,
+        "--batch-size", 32 if SOAK else 8, "--max-update", STEPS, "--clip-norm", 1,
     ]  # fmt: skip
 
     def end(name: str, *more: str) -> float:
