@@ -12,11 +12,13 @@ import pytest
 
 PARENT = """
 import os, sys, time
-from treesyntax.data.binarize.read import worker_pool
+from types import SimpleNamespace
+from treesyntax.data.binarize.read import Task, worker_pool
 def number(encoding, batch):
     return os.getpid()
 with worker_pool(3) as batch_map:
-    print(*set(batch_map(number, None, [None] * 30)), flush=True)
+    tasks = [Task(SimpleNamespace(encoding=None), "train", None)] * 30
+    print(*{process for _, process in batch_map(number, tasks)}, flush=True)
     time.sleep(600)
 """
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from treesyntax.data.binarize.encode import words_of_batch
 from treesyntax.data.binarize.options import BinarizeOptions, SideOptions
-from treesyntax.data.binarize.read import BatchMap, batches
+from treesyntax.data.binarize.read import BatchMap, tasks
 from treesyntax.data.sentencepiece import Segmenter, train_model
 
 
@@ -54,8 +54,8 @@ def _train(options: BinarizeOptions, batch_map: BatchMap, folder: Path) -> dict[
 
 
 def _training_lines(side: SideOptions, batch_map: BatchMap) -> Iterator[str]:
-    lines = batch_map(words_of_batch, side.encoding, batches(side, "train"))
-    return (line for line in chain.from_iterable(lines) if line and not line.isspace())
+    batches = batch_map(words_of_batch, tasks([side], ["train"]))
+    return (line for _, lines in batches for line in lines if line and not line.isspace())
 
 
 def _model_path(folder: Path, side: SideOptions) -> Path:

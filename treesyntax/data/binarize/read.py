@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from treesyntax.data.binarize.batch import Batch
 from treesyntax.data.binarize.options import BinarizeOptions, SideOptions
@@ -21,9 +22,18 @@ BATCH_SENTENCES = 2000
 # Batches on their way for each worker: enough to keep it busy, few enough to stay small.
 BATCHES_AHEAD = 2
 
+
+class Task(NamedTuple):
+    """A batch of one side and split, to encode."""
+
+    side: SideOptions
+    split: str
+    batch: Batch
+
+
 Encoded = TypeVar("Encoded")
 BatchFunction = Callable[[Encoding, Batch], Encoded]
-BatchMap = Callable[[BatchFunction, Encoding, Iterable[Batch]], Iterator]
+BatchMap = Callable[[BatchFunction, Iterable[Task]], Iterator[tuple[Task, Encoded]]]
 
 
 def survey(options: BinarizeOptions) -> dict[str, int]:
@@ -60,7 +70,13 @@ def _count(path: Path, format_name: str) -> int:
     return count_of(path, format_name)
 
 
-def batches(side: SideOptions, split: str) -> Iterator[Batch]:
+def tasks(sides: Iterable[SideOptions], splits: Iterable[str]) -> Iterator[Task]:
+    """All batches of these sides and splits, one split after the other."""
+    pairs = product(splits, sides)
+    return (Task(side, split, batch) for split, side in pairs for batch in _batches(side, split))
+
+
+def _batches(side: SideOptions, split: str) -> Iterator[Batch]:
     """The records of a file, some 2,000 at a time, with what belongs to them."""
     path = side.files[split]
     beside = [
@@ -103,15 +119,17 @@ def worker_pool(workers: int) -> Iterator[BatchMap]:
     with ProcessPoolExecutor(workers, None, begin_worker) as executor:
 
         def parallel_map(
-            function: BatchFunction, encoding: Encoding, tasks: Iterable[Batch]
-        ) -> Iterator:
-            pending: deque[Future] = deque()
-            for batch in tasks:
-                pending.append(executor.submit(function, encoding, batch))
+            function: BatchFunction, todo: Iterable[Task]
+        ) -> Iterator[tuple[Task, Encoded]]:
+            pending: deque[tuple[Task, Future]] = deque()
+            for task in todo:
+                future = executor.submit(function, task.side.encoding, task.batch)
+                pending.append((task, future))
                 if len(pending) > workers * BATCHES_AHEAD:
-                    yield pending.popleft().result()
-            while pending:
-                yield pending.popleft().result()
+                    task, future = pending.popleft()
+                    yield task, future.result()
+            for task, future in pending:
+                yield task, future.result()
 
         try:
             yield parallel_map
@@ -123,5 +141,5 @@ def worker_pool(workers: int) -> Iterator[BatchMap]:
             executor.shutdown(cancel_futures=True)
 
 
-def _serial_map(function: BatchFunction, encoding: Encoding, tasks: Iterable[Batch]) -> Iterator:
-    return (function(encoding, batch) for batch in tasks)
+def _serial_map(function: BatchFunction, todo: Iterable[Task]) -> Iterator[tuple[Task, Encoded]]:
+    return ((task, function(task.side.encoding, task.batch)) for task in todo)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from treesyntax.data.encoding import TEXT
 from treesyntax.files import LONGEST_LINE
@@ -22,9 +23,10 @@ from treesyntax.trees.formats import Record, get_format
 from treesyntax.trees.formats.base import line_records
 from treesyntax.trees.formats.conllu import records as conllu_records
 
-BLOCK = 1 << 20
+BLOCK = 1 << 18
 AT_ONCE = 2000  # records that are read one by one
 
+Offsets = NDArray[np.int64]
 OneByOne = Callable[[Path], Iterator[Record]]
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 NEWLINE, SPACE, TAB = b"\n \t"
@@ -53,23 +55,26 @@ class Records(NamedTuple):
 
 
 class _Cut(NamedTuple):
-    """How blocks are cut: what stands behind a record, and the line on which each begins."""
+    """How blocks are cut: what stands behind a record, and the offset at which each begins."""
 
     end: str
-    starts: Callable[[bytes, int], Sequence[int]]
+    starts: Callable[[bytes], Offsets]
 
 
 class _Block(NamedTuple):
-    """The lines on which the records of some text begin, the text, and what follows each."""
+    """Some bytes of a file and their text: the first line, each record's offset, what follows it."""
 
-    starts: Sequence[int]
+    line: int
+    starts: Offsets
+    data: bytes
     text: str
     end: str
 
     def records(self) -> Records:
         texts = self.text.split(self.end)[: len(self.starts)]
         texts[-1] = texts[-1].removesuffix("\n")
-        return Records(list(self.starts), texts)
+        before = np.searchsorted(np.flatnonzero(_newlines(self.data)), self.starts)
+        return Records((self.line + before).tolist(), texts)
 
 
 def records_of(path: Path, format_name: str, size: int) -> Iterator[Records]:
@@ -117,8 +122,8 @@ def _in_blocks(path: Path, cut: _Cut, one_by_one: OneByOne) -> Iterator[_Block |
         for block in _blocks(path, cut.end.encode()):
             if b"\r" in block or block.startswith(BYTE_ORDER_MARK):
                 break
-            yield _Block(cut.starts(block, line), block.decode(), cut.end)
-            line += block.count(b"\n")
+            yield _Block(line, cut.starts(block), block, block.decode(), cut.end)
+            line += int(np.count_nonzero(_newlines(block)))
         else:
             return
     except (OSError, EOFError, zlib.error, ValueError):
@@ -141,25 +146,26 @@ def _blocks(path: Path, end: bytes) -> Iterator[bytes]:
             yield pending
 
 
-def _lines(block: bytes, line: int) -> Sequence[int]:
-    return range(line, line + block.count(b"\n") + (not block.endswith(b"\n")))
+def _newlines(block: bytes) -> NDArray[np.bool_]:
+    return np.frombuffer(block, np.uint8) == NEWLINE
 
 
-def _paragraphs(block: bytes, line: int) -> Sequence[int]:
-    """The first lines of the records between blank lines; ValueError for blanks out of the ordinary."""
-    codes = np.frombuffer(block, np.uint8)
-    newlines = np.flatnonzero(codes == NEWLINE)
-    behind = codes[newlines[newlines < len(codes) - 1] + 1]
-    blank = np.flatnonzero(behind == NEWLINE)
-    if (
-        ((behind == SPACE) | (behind == TAB)).any()
-        or codes[0] in (NEWLINE, SPACE, TAB)
-        or (np.diff(blank) == 1).any()
-    ):
+def _lines(block: bytes) -> Offsets:
+    return _before_end(np.flatnonzero(_newlines(block)) + 1, block)
+
+
+def _paragraphs(block: bytes) -> Offsets:
+    """The starts of the records between blank lines; ValueError for blanks out of the ordinary."""
+    codes, newline = np.frombuffer(block, np.uint8), _newlines(block)
+    blank = newline[:-1] & newline[1:]
+    indented = newline[:-1] & ((codes[1:] == SPACE) | (codes[1:] == TAB))
+    if indented.any() or codes[0] in (NEWLINE, SPACE, TAB) or (blank[:-1] & blank[1:]).any():
         raise ValueError
-    # A blank line at the end has no record behind it.
-    inner = blank[newlines[blank] + 2 < len(codes)]
-    return [line, *(line + inner + 2).tolist()]
+    return _before_end(np.flatnonzero(blank) + 2, block)
+
+
+def _before_end(starts: Offsets, block: bytes) -> Offsets:
+    return np.concatenate([[0], starts[starts < len(block)]])
 
 
 CUTS: dict[OneByOne, _Cut] = {

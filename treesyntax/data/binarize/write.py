@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from treesyntax.data.binarize.batch import EncodedBatch
 from treesyntax.data.binarize.encode import encode_batch
 from treesyntax.data.binarize.options import BinarizeOptions, SideOptions
-from treesyntax.data.binarize.read import BatchMap, batches, changed
+from treesyntax.data.binarize.read import BatchMap, changed, tasks
 from treesyntax.data.dictionary import EOS, Dictionary, one_unknown, unknown_symbol
 from treesyntax.data.token_files import Fingerprint, TokenData, write_tokens
 from treesyntax.data.tree_store_write import TreeStoreWriter
@@ -72,12 +72,14 @@ class Spool:
         self._file = TemporaryFile(dir=folder)  # noqa: SIM115, kept open for all batches
         self._batches: list[tuple[int, NDArray[np.int32]]] = []
         self._trees = TreeStoreWriter(folder) if has_trees else None
+        self.sentences = 0
 
     def append(self, batch: EncodedBatch, indices: NDArray[np.int32]) -> None:
         """Keep a batch with the index of each of its symbols."""
         self._file.write(indices.data)
         self._file.write(batch.ids.data)
         self._batches.append((len(indices), batch.token_counts))
+        self.sentences += len(batch.token_counts)
         if self._trees and batch.trees:
             self._trees.append(batch.trees)
 
@@ -89,7 +91,7 @@ class Spool:
         dictionary: Dictionary,
     ) -> Counts:
         """Write the token files and, if there are trees, the tree store."""
-        counts = Counts(nodes=self._trees.nodes if self._trees else 0)
+        counts = Counts(self.sentences, nodes=self._trees.nodes if self._trees else 0)
         tokens = self._tokens(ids_of_symbols, dictionary, counts)
         fingerprint: Fingerprint = write_tokens(prefix, tokens, len(dictionary), EOS)
         counts.bin_crc32 = TokenData(prefix).bin_crc32()
@@ -105,7 +107,6 @@ class Spool:
         for symbols, sizes in self._batches:
             table = ids_of_symbols[self._read(symbols)]
             tokens = self._read(int(sizes.sum(dtype=np.int64)))
-            counts.sentences += len(sizes)
             counts.tokens += len(tokens)
             counts.unknown += int(np.isin(table, dictionary.unknown_ids)[tokens].sum())
             counts.empty += int((sizes == 0).sum())
@@ -129,17 +130,15 @@ def encode_sides(
     joined = Symbols()
     sides = options.sides
     symbols = {side.role: joined if options.joined_dictionary else Symbols() for side in sides}
-    spools = {}
-    for split in options.source.files:
-        for side in sides:
-            spool = spools[side.role, split] = Spool(folder, side.has_trees)
-            missing = sentences[split]
-            for batch in batch_map(encode_batch, side.encoding, batches(side, split)):
-                spool.append(batch, symbols[side.role].add(batch, counted=split == "train"))
-                advance(len(batch.token_counts))
-                missing -= len(batch.token_counts)
-            if missing:
-                raise changed(side.files[split])
+    parts = [(side, split) for split in options.source.files for side in sides]
+    spools = {(side.role, split): Spool(folder, side.has_trees) for side, split in parts}
+    for (side, split, _), batch in batch_map(encode_batch, tasks(sides, options.source.files)):
+        spool = spools[side.role, split]
+        spool.append(batch, symbols[side.role].add(batch, counted=split == "train"))
+        advance(len(batch.token_counts))
+    for side, split in parts:
+        if spools[side.role, split].sentences != sentences[split]:
+            raise changed(side.files[split])
     return spools, symbols
 
 

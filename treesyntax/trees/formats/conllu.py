@@ -18,6 +18,7 @@ from treesyntax.trees.formats.base import Format, Record, RecordError, exact
 from treesyntax.trees.tree import Tree
 
 _COLUMNS = 10
+ID, FORM, HEAD, DEPREL, MISC = 0, 1, 6, 7, 9
 _NOT_A_WORD = re.compile(r"[0-9]+[-.][0-9]+")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _UNKNOWN = "_"
@@ -50,15 +51,15 @@ def rows(text: str) -> list[list[str]]:
 
 # Cached, as the tree and the offsets of a record are read one after the other.
 @lru_cache(maxsize=1)
-def columns(text: str) -> list[list[str]] | None:
-    """The ten columns, if a quick test finds that every line is a word, 1, 2, 3, …; else None."""
+def columns(text: str) -> dict[int, list[str]] | None:
+    """The columns that are read, if a quick test finds that every line is a word, 1, 2, 3, …"""
     begin = _COMMENTS.match(text)
     # If a line has fewer or more columns, later line ends are not in the first column.
     cells = text[begin.end() if begin else 0 :].replace("\n", "\t\n").split("\t")
-    found = [cells[column::_COLUMNS] for column in range(_COLUMNS)]
-    size = len(found[0])
-    plain = size * _COLUMNS == len(cells) and found[0] == _IDS[:size]
-    return found if plain and all(found[1]) and all(found[7]) else None
+    found = {column: cells[column::_COLUMNS] for column in (ID, FORM, HEAD, DEPREL, MISC)}
+    size = len(found[ID])
+    plain = size * _COLUMNS == len(cells) and found[ID] == _IDS[:size]
+    return found if plain and all(found[FORM]) and all(found[DEPREL]) else None
 
 
 def parse(text: str) -> Tree:
@@ -67,7 +68,7 @@ def parse(text: str) -> Tree:
     try:
         heads = [_HEADS[head] for head in written]
     except KeyError:
-        heads = [_head(row[6], offset) for offset, row in _words(text)]
+        heads = [_head(row[HEAD], offset) for offset, row in _words(text)]
     if relations.count(_UNKNOWN) == len(relations):
         relations = []
     try:
@@ -79,9 +80,10 @@ def parse(text: str) -> Tree:
 
 def _forms_heads_relations(text: str) -> tuple[list[str], list[str], list[str]]:
     if found := columns(text):
-        return found[1], found[6], found[7]
+        return found[FORM], found[HEAD], found[DEPREL]
     words = [row for _, row in _words(text)]
-    return [row[1] for row in words], [row[6] for row in words], [row[7] for row in words]
+    forms, heads, relations = ([row[column] for row in words] for column in (FORM, HEAD, DEPREL))
+    return forms, heads, relations
 
 
 def _words(text: str) -> Iterator[tuple[int, list[str]]]:

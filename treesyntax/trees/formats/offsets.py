@@ -98,8 +98,8 @@ def conllu_spans(text: str, line: str) -> list[Span]:
 
 def _spans_in_misc(text: str) -> list[Span]:
     if columns := conllu.columns(text):
-        spans = [span for misc in columns[-1] if (span := _span_in(misc))]
-        if len(spans) == len(columns[-1]):
+        spans = [span for misc in columns[conllu.MISC] if (span := _span_in(misc))]
+        if len(spans) == len(columns[conllu.MISC]):
             return spans
     spans = []
     for offset, row, token in _words_and_tokens(conllu.rows(text)):
