@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch.autograd import gradcheck, gradgradcheck
 
 from treesyntax.nn.attention import attend
-from treesyntax.nn.pairs import PairTerm, read_table, sums_by_id, total_bias
+from treesyntax.nn.pairs import PairTerm, merged, read_table, sums_by_id, total_bias
 
 IDS = torch.randint(0, 3, (2, 4, 5), generator=torch.Generator().manual_seed(4)).byte()
 SCALE = torch.rand(2, 4, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
@@ -120,6 +120,38 @@ def test_terms_add_up(sides):
     )
     found, expected = (attend(q, k, v, None, terms) for terms in ([first, second], [together]))
     assert torch.allclose(found, expected)
+
+
+@pytest.mark.parametrize("per_head", [False, True])
+@pytest.mark.parametrize(
+    "own", [[["bias", "keys", "values"]] * 2, [["keys"], ["values"]], [["bias"], ["keys", "bias"]]]
+)
+def test_two_terms_looked_up_as_one_give_the_same_output_and_gradients(per_head, own, monkeypatch):
+    generator = torch.Generator().manual_seed(5)
+
+    def random(*shape):
+        return torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
+
+    def term(batch, ids, heads, own):
+        tables = {"bias": random(3, ids), "keys": random(*heads, ids, 6)}
+        tables["values"] = random(*heads, ids, 6)
+        drawn = torch.randint(0, ids, (batch, 4, 20), generator=generator).byte()
+        return PairTerm(drawn, **{name: tables[name] for name in own})
+
+    q, k, v = random(2, 3, 4, 6), random(2, 3, 20, 6), random(2, 3, 20, 6)
+    terms = [term(2, 3, (3,) if per_head else (), own[0]), term(1, 5, (), own[1])]
+    assert [one.size for one in merged(terms, most=20)] == [15]
+    assert merged(terms, most=14) == terms
+    leaves = [q, *(t for one in terms for t in (one.bias, one.keys, one.values) if t is not None)]
+
+    def output_and_gradients():
+        output = attend(q, k, v, None, terms)
+        return [output, *torch.autograd.grad(output.pow(2).sum(), leaves)]
+
+    together = output_and_gradients()
+    monkeypatch.setattr("treesyntax.nn.pairs.merged", lambda terms, most: terms)
+    for found, expected in zip(together, output_and_gradients(), strict=True):
+        assert torch.allclose(found, expected, atol=1e-6)
 
 
 def test_a_table_is_read_at_each_pair_and_its_gradient_is_the_sum_over_the_pairs_of_an_id():

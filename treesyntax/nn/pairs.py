@@ -56,6 +56,12 @@ class PairTerm:
         return PairTerm(ids, self.bias, self.keys, self.values, scale)
 
     @property
+    def size(self) -> int:
+        """Number R of relation ids."""
+        tables = (self.keys, self.values, None if self.bias is None else self.bias.unsqueeze(2))
+        return next((table.shape[-2] for table in tables if table is not None), 0)
+
+    @property
     def stored_ids(self) -> Tensor | None:
         """Relation ids as a tensor, None where there are none."""
         return self.ids if isinstance(self.ids, Tensor) else None
@@ -64,6 +70,41 @@ class PairTerm:
         """Relation ids as an index of a tensor [B, H, Q, …]."""
         assert isinstance(self.ids, Tensor)
         return self.ids.long().unsqueeze(1).expand(*shape[:3], -1)
+
+
+def merged(terms: Sequence[PairTerm], most: int) -> list[PairTerm]:
+    """The same sums with fewer ids to look up: one id for two where no more than ``most`` come of it.
+
+    A pair with the ids a and b gets ``keys[a] + other_keys[b]``, so two terms are one term with a
+    row for each (a, b).
+    """
+    found: list[PairTerm] = []
+    for term in terms:
+        last = found[-1] if found else term
+        apart = last is term or last.scale is not None or term.scale is not None
+        if apart or last.size * term.size > min(most, torch.iinfo(torch.int16).max):
+            found.append(term)
+        else:
+            found[-1] = _product(last, term)
+    return found
+
+
+def _product(first: PairTerm, second: PairTerm) -> PairTerm:
+    assert isinstance(first.ids, Tensor)
+    assert isinstance(second.ids, Tensor)
+    wide = torch.uint8 if first.size * second.size <= 256 else torch.int16
+    ids = first.ids.to(wide) * second.size + second.ids.to(wide)
+
+    def summed(one: Tensor | None, other: Tensor | None, dim: int) -> Tensor | None:
+        if one is not None:
+            one = one.repeat_interleave(second.size, dim)
+        if other is None:
+            return one
+        other = torch.cat([other] * first.size, dim)
+        return other if one is None else one + other
+
+    keys, values = summed(first.keys, second.keys, -2), summed(first.values, second.values, -2)
+    return PairTerm(ids, summed(first.bias, second.bias, -1), keys, values)
 
 
 def read_table(by_id: Tensor, index: Tensor) -> Tensor:
@@ -141,6 +182,7 @@ def attend_to_pairs(
 
     Shapes and arguments as in :func:`treesyntax.nn.attention.attend`.
     """
+    terms = merged(terms, most=k.shape[2])
     by_query = len(q) * q.shape[1] * k.shape[2]
     if by_query * q.shape[2] <= STORED_WEIGHTS:
         return _attend(q, k, v, mask, terms, dropout)
