@@ -140,21 +140,15 @@ def test_the_widest_range_is_on_top(tmp_path: Path):
     [
         (None, [], "results.jsonl: holds no results; give the folder of a study"),
         ({}, [], "has no runs/*/analyses/*/mask_strengths.json; give a study with a method"),
-        (
-            RUNS,
-            ["--metric", "ter"],
-            "has no ter of sequence; it has relation_mask, sequence in bleu",
-        ),
+        (RUNS, ["--metric", "ter"],
+         "has no ter of sequence; it has relation_mask, sequence in bleu"),
         (RUNS, ["--baseline", "x"], "has no bleu of x; it has"),
         ({"other-1": [1.0]}, [], "has no bleu of other; it has"),
-        (
-            {"relation_mask-1": []},
-            [],
-            "holds no strengths; run treesyntax analyse mask_strengths again",
-        ),
+        ({"relation_mask-1": []}, [],
+         "holds no strengths; run treesyntax analyse mask_strengths again"),
         ({"relation_mask-1": "x"}, [], "holds no strengths"),
     ],
-)
+)  # fmt: skip
 def test_a_study_that_does_not_serve_is_one_clear_line(
     tmp_path, capsys, strengths, options, message
 ):

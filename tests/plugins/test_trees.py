@@ -220,14 +220,10 @@ def test_folders_must_agree_and_records_be_whole(data, tmp_path):
         ("plain", {"tree_constraints": "tree"}, {}, "--tree-constraints tree needs a target"),
         ("nary_dfs", {}, {"print_alignment": "hard"}, "--print-alignment does not go with"),
         ("nary_dfs", {}, {"sampling": True}, "or add --tree-constraints none"),
-        (
-            "nary_dfs",
-            {"tree_constraints": "grammar", "train_subset": "gone"},
-            {},
-            "grammar learns from .*gone.say-mean.mean, which is not there",
-        ),
+        ("nary_dfs", {"tree_constraints": "grammar", "train_subset": "gone"}, {},
+         "grammar learns from .*gone.say-mean.mean, which is not there"),
     ],
-)
+)  # fmt: skip
 def test_generation_that_does_not_fit_is_refused(data, folder, on_task, generation, message):
     task = task_of(data / folder, **on_task)
     with pytest.raises(OptionError, match=message):

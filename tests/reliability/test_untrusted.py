@@ -19,6 +19,7 @@ from reliability.readers import READERS
 from support import ROOT
 
 from treesyntax.cli import main
+from treesyntax.data.sentencepiece import Segmenter
 from treesyntax.errors import OptionError, TreeSyntaxError
 from treesyntax.model.checkpoint import load_checkpoint
 from treesyntax.parsers import ParserConfig, load_parser
@@ -119,12 +120,17 @@ def test_no_reader_executes_it(name: str, payload: str, tmp_path: Path, trace: P
     executed_nothing(trace)
 
 
+LOADERS = {"checkpoint_best.pt": (load_checkpoint, ""),
+           "subwords.model": (Segmenter, "is not a SentencePiece model")}  # fmt: skip
+
+
 @every_payload
-def test_a_checkpoint_executes_nothing(payload: str, tmp_path: Path, trace: Path):
-    path = tmp_path / "checkpoint_best.pt"
-    path.write_bytes(PAYLOADS[payload](trace))
-    with pytest.raises(TreeSyntaxError, match=r"checkpoint_best\.pt: "):
-        load_checkpoint(path)
+@pytest.mark.parametrize("name", LOADERS)
+def test_no_model_executes_anything(name: str, payload: str, tmp_path: Path, trace: Path):
+    load, says = LOADERS[name]
+    (tmp_path / name).write_bytes(PAYLOADS[payload](trace))
+    with pytest.raises(TreeSyntaxError, match=f"{re.escape(name)}: {says}"):
+        load(tmp_path / name)
     executed_nothing(trace)
 
 
@@ -223,14 +229,3 @@ def test_no_file_of_a_model_executes_anything(parser: str, models: Path, trace: 
                 assert "\n" not in str(error)  # noqa: PT017
             executed_nothing(trace)
         path.write_bytes(whole)
-
-
-@every_payload
-def test_a_subword_model_executes_nothing(payload: str, tmp_path: Path, trace: Path):
-    from treesyntax.data.sentencepiece import Segmenter
-
-    path = tmp_path / "subwords.model"
-    path.write_bytes(PAYLOADS[payload](trace))
-    with pytest.raises(TreeSyntaxError, match=r"subwords\.model: is not a SentencePiece model"):
-        Segmenter(path)
-    executed_nothing(trace)

@@ -153,16 +153,12 @@ def test_malformed_programs_name_the_token(notation: Format, text: str, message:
         (["<LET>", "a8"], "node 0 is '<LET>', where for expects a statement"),
         (["<ASSIGN>", ["<VAR>", "a0"], "7"], "node 3 is '7', where for expects an expression"),
         (["<SEQ>", "a0"], "the children of node 0, '<SEQ>', do not fit '{statement} ; {step}'"),
-        (
-            ["<ASSIGN>", ["<VAR>", "a8"], ["<CONST>", 7]],
-            "the children of node 1, '<VAR>', do not fit '{name}'",
-        ),
-        (
-            ["<ASSIGN>", ["<VAR>", ["a0", "a1"]], ["<CONST>", 7]],
-            "the children of node 1, '<VAR>', do not fit '{name}'",
-        ),
+        (["<ASSIGN>", ["<VAR>", "a8"], ["<CONST>", 7]],
+         "the children of node 1, '<VAR>', do not fit '{name}'"),
+        (["<ASSIGN>", ["<VAR>", ["a0", "a1"]], ["<CONST>", 7]],
+         "the children of node 1, '<VAR>', do not fit '{name}'"),
     ],
-)
+)  # fmt: skip
 def test_trees_that_are_no_programs_are_refused(nested: Any, message: str) -> None:
     with pytest.raises(TreeError) as caught:
         FOR.write(tree_of(nested))

@@ -164,24 +164,16 @@ def test_words_must_be_shown_in_small_training_sets_too(tmp_path: Path, capsys):
     [
         ({"held_out": -1}, "held_out is -1; it must be 0 or more"),
         ({"test_length": 50}, "test_length needs a length, and goes without held_out"),
-        (
-            {"style": Style.CHEN, "length": 20, "test_length": 50, "held_out": 1},
-            "test_length needs a length, and goes without held_out",
-        ),
-        (
-            {"style": Style.CHEN, "length": 20, "test_length": 501},
-            "test_length is 501; it must be 10 to 500 tokens",
-        ),
-        (
-            {"style": Style.CHEN, "length": 20, "test_length": 20},
-            "test_length is 20; it must be more than the length 20",
-        ),
-        (
-            {"held_out": 1, "min_nodes": 9},
-            "min_nodes is 9; held_out needs single assignments, which have 5 nodes",
-        ),
+        ({"style": Style.CHEN, "length": 20, "test_length": 50, "held_out": 1},
+         "test_length needs a length, and goes without held_out"),
+        ({"style": Style.CHEN, "length": 20, "test_length": 501},
+         "test_length is 501; it must be 10 to 500 tokens"),
+        ({"style": Style.CHEN, "length": 20, "test_length": 20},
+         "test_length is 20; it must be more than the length 20"),
+        ({"held_out": 1, "min_nodes": 9},
+         "min_nodes is 9; held_out needs single assignments, which have 5 nodes"),
     ],
-)
+)  # fmt: skip
 def test_options_that_do_not_fit_are_refused(options: dict, message: str) -> None:
     with pytest.raises(OptionError) as caught:
         For2LamOptions(**options)
