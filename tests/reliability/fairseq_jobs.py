@@ -10,25 +10,26 @@ from __future__ import annotations
 import functools
 import gc
 import json
+import logging
 import os
 import random
 import re
 import subprocess
 import sys
-import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]  # not from support: this file is run as a script
-PLUGINS = ROOT / "fairseq_plugins"
+import support.forked_programs as forked_programs
+from support import PLUGINS, ROOT
+
 SOAK = os.environ.get("TREESYNTAX_SOAK") == "1"
 """Whether the long versions run: ``make soak``."""
 
 
 def environment() -> dict[str, str]:
     """One thread, no GPU, the package as it is in this repository."""
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
     return {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": path}
 
 
@@ -152,58 +153,22 @@ def serve() -> None:
     # What fairseq says while it is loaded must not be taken for an answer.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    # All this is loaded before the first fork, so that no fork need load it.
-    import fairseq_cli.train  # noqa: F401
-    import torch._dynamo  # noqa: F401
-
-    import treesyntax.model.decoder  # noqa: F401
-
-    _read_options()
+    forked_programs.load("fairseq_cli.train", "torch._dynamo", "treesyntax.model.decoder")
     gc.freeze()
+    jobs = {}
     for line in sys.stdin:
         question = json.loads(line)
         if "wait" in question:
-            status = os.waitstatus_to_exitcode(os.waitpid(question["wait"], 0)[1])
-            print(status, file=answers, flush=True)
+            print(jobs[question["wait"]].wait(), file=answers, flush=True)
             continue
-        pid = os.fork()
-        if pid == 0:
-            _become(question["start"], question["log"])
-        print(pid, file=answers, flush=True)
+        run = functools.partial(_train_on_a_cpu, question["start"])
+        job = forked_programs.fork(run, Path(question["log"]))
+        jobs[job.pid] = job
+        print(job.pid, file=answers, flush=True)
     os._exit(0)
 
 
-def _read_options() -> None:
-    """Once in the server: the plugin is then loaded in every fork, and hydra, which takes longer over
-    the 276 options of fairseq than a training here, need not parse the same ones again."""
-    from fairseq import options
-    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-
-    parse = functools.cache(OverridesParser.create().parse_rule)
-    OverridesParser.parse_rule = lambda _, text, rule: parse(text, rule)
-    words = training_words(Path("data"), Path("save"))
-    parser = options.get_training_parser()
-    convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, input_args=words))
-
-
-def _become(words: list[str], log: str) -> None:
-    """Run one command in this process and end it."""
-    with open(log, "ab", buffering=0) as stream:
-        os.dup2(stream.fileno(), 1)
-        os.dup2(stream.fileno(), 2)
-    code = 1
-    try:
-        _train_on_a_cpu(words)
-        code = 0
-    except BaseException:
-        traceback.print_exc()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
-
-
-def _train_on_a_cpu(words: list[str]) -> None:
+def _train_on_a_cpu(words: list[str]) -> int:
     """fairseq-train, with what keeps two of its options from a CPU undone.
 
     ``--bf16`` implies ``--tpu`` to fairseq 0.12.3. ``--ddp-backend pytorch_ddp`` hands PyTorch a
@@ -213,6 +178,7 @@ def _train_on_a_cpu(words: list[str]) -> None:
     import torch
     from fairseq.models import distributed_fairseq_model
 
+    logging.basicConfig(format="%(name)s | %(message)s", level="INFO", stream=sys.stdout)
     torch.set_num_threads(1)
     main, parallel = fairseq_cli.train.main, torch.nn.parallel.DistributedDataParallel
     in_bf16 = "--bf16" in words
@@ -228,6 +194,7 @@ def _train_on_a_cpu(words: list[str]) -> None:
     distributed_fairseq_model.DistributedDataParallel = without_devices
     sys.argv = ["fairseq-train", *(word for word in words if word != "--bf16")]
     fairseq_cli.train.cli_main()
+    return 0
 
 
 def losses(job: Job) -> list[float]:

@@ -70,7 +70,7 @@ def start(
 
 def treesyntax(folder: Path, *arguments: str | Path) -> str:
     """Run ``treesyntax`` in a folder and see it end well; what it prints."""
-    _load()
+    load(*LOADED)
     words = [str(argument) for argument in arguments]
 
     def run() -> int:
@@ -156,9 +156,9 @@ def parse_options_once() -> None:
 
 
 @functools.cache
-def _load() -> None:
-    """Everything that the programs load and parse, once here, so that no fork need do it."""
-    for module in LOADED:
+def load(*modules: str) -> None:
+    """What the programs load and parse, once here, so that no fork need do it."""
+    for module in modules:
         importlib.import_module(module)
     parse_options_once()
     from fairseq import options
