@@ -18,7 +18,7 @@ from treesyntax.errors import OptionError
 from treesyntax.model.composition import Composition
 from treesyntax.model.encoder import EncoderOutput
 from treesyntax.model.layers import (
-    FeedForward,
+    Layer,
     TransformerConfig,
     make_positions,
     padding_index_of,
@@ -31,13 +31,11 @@ from treesyntax.nn.pairs import PairTerm
 from treesyntax.nn.tree_batch import TreeBatch
 
 
-class DecoderLayer(FeedForward):
+class DecoderLayer(Layer):
     """Causal self-attention, attention to the encoder, feed-forward."""
 
     def __init__(self, settings: TransformerConfig) -> None:
         super().__init__(settings)
-        self.self_attn = Attention(settings.d_model, settings.heads, settings.attention_dropout)
-        self.self_attn_layer_norm = nn.LayerNorm(settings.d_model)
         self.encoder_attn = Attention(
             settings.d_model,
             settings.heads,

@@ -17,28 +17,22 @@ from torch import Tensor, nn
 from treesyntax.errors import OptionError
 from treesyntax.model.composition import Composition
 from treesyntax.model.layers import (
-    FeedForward,
+    Layer,
     TransformerConfig,
     make_positions,
     padding_index_of,
     token_positions,
 )
-from treesyntax.nn.attention import Attention
 from treesyntax.nn.injection import Site
 from treesyntax.nn.pairs import PairTerm
 from treesyntax.nn.tree_batch import TreeBatch
 
 
-class EncoderLayer(FeedForward):
+class EncoderLayer(Layer):
     """Self-attention and feed-forward."""
 
-    def __init__(self, settings: TransformerConfig) -> None:
-        super().__init__(settings)
-        self.self_attn = Attention(settings.d_model, settings.heads, settings.attention_dropout)
-        self.self_attn_layer_norm = nn.LayerNorm(settings.d_model)
-
     def forward(self, x: Tensor, mask: Tensor | None, terms: Sequence[PairTerm]) -> Tensor:
-        """[B, T, d_model] to the same; mask and terms as in :class:`Attention`."""
+        """[B, T, d_model] to the same; mask and terms as in :func:`treesyntax.nn.attention.attend`."""
         query = self._before(self.self_attn_layer_norm, x)
         attended = self.self_attn(query, self.self_attn.project(query), mask, terms)
         return self.feed_forward(self._after(self.self_attn_layer_norm, x, attended))

@@ -1,4 +1,4 @@
-"""What encoder and decoder have in common: settings, positions, the feed-forward half."""
+"""What encoder and decoder have in common: settings, positions, the base of a layer."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from treesyntax.errors import OptionError
 from treesyntax.model.composition import Composition
+from treesyntax.nn.attention import Attention
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 POSITIONS = ("auto", "absolute", "none")
@@ -107,8 +108,8 @@ def make_positions(
     return SinusoidalPositions(settings.d_model, padding_index)
 
 
-class FeedForward(nn.Module):
-    """The position-wise half of a layer and the residual around a sub-layer."""
+class Layer(nn.Module):
+    """Self-attention, the position-wise half of a layer, and the residual around a sub-layer."""
 
     def __init__(self, settings: TransformerConfig) -> None:
         super().__init__()
@@ -116,6 +117,8 @@ class FeedForward(nn.Module):
         self.fc1 = nn.Linear(settings.d_model, settings.d_ff)
         self.fc2 = nn.Linear(settings.d_ff, settings.d_model)
         self.final_layer_norm = nn.LayerNorm(settings.d_model)
+        self.self_attn = Attention(settings.d_model, settings.heads, settings.attention_dropout)
+        self.self_attn_layer_norm = nn.LayerNorm(settings.d_model)
 
     def _before(self, norm: nn.LayerNorm, x: Tensor) -> Tensor:
         return norm(x) if self.settings.normalize_before else x

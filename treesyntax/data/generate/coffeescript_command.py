@@ -26,7 +26,6 @@ from treesyntax.data.generate.data_set import (
     Files,
     pair_files,
     progress_bar,
-    small_train_files,
     wanted_numbers,
     write_data_set,
 )
@@ -64,5 +63,4 @@ def _make(
             lambda number: progress.advance(bar, number),
         )
     suffixes = (COFFEESCRIPT.suffix, JAVASCRIPT.suffix)
-    files = pair_files(split, suffixes)
-    return files | small_train_files(split.train, suffixes, small_train), split.seen()
+    return pair_files(split, suffixes, small_train), split.seen()

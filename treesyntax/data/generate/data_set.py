@@ -33,23 +33,28 @@ def wanted_numbers(args: argparse.Namespace) -> dict[str, int]:
     return numbers
 
 
-def pair_files(split: Split, suffixes: Sequence[str]) -> Files:
-    """The two files of each part, ``train.SUFFIX`` and so on; suffixes begin with a dot."""
-    return {
-        f"{name}{suffix}": [pair[side] for pair in pairs]
-        for name, pairs in split._asdict().items()
-        for side, suffix in enumerate(suffixes)
-    }
+def pair_files(
+    split: Split,
+    suffixes: Sequence[str],
+    small_train: Sequence[int] = (),
+    small_pairs: list[Pair] | None = None,
+) -> Files:
+    """The two files of each part, ``train.SUFFIX`` and so on; suffixes begin with a dot.
 
-
-def small_train_files(train: list[Pair], suffixes: Sequence[str], sizes: Sequence[int]) -> Files:
-    """The first N training pairs, as ``train.N.SUFFIX``, for each N of ``sizes``."""
-    for size in sizes:
+    ``train.N.SUFFIX`` has the first N training pairs, or ``small_pairs``, for each N of
+    ``small_train``.
+    """
+    train = split.train if small_pairs is None else small_pairs
+    for size in small_train:
         if not 1 <= size <= len(train):
             raise OptionError(f"small-train is {size}; it must be 1 to {len(train)}, as train has")
+    parts = {
+        **split._asdict(),
+        **{f"train.{size}": train[:size] for size in sorted(set(small_train))},
+    }
     return {
-        f"train.{size}{suffix}": [pair[side] for pair in train[:size]]
-        for size in sorted(set(sizes))
+        f"{name}{suffix}": [pair[side] for pair in pairs]
+        for name, pairs in parts.items()
         for side, suffix in enumerate(suffixes)
     }
 

@@ -20,7 +20,6 @@ from treesyntax.data.generate.data_set import (
     Files,
     pair_files,
     progress_bar,
-    small_train_files,
     wanted_numbers,
     write_data_set,
 )
@@ -66,8 +65,7 @@ def _make(
 ) -> tuple[Files, dict[str, Any]]:
     split = _draw(numbers, options)
     suffixes = (FOR.suffix, LAMBDA.suffix)
-    files = pair_files(split, suffixes)
-    files |= small_train_files(split.train, suffixes, small_train)
+    files = pair_files(split, suffixes, small_train)
     for name in files:
         if name.startswith("train.") and name.endswith(FOR.suffix) and split.test:
             check_exposed(name, files[name], options.held_out)

@@ -9,12 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from treesyntax.data.generate.data_set import (
-    pair_files,
-    read_aligned,
-    small_train_files,
-    write_data_set,
-)
+from treesyntax.data.generate.data_set import pair_files, read_aligned, write_data_set
 from treesyntax.data.generate.folder import checksum
 from treesyntax.data.generate.split import Pair, Split, shuffled, split_pairs
 from treesyntax.errors import OptionError
@@ -35,8 +30,7 @@ def generate(args: argparse.Namespace) -> None:
     }
     pairs = list(zip(source, target, strict=True))
     split = split_pairs(pairs, args.valid, args.test, args.seed, args.dedup, args.longest)
-    files = pair_files(split, suffixes)
-    files |= small_train_files(shuffled(split.train, args.seed), suffixes, args.small_train)
+    files = pair_files(split, suffixes, args.small_train, shuffled(split.train, args.seed))
     write_data_set(args.out, described, lambda: (files, _notes(pairs, split, args)))
 
 
