@@ -43,13 +43,13 @@ class FairseqEngine:
         """The best hypotheses of each sentence.
 
         Raises:
-            OptionError: if the limit leaves room for no tree at all.
+            OptionError: if no tree is as short as the limit.
         """
         dataset = self._dataset(sentences)
         limit = self._search.max_tokens
         batches = dataset.batch_by_size(
             dataset.ordered_indices(),
-            # A sentence that is longer has a batch for itself.
+            # A longer sentence gets a batch of its own.
             max_tokens=limit and max(limit, *(len(sentence.ids) for sentence in sentences)),
             max_sentences=self._search.batch_size,
         )
@@ -72,7 +72,7 @@ class FairseqEngine:
             left_pad_source=self._task.cfg.left_pad_source,
             shuffle=False,
         )
-        # Of a store, nothing is asked but the tree of a sentence by its number.
+        # Nothing but the tree of a sentence by its index is read of a store.
         trees: Any = [sentence.tree for sentence in sentences]
         return TreePairDataset(pairs, None if None in trees else trees)
 

@@ -1,11 +1,11 @@
-"""Going on from a checkpoint: in every process, and only with data that fit it.
+"""Resuming from a checkpoint: in every process, and only with data that fit it.
 
 In fairseq 0.12.3 the first process reads the checkpoint and sends it to the others, in classes that
 ``torch.load`` refuses under ``weights_only=True``, its default today. Its own flag
-``--load-checkpoint-on-all-dp-ranks`` has every process read the file instead, so that nothing more
-needs to be allowed; it becomes the default.
+``--load-checkpoint-on-all-dp-ranks`` has every process read the file instead, which needs
+no such class; it becomes the default.
 
-In training fairseq hands the task nothing of a checkpoint, so the data are compared here.
+In training fairseq does not pass the checkpoint to the task, so the data are compared here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _with_default(parser: ArgumentParser) -> Any:
 
 
 def resume_in_every_process() -> None:
-    """Change the default in fairseq's training parser."""
+    """Make ``--load-checkpoint-on-all-dp-ranks`` the default of fairseq's training."""
     options.add_checkpoint_args = _with_default
 
 
@@ -43,7 +43,7 @@ def _checked_load(
 ) -> Any:
     find_misfit = getattr(trainer.task, "find_misfit", None)
     if find_misfit is not None and Path(filename).is_file():
-        # Fine-tuning (--finetune-from-model comes as a reset) may change what the trees are like.
+        # Fine-tuning (--finetune-from-model sets a reset) may use trees of another kind.
         flags = trainer.cfg.checkpoint
         anew = reset_optimizer or any(getattr(flags, reset) for reset in RESETS)
         fields = ESSENTIAL if anew else FIELDS
@@ -55,8 +55,8 @@ def _checked_load(
 
 
 def resume_on_data_that_fit() -> None:
-    """Let fairseq's trainer compare the data of a checkpoint to its own before it goes on.
+    """Let fairseq's trainer compare the data of a checkpoint with its own before it resumes.
 
-    Then it raises InputError where they do not fit.
+    It raises InputError if they do not fit.
     """
     Trainer.load_checkpoint = _checked_load

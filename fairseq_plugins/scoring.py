@@ -1,11 +1,11 @@
-"""Scores of trees for ``fairseq-generate --scoring NAME``: treesyntax's metrics on its lines.
+"""treesyntax's metrics as ``fairseq-generate --scoring NAME``.
 
 ``string_exact`` compares tokens; ``tree_exact``, ``tree_program``, ``tree_unordered``,
 ``tree_modulo``, ``tree_top1``, ``tree_top2``, ``tree_f1``, ``tree_productions`` and
-``tree_wellformed`` read each line as a tree in the notation ``--scoring-format``, as the metrics of
-the same names do. With ``--scoring-linearization`` a line is
-the tokens of that linearization. Scores of unseen items need the sources, which fairseq does not hand to
-scorers: use ``treesyntax score``. (``fairseq-score`` knows no scorer but BLEU.)
+``tree_wellformed`` read each line as a tree in the format ``--scoring-format``, as the metrics of the
+same names do. With ``--scoring-linearization`` a line is the tokens of that linearization. Scores of
+unseen items need the sources, which fairseq does not pass to scorers: use ``treesyntax score``.
+(``fairseq-score`` offers BLEU alone.)
 """
 
 # No postponed annotations here: fairseq makes flags from the types of dataclass fields.
@@ -29,7 +29,7 @@ class TreeScorerConfig(FairseqDataclass):
     """How lines become trees."""
 
     scoring_format: str = field(
-        default="sexpr", metadata={"help": "notation of the trees to score, such as sexpr, prolog"}
+        default="sexpr", metadata={"help": "format of the trees to score, such as sexpr, prolog"}
     )
     scoring_view: str = field(
         default="",
@@ -49,13 +49,13 @@ class TreeScorer(BaseScorer):
         """Check the options before anything is generated.
 
         Raises:
-            OptionError: if there is no such metric for the notation, or no such linearization.
+            OptionError: if there is no such metric for the format, or no such linearization.
         """
         super().__init__(cfg)
         self.name = self.kind if self.kind == "exact" else f"{self.kind}:{cfg.scoring_format}"
         self.metric = get_metric(self.name)
         if cfg.scoring_view and self.kind != "exact":
-            with suppress(TreeError):  # not every notation holds the empty tree
+            with suppress(TreeError):  # not every format can hold the empty tree
                 from_linearization("", cfg.scoring_view, cfg.scoring_format)
 
     def add_string(self, ref: str, pred: str) -> None:
@@ -64,7 +64,7 @@ class TreeScorer(BaseScorer):
         Raises:
             OptionError: if the reference is not a tree of the linearization.
         """
-        # An unknown node cannot be right, no more than an unknown word.
+        # An unknown node is never correct, just as an unknown word is not.
         super().add_string(self._text(UNKNOWN_NODE.sub("<<unk>>", ref), True), self._text(pred))
 
     def _text(self, line: str, reference: bool = False) -> str:

@@ -1,7 +1,7 @@
 """The task ``tree_translation``: fairseq's translation, with trees on either side.
 
 The source's trees are stored beside its tokens. Those of the target are grown from its tokens,
-in an order that the data folder tells; search can be held to whole trees.
+in an order that the data folder records; search can be limited to whole trees.
 """
 
 # No postponed annotations here: fairseq makes flags from the types of dataclass fields.
@@ -68,7 +68,7 @@ class TreeTranslationConfig(TranslationConfig):
     no_target_eos_loss: bool = field(
         default=False,
         metadata={
-            "help": "leave the end-of-sentence mark out of the loss: a tree says itself where it "
+            "help": "leave EOS out of the loss: a tree shows by itself where it "
             "ends, and constrained search does not ask the model (Shiv & Quirk 2019, section 4)"
         },
     )
@@ -79,9 +79,9 @@ class TreeTranslationTask(TranslationTask):
     """Translate from token sequences with trees to token sequences that may grow trees.
 
     Attributes:
-        target_linearization: the linearization of the target's tokens, empty where nobody knows.
-        predicts_end: whether the end-of-sentence mark is predicted.
-        records: what a checkpoint must remember of either side of the data.
+        target_linearization: the linearization of the target's tokens, empty if it is not known.
+        predicts_end: whether the model predicts EOS.
+        records: what a checkpoint records of each side of the data.
     """
 
     cfg: TreeTranslationConfig
@@ -110,8 +110,8 @@ class TreeTranslationTask(TranslationTask):
         """Load the dictionaries.
 
         Raises:
-            OptionError: for options under which trees and tokens would no longer belong together,
-                or data that is not there.
+            OptionError: for options under which trees would no longer match their tokens, or if
+                the data do not exist.
         """
         if cfg.truncate_source:
             raise OptionError("--truncate-source cuts tokens off trees; shorten the data instead")
@@ -125,7 +125,7 @@ class TreeTranslationTask(TranslationTask):
         return super().setup_task(cfg, **kwargs)
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint must remember of its data."""
+        """What a checkpoint records of its data."""
         return {
             "target_view": self.target_linearization,
             "predicts_end": self.predicts_end,
@@ -133,10 +133,10 @@ class TreeTranslationTask(TranslationTask):
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take up what a checkpoint remembers.
+        """Check and take over what a checkpoint records of its data.
 
         Raises:
-            OptionError: if the model was trained on data that these do not fit.
+            OptionError: if the model was trained on data that do not fit these.
         """
         misfit = self.find_misfit(state_dict, EVALUATED)
         if misfit is not None:
@@ -150,8 +150,8 @@ class TreeTranslationTask(TranslationTask):
         """Why a model does not fit these data, or None.
 
         Args:
-            state_dict: what its checkpoint remembers; older ones remember less, or nothing.
-            fields: what must be the same.
+            state_dict: what its checkpoint records; older ones record less, or nothing.
+            fields: the entries that must be equal.
         """
         trained: Mapping[str, DataRecord] = state_dict.get("data", {})
         here: Mapping[str, DataRecord] = self.records
@@ -168,7 +168,7 @@ class TreeTranslationTask(TranslationTask):
         extra_gen_cls_kwargs: dict[str, Any] | None = None,
         prefix_allowed_tokens_fn: Any = None,
     ) -> Any:
-        """fairseq's generator, held to whole trees as ``--tree-constraints`` says.
+        """fairseq's generator, limited to whole trees as ``--tree-constraints`` says.
 
         Raises:
             OptionError: for constraints that do not fit the target or fairseq's other options.
@@ -206,7 +206,7 @@ class TreeTranslationTask(TranslationTask):
         training = self._training_targets() if kind == "grammar" else None
         folder = Path(utils.split_paths(self.cfg.data)[0])
         side = side_of(folder, self.cfg.target_lang)
-        # Control trees are none that a notation knows.
+        # The rules of a format do not hold for control trees.
         notation = str(side.get("format", "")) if side.get("control") == GIVEN else ""
         return make_constraints(
             self.target_linearization, self.target_dictionary, training, notation
@@ -244,7 +244,7 @@ class TreeTranslationTask(TranslationTask):
         folder = paths[(epoch - 1) % len(paths)] if split == self.cfg.train_subset else paths[0]
         source, target = self.cfg.source_lang, self.cfg.target_lang
         prefixes = [Path(folder) / f"{split}.{source}-{target}.{side}" for side in (source, target)]
-        # fairseq itself takes whatever damaged files say.
+        # fairseq itself does not notice damaged files.
         tokens = [
             TokenData(prefix)
             for prefix in prefixes
@@ -269,5 +269,5 @@ class TreeTranslationTask(TranslationTask):
 def _with_linearization(
     records: Mapping[str, DataRecord], linearization: str
 ) -> dict[str, DataRecord]:
-    """A flag may have set the linearization of the target."""
+    """The records with the linearization of the target, which a flag may have set."""
     return {**records, "target": {**records.get("target", {}), "view": linearization}}

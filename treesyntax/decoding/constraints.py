@@ -1,7 +1,7 @@
 """Constrained search: which tokens may come next, so that every output is one whole tree.
 
 While a slot is open, exactly the symbols that may fill it are legal; once the tree is complete,
-exactly the end-of-sentence mark is. A symbol is legal only if all slots that would then be open
+only EOS is. A symbol is legal only if all slots that would then be open
 can still be filled within the length limit, so that a tree is completed at the limit, never cut.
 """
 
@@ -28,8 +28,7 @@ class Constraints(nn.Module):
 
     Attributes:
         costs: int32 [R + 1, V], the fewest tokens of a subtree with that symbol on top, for the
-            symbols of a row of the grammar, or NEVER. The last row holds the end-of-sentence
-            mark alone, at no cost.
+            symbols of a row of the grammar, or NEVER. The last row holds EOS alone, at no cost.
         needs: int32 [R + 1], the fewest tokens that fill a slot of a row.
         row_of_slot: LongTensor [V, S + 1], with the last row for slots that a symbol does not have.
         rest_needs: int32 [V, S + 1], the fewest tokens that fill the slots i, i + 1, … of a
@@ -55,7 +54,7 @@ class Constraints(nn.Module):
         fills = torch.cat([grammar.fills, end.unsqueeze(0)])
         row_of_slot = nn.functional.pad(grammar.row_of_slot, (0, 1), value=NO_ROW)
         row_of_slot = torch.where(row_of_slot < 0, end_row, row_of_slot)
-        # The start symbol is the mark of the end, too; its one slot is filled by the root.
+        # EOS is also the start symbol; the root fills its one slot.
         row_of_slot[eos] = end_row
         row_of_slot[eos, 0] = ROOT_ROW
         next_row = torch.full((end_row + 1,), end_row)
@@ -112,7 +111,7 @@ class Constraints(nn.Module):
             is_sibling = self.has_sibling[symbols] & (filled + 1 == partial.counts)
             row = torch.where(is_sibling, sibling_row, row).gather(1, parent)
         row = row.squeeze(1)
-        # What is left for the subtree of the next token when the other slots get the least.
+        # Tokens left for the subtree of the next token if all other slots get the fewest.
         owed = (owed * is_open).sum(1) - self.needs[row]
         budget = max_length - (symbols.shape[1] - 1) - owed
         return self.costs[row] <= budget.unsqueeze(1)
@@ -151,7 +150,7 @@ def _least_tokens(
     those of at most k levels, and no smallest tree repeats a row on a path.
     """
     alone, followed = fills & ~has_sibling, fills & has_sibling
-    # With their children, next siblings not counted.
+    # Fewest tokens of a node and its descendants, next siblings not counted.
     tops, needs = torch.where(nodes, NEVER, 0), torch.full((len(fills),), NEVER)
     while True:
         least = torch.where(alone, tops, NEVER).amin(1)

@@ -1,6 +1,6 @@
-"""What ``treesyntax translate`` asks of the search: numbers in, hypotheses out.
+"""The interface between ``treesyntax translate`` and the search: token ids in, hypotheses out.
 
-The search is fairseq's, which this package does not know: it is found by its name.
+The search is fairseq's, which this package does not import: it is found by its name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class EncodedSource(NamedTuple):
     """A source sentence.
 
     Attributes:
-        ids: its tokens with the end-of-sentence mark [T + 1].
+        ids: its tokens and EOS [T + 1].
         tree: the tree over its tokens, None where the data has no trees.
     """
 
@@ -36,7 +36,7 @@ class EncodedSource(NamedTuple):
 
 
 class Hypothesis(NamedTuple):
-    """A translation: its score, which is the higher the better, and its target tokens."""
+    """A translation: its score (higher is better) and its target tokens."""
 
     score: float
     tokens: list[str]
@@ -46,7 +46,7 @@ class Search(NamedTuple):
     """What to load, and how to search.
 
     Attributes:
-        checkpoints: one model, or several that vote together.
+        checkpoints: one model, or several whose probabilities are averaged.
         data: the folder of ``treesyntax binarize``.
         pair: the languages of its source and target.
         device: ``cpu``, ``cuda`` or ``cuda:N``.
@@ -78,7 +78,7 @@ class Engine(Protocol):
     """Loaded models.
 
     Attributes:
-        longest_source: most tokens of a source, its end-of-sentence mark included.
+        longest_source: most tokens of a source, EOS included.
     """
 
     longest_source: int
@@ -91,7 +91,7 @@ class Engine(Protocol):
 def load_engine(search: Search) -> Engine:
     """Load the models."""
     plugin_folder()
-    # fairseq would log every dictionary, and packages that nobody asked for.
+    # fairseq would log every dictionary and every optional package that is missing.
     logging.getLogger("fairseq").setLevel(logging.WARNING)
     engine: Engine = importlib.import_module(MODULE).load(search)
     return engine

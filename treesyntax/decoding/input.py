@@ -52,8 +52,8 @@ def chunks(records: Iterator[Record], size: int, wait: bool) -> Iterator[list[Re
     Args:
         records: read in a thread, ahead of the work.
         size: most records of a chunk.
-        wait: fill every chunk; else none waits for more input than has come, so that somebody at
-            a terminal gets an answer to every line.
+        wait: fill every chunk; else a chunk is what has come so far, so that at a terminal every
+            line gets its answer.
     """
     queue: Queue[Record | Exception | None] = Queue(size)
     Thread(target=_read, args=(records, queue), daemon=True).start()
@@ -83,7 +83,7 @@ def _read(records: Iterator[Record], queue: Queue[Record | Exception | None]) ->
 
 
 class ReadBatches:
-    """Records as they were written: one batch each, so that a fault is that of its record."""
+    """Records as they were written: one batch each, so that a fault names its record."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -94,10 +94,10 @@ class ReadBatches:
 
 
 class ParsedBatches:
-    """Raw lines, parsed as ``treesyntax parse`` does it, with the same text of every tree.
+    """Raw lines, parsed as ``treesyntax parse`` does.
 
     Attributes:
-        cases: how many lines went another way than one sentence, one tree.
+        cases: how many lines were not one sentence with one tree.
     """
 
     def __init__(self, path: Path, parser: Parser, dependencies: bool, max_words: int) -> None:
@@ -124,9 +124,9 @@ class ParsedBatches:
 
 
 class SourceEncoder:
-    """From records to numbers, exactly as ``treesyntax binarize`` makes them.
+    """Encodes records exactly as ``treesyntax binarize`` does.
 
-    ``to_batches`` makes trees or text of records; ``longest`` counts the end-of-sentence mark.
+    ``to_batches`` makes trees or text of records; ``longest`` counts EOS.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class SourceEncoder:
         self.to_batches, self.longest = to_batches, longest
 
     def encode(self, records: Sequence[Record]) -> tuple[list[EncodedSource], InputError | None]:
-        """The sentences before the first fault, and the fault; None where there is none."""
+        """The sentences before the first fault, and the fault or None."""
         sentences: list[EncodedSource] = []
         try:
             for batch in self.to_batches(records):

@@ -1,4 +1,4 @@
-"""The grammar of the trees that a notation holds, from its rules for labels and their children."""
+"""The grammar of the trees that a format can hold, from its rules for labels and children."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def notation_grammar(symbols: Sequence[str], trees: GrowingTrees, notation: Form
 
 
 class _Rows:
-    """The rows of a grammar as they come up, equal ones once.
+    """Collects the rows of a grammar, equal ones once.
 
     Args:
-        labels: of the symbols, None for those that are no node.
+        labels: of the symbols, None for those that are not nodes.
         fit: whether a symbol has a number of children that its label may have.
     """
 
@@ -63,7 +63,7 @@ class _Rows:
         return self._those[wanted]
 
     def add(self, fills: Tensor, following: int = NO_ROW) -> int:
-        """The number of the row of these symbols before that row, which may be `ITSELF`."""
+        """The index of the row of these symbols whose next siblings have that row, maybe `ITSELF`."""
         key = (fills.numpy().tobytes(), following)
         if key not in self._numbers:
             self._numbers[key] = number = len(self.fills)
@@ -111,6 +111,6 @@ def _of_siblings(
         trees.branches == FIRST_CHILD, torch.tensor(row_of_first).unsqueeze(1), NO_ROW
     )
     fills = torch.stack(rows.fills)
-    if rows.following[1:] == [1]:  # one row for all children: no need to know which child it is
+    if rows.following[1:] == [1]:  # one row for all children, whichever they are
         return TreeGrammar(fills, torch.where(trees.branches >= 0, 1, NO_ROW))
     return TreeGrammar(fills, row_of_slot, torch.tensor(rows.following))

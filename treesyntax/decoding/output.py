@@ -1,4 +1,4 @@
-"""Output of ``treesyntax translate``: hypotheses become text, text becomes lines, lines are written."""
+"""Output of ``treesyntax translate``: hypotheses become text and are written line by line."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from treesyntax.trees.linearizations import as_text, get_linearization
 ToText = Callable[[Sequence[str]], str]
 """Makes text of target tokens."""
 
-# Output stays aligned with the input, whatever a token holds.
+# A token with a line end must not shift the output against the input.
 _LINE_ENDS = str.maketrans("\n\r", "  ")
 
 
 def make_to_text(side: SideData) -> ToText:
-    """How the target's tokens become text.
+    """A function that makes text of the target's tokens.
 
     Where the linearization determines the tree, the text is the tree in the format of the training
-    data. Where nobody knows how words were segmented, the tokens stay as they are.
+    data. If the segmentation is not known, the tokens stay as they are.
     """
     encoding = side.encoding
     if side.has_trees and get_linearization(encoding.linearization).tree is not None:
@@ -51,7 +51,7 @@ def _decoder(model: Path) -> ToText:
         raise InputError(
             model, None, "cannot be read as a SentencePiece model", "run treesyntax binarize again"
         ) from None
-    # A lone mark of a word at the end would leave a space.
+    # A lone ▁ at the end would leave a space.
     return lambda tokens: str(processor.decode(list(tokens))).strip()
 
 
@@ -71,8 +71,8 @@ class Writer(NamedTuple):
     """Writes the hypotheses of one sentence after the other.
 
     Attributes:
-        stream: where to.
-        to_text: makes text of tokens.
+        stream: the output.
+        to_text: turns tokens into text.
         with_scores: write all hypotheses as tab-separated columns: number of the sentence from 1,
             score, text; else only the text of the best one.
     """

@@ -1,6 +1,6 @@
 """Scores that look at the trees of hypotheses and references, in any tree format.
 
-A hypothesis that does not parse is wrong; a reference that does not is the user's mistake.
+A hypothesis that does not parse is wrong; a reference that does not parse is an error.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ def tree_items(hypotheses: Sequence[str], references: Sequence[str], notation: s
 
 
 def modulo_items(hypotheses: Sequence[str], references: Sequence[str], notation: str) -> list[bool]:
-    """Which hypotheses are their reference but for order and names (`equivalent`)."""
+    """Which hypotheses differ from their reference in order and names alone (`equivalent`)."""
     return _equivalent(hypotheses, references, notation, _calculus(notation))
 
 
 def unordered_items(
     hypotheses: Sequence[str], references: Sequence[str], notation: str
 ) -> list[bool]:
-    """Which hypotheses are their reference but for the order of conjuncts.
+    """Which hypotheses differ from their reference in the order of conjuncts alone.
 
-    So the program of Dong & Lapata 2016 (compute_tree_accuracy) compares forms of the λ-calculus: it
-    sorts what stands below ``and`` and ``or``.
+    As in the program of Dong & Lapata 2016 (compute_tree_accuracy), which sorts the children of
+    ``and`` and ``or``.
     """
     return _equivalent(hypotheses, references, notation, with_names(_calculus(notation)))
 
@@ -104,7 +104,7 @@ def production_parts(hypotheses: Sequence[str], references: Sequence[str], notat
     """The productions of all trees, for F1, counted like the nodes in `node_parts`.
 
     A production is the label of an interior node with those of its children, in order but below a
-    label that `CALCULI` calls unordered; Quirk et al. (2015) score trigger-action programs so.
+    label that `CALCULI` calls unordered; so do Quirk et al. (2015).
     """
 
     unordered = _unordered(notation)
@@ -155,7 +155,7 @@ def _parse_references(references: Sequence[str], notation: str) -> list[Tree]:
         try:
             trees.append(parse(reference))
         except TreeError as error:
-            # Else a mistyped notation would look like a model that gets nothing right.
+            # Else the wrong format would look like a model that gets nothing right.
             raise OptionError(f"reference {line} is not {notation}: {error}") from None
     return trees
 

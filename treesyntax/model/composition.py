@@ -1,4 +1,4 @@
-"""Methods named in a text, such as ``stack_pe(depth=16)+relation_mask``, built as one."""
+"""Methods composed from a text such as ``stack_pe(depth=16)+relation_mask``."""
 
 from __future__ import annotations
 
@@ -120,10 +120,10 @@ def _check_options(name: str, options: dict[str, Any]) -> None:
 
 
 class Composition(nn.ModuleDict):
-    """Several methods as one: encodings add up, biases add up.
+    """Several methods as one module: their encodings and their biases are added.
 
-    The keys of its state are the methods' names, so each method's parameters are found again
-    whatever else is composed with it.
+    The keys of its state dict begin with the methods' names, so a method's parameters load whatever
+    else it is composed with.
     """
 
     def __init__(self, spec: str, site: Site) -> None:
@@ -174,7 +174,7 @@ class Composition(nn.ModuleDict):
         Args:
             may_compute: whether long inputs on a GPU may take :mod:`treesyntax.nn.flex_kernel`,
                 which knows neither dropout of weights nor masks but padding.
-            rows: the tokens that look at the others, all of them unless told.
+            rows: the queries, by default all tokens.
         """
         found = self._computed(tree) if may_compute and is_long(tree) else []
         if not found:
@@ -187,14 +187,14 @@ class Composition(nn.ModuleDict):
         return partial(_terms, found)
 
     def _computed(self, tree: TreeBatch) -> list[Related]:
-        """The pairwise methods with functions for ids; none if one of them needs stored ids."""
+        """The pairwise methods with functions for ids; empty if one of them needs stored ids."""
         pairwise = [method for method in self.methods if _is_pairwise(method)]
         found = [(method, method.relation_of_pair(tree), None) for method in pairwise]
         return [] if any(relation_of is None for _, relation_of, _ in found) else [*found]
 
 
 LayerTerms = Callable[[int], list[PairTerm]]
-"""What is added to the pairs of a layer, by the number of the layer."""
+"""What is added to the pairs of a layer, by the index of the layer."""
 
 Related = tuple[Injection, Tensor | RelationOf | None, Tensor | None]
 """A method, its relation ids and its scale."""
@@ -220,7 +220,7 @@ class Preset(NamedTuple):
 
     Attributes:
         spec: what it stands for, see :func:`treesyntax.model.composition.parse_spec`.
-        source: whose settings these are, and what is open in it.
+        source: the paper or program with these settings, and what it leaves open.
     """
 
     spec: str
