@@ -54,6 +54,22 @@ def test_malformed_trees_are_refused_with_their_line(
     assert "; " in message
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_first_malformed_tree_is_named_the_source_before_the_target(
+    files, capsys, monkeypatch, workers
+):
+    """Workers have the batches of both sides at once."""
+    monkeypatch.setattr("treesyntax.data.binarize.read.BATCH_SENTENCES", 2)
+    good, bad = "(S (N a))", "(S (N a)"
+    write(files["bad"], [*[good] * 7, bad])
+    write(files["text"], [bad, *[good] * 7])
+    message = refused(
+        files, capsys, "--train", files["bad"], files["text"], "--target-format", "ptb",
+        "--workers", workers,
+    )  # fmt: skip
+    assert f"{files['bad']}:8: " in message
+
+
 def test_pieces_of_other_words_are_refused_with_their_line(files, capsys):
     pieces = write(files["bad"], ["▁the ▁cat ▁sle eps", "▁dogs ▁bark ▁at", "", "▁(", "▁a"] * 4)
     message = refused(files, capsys, "--source-pieces", pieces)
