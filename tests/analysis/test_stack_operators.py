@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-import pytest
 import support.oracles as oracles
 import torch
 from hypothesis import given, settings
@@ -19,14 +18,6 @@ def stack_of(steps: Iterable[int], degree: int, depth: int) -> Tensor:
     return stack
 
 
-@pytest.mark.parametrize(("degree", "depth"), [(2, 3), (3, 3), (4, 1)])
-def test_going_up_undoes_going_down_while_nothing_is_forgotten(degree, depth):
-    remembered = degree * (depth - 1)
-    stacks = torch.cat([torch.rand(5, remembered), torch.zeros(5, degree)], dim=1)
-    for child in range(degree):
-        assert torch.equal(pop(push(stacks, child, degree), degree), stacks)
-
-
 def test_the_oldest_step_is_what_is_forgotten():
     full = stack_of([1, 0, 1], 2, 3)
     returned = pop(push(full, 0, 2), 2)
@@ -39,12 +30,3 @@ def test_the_oldest_step_is_what_is_forgotten():
 @given(st.lists(st.integers(0, 2), max_size=8), st.integers(1, 5))
 def test_a_path_pushes_its_steps(steps, depth):
     assert stack_of(steps, 3, depth).tolist() == oracles.stack(steps, 3, depth)
-
-
-def test_golden_stack():
-    """n = k = 3: z = D_1 y for y = root -> 0 -> 2, and U z = y."""
-    y = stack_of([0, 2], 3, 3)
-    z = push(y, 1, 3)
-    assert y.tolist() == [0, 0, 1, 1, 0, 0, 0, 0, 0]
-    assert z.tolist() == [0, 1, 0, 0, 0, 1, 1, 0, 0]
-    assert torch.equal(pop(z, 3), y)

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import torch
 from support.analysis_helpers import HEADS, LAYERS, analyse, build_methods, refused, save_methods
+from support.study_helpers import result
 from torch import nn
 
 from treesyntax.analysis.relative_tables import compute_tables, draw_table
 from treesyntax.analysis.strength_study import draw_rows, read_rows
 from treesyntax.analysis.strength_trajectories import draw_trajectories, read_moment
 from treesyntax.nn.relations import RELATIONS
-from treesyntax.study.results.results import Result
 
 SPEC = "relative_depth(clip=3, values=False)+relative_position(clip=2, per_head=True)+relation_mask"
 
@@ -75,19 +75,11 @@ def test_the_tables_command(tmp_path: Path, capsys: pytest.CaptureFixture):
     assert "has no vectors of relative distances in its encoder; give one of" in error
 
 
-def result(method: str, seed: int, value: float, metric: str = "bleu") -> Result:
-    return Result(
-        recipe="demo", hash="", method=method, arch="", injection="", seed=seed, metric=metric,
-        value=value, signature="", n=1, parameters=1, tokens_per_second=None, train_seconds=1,
-        valid_loss=1, updates=1, best_update=1, versions={}, commit="", device="", date="",
-        data_sha256="", commands=[],
-    )  # fmt: skip
-
-
 def write_study(folder: Path, strengths: dict[str, list], recipe: str = "demo") -> Path:
     results = [
-        result("sequence", 1, 20), result("sequence", 2, 22), result("relation_mask", 1, 24),
-        result("relation_mask", 2, 25), result("relation_mask", 1, 99, "chrf"),
+        result("sequence", 1, "bleu", 20), result("sequence", 2, "bleu", 22),
+        result("relation_mask", 1, "bleu", 24), result("relation_mask", 2, "bleu", 25),
+        result("relation_mask", 1, "chrf", 99),
     ]  # fmt: skip
     folder.mkdir()
     lines = [json.dumps({**asdict(item), "recipe": recipe}) for item in results]

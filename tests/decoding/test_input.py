@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from reliability.test_untrusted import torch_archive
 from support.fake_parser import KINDS
 from support.translate_helpers import (
     binarize,
@@ -126,19 +127,9 @@ def test_a_pipe_is_answered_line_by_line_and_may_be_closed_early(folder, tmp_pat
     assert process.stderr.read() == b""
 
 
-class Attack:
-    """Runs a command when its pickle is loaded."""
-
-    def __init__(self, trace: Path) -> None:
-        self.trace = trace
-
-    def __reduce__(self):
-        return os.mkdir, (str(self.trace),)
-
-
 def test_nothing_in_a_checkpoint_is_executed(folder, tmp_path, capsys):
     trace, path = tmp_path / "trace", tmp_path / "evil.pt"
-    torch.save({"model": {}, "cfg": Attack(trace)}, path)
+    path.write_bytes(torch_archive(trace))
     words = ["translate", str(folder / "text"), "--path", str(path), "--input", str(folder / "raw")]
     assert main(words) == 2
     assert f"{path}: not a plain checkpoint" in capsys.readouterr().err

@@ -9,7 +9,7 @@ import torch
 from support.parser_fixtures import GOLD, parse, settings, words_of
 
 from treesyntax.errors import OptionError
-from treesyntax.parsers import ParserConfig, load_parser
+from treesyntax.parsers import load_parser
 from treesyntax.parsers.policy import FAILED
 from treesyntax.parsers.record_text import ptb_text
 from treesyntax.parsers.torchaudio_remedy import broken_torchaudio_hidden
@@ -100,25 +100,6 @@ def test_benepar_never_asks_nltk_for_words(loaded, monkeypatch):
     (result,) = parse(loaded, "benepar-characters", ["Hello (you)! Fine."])
     assert words_of(result) == ["Hello", "(", "you", ")", "!", "Fine", "."]
     assert ptb.parse(ptb_text(result.tree)).labels[0] == "TOP"
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        ("empty", r"benepar cannot load .*give a folder with config.json and benepar_model.bin"),
-        ("file.pt", r"benepar cannot load .*file.pt"),
-        (
-            "benepar_zz9",
-            r"no benepar model 'benepar_zz9' in nltk's data folders; give its path, or add --download",
-        ),
-    ],
-)
-def test_benepar_models_that_are_not_there(model, message, tmp_path):
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "file.pt").write_bytes(b"no model")
-    path = tmp_path / model
-    with pytest.raises(OptionError, match=message):
-        load_parser(ParserConfig("benepar", str(path) if path.exists() else model))
 
 
 def test_a_language_without_rules_for_words(models):

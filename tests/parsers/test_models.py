@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 import support.parser_models as parser_models
 from support import shared
 from support.parser_fixtures import GOLD, MODELS, parse, words_of
 
+from treesyntax.errors import OptionError
 from treesyntax.parsers import ParserConfig, load_parser
 from treesyntax.parsers.policy import FAILED, JOINED, parse_lines
 from treesyntax.parsers.record_text import ptb_text
@@ -51,6 +54,42 @@ def test_several_sentences_are_joined(name, loaded):
     assert "".join(words_of(result)) == line.replace(" ", "")
     if "benepar" in name:
         assert result.case == JOINED
+
+
+STANZA = "stanza-dep needs tokenize.pt, pos.pt, lemma.pt, depparse.pt"
+REFUSED = [
+    ("benepar", "empty", "benepar cannot load .*a folder with config.json and benepar_model.bin"),
+    ("benepar", "file.pt", "benepar cannot load .*file.pt"),
+    (
+        "benepar",
+        "benepar_zz9",
+        "no benepar model 'benepar_zz9' in nltk's data folders; .*--download",
+    ),
+    ("spacy", "empty", "is no spaCy pipeline"),
+    ("spacy", "blank", "has no component named parser"),
+    ("spacy", "xx_zz", "no spacy model 'xx_zz' among the installed packages; .*--download"),
+    ("stanza-dep", "missing", f"has no depparse.pt; {STANZA}"),
+    ("stanza-dep", "broken", "stanza cannot load its models from .*check that they are complete"),
+    ("stanza-dep", "file.pt", "is not a folder; stanza needs several models"),
+    ("stanza-dep", "nowhere/at/all", "there is no model at nowhere/at/all; check the path"),
+    ("stanza-dep", "xx-zz", "no stanza-dep model 'xx-zz' in .*give the folder .*--download"),
+]
+
+
+@pytest.mark.parametrize(("parser", "model", "message"), REFUSED)
+def test_models_that_cannot_be_loaded(parser, model, message, models, tmp_path):
+    import spacy
+
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file.pt").write_bytes(b"no model")
+    spacy.blank("en").to_disk(tmp_path / "blank")
+    for name in ("missing", "broken"):
+        shutil.copytree(models / "stanza", tmp_path / name)
+    (tmp_path / "missing" / "depparse.pt").unlink()
+    (tmp_path / "broken" / "pos.pt").write_bytes(b"no model")
+    path = tmp_path / model
+    with pytest.raises(OptionError, match=message):
+        load_parser(ParserConfig(parser, str(path) if path.exists() else model))
 
 
 def test_the_real_stanza_model():

@@ -1,4 +1,4 @@
-"""Stanza with tiny real models: what it needs, what it makes of text, which models it refuses."""
+"""Stanza with tiny real models: what it needs and what it makes of text."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import types
 import pytest
 from support.parser_fixtures import GOLD, parse, words_of
 
-from treesyntax.errors import OptionError
-from treesyntax.parsers import ParserConfig, load_parser
 from treesyntax.parsers.policy import JOINED
 
 pytestmark = pytest.mark.usefixtures("no_network")
@@ -85,34 +83,3 @@ def test_stanza_constituents_are_walked_not_printed():
     tree = _constituents(parsed, ParsedSentence(("(", "b"), ((0, 1), (2, 3))))
     assert tree.labels[-4:] == ("XX", "(", "N", "b")
     assert len(tree) == 3000 + 6
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            "missing",
-            r"has no depparse\.pt; stanza-dep needs tokenize\.pt, pos\.pt, lemma\.pt, depparse\.pt",
-        ),
-        ("broken", r"stanza cannot load its models from .*check that they are complete"),
-        ("file", r"is not a folder; stanza needs several models"),
-        ("absent", r"there is no model at .*nowhere; check the path"),
-        ("name", r"there is no stanza-dep model 'xx-nothing' in .*give the folder .*--download"),
-    ],
-)
-def test_stanza_models_that_are_not_there(change, message, models, tmp_path):
-    folder = tmp_path / "models"
-    folder.mkdir()
-    for file in (models / "stanza").glob("*.pt"):
-        (folder / file.name).write_bytes(file.read_bytes())
-    model = str(folder)
-    if change == "missing":
-        (folder / "depparse.pt").unlink()
-    elif change == "broken":
-        (folder / "pos.pt").write_bytes(b"no model")
-    elif change == "file":
-        model = str(folder / "pos.pt")
-    else:
-        model = str(tmp_path / "nowhere") if change == "absent" else "xx-nothing"
-    with pytest.raises(OptionError, match=message):
-        load_parser(ParserConfig("stanza-dep", model))

@@ -12,9 +12,8 @@ from pathlib import Path
 import fairseq_cli.train  # noqa: F401
 import pytest
 import support.forked_programs as forked_programs
-from support import PLUGINS
+from support import PLUGINS, binarize
 
-from treesyntax.cli import main
 from treesyntax.methods import METHODS
 
 forked_programs.parse_options_once()
@@ -42,15 +41,10 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
     for name, lines in (("for", FOR), ("lambda", LAMBDA)):
         (folder / f"text.{name}").write_text("".join(f"{line}\n" for line in lines))
-    splits = [
-        part
-        for split in ("train", "valid", "test")
-        for part in (f"--{split}", str(folder / "text.for"), str(folder / "text.lambda"))
-    ]
-    common = ["--source-lang", "for", "--target-lang", "lambda", "--workers", "1"]
-    source = ["--source-format", "for", "--source-linearization", "preorder"]
-    assert main(["binarize", str(folder / "bin"), *splits, *common, *source]) == 0
-    assert main(["binarize", str(folder / "plain"), *splits, *common]) == 0
+    files = [folder / "text.for", folder / "text.lambda"]
+    source = ("--source-format", "for", "--source-linearization", "preorder")
+    binarize(folder / "bin", *files, *source)
+    binarize(folder / "plain", *files)
     return folder
 
 

@@ -15,8 +15,8 @@ from fairseq import options, utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq_cli import generate as generate_command
 from plugins.test_plugin import PLUGINS, train
+from support import binarize
 
-from treesyntax.cli import main
 from treesyntax.errors import InputError, OptionError, TreeError
 from treesyntax.model.checkpoint import load_checkpoint
 from treesyntax.trees.linearizations import from_linearization
@@ -56,14 +56,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("lcrs_bfs", trees, ["--source-format", "sexpr", "--target-linearization", "lcrs_bfs"]),
         ("plain", folder / "text.say", ["--target-linearization", "words"]),
     ):
-        splits = [
-            part
-            for split in ("train", "valid", "test")
-            for part in (f"--{split}", str(source), str(trees))
-        ]
-        languages = ["--source-lang", "say", "--target-lang", "mean", "--workers", "1"]
-        command = ["binarize", str(folder / name), *splits, *languages]
-        assert main([*command, "--target-format", "sexpr", *flags]) == 0
+        languages = ("--source-lang", "say", "--target-format", "sexpr")
+        binarize(folder / name, source, trees, *languages, *flags)
     return folder
 
 

@@ -1,20 +1,14 @@
-"""What the tests of trainings share: one server of fairseq jobs, and data in three orders."""
+"""A finished study to copy, and trees in three orders to train on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from reliability.fairseq_jobs import Server, binarize
+from reliability.fairseq_jobs import binarize
 from support.study_helpers import write_recipe
 from support.study_runs import study
-
-
-@pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
-    with Server() as running:
-        yield running
 
 
 @pytest.fixture(scope="session")

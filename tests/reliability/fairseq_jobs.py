@@ -1,27 +1,21 @@
-"""Many short fairseq-train commands, each in a process of its own that starts in no time.
-
-A server process loads fairseq and reads the options of one command, then forks for every command.
-It has never computed a gradient and has one thread, so its forks are as good as fresh processes:
-other seeds, other working memory, killable one by one.
-"""
+"""Short fairseq-train commands, each in a fork of the process of the tests, see `forked_programs`."""
 
 from __future__ import annotations
 
-import functools
 import gc
 import json
 import logging
 import os
 import random
 import re
-import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import support
 import support.forked_programs as forked_programs
 from support import PLUGINS, ROOT
+from support.forked_programs import Fork
 
 SOAK = os.environ.get("TREESYNTAX_SOAK") == "1"
 """Whether the long versions run: ``make soak``."""
@@ -69,103 +63,34 @@ def training_words(data: Path, save: Path, *flags: object) -> list[str]:
     return [str(word) for word in words]
 
 
-@dataclass(frozen=True)
-class Job:
-    """A command that was started.
-
-    Attributes:
-        pid: its process.
-        log: where its standard output and error go.
-        save: the folder of its checkpoints.
-    """
-
-    pid: int
-    log: Path
-    save: Path
-
-    def text(self) -> str:
-        """What it has written so far."""
-        return self.log.read_text(encoding="utf-8", errors="replace")
-
-
-class Server:
-    """Starts fairseq-train commands; use it as a context."""
-
-    def __enter__(self) -> Server:
-        self.process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).resolve())],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            text=True, env=environment(),
-        )  # fmt: skip
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.stdin.close()
-        assert self.process.wait(60) == 0
-        self.process.stdout.close()
-
-    def _ask(self, question: dict[str, Any]) -> int:
-        print(json.dumps(question), file=self.process.stdin, flush=True)
-        answer = self.process.stdout.readline()
-        assert answer, "the server of fairseq jobs ended"
-        return int(answer)
-
-    def start(self, data: Path, save: Path, *flags: object) -> Job:
-        """Start a training, see :func:`training_words`."""
-        save.mkdir(parents=True, exist_ok=True)
-        rank = flags[flags.index("--distributed-rank") + 1] if "--distributed-rank" in flags else 0
-        log = save / f"log-{rank}.txt"
-        log.touch()
-        words = training_words(data, save, *flags)
-        pid = self._ask({"start": words, "log": str(log)})
-        return Job(pid, log, save)
-
-    def wait(self, job: Job) -> int:
-        """Its exit status; minus the signal that killed it."""
-        return self._ask({"wait": job.pid})
-
-    def start_two(self, data: Path, save: Path, *flags: object) -> list[Job]:
-        """Start a training by two processes that talk over gloo; the first one saves."""
-        save.mkdir(parents=True, exist_ok=True)
-        together = [
-            "--distributed-world-size", 2, "--distributed-no-spawn",
-            "--distributed-init-method", f"file://{save}/rendezvous",
-            "--distributed-backend", "gloo", *flags,
-        ]  # fmt: skip
-        return [self.start(data, save, *together, "--distributed-rank", rank) for rank in (0, 1)]
-
-    def train_by_two(self, data: Path, save: Path, *flags: object) -> Job:
-        """:meth:`start_two`, and see both end well; the first one."""
-        jobs = self.start_two(data, save, *flags)
-        for job, status in [(job, self.wait(job)) for job in jobs]:
-            assert status == 0, job.text()[-4000:]
-        return jobs[0]
-
-    def train(self, data: Path, save: Path, *flags: object) -> Job:
-        """Start a training and see it end well."""
-        job = self.start(data, save, *flags)
-        assert self.wait(job) == 0, job.text()[-4000:]
-        return job
-
-
-def serve() -> None:
-    """Fork for each command on the standard input; answer with processes and exit statuses."""
-    # What fairseq says while it is loaded must not be taken for an answer.
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
+def start(data: Path, save: Path, *flags: object) -> Fork:
+    """Start a training, see :func:`training_words`; its output is beside its checkpoints."""
     forked_programs.load("fairseq_cli.train", "torch._dynamo", "treesyntax.model.decoder")
-    gc.freeze()
-    jobs = {}
-    for line in sys.stdin:
-        question = json.loads(line)
-        if "wait" in question:
-            print(jobs[question["wait"]].wait(), file=answers, flush=True)
-            continue
-        run = functools.partial(_train_on_a_cpu, question["start"])
-        job = forked_programs.fork(run, Path(question["log"]))
-        jobs[job.pid] = job
-        print(job.pid, file=answers, flush=True)
-    os._exit(0)
+    save.mkdir(parents=True, exist_ok=True)
+    rank = flags[flags.index("--distributed-rank") + 1] if "--distributed-rank" in flags else 0
+    log = save / f"log-{rank}.txt"
+    log.touch()
+    words = training_words(data, save, *flags)
+    return forked_programs.fork(lambda: _train_on_a_cpu(words), log)
+
+
+def train(data: Path, save: Path, *flags: object) -> Fork:
+    """A training that ended well."""
+    job = start(data, save, *flags)
+    assert job.wait() == 0, job.output()[-4000:]
+    return job
+
+
+def train_by_two(data: Path, save: Path, *flags: object) -> Fork:
+    """A training by two processes that talk over gloo; the first one, which saves."""
+    together = [
+        "--distributed-world-size", 2, "--distributed-no-spawn", "--distributed-backend", "gloo",
+        "--distributed-init-method", f"file://{save}/rendezvous", *flags,
+    ]  # fmt: skip
+    jobs = [start(data, save, *together, "--distributed-rank", rank) for rank in (0, 1)]
+    for job, status in [(job, job.wait()) for job in jobs]:
+        assert status == 0, job.output()[-4000:]
+    return jobs[0]
 
 
 def _train_on_a_cpu(words: list[str]) -> int:
@@ -178,6 +103,7 @@ def _train_on_a_cpu(words: list[str]) -> int:
     import torch
     from fairseq.models import distributed_fairseq_model
 
+    gc.freeze()
     logging.basicConfig(format="%(name)s | %(message)s", level="INFO", stream=sys.stdout)
     torch.set_num_threads(1)
     main, parallel = fairseq_cli.train.main, torch.nn.parallel.DistributedDataParallel
@@ -197,17 +123,17 @@ def _train_on_a_cpu(words: list[str]) -> int:
     return 0
 
 
-def losses(job: Job) -> list[float]:
+def losses(job: Fork) -> list[float]:
     """The training loss of each update, in bits a token, as fairseq logs it."""
-    rows = re.findall(r"train_inner \| (\{.*\})", job.text())
+    rows = re.findall(r"train_inner \| (\{.*\})", job.output())
     return [float(json.loads(row)["loss"]) for row in rows]
 
 
-def parameters(save: Path, name: str = "checkpoint_last.pt") -> dict[str, Any]:
-    """Everything learned in a checkpoint, by name."""
+def parameters(job: Fork) -> dict[str, Any]:
+    """Everything that a training learned, by name."""
     from treesyntax.model.checkpoint import load_checkpoint
 
-    return load_checkpoint(save / name)["model"]
+    return load_checkpoint(job.stdout.with_name("checkpoint_last.pt"))["model"]
 
 
 def formula(generator: random.Random, levels: int) -> str:
@@ -227,21 +153,9 @@ def binarize(folder: Path, linearization: str, pairs: int = 32, seed: int = 1) -
 
 def binarize_texts(folder: Path, linearization: str, given: str, wanted: str) -> Path:
     """Formulas as fairseq data, trees on both sides; all splits are the same."""
-    from treesyntax.cli import main
-
     folder.mkdir(parents=True, exist_ok=True)
-    files = [str(folder / "text.given"), str(folder / "text.wanted")]
+    files = [folder / "text.given", folder / "text.wanted"]
     for file, text in zip(files, (given, wanted), strict=True):
-        Path(file).write_text(text)
-    splits = [word for split in ("train", "valid", "test") for word in (f"--{split}", *files)]
-    command = [
-        "binarize", str(folder / linearization), "--source-lang", "given", "--target-lang", "wanted",
-        "--source-format", "sexpr", "--target-format", "sexpr",
-        "--target-linearization", linearization, "--workers", "1", *splits,
-    ]  # fmt: skip
-    assert main(command) == 0
-    return folder / linearization
-
-
-if __name__ == "__main__":
-    serve()
+        file.write_text(text)
+    flags = ["--source-format", "sexpr", "--target-format", "sexpr", "--target-linearization"]
+    return support.binarize(folder / linearization, *files, *flags, linearization)

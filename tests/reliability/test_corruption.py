@@ -117,19 +117,6 @@ def test_a_store_of_numbers_that_make_no_trees_is_refused(tmp_path: Path):
             TreeStore(tmp_path / "x.tree")
 
 
-def test_a_stale_store_beside_regenerated_data_is_refused(tmp_path: Path):
-    tokens(tmp_path)
-    everything(tmp_path)
-    ids = np.array([5, 5, 6, 4, 5, 5, 4])  # other tokens, the same lengths, another type
-    write_tokens(tmp_path / PREFIX, [(ids, np.array([4, 0, 3]))], 70_000, EOS)
-    with pytest.raises(InputError, match=r"do not belong to this data .*\.idx is not the file"):
-        everything(tmp_path)
-    write_tokens(tmp_path / PREFIX, [(ids, np.array([3, 0, 4]))], 8, EOS)
-    with pytest.raises(InputError, match="do not belong to this data .sentence 0 has 4 tokens"):
-        everything(tmp_path)
-    assert main(["inspect", str(tmp_path)]) == 2
-
-
 def test_damaged_results_are_named(tmp_path: Path):
     path = tmp_path / "results.jsonl"
     found = [result(), result(seed=2), result(metric="bleu")]

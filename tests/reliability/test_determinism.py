@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import torch
 from reliability.fairseq_jobs import (
     SOAK,
-    Job,
-    Server,
     environment,
     flags_of,
     losses,
     parameters,
+    start,
+    train,
     training_words,
-)  # fmt: skip
+)
+from support import wait_until
+from support.forked_programs import Fork
 
 from treesyntax.methods import METHODS
 
@@ -35,73 +35,70 @@ NOISY = [
 ]  # fmt: skip
 
 
-def assert_same(first: Job, second: Job) -> None:
-    one, other = parameters(first.save), parameters(second.save)
+def assert_same(first: Fork, second: Fork) -> None:
+    one, other = parameters(first), parameters(second)
     assert list(one) == list(other)
     for name, value in one.items():
         assert torch.equal(value, other[name]), name
 
 
 @pytest.fixture(scope="module")
-def usual(data: Path, server: Server, tmp_path_factory: pytest.TempPathFactory) -> Job:
+def usual(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Fork:
     """A training with every method, which others must equal."""
     flags = [*NOISY, *flags_of("everything"), "--max-update", UPDATES]
-    return server.train(data / LINEARIZATIONS[0], tmp_path_factory.mktemp("usual"), *flags)
+    return train(data / LINEARIZATIONS[0], tmp_path_factory.mktemp("usual"), *flags)
 
 
 @pytest.mark.parametrize(("spec", "linearization"), CASES)
 def test_the_same_seed_gives_the_same_parameters_and_losses(
-    spec, linearization, usual: Job, data: Path, server: Server, tmp_path: Path
+    spec, linearization, usual: Fork, data: Path, tmp_path: Path
 ):
     flags = [*NOISY, *flags_of(spec), "--max-update", UPDATES]
     folder, whole = data / linearization, spec == "everything"
-    first = server.train(folder, tmp_path / "a", *flags)
-    second = usual if whole else server.train(folder, tmp_path / "b", *flags)
+    first = train(folder, tmp_path / "a", *flags)
+    second = usual if whole else train(folder, tmp_path / "b", *flags)
     assert len(losses(first)) == UPDATES
     assert losses(first) == losses(second)
     assert_same(first, second)
     if whole:
-        other = server.train(folder, tmp_path / "b", *flags, "--seed", 8, "--max-update", 2)
+        other = train(folder, tmp_path / "b", *flags, "--seed", 8, "--max-update", 2)
         assert losses(other) != losses(first)[:2]
 
 
 @pytest.mark.parametrize("workers", [1, 2] if SOAK else [2])
 def test_the_number_of_workers_changes_nothing(
-    workers: int, usual: Job, data: Path, server: Server, tmp_path: Path
+    workers: int, usual: Fork, data: Path, tmp_path: Path
 ):
     flags = [*NOISY, *flags_of("everything"), "--max-update", UPDATES, "--num-workers", workers]
-    job = server.train(data / LINEARIZATIONS[0], tmp_path, *flags)
+    job = train(data / LINEARIZATIONS[0], tmp_path, *flags)
     assert losses(job) == losses(usual)
     assert_same(job, usual)
 
 
-def killed(server: Server, data: Path, save: Path, flags: list[object], updates: int) -> Job:
+def kill_after(updates: int, data: Path, save: Path, *flags: object) -> None:
     """A training that is killed in mid-epoch, some time after the given number of updates."""
-    job = server.start(data, save, *flags)
-    give_up = time.monotonic() + 60
-    while len(losses(job)) < updates and time.monotonic() < give_up:
-        time.sleep(0.001)
-    os.kill(job.pid, signal.SIGKILL)
-    assert server.wait(job) == -signal.SIGKILL
-    return job
+    job = start(data, save, *flags)
+    wait_until(lambda: len(losses(job)) >= updates)
+    job.send_signal(signal.SIGKILL)
+    assert job.wait() == -signal.SIGKILL
 
 
 KILLED = ["everything", *METHODS] if SOAK else ["everything"]
 
 
 @pytest.mark.parametrize("spec", KILLED)
-def test_a_killed_and_resumed_training_equals_an_undisturbed_one(spec, data, server, tmp_path):
+def test_a_killed_and_resumed_training_equals_an_undisturbed_one(spec, data, tmp_path):
     """32 formulas in batches of 5 are 7 updates an epoch; saves are 3 updates apart."""
     updates = 125 if SOAK else 15
     flags = [*NOISY, *flags_of(spec), "--max-update", updates, "--save-interval-updates", 3,
              "--keep-interval-updates", 1]  # fmt: skip
-    whole = server.train(data / "nary_dfs", tmp_path / "whole", *flags)
+    whole = train(data / "nary_dfs", tmp_path / "whole", *flags)
     halves = tmp_path / "halves"
     kills = (updates // 5, updates // 2) if SOAK else (updates // 2,)
     for after in kills:
-        killed(server, data / "nary_dfs", halves, flags, after)
-    job = server.train(data / "nary_dfs", halves, *flags)
-    resumed = re.findall(r"Loaded checkpoint .*\(epoch (\d+) @ (\d+) updates\)", job.text())
+        kill_after(after, data / "nary_dfs", halves, *flags)
+    job = train(data / "nary_dfs", halves, *flags)
+    resumed = re.findall(r"Loaded checkpoint .*\(epoch (\d+) @ (\d+) updates\)", job.output())
     assert len(resumed) == len(kills)
     assert any(int(update) % 7 for _, update in resumed)
     assert all(0 < int(update) < updates for _, update in resumed)
@@ -109,14 +106,14 @@ def test_a_killed_and_resumed_training_equals_an_undisturbed_one(spec, data, ser
 
 
 @pytest.mark.skipif(not SOAK, reason="loads fairseq once more; runs with make soak")
-def test_a_command_of_its_own_gives_the_same_checkpoint(data: Path, server: Server, tmp_path: Path):
+def test_a_command_of_its_own_gives_the_same_checkpoint(data: Path, tmp_path: Path):
     """Nothing between the command line and fairseq, and other addresses in memory."""
     flags = [*NOISY, *flags_of("everything"), "--max-update", 10]
-    job = server.train(data / "nary_dfs", tmp_path / "job", *flags)
+    job = train(data / "nary_dfs", tmp_path / "job", *flags)
     words = training_words(data / "nary_dfs", tmp_path / "command", *flags)
     done = subprocess.run(
         [sys.executable, "-m", "fairseq_cli.train", *words],
         capture_output=True, text=True, env=environment(), check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    assert_same(job, Job(0, job.log, tmp_path / "command"))
+    assert_same(job, Fork(0, tmp_path / "command/log"))

@@ -14,14 +14,15 @@ import pytest
 import torch
 from reliability.fairseq_jobs import (
     SOAK,
-    Job,
-    Server,
     binarize,
     binarize_texts,
     flags_of,
     losses,
     parameters,
+    train,
+    train_by_two,
 )  # fmt: skip
+from support.forked_programs import Fork
 
 from treesyntax.methods import METHODS
 
@@ -41,40 +42,40 @@ TOLERANCE = 2e-5
 DESCENT = ["--optimizer", "nag", "--momentum", 0.9, "--lr", 0.05, "--max-update", UPDATES]
 
 
-def assert_close(first: Job, second: Job, tolerance: float = TOLERANCE) -> None:
-    one, other = parameters(first.save), parameters(second.save)
+def assert_close(first: Fork, second: Fork, tolerance: float = TOLERANCE) -> None:
+    one, other = parameters(first), parameters(second)
     assert list(one) == list(other)
     for name, value in one.items():
         torch.testing.assert_close(value, other[name], atol=tolerance, rtol=0, msg=name)
 
 
-def assert_moved(job: Job, start: Job) -> None:
+def assert_moved(job: Fork, start: Fork) -> None:
     """Every parameter that was learned has changed; else equality would say nothing."""
-    one, other = parameters(job.save), parameters(start.save)
+    one, other = parameters(job), parameters(start)
     still = [name for name, value in one.items() if torch.equal(value, other[name])]
     known = ("version", "_float_tensor", "k_proj.bias")
     assert not [name for name in still if not name.endswith(known)]
 
 
 @pytest.fixture(scope="module")
-def undisturbed(data: Path, server: Server, tmp_path_factory) -> Callable[..., Job]:
+def undisturbed(data: Path, tmp_path_factory) -> Callable[..., Fork]:
     """Trainings by one process in one batch, each done once: methods, order of trees, options."""
 
     @cache
-    def train(spec: str, linearization: str, *more: object) -> Job:
+    def trained(spec: str, linearization: str, *more: object) -> Fork:
         flags = [*DESCENT, *flags_of(spec), "--batch-size", 32, *more]
-        return server.train(data / linearization, tmp_path_factory.mktemp("one"), *flags)
+        return train(data / linearization, tmp_path_factory.mktemp("one"), *flags)
 
-    return train
+    return trained
 
 
 @pytest.mark.parametrize(("spec", "linearization", "backend"), WHOLE)
 def test_two_processes_equal_one_with_the_same_global_batch(
-    spec, linearization, backend, data: Path, server: Server, undisturbed, tmp_path: Path
+    spec, linearization, backend, data: Path, undisturbed, tmp_path: Path
 ):
     flags = [*DESCENT, *flags_of(spec)]
     one = undisturbed(spec, linearization)
-    two = server.train_by_two(
+    two = train_by_two(
         data / linearization, tmp_path / "two", *flags, "--batch-size", 16, "--ddp-backend", backend
     )
     assert losses(two) == pytest.approx(losses(one), abs=2e-3)
@@ -85,30 +86,28 @@ def test_two_processes_equal_one_with_the_same_global_batch(
 
 @pytest.mark.parametrize(("spec", "linearization", "backend"), UNEVEN)
 def test_uneven_shards_equal_gradients_collected_by_one_process(
-    spec, linearization, backend, data: Path, server: Server, tmp_path: Path
+    spec, linearization, backend, data: Path, tmp_path: Path
 ):
     """32 formulas in batches of 11 are 3 batches: the second process idles in each second step."""
     flags = [*DESCENT, *flags_of(spec), "--batch-size", 11]
-    one = server.train(data / linearization, tmp_path / "one", *flags, "--update-freq", 2)
-    two = server.train_by_two(
-        data / linearization, tmp_path / "two", *flags, "--ddp-backend", backend
-    )
+    one = train(data / linearization, tmp_path / "one", *flags, "--update-freq", 2)
+    two = train_by_two(data / linearization, tmp_path / "two", *flags, "--ddp-backend", backend)
     assert losses(two) == pytest.approx(losses(one), abs=2e-3)
     assert_close(one, two)
 
 
 @pytest.mark.parametrize(("spec", "linearization"), list(dict.fromkeys(case[:2] for case in CASES)))
 def test_gradients_collected_over_batches_equal_one_batch(
-    spec, linearization, data: Path, server: Server, undisturbed, tmp_path: Path
+    spec, linearization, data: Path, undisturbed, tmp_path: Path
 ):
     """Dropout aside, 4 batches of 8 are one of 32; in two processes, 2 each."""
     flags = [*DESCENT, *flags_of(spec), "--batch-size", 8]
     one = undisturbed(spec, linearization)
     if SOAK:  # the test above does so too
-        four = server.train(data / linearization, tmp_path / "four", *flags, "--update-freq", 4)
+        four = train(data / linearization, tmp_path / "four", *flags, "--update-freq", 4)
         assert_close(one, four)
     flags += ["--update-freq", 2, "--ddp-backend", "pytorch_ddp"]
-    both = server.train_by_two(data / linearization, tmp_path / "both", *flags)
+    both = train_by_two(data / linearization, tmp_path / "both", *flags)
     assert_close(one, both)
 
 
@@ -120,11 +119,11 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_parameters_that_no_pair_of_a_batch_uses(spec, bare: Path, server: Server, tmp_path: Path):
+def test_parameters_that_no_pair_of_a_batch_uses(spec, bare: Path, tmp_path: Path):
     """PyTorch's backend stops at the second step if any parameter had no gradient in the first."""
     flags = [*DESCENT, *flags_of(spec)]
-    one = server.train(bare, tmp_path / "one", *flags, "--batch-size", 2, "--update-freq", 2)
-    two = server.train_by_two(
+    one = train(bare, tmp_path / "one", *flags, "--batch-size", 2, "--update-freq", 2)
+    two = train_by_two(
         bare, tmp_path / "two", *flags, "--batch-size", 2, "--ddp-backend", "pytorch_ddp"
     )
     assert losses(two) == pytest.approx(losses(one), abs=2e-3)
@@ -143,24 +142,20 @@ OPTIONS = [
 
 @pytest.mark.skipif(not SOAK, reason="the test above has the same fault; runs with make soak")
 @pytest.mark.parametrize("spec", OPTIONS)
-def test_options_that_leave_parameters_out(
-    spec, data: Path, server: Server, undisturbed, tmp_path: Path
-):
+def test_options_that_leave_parameters_out(spec, data: Path, undisturbed, tmp_path: Path):
     flags = [*DESCENT, *flags_of(spec)]
-    two = server.train_by_two(
-        data / "nary_dfs", tmp_path / "two", *flags, "--ddp-backend", "pytorch_ddp"
-    )
+    two = train_by_two(data / "nary_dfs", tmp_path / "two", *flags, "--ddp-backend", "pytorch_ddp")
     assert_close(undisturbed(spec, "nary_dfs"), two)
 
 
-def test_two_processes_stop_and_go_on(server: Server, tmp_path: Path):
+def test_two_processes_stop_and_go_on(tmp_path: Path):
     """Resuming by two processes: the first one reads the checkpoint and tells the other."""
     folder = binarize(tmp_path, "nary_dfs")
     flags = [*DESCENT, *flags_of("everything"), "--batch-size", 5, "--ddp-backend", "pytorch_ddp"]
     flags += ["--update-epoch-batch-itr", "True"]
-    whole = server.train_by_two(folder, tmp_path / "whole", *flags)
-    server.train_by_two(folder, tmp_path / "half", *flags, "--max-update", 3)
+    whole = train_by_two(folder, tmp_path / "whole", *flags)
+    train_by_two(folder, tmp_path / "half", *flags, "--max-update", 3)
     (tmp_path / "half/rendezvous").unlink(missing_ok=True)
-    resumed = server.train_by_two(folder, tmp_path / "half", *flags)
-    assert "@ 3 updates)" in resumed.text()
+    resumed = train_by_two(folder, tmp_path / "half", *flags)
+    assert "@ 3 updates)" in resumed.output()
     assert_close(whole, resumed, tolerance=0)

@@ -27,7 +27,7 @@ from treesyntax.cli import main
 from treesyntax.data.dictionary import Dictionary
 from treesyntax.data.generate.folder import write_folder
 from treesyntax.errors import InputError, TreeSyntaxError
-from treesyntax.files import atomic_file, atomic_folder
+from treesyntax.files import atomic_folder
 from treesyntax.study.results.results import append_results
 from treesyntax.trees.formats import write_trees
 from treesyntax.trees.tree import Tree
@@ -213,16 +213,6 @@ def test_a_failed_exchange_of_folders_puts_the_old_one_back(tmp_path: Path, monk
     ):
         (staged / "x").write_text("new")
     assert contents(tmp_path) == {"target/x": b"old"}
-
-
-def test_a_failed_file_leaves_the_old_one(tmp_path: Path):
-    path = tmp_path / "x"
-    path.write_text("old")
-    for code in (errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO):
-        with pytest.raises(InputError, match="cannot be written"), atomic_file(path) as staged:
-            staged.write_text("ne")
-            raise OSError(code, os.strerror(code))
-        assert contents(tmp_path) == {"x": b"old"}
 
 
 def test_a_command_tells_of_any_fault_of_the_system_in_one_line(capsys, monkeypatch):

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from reliability.figures import SOAK
 from reliability.test_crash_safety import SEED, files, finish, kill_after
-from support.study_helpers import recipe_content
+from support.tiny_studies import programs
 
 from treesyntax.study.results.results import read_results
 
@@ -40,32 +40,12 @@ def same(folder: Path) -> dict[str, object]:
 PHASES = ("binarize", "train", "generate", "score")
 
 
-def tiny_recipe() -> dict:
+def tiny_recipe(folder: Path) -> dict:
     """Real programs on made-up data; training is saved every four updates."""
-
-    def side(lang: str) -> dict:
-        names = ("train", "valid", "test")
-        return {"lang": lang, **{name: f"{{data}}/p/{name}.{lang}" for name in names}}
-
-    sizes = "--train 60 --valid 10 --test 7 --size 6 --seed 1"
-    return {
-        **recipe_content(),
-        "prepare": [f"treesyntax generate for2lam --out {{data}}/p {sizes}"],
-        "data": {"source": side("for"), "target": side("lambda")},
-        "train": {
-            "max-update": 12, "batch-size": 20, "lr": 0.003, "optimizer": "adam",
-            "criterion": "label_smoothed_cross_entropy", "num-workers": 0, "log-interval": 2,
-            "save-interval-updates": 4,
-        },
-        "generate": {"beam": 2, "max-len-b": 20, "num-workers": 0},
-        "seeds": [1],
-        "methods": {
-            "relation_mask": {
-                "arch": "tree_relation_mask_tiny",
-                "binarize": {"source-format": "for", "source-view": "preorder"},
-            }
-        },
-    }  # fmt: skip
+    content = programs(folder)
+    methods = {"paths": content["methods"]["paths"]}
+    train = {**content["train"], "save-interval-updates": 4}
+    return {**content, "methods": methods, "train": train}
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +53,7 @@ def finished(once: Callable[..., Path]) -> Path:
     """A folder with a tiny recipe and its study with the real programs, done undisturbed."""
 
     def make(folder: Path) -> None:
-        (folder / "recipe.yaml").write_text(yaml.safe_dump(tiny_recipe(), sort_keys=False))
+        (folder / "recipe.yaml").write_text(yaml.safe_dump(tiny_recipe(folder), sort_keys=False))
         finish(study_words(folder), folder / "log")
 
     return once("real", make)

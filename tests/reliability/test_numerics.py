@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from reliability.fairseq_jobs import SOAK, Server, causal_methods, flags_of, losses
+from reliability.fairseq_jobs import SOAK, causal_methods, flags_of, losses, train
 from support.helpers import batch_of
 from torch import nn
 
@@ -151,7 +151,7 @@ HALF = {"fp16": ["--fp16", "--fp16-no-flatten-grads"], "bf16": ["--bf16"]}
 
 
 @pytest.mark.parametrize("spec", TRAINED)
-def test_training_in_half_precision_tracks_fp32(spec, data: Path, server: Server, tmp_path: Path):
+def test_training_in_half_precision_tracks_fp32(spec, data: Path, tmp_path: Path):
     """fairseq's own --fp16 (with loss scaling) and --bf16, parameters kept in fp32 by its optimiser."""
     flags = [
         *flags_of(spec), "--optimizer", "adam", "--lr", 0.001, "--dropout", 0.1,
@@ -159,7 +159,7 @@ def test_training_in_half_precision_tracks_fp32(spec, data: Path, server: Server
     ]  # fmt: skip
 
     def end(name: str, *more: str) -> float:
-        found = losses(server.train(data / "nary_bfs", tmp_path / name, *flags, *more))
+        found = losses(train(data / "nary_bfs", tmp_path / name, *flags, *more))
         assert len(found) >= STEPS - 3, "steps skipped by the loss scaler"
         return statistics.fmean(found[-max(len(found) // 10, 2) :])
 

@@ -1,7 +1,7 @@
 """Studies with the real programs, from generated data to a report that a browser opens.
 
-The slowest tests of studies. Two have their steps as forks of one process, see `forked_programs`;
-the third has a process of its own for every command.
+The slowest tests of studies. Steps are forks of one process, see `forked_programs`; in one study the
+first step of each program is a process of its own.
 """
 
 from __future__ import annotations

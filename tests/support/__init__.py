@@ -49,3 +49,14 @@ def write_store(path: str | Path, view: str, batches: Iterable[TreeArrays], toke
     for batch in batches:
         writer.append(batch)
     writer.write(path, view, tokens)
+
+
+def binarize(out: Path, source: Path, target: Path, *flags: object) -> Path:
+    """Two files as fairseq data, all splits the same; their suffixes name the languages."""
+    from treesyntax.cli import main
+
+    splits = [word for s in ("train", "valid", "test") for word in (f"--{s}", source, target)]
+    languages = ["--source-lang", source.suffix[1:], "--target-lang", target.suffix[1:]]
+    words = ["binarize", out, *splits, *languages, "--workers", "1", *flags]
+    assert main([str(word) for word in words]) == 0
+    return out

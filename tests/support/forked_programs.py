@@ -1,8 +1,8 @@
 """``treesyntax``, fairseq and the steps of studies as forks of the process of the tests.
 
 The same modules with the same words, output and environment as the commands, but torch and fairseq
-are loaded once a process of tests instead of once a command. That each step of a study also works as
-a process of its own is tested by `tests/study/test_end_to_end.py`.
+are loaded once a process of tests instead of once a command. That each program of a study also works
+as a process of its own is tested by `tests/study/test_end_to_end.py`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from support import PLUGINS
 from treesyntax import cli
@@ -68,8 +69,8 @@ def start(
     return fork(lambda: _run_module(words[3], words[4:]), log, stdout, environment)
 
 
-def treesyntax(folder: Path, *arguments: str | Path) -> str:
-    """Run ``treesyntax`` in a folder and see it end well; what it prints."""
+def treesyntax(folder: Path, *arguments: str | Path, start: Callable[..., Any] = start) -> str:
+    """Run ``treesyntax`` in a folder and see it end well; what it prints. ``start``: its commands."""
     load(*LOADED)
     words = [str(argument) for argument in arguments]
 

@@ -29,23 +29,19 @@ def treebank(size: int, seed: int = 1) -> list[Gold]:
     sentences = []
     for _ in range(size):
         subject, thing = draw.choice(NOUNS), draw.choice(NOUNS)
-        words = [draw.choice(DETERMINERS).title(), subject, draw.choice(VERBS)]
-        words += [draw.choice(DETERMINERS), thing]
-        tags = ["DET", "NOUN", "VERB", "DET", "NOUN"]
-        heads, relations = [2, 3, 0, 5, 3], ["det", "nsubj", "root", "det", "obj"]
-        adverb = ""
+        rows = [
+            (draw.choice(DETERMINERS).title(), "DET", 2, "det"),
+            (subject, "NOUN", 3, "nsubj"),
+            (draw.choice(VERBS), "VERB", 0, "root"),
+            (draw.choice(DETERMINERS), "DET", 5, "det"),
+            (thing, "NOUN", 3, "obj"),
+        ]
         if draw.random() < 0.5:
-            adverb = draw.choice(ADVERBS)
-            words.append(adverb)
-            tags.append("ADV")
-            heads.append(3)
-            relations.append("advmod")
-        words.append(draw.choice(".!?"))
-        tags.append("PUNCT")
-        heads.append(3)
-        relations.append("punct")
+            rows.append((draw.choice(ADVERBS), "ADV", 3, "advmod"))
+        rows.append((draw.choice(".!?"), "PUNCT", 3, "punct"))
+        words, tags, heads, relations = map(list, zip(*rows, strict=True))
         pairs = [f"({tag} {word})" for tag, word in zip(tags, words, strict=True)]
-        last = f" (ADVP {pairs[5]})" if adverb else ""
+        last = f" (ADVP {pairs[5]})" if len(rows) == 7 else ""
         verb = f"(VP {pairs[2]} (NP {pairs[3]} {pairs[4]}){last})"
         brackets = f"(ROOT (S (NP {pairs[0]} {pairs[1]}) {verb} {pairs[-1]}))"
         sentences.append(Gold(words, tags, heads, relations, brackets))
@@ -57,7 +53,7 @@ def text_of(gold: Gold) -> str:
     return " ".join(gold.words[:-1]) + gold.words[-1]
 
 
-def _conllu(sentences: list[Gold]) -> str:
+def conllu(sentences: list[Gold]) -> str:
     records = []
     for gold in sentences:
         rows = zip(gold.words, gold.tags, gold.heads, gold.relations, strict=True)
@@ -74,7 +70,7 @@ def make_stanza(folder: Path) -> Path:
     work = folder / "work"
     work.mkdir(parents=True)
     gold = treebank(40)
-    (work / "gold.conllu").write_text(_conllu(gold))
+    (work / "gold.conllu").write_text(conllu(gold))
     (work / "gold.ptb").write_text("\n".join(sentence.brackets for sentence in gold))
     _write_tokenizer_data(work, gold)
     _write_vectors(folder / "pretrain.pt", gold)

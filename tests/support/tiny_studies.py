@@ -7,13 +7,14 @@ trees; relation masks over words, with BLEU and chrF.
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 
-from support.forked_programs import treesyntax
+import support.forked_programs as forked_programs
+from treesyntax.study.run.process import start as process_start
 
 SPLITS = {"train": 60, "valid": 10, "test": 24}
 SETTINGS = {
@@ -144,21 +145,26 @@ SHADOWS = ("analysis.py", "random.py", "test.py", "treesyntax.py")
 STUDIES = {"programs": programs, "forms": forms, "translation": translation}
 
 
+def start_each_program_once() -> Callable[..., Any]:
+    """Starts a program as a process of its own the first time, and as a fork from then on."""
+    started = set()
+
+    def start(words: Sequence[str], *others: Any) -> Any:
+        forks = words[3] in started
+        started.add(words[3])
+        return (forked_programs.start if forks else process_start)(words, *others)
+
+    return start
+
+
 def run_study(name: str, folder: Path) -> Path:
-    """Run one of `STUDIES`; returns its folder."""
+    """Run one of `STUDIES` in a folder as users may have it; returns that of its results."""
     data, out = folder / "data", folder / "out"
     data.mkdir()
     path = folder / "recipe.yaml"
     path.write_text(yaml.safe_dump(STUDIES[name](data), sort_keys=False))
     for shadow in SHADOWS:
         (folder / shadow).write_text(f"raise ImportError('{shadow} of the working folder')\n")
-    if name != "forms":
-        treesyntax(folder, "study", path, "--out", out)
-        return out
-    # One with a process for each command, as users have it, in a folder as users may have it.
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "treesyntax.cli", "study", str(path), "--out", str(out)],
-        cwd=folder, capture_output=True, text=True, timeout=900, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+    start = start_each_program_once() if name == "forms" else forked_programs.start
+    forked_programs.treesyntax(folder, "study", path, "--out", out, start=start)
     return out

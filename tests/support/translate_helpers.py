@@ -12,9 +12,10 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq_cli import generate as generate_command
 from omegaconf import OmegaConf
 
+import support
 from support import PLUGINS
 from support.forked_programs import parse_options_once
-from support.parser_models import text_of, treebank
+from support.parser_models import conllu, text_of, treebank
 from treesyntax.cli import main
 from treesyntax.study.run.hypotheses import main as collect
 
@@ -36,14 +37,9 @@ def formula(draw: random.Random, levels: int) -> str:
 def write_texts(folder: Path) -> None:
     """The same sentences as text, dependencies, brackets, formulas and the text of a target."""
     gold, draw = treebank(PAIRS), random.Random(1)
-    rows = [zip(g.words, g.heads, g.relations, strict=True) for g in gold]
-    conllu = [
-        "\n".join(f"{i}\t{w}\t_\t_\t_\t_\t{h}\t{r}\t_\t_" for i, (w, h, r) in enumerate(row, start=1))
-        for row in rows
-    ]  # fmt: skip
     texts = {
         "txt": [text_of(g) for g in gold],
-        "conllu": [f"{record}\n" for record in conllu],
+        "conllu": [f"{record}\n" for record in conllu(gold).split("\n\n")[:-1]],
         "ptb": [g.brackets for g in gold],
         "sexpr": [formula(draw, 3) for _ in gold],
         "target": [" ".join(reversed(text_of(g).lower().split())) for g in gold],
@@ -54,11 +50,9 @@ def write_texts(folder: Path) -> None:
 
 def binarize(folder: Path, name: str, source: str, target: str, *flags: str) -> Path:
     """Data of a source and a target, which also stand for valid and test."""
-    files = (str(folder / f"all.{source}"), str(folder / f"all.{target}"))
-    splits = [word for split in ("train", "valid", "test") for word in (f"--{split}", *files)]
-    languages = ["--source-lang", "src", "--target-lang", "tgt", "--workers", "1"]
-    assert main(["binarize", str(folder / name), *splits, *languages, *flags]) == 0
-    return folder / name
+    files = [folder / f"all.{suffix}" for suffix in (source, target)]
+    languages = ("--source-lang", "src", "--target-lang", "tgt")
+    return support.binarize(folder / name, *files, *languages, *flags)
 
 
 def save_model(data: Path, path: Path, *flags: str, seed: int = 1) -> Path:

