@@ -284,7 +284,7 @@ def test_trees_of_other_data_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"y\.idx is not the file written with them"):
         store.check_files(TokenData(tmp_path / "y"))
     write_tokens(tmp_path / "y", [(ints([5, 5, 5]), ints([1, 2]))], 10, EOS)
-    with pytest.raises(InputError, match=r"this data \(sentence 0 has 1 tokens here, 2 there\)"):
+    with pytest.raises(InputError, match=r"this data \(sentence 0 has 2 tokens here, 1 there\)"):
         store.check_files(TokenData(tmp_path / "y"))
 
 
