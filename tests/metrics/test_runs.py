@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from treesyntax.metrics import compare_corpus_scores, compare_runs
+from treesyntax.metrics import checkpoint_p, compare_corpus_scores, compare_runs
 from treesyntax.metrics.runs import pulls
 
 
@@ -131,6 +133,23 @@ def test_corpus_scores_are_compared_as_they_are_reported(copied: bool):
     assert found.difference == pytest.approx(reported[0] - reported[1])
     assert found.low < found.difference < found.high
     assert found.p < 1e-4
+
+
+def test_checkpoints_on_other_items_by_all_signs():
+    """The definition: all patterns of signs, one after the other; the draws come close."""
+    first, second = table(1, 9, 2, 0, 1, 0), table(2, 9, 4, 0, 1, 0)
+    copies = np.arange(1, 10)
+    gaps = copies * (first.mean(1) - second.mean(1))
+    sums = [np.dot(signs, gaps) for signs in itertools.product((-1, 1), repeat=9)]
+    expected = np.mean(np.abs(sums) >= abs(gaps.sum()) - 1e-9)
+    assert checkpoint_p(first, second, copies) == pytest.approx(expected, abs=0.02)
+    assert checkpoint_p(first, first) == 1
+
+
+def test_equal_methods_whose_runs_differ_fool_the_test_of_checkpoints_alone():
+    tables = [[table(9 * seed + side, 400, 3, 0.5, 0, 1) for side in (0, 1)] for seed in range(40)]
+    assert np.mean([checkpoint_p(*sides) < 0.05 for sides in tables]) > 0.5
+    assert np.mean([compare_runs(*sides).p < 0.05 for sides in tables]) < 0.2
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,12 @@ import resource
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from reliability.fairseq_jobs import SOAK, causal_methods, environment
-from sacrebleu.metrics import BLEU
 from support import study_helpers
 from support.forked_programs import fork
 from support.helpers import SPECIALS
@@ -27,13 +26,15 @@ from torch import nn
 from treesyntax.data.dictionary import PAD
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.methods import METHODS
-from treesyntax.metrics.statistics import MeanBleu, mean_score
 from treesyntax.model.decoder import Decoder
 from treesyntax.model.encoder import Encoder, EncoderOutput
 from treesyntax.model.layers import TransformerConfig
 from treesyntax.nn.growth import GrowingTrees
 from treesyntax.nn.tree_batch import TreeBatch
+from treesyntax.study.recipe.identity import Identity, write_identity
 from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.results.results import read_results, write_results
+from treesyntax.study.run.ledger import Ledger
 from treesyntax.study.run.plan import make_plan
 from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.tree import Tree
@@ -193,22 +194,6 @@ def study(path: Path, out: Path, *flags: str) -> tuple[str, float]:
     return done.stdout, used
 
 
-def test_bleu_of_many_samples_is_that_of_sacrebleu():
-    generator = np.random.default_rng(1)
-    total = np.sort(generator.integers(0, 40, (400, 3, 4)), axis=-1)[..., ::-1]
-    right = np.minimum(generator.integers(0, 30, total.shape), total)
-    lengths = generator.integers(0, 60, (400, 3, 2))
-    samples = np.concatenate([lengths, right, total], axis=-1).astype(float)
-    score, metric = mean_score(BLEU()), BLEU()
-    expected = [
-        sum(metric._compute_score_from_stats(row).score for row in sample.tolist()) / 3
-        for sample in samples
-    ]
-    assert [score(sample) for sample in samples] == pytest.approx(expected, abs=1e-9)
-    assert isinstance(score, MeanBleu)
-    assert score.of_all(samples) == pytest.approx(np.array(expected), abs=1e-9)
-
-
 def write_study(folder: Path) -> Path:
     """Everything that a finished study of 1,000 (short: 100) runs leaves; nothing is run."""
     methods = {f"m{number}": {"arch": "tree_sequence_mini", "train": {"lr": 0.001 + number / 1e6}}
@@ -218,13 +203,19 @@ def write_study(folder: Path) -> Path:
         differences={"train.lr": "a search over learning rates"},
     )  # fmt: skip
     plan = make_plan(read_recipe(folder / "recipe.yaml"))
-    for name, key in plan.keys().items():
-        marker = out / "done" / f"{name}.json"
-        marker.parent.mkdir(parents=True, exist_ok=True)
-        marker.write_text(json.dumps({"key": key, "seconds": 1.0}))
+    ledger = Ledger(plan, out, {})
     for output in (out / name for step in plan.steps for name in step.outputs):
         output.parent.mkdir(parents=True, exist_ok=True)
         output.touch()
+    for run in plan.runs:
+        ledger.begin(run)
+    for step in plan.steps:
+        ledger.mark(step, 1.0)
+    keys = {run.name: ledger.keys.of[run.step("hypotheses")] for run in plan.runs}
+    write_identity(out, plan.recipe, Identity("h", "0", {}, keys))
+    found = read_results(out / "results.jsonl")
+    found = [replace(one, run=keys[f"{one.method}-{one.seed}"]) for one in found]
+    write_results(out / "results.jsonl", found)
     return out
 
 

@@ -9,6 +9,7 @@ import yaml
 
 from support import ROOT
 from support.fake_programs import UPDATES
+from treesyntax.metrics import METRICS
 from treesyntax.study.recipe.identity import identify, write_identity
 from treesyntax.study.recipe.recipe import Recipe, read_recipe
 from treesyntax.study.results.results import Result, append_results
@@ -80,6 +81,10 @@ def outputs(method: str, seed: int) -> list[str]:
     ]
 
 
+def score(method: str, seed: int, metric: str) -> float:
+    return METRICS[metric](outputs(method, seed), REFERENCES)[0].value
+
+
 def make_study(folder: Path, *overrides: str, **changes: object) -> Path:
     """A finished study whose outputs are as above."""
     changes = {"score": ["exact", "bleu"], "seeds": [1, 2, 3], **changes}
@@ -90,8 +95,8 @@ def make_study(folder: Path, *overrides: str, **changes: object) -> Path:
     for run in make_plan(recipe).runs:
         write(out / run.folder / "hypotheses.txt", outputs(run.method.base, run.seed))
     append_results(out / "results.jsonl", [
-        result(run.method.name, run.seed, metric, 50.0)
-        for run in make_plan(recipe).runs for metric in recipe.score
+        result(run.method.name, run.seed, metric, score(run.method.base, run.seed, metric))
+        for run in make_plan(recipe).runs for metric in recipe.score if metric in METRICS
     ])  # fmt: skip
     return out
 

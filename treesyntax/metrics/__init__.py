@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from treesyntax import __version__
 from treesyntax.errors import OptionError
 from treesyntax.metrics.equivalence import CALCULI
+from treesyntax.metrics.runs import checkpoint_p as checkpoint_p
 from treesyntax.metrics.runs import compare_corpus_scores as compare_corpus_scores
 from treesyntax.metrics.runs import compare_runs as compare_runs
 from treesyntax.metrics.trees import (

@@ -145,7 +145,7 @@ def test_the_page_is_whole_and_fetches_nothing(study_folder: Path):
 def test_the_page_shows_table_figures_failures_and_provenance(study_folder: Path):
     text = write_report(read_study(study_folder)).read_text()
     for part in (
-        "<h1>A demo</h1>", "Do trees help &lt;here&gt;?", "<td>40.00 ± –</td>",
+        "<h1>A demo</h1>", "Do trees help &lt;here&gt;?", "<td>40.00 (1 run)</td>",
         "validation loss (bits a target token)", "heads of MASK", "0 of 2, 1 failed",
         "stack_pe-1 failed: exit status 1: [bold]&lt;b&gt;| * bad (see logs/x.log)",
         "McDonald &amp; Chiang 2021", "exact: s|1", "<code>figures/score_by_cost.json</code>",
@@ -169,7 +169,7 @@ def test_the_markdown_report_names_files_that_exist(study_folder: Path):
     links = re.findall(r"\]\(<(.*?)>\)", text)
     assert len(links) == 2 * len(figures)
     assert all((study_folder / link).is_file() for link in links)
-    assert "| sequence | 40.00 ± – | 40.00 ± – | 10 | 5 | 1 of 2 |" in text
+    assert "| sequence | 40.00 (1 run) | 40.00 (1 run) | 10 | 5 | 1 of 2 |" in text
     assert "Do trees help <here>?" in text
 
 
@@ -184,7 +184,7 @@ def test_a_report_of_nothing_yet(tmp_path: Path):
 def test_the_report_command(study_folder: Path, capsys: pytest.CaptureFixture):
     assert report_command(Namespace(folder=study_folder, baseline=None)) == 0
     output = capsys.readouterr().out
-    assert "40.00 ± –" in output
+    assert "40.00 (1 run)" in output
     assert "report.html" in output
     with pytest.raises(OptionError, match="holds no study"):
         report_command(Namespace(folder=study_folder / "runs", baseline=None))

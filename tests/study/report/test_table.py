@@ -20,13 +20,16 @@ from treesyntax.study.run.failures import Failure
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=6))
 def test_spread_is_mean_and_sample_standard_deviation(values: list[float]):
     spread = Spread.of(values)
-    assert spread.n == len(values)
+    assert spread.values == tuple(values)
     assert spread.mean == pytest.approx(statistics.mean(values))
     if len(values) == 1:
         assert spread.sd is None
-        assert str(spread).endswith("± –")
+        assert str(spread) == f"{values[0]:.2f} (1 run)"
+        return
+    assert spread.sd == pytest.approx(statistics.stdev(values))
+    if len(values) == 2:
+        assert str(spread) == f"{spread.mean:.2f} ({values[0]:.2f}, {values[1]:.2f})"
     else:
-        assert spread.sd == pytest.approx(statistics.stdev(values))
         assert str(spread) == f"{statistics.fmean(values):.2f} ± {statistics.stdev(values):.2f}"
 
 
@@ -41,9 +44,9 @@ def test_rows_come_in_the_order_of_the_recipe(tmp_path: Path):
     assert [row.method for row in table.rows] == ["sequence", "relation_mask", "stack_pe"]
     assert table.header == ["method", "exact", "tree:lambda", "parameters", "tokens/s", "seeds"]
     assert [table.cells(row) for row in table.rows] == [
-        ["sequence", "7.00 ± –", "8.00 ± –", "10", "5", "1 of 2"],
+        ["sequence", "7.00 (1 run)", "8.00 (1 run)", "10", "5", "1 of 2"],
         ["relation_mask", "–", "–", "–", "–", "0 of 2"],
-        ["stack_pe", "15.00 ± 7.07", "–", "10", "10", "2 of 2"],
+        ["stack_pe", "15.00 (10.00, 20.00)", "–", "10", "10", "2 of 2"],
     ]
 
 

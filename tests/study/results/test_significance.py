@@ -1,16 +1,14 @@
-"""Significance in a study: which rows are tested, what is kept, and what tables say of it."""
+"""Comparisons in a study: over which runs and items, in which families, and what tables say."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, stdev
 
+import numpy as np
 import pytest
-from sacrebleu.metrics import BLEU
-from sacrebleu.significance import PairedTest
 from support import study_helpers
 from support.study_helpers import (
     LINES,
@@ -19,101 +17,154 @@ from support.study_helpers import (
     make_study,
     outputs,
     recipe_content,
+    result,
+    score,
     write,
 )  # fmt: skip
 
-from treesyntax.errors import InputError
-from treesyntax.metrics import METRICS
-from treesyntax.metrics.statistics import holm, randomisation, sign_flip
+from treesyntax.errors import InputError, OptionError
+from treesyntax.metrics import compare_runs, get_metric
+from treesyntax.metrics.statistics import holm
+from treesyntax.study.report.comparison_table import COMPARISON_HEADER, comparison_cells
 from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.results import significance
 from treesyntax.study.results.comparisons import read_comparisons
+from treesyntax.study.results.results import append_results
+
+SEEDS = (1, 2, 3)
 
 
-@pytest.fixture(autouse=True)
-def _few_shuffles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(significance, "randomisation", partial(randomisation, shuffles=400))
+def right(method: str, seeds: tuple[int, ...] = SEEDS) -> np.ndarray:
+    """Which outputs are right, [lines, runs], in points."""
+    runs = [np.array(outputs(method, seed)) == np.array(REFERENCES) for seed in seeds]
+    return 100.0 * np.stack(runs, axis=1)
 
 
-def test_rows_are_tested_against_the_baseline_and_corrected_together(tmp_path: Path):
+def test_rows_are_compared_with_the_baseline_over_runs_and_items(tmp_path: Path):
     comparisons = read_study(make_study(tmp_path)).comparisons
     assert [(one.method, one.baseline, one.metric) for one in comparisons] == [
         ("relation_mask", "sequence", "exact"), ("stack_pe", "sequence", "exact"),
         ("relation_mask", "sequence", "bleu"), ("stack_pe", "sequence", "bleu"),
     ]  # fmt: skip
-    assert [one.holm_p for one in comparisons] == holm([one.p for one in comparisons])
     assert [one.significant for one in comparisons] == [True, False, True, False]
-    assert all(one.better for one in comparisons if one.significant)
-    assert {one.seeds for one in comparisons} == {(1, 2, 3)}
-    first = comparisons[0]
-    right = {
-        method: [
-            sum(outputs(method, seed)[line] == REFERENCES[line] for seed in (1, 2, 3))
-            for line in range(LINES)
-        ]
-        for method in ("sequence", "relation_mask")
-    }
-    won = [a - b for a, b in zip(right["relation_mask"], right["sequence"], strict=True)]
-    assert first.p == sign_flip(won)
-    assert first.difference == pytest.approx(100 * sum(won) / LINES / 3)
-    assert first.lines == LINES
+    assert all(one.better and one.complete for one in comparisons if one.significant)
+    first, expected = comparisons[0], compare_runs(right("relation_mask"), right("sequence"))
+    assert (first.difference, first.low, first.high, first.p, first.smallest) == pytest.approx(
+        (expected.difference, expected.low, expected.high, expected.p, expected.smallest)
+    )
+    assert (first.runs, first.items, first.lines) == ((3, 3), LINES, LINES)
+    assert first.low < first.difference < first.high
 
 
-def test_with_one_seed_the_bootstrap_is_sacrebleus(tmp_path: Path, monkeypatch):
-    monkeypatch.delenv("SACREBLEU_SEED", raising=False)
-    out = make_study(tmp_path, seeds=[2], score=["bleu"])
-    systems = [
-        (name, (out / f"runs/{name}-2/hypotheses.txt").read_text().splitlines()) for name in RATES
-    ]
-    _, scores = PairedTest(systems, {"BLEU": BLEU()}, [REFERENCES], "bs")()
-    found = {one.method: one for one in read_study(out).comparisons}
-    for name, expected in zip(RATES, scores["BLEU"], strict=True):
-        if name != "sequence":
-            assert found[name].bootstrap_p == expected.p_value
-            difference = expected.score - scores["BLEU"][0].score
-            assert found[name].difference == pytest.approx(difference)
+def test_the_primary_metric_is_one_family_and_the_others_are_the_second(tmp_path: Path):
+    found = read_study(make_study(tmp_path, primary="bleu")).comparisons
+    assert [one.metric for one in found] == ["bleu", "bleu", "exact", "exact"]
+    assert [one.primary for one in found] == [True, True, False, False]
+    for family in (found[:2], found[2:]):
+        assert [one.holm_p for one in family] == holm([one.p for one in family])
 
 
-def test_only_shared_seeds_and_finished_runs_are_tested(tmp_path: Path):
-    out = make_study(tmp_path)
+def test_a_primary_metric_that_is_not_scored_is_refused(tmp_path: Path):
+    with pytest.raises(OptionError, match="primary is 'chrf'; it must be one of exact, bleu"):
+        make_study(tmp_path, primary="chrf")
+
+
+def test_metrics_that_judge_alike_are_one_test(tmp_path: Path, monkeypatch):
+    trees = [f"( tree n{number} )" for number in range(LINES)]
+    monkeypatch.setattr(study_helpers, "REFERENCES", trees)
+    study = read_study(make_study(tmp_path, score=["exact", "tree:sexpr", "unordered:sexpr"]))
+    assert [one.same_as for one in study.comparisons] == ["", "", *["exact"] * 4]
+    exact, *others = (study.comparisons[place : place + 2] for place in (0, 2, 4))
+    for family in (exact, *others):
+        assert [one.holm_p for one in family] == holm([one.p for one in exact])
+    notes = " ".join(study.table.notes)
+    assert "correction for 2 in exact and 0 in other metrics" in notes
+    assert "unordered:sexpr judges every output as exact does: one test" in notes
+
+
+def test_whole_trees_by_construction_are_not_tested(tmp_path: Path):
+    methods = recipe_content()["methods"]
+    grown = {"target-format": "sexpr", "target-view": "nary_dfs"}
+    methods["stack_pe"]["binarize"] = grown
+    methods["free"] = {"arch": "tree_stack_pe_mini", "binarize": grown,
+                       "generate": {"tree-constraints": "none"}}  # fmt: skip
+    out = make_study(tmp_path, methods=methods, score=["wellformed:sexpr"])
+    assert [one.method for one in read_study(out).comparisons] == ["relation_mask", "free"]
+
+
+def test_copies_of_a_line_are_one_item(tmp_path: Path, monkeypatch):
+    def copied(method: str, seed: int) -> list[str]:
+        lines = outputs(method, seed)
+        return [lines[line % 10] for line in range(LINES)]
+
+    references = [REFERENCES[line % 10] for line in range(LINES)]
+    monkeypatch.setattr(study_helpers, "outputs", copied)
+    monkeypatch.setattr(study_helpers, "REFERENCES", references)
+    out = make_study(tmp_path, score=["exact"])
+    write(out / "data/p/test.src", [f" {line % 10}" for line in range(LINES)])
+    first = read_study(out).comparisons[0]
+    assert (first.items, first.lines) == (10, LINES)
+    expected = compare_runs(right("relation_mask")[:10], right("sequence")[:10])
+    assert (first.difference, first.p) == pytest.approx((expected.difference, expected.p))
+    assert comparison_cells(first)[7] == "10 (40 lines)"
+    # The same references of other sources are other items.
+    write(out / "data/p/test.src", [str(line) for line in range(LINES)])
+    assert read_study(out).comparisons[0].items == LINES
+
+
+def test_all_runs_of_both_rows_count_and_missing_ones_are_said(tmp_path: Path):
+    out = make_study(tmp_path, seeds=[1, 2, 3, 4])
     (out / "runs/stack_pe-1/hypotheses.txt").unlink()
     lines = (out / "results.jsonl").read_text().split("\n")
     kept = [line for line in lines if not ('"sequence"' in line and '"seed": 3' in line)]
     (out / "results.jsonl").write_text("\n".join(kept))
-    found = {one.method: one.seeds for one in read_study(out).comparisons}
-    assert found == {"relation_mask": (1, 2), "stack_pe": (2,)}
+    study = read_study(out)
+    found = {one.method: one.runs for one in study.comparisons}
+    assert found == {"relation_mask": (4, 3), "stack_pe": (3, 3)}
+    expected = compare_runs(right("relation_mask", (1, 2, 3, 4)), right("sequence", (1, 2, 4)))
+    assert study.comparisons[0].p == pytest.approx(expected.p)
+    assert study.table.cells(study.table.rows[1])[1].endswith(" (3 of 4 runs)")
 
 
 def test_lines_seen_in_training_are_left_out(tmp_path: Path):
     out = make_study(tmp_path, score=["exact:unseen"])
-    sources = [str(number) for number in range(LINES)]
-    write(out / "data/p/test.src", sources)
-    write(out / "data/p/train.src", sources[:10])
+    write(out / "data/p/test.src", [str(number) for number in range(LINES)])
+    write(out / "data/p/train.src", [str(number) for number in range(10)])
     write(out / "data/p/train.tgt", REFERENCES[:10])
+    metric = get_metric("exact:unseen", [line >= 10 for line in range(LINES)])
+    append_results(out / "results.jsonl", [
+        result(name, seed, "exact:unseen", metric(outputs(name, seed), REFERENCES)[0].value)
+        for name in RATES for seed in SEEDS
+    ])  # fmt: skip
     comparisons = read_study(out).comparisons
     assert {(one.metric, one.lines) for one in comparisons} == {("exact:unseen", 30)}
 
 
-def test_tests_are_kept_until_something_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_comparisons_are_kept_until_something_changes(tmp_path: Path, monkeypatch):
     out = make_study(tmp_path)
     write_report(read_study(out))
-    first = read_comparisons(out)
-    content = json.loads((out / "significance.json").read_text())
-    assert (content["level"], content["correction"]) == (0.05, "Holm over 4 tests")
+    first, stored = read_comparisons(out), out / "significance.json"
+    content = json.loads(stored.read_text())
     assert [one["p"] for one in content["comparisons"]] == [one.p for one in first]
-    assert [one["significant"] for one in content["comparisons"]] == [True, False, True, False]
     calls: list[int] = []
-    slow = significance.randomisation
-    monkeypatch.setattr(significance, "randomisation", lambda *args: calls.append(1) or slow(*args))
+    slow = significance.compare_runs
+    monkeypatch.setattr(significance, "compare_runs", lambda *args: calls.append(1) or slow(*args))
     assert read_study(out).comparisons == first
     assert calls == []
-    write(out / "runs/stack_pe-1/hypotheses.txt", REFERENCES)
-    changed = read_study(out).comparisons
-    assert len(calls) == 1
-    assert changed[0] == replace(first[0], holm_p=changed[0].holm_p)
-    (out / "significance.json").write_text("{")
+    stored.write_text(stored.read_text().replace('"low": ', '"low": 1'))
     assert read_comparisons(out) == []
-    assert read_study(out).comparisons == changed
+    assert read_study(out).comparisons == first
+    assert len(calls) == 4
+
+
+def test_hypotheses_with_another_score_than_the_recorded_one_are_refused(tmp_path: Path):
+    out = make_study(tmp_path, score=["exact"])
+    write(out / "runs/stack_pe-1/hypotheses.txt", REFERENCES)
+    recorded = score("stack_pe", 1, "exact")
+    with pytest.raises(
+        InputError, match=rf"has {recorded:.2f} exact for stack_pe-1, but .* 100.00"
+    ):
+        read_study(out)
 
 
 def test_another_baseline_in_the_report_only(tmp_path: Path):
@@ -144,25 +195,43 @@ def test_a_lost_test_set_is_noted_and_keeps_what_was_computed(tmp_path: Path):
     assert (out / "significance.json").read_bytes() == before
 
 
-def test_the_table_marks_what_is_significant_and_what_is_not(tmp_path: Path):
-    study = read_study(make_study(tmp_path))
-    assert [study.table.cells(row)[1:3] for row in study.table.rows] == [
-        ["50.00 ± 0.00", "50.00 ± 0.00"],
-        ["50.00 ± 0.00 †", "50.00 ± 0.00 †"],
-        ["50.00 ± 0.00 ns", "50.00 ± 0.00 ns"],
-    ]
+def test_the_table_marks_what_differs_and_the_differences_follow(tmp_path: Path):
+    study = read_study(make_study(tmp_path, score=["exact"]))
+    for row, mark in zip(study.table.rows, ("", " †", " ns"), strict=True):
+        values = [score(row.method, seed, "exact") for seed in SEEDS]
+        assert study.table.cells(row)[1] == f"{fmean(values):.2f} ± {stdev(values):.2f}{mark}"
     (note,) = study.table.notes
-    assert note.startswith("† differs from sequence with p < 0.05 after Holm's correction for 4 ")
-    assert "exact sign-flip over lines; approximate randomisation over lines, 10000" in note
+    assert note.startswith("† differs from sequence: p < 0.05 over training runs and test items ")
     assert "no proof of equality" in note
+    write_report(study)
+    first = study.comparisons[0]
+    assert comparison_cells(first)[3:5] == [
+        f"{first.difference:+.2f}", f"{first.low:+.2f} to {first.high:+.2f}",
+    ]  # fmt: skip
+    for name in ("report.md", "report.html"):
+        text = (study.folder / name).read_text()
+        assert all(cell in text for cell in (*COMPARISON_HEADER, *comparison_cells(first)[3:5]))
 
 
 @pytest.mark.parametrize("seeds", [[1], [1, 2]])
-def test_too_few_seeds_are_said(tmp_path: Path, seeds: list[int]):
-    study = read_study(make_study(tmp_path, seeds=seeds))
-    assert study.table.notes[1] == (
-        f"Too few seeds to tell methods apart ({len(seeds)}; at least 3 are needed): † and ns "
-        "say how these runs would differ on other test sentences, not how the methods differ"
+def test_with_fewer_than_three_runs_there_is_no_verdict_and_the_runs_are_shown(
+    tmp_path: Path, seeds: list[int]
+):
+    study = read_study(make_study(tmp_path, seeds=seeds, score=["exact"]))
+    assert {(one.p, one.low, one.holm_p, one.significant) for one in study.comparisons} == {
+        (None, None, None, False)
+    }
+    assert comparison_cells(study.comparisons[0])[4:7] == [
+        "–",
+        "–",
+        f"{len(seeds)} and {len(seeds)}",
+    ]
+    for row in study.table.rows:
+        values = [score(row.method, seed, "exact") for seed in seeds]
+        runs = ", ".join(f"{value:.2f}" for value in values) if len(values) > 1 else "1 run"
+        assert study.table.cells(row)[1] == f"{fmean(values):.2f} ({runs})"
+    assert study.table.notes[0].startswith(
+        "No verdict on relation_mask, stack_pe: fewer than 3 runs of the row or of its baseline"
     )
 
 
@@ -177,21 +246,18 @@ def test_metrics_without_a_test_and_their_direction_are_said(tmp_path: Path):
     assert "higher is better, but lower for ter" in (out / "report.html").read_text()
 
 
-def test_parts_of_trees_are_tested_over_lines(tmp_path: Path, monkeypatch):
+@pytest.mark.parametrize("metric", ["f1:sexpr", "productions:sexpr", "chrf"])
+def test_corpus_scores_are_compared_as_they_are_reported(tmp_path: Path, monkeypatch, metric: str):
     trees = [f"( tree n{number} ( has {number % 7} leaves ) )" for number in range(LINES)]
     monkeypatch.setattr(study_helpers, "REFERENCES", trees)
-    out = make_study(tmp_path, score=["f1:sexpr", "productions:sexpr"])
-    found = {(one.method, one.metric): one for one in read_study(out).comparisons}
-    for metric in ("f1:sexpr", "productions:sexpr"):
-        means = {
-            name: fmean(METRICS[metric](outputs(name, seed), trees)[0].value for seed in (1, 2, 3))
-            for name in RATES
-        }
-        for name in ("relation_mask", "stack_pe"):
-            expected = means[name] - means["sequence"]
-            assert found[name, metric].difference == pytest.approx(expected)
-        assert found["relation_mask", metric].significant
-        assert not found["stack_pe", metric].significant
+    found = {
+        one.method: one for one in read_study(make_study(tmp_path, score=[metric])).comparisons
+    }
+    means = {name: fmean(score(name, seed, metric) for seed in SEEDS) for name in RATES}
+    for name in ("relation_mask", "stack_pe"):
+        assert found[name].difference == pytest.approx(means[name] - means["sequence"])
+    assert found["relation_mask"].significant
+    assert not found["stack_pe"].significant
 
 
 def test_rows_of_a_grid_name_their_baselines(tmp_path: Path):
@@ -202,4 +268,15 @@ def test_rows_of_a_grid_name_their_baselines(tmp_path: Path):
     assert {(one.method, one.baseline) for one in study.comparisons} == {
         ("relation_mask-lr=1", "sequence-lr=1"), ("relation_mask-lr=2", "sequence-lr=2"),
     }  # fmt: skip
-    assert "† differs from sequence at the same point of the axes with" in study.table.notes[0]
+    assert "† differs from sequence at the same point of the axes: p" in study.table.notes[0]
+
+
+def test_comparisons_of_others_are_not_taken(tmp_path: Path):
+    """A stored comparison is taken by its inputs alone, whatever row it was stored for."""
+    out = make_study(tmp_path, score=["exact"])
+    write_report(read_study(out))
+    (first, second) = read_comparisons(out)
+    assert replace(second, key=first.key) != first
+    write(out / "runs/stack_pe-1/hypotheses.txt", outputs("relation_mask", 1))
+    with pytest.raises(InputError, match="run the study again"):
+        read_study(out)

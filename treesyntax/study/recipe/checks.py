@@ -90,6 +90,12 @@ class Check:
             raise self.error(place, f"is {value!r}; each may occur only once")
         return value
 
+    def one_of(self, value: Any, place: str, valid: Sequence[str]) -> str:
+        """One of several names."""
+        if value not in valid:
+            raise self.error(place, f"is {value!r}; it must be one of {', '.join(valid)}")
+        return str(value)
+
     def commands(self, value: Any) -> list[str]:
         """Command lines, in which no variable is left."""
         if not isinstance(value, list):

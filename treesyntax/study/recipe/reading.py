@@ -16,7 +16,7 @@ OPEN = ("train", "generate", "binarize", "vars")
 """Sections in which an override may add an entry; elsewhere it must name an existing one."""
 FLAT = {"axes": 2, "differences": 1}
 """Sections whose keys hold dots, and the depth at which those keys begin; an override may add them."""
-MAY_BE_ADDED = (*FLAT, "average", "baseline")
+MAY_BE_ADDED = (*FLAT, "average", "baseline", "primary")
 DATA, ROOT = "data", "root"
 
 LARGEST_FILE = 1 << 20

@@ -24,7 +24,7 @@ DEFAULTS: dict[str, Any] = {
     "vars": {},
 }
 REQUIRED = ("name", "title", "data", "train", "score", "seeds", "methods")
-OPTIONAL = ("average", "axes", "baseline", "differences")
+OPTIONAL = ("average", "axes", "baseline", "differences", "primary")
 """Keys that a resolved recipe has only if the recipe has them: they are part of its hash."""
 ORDER = (
     "name", "title", "question", "vars", "prepare", "data", "binarize", "train", "generate",
@@ -78,6 +78,7 @@ class Recipe:
             the best one alone.
         baseline: the method or the row that others are compared with.
         differences: by ``SECTION.FLAG`` why methods differ in it.
+        primary: the metric that decides; p-values of all rows in it are corrected together.
     """
 
     path: Path
@@ -98,6 +99,7 @@ class Recipe:
     axes: tuple[Axis, ...]
     baseline: str
     differences: dict[str, str]
+    primary: str
 
     def baseline_of(self, method: Method) -> Method | None:
         """The row that a row is compared with, at the same point of the axes that both have.
@@ -179,6 +181,7 @@ def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
                 f"data.{side}.test",
                 "is another file on other points of the axes; scores compare on one test set only",
             )
+    score = tuple(check.distinct(content["score"], "score", str))
     return Recipe(
         path=check.path,
         content=content,
@@ -190,12 +193,13 @@ def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
         target=methods[0].target,
         **{section: check.flags(content[section], section, section) for section in SECTIONS},
         average=check.count(content.get("average", 0), "average"),
-        score=tuple(check.distinct(content["score"], "score", str)),
+        score=score,
         seeds=tuple(check.distinct(content["seeds"], "seeds", int)),
         methods=methods,
         axes=axes,
         baseline=_baseline(content.get("baseline"), methods, check),
         differences=check.differences(content.get("differences", {})),
+        primary=check.one_of(content.get("primary", score[0]), "primary", score),
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from treesyntax.files import write_text
 from treesyntax.study.recipe.identity import Identity, read_identity
 from treesyntax.study.recipe.recipe import RECIPE_FILE, read_recipe
+from treesyntax.study.report.comparison_table import COMPARISON_HEADER, comparison_cells
 from treesyntax.study.report.sections import make_sections
 from treesyntax.study.report.table import StudyTable, make_table, markdown_table
 from treesyntax.study.report.table_files import latex_table, results_csv, table_csv
@@ -82,6 +83,8 @@ def _context(study: Study) -> dict[str, Any]:
     return {
         "recipe": recipe,
         "table": study.table,
+        "comparison_header": COMPARISON_HEADER,
+        "comparisons": [comparison_cells(one) for one in study.comparisons],
         "markdown_table": markdown_table(study.table),
         "direction": direction(recipe.score),
         "provenance": provenance_rows(study.identity, study.results),

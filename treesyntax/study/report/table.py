@@ -11,14 +11,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from treesyntax.metrics.runs import FEWEST_RUNS
 from treesyntax.study.recipe.recipe import Method, Recipe
+from treesyntax.study.report.comparison_table import COMPARISON_HEADER, comparison_cells
 from treesyntax.study.report.table_notes import (
-    EQUAL,
-    SIGNIFICANT,
     average_note,
     parameter_note,
     row_notes,
     significance_notes,
+    verdict,
 )
 from treesyntax.study.results.comparisons import Comparison
 from treesyntax.study.results.results import Result
@@ -33,19 +34,24 @@ STARS = 3
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean and sample standard deviation (n - 1; None for a single value) of n values."""
+    """Mean and sample standard deviation (n - 1; None for a single value) of values."""
 
     mean: float
     sd: float | None
-    n: int
+    values: tuple[float, ...]
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
         """Of at least one value."""
-        return cls(fmean(values), stdev(values) if len(values) > 1 else None, len(values))
+        return cls(fmean(values), stdev(values) if len(values) > 1 else None, tuple(values))
 
     def __str__(self) -> str:
-        return f"{self.mean:.2f} ± {NOTHING if self.sd is None else f'{self.sd:.2f}'}"
+        """Mean and standard deviation, or with too few runs for one the runs themselves."""
+        if self.sd is None:
+            return f"{self.mean:.2f} (1 run)"
+        if len(self.values) < FEWEST_RUNS:
+            return f"{self.mean:.2f} ({', '.join(f'{value:.2f}' for value in self.values)})"
+        return f"{self.mean:.2f} ± {self.sd:.2f}"
 
 
 @dataclass(frozen=True)
@@ -71,9 +77,7 @@ class Row:
         """The text of a cell: mean, standard deviation and whether it is significant."""
         if metric not in self.metrics:
             return NOTHING
-        test = self.tests.get(metric)
-        mark = "" if test is None else f" {SIGNIFICANT if test.significant else EQUAL}"
-        return f"{self.metrics[metric]}{mark}"
+        return f"{self.metrics[metric]}{verdict(self.tests.get(metric))}"
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,7 @@ class StudyTable:
 
     Attributes:
         notes: what the footnote marks mean.
+        comparisons: of rows with their baselines, in the order of their table.
         failed: one line a run that failed: its name, its failed command, the last log line.
     """
 
@@ -90,6 +95,7 @@ class StudyTable:
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
     failed: tuple[str, ...]
+    comparisons: tuple[Comparison, ...] = ()
 
     @property
     def header(self) -> list[str]:
@@ -143,7 +149,9 @@ def make_table(
         *average_note(recipe),
     ]
     lines = [f"{name} failed: {why.message} (see {why.log})" for name, why in failed.items()]
-    return StudyTable(recipe.title, recipe.score, tuple(rows), tuple(notes), tuple(lines))
+    return StudyTable(
+        recipe.title, recipe.score, tuple(rows), tuple(notes), tuple(lines), tuple(comparisons)
+    )
 
 
 def _row(
@@ -195,15 +203,24 @@ def make_console() -> Console:
 
 def print_table(table: StudyTable, console: Console) -> None:
     """For the terminal: the table, then its notes and failures."""
-    drawn = Table(title=Text(table.title))
-    for number, heading in enumerate(table.header):
-        justify: Literal["right", "left"] = "right" if number else "left"
-        drawn.add_column(Text(heading), justify=justify, overflow="fold")
-    for row in table.rows:
-        drawn.add_row(*map(Text, table.cells(row)))  # as Text, brackets are no markup
-    console.print(drawn)
+    _print(table.title, table.header, [table.cells(row) for row in table.rows], console)
+    if table.comparisons:
+        cells = list(map(comparison_cells, table.comparisons))
+        _print("Differences from the baseline", COMPARISON_HEADER, cells, console)
     for line in (*table.notes, *table.failed):
         print_line(console, line)
+
+
+def _print(
+    title: str, header: Sequence[str], rows: Sequence[Sequence[str]], console: Console
+) -> None:
+    drawn = Table(title=Text(title))
+    for number, heading in enumerate(header):
+        justify: Literal["right", "left"] = "right" if number else "left"
+        drawn.add_column(Text(heading), justify=justify, overflow="fold")
+    for row in rows:
+        drawn.add_row(*map(Text, row))  # as Text, brackets are no markup
+    console.print(drawn)
 
 
 def print_line(console: Console, text: str) -> None:
@@ -213,11 +230,16 @@ def print_line(console: Console, text: str) -> None:
 
 def markdown_table(table: StudyTable) -> str:
     """For report.md: the table, then its notes and failures."""
-    rule = ["---", *(["---:"] * (len(table.header) - 1))]
-    rows = [table.header, rule, *(table.cells(row) for row in table.rows)]
-    lines = ["| " + " | ".join(map(_escape, row)) + " |" for row in rows]
+    lines = _markdown(table.header, [table.cells(row) for row in table.rows])
+    if table.comparisons:
+        lines += ["", *_markdown(COMPARISON_HEADER, list(map(comparison_cells, table.comparisons)))]
     lines += [f"\n{_escape(note)}" for note in (*table.notes, *table.failed)]
     return "\n".join(lines) + "\n"
+
+
+def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    rule = ["---", *(["---:"] * (len(header) - 1))]
+    return ["| " + " | ".join(map(_escape, row)) + " |" for row in (header, rule, *rows)]
 
 
 def _escape(text: str) -> str:

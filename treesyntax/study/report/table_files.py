@@ -1,7 +1,7 @@
 """The table of a study as files for papers and spreadsheets, in the folder ``tables``.
 
 ``results.csv`` has all of results.jsonl, a line a run and metric; ``table.csv`` the rows of the table
-with means, standard deviations and p-values in full; ``table.tex`` the table itself.
+with means, standard deviations, intervals and p-values in full; ``table.tex`` the table itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from treesyntax.study.results.results import Result
 
 TABLE_COLUMNS = (
     "method", "metric", "mean", "sd", "seeds", "parameters", "tokens_per_second", "baseline",
-    "difference", "test", "p", "holm_p", "bootstrap_p",
+    "difference", "low", "high", "p", "holm_p", "smallest", "items", "baseline_runs",
+    "checkpoint_p",
 )  # fmt: skip
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
@@ -44,11 +45,12 @@ def table_csv(table: StudyTable) -> str:
     for row in table.rows:
         for metric, spread in row.metrics.items():
             test = row.tests.get(metric)
-            compared = ["", "", "", "", "", ""] if test is None else [
-                test.baseline, test.difference, test.test, test.p, test.holm_p, test.bootstrap_p,
+            compared = [""] * 10 if test is None else [
+                test.baseline, test.difference, test.low, test.high, test.p, test.holm_p,
+                test.smallest, test.items, test.runs[1], test.checkpoint_p,
             ]  # fmt: skip
             rows.append([
-                row.method, metric, spread.mean, spread.sd, spread.n, row.parameters,
+                row.method, metric, spread.mean, spread.sd, len(spread.values), row.parameters,
                 row.tokens_per_second, *compared,
             ])  # fmt: skip
     return _csv([TABLE_COLUMNS, *rows])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
+from treesyntax.metrics.runs import FEWEST_RUNS, LEVEL
 from treesyntax.study.recipe.fairness import find_differences, own_settings
 from treesyntax.study.recipe.recipe import Recipe
-from treesyntax.study.results.comparisons import FEW_SEEDS, LEVEL, Comparison
+from treesyntax.study.results.comparisons import Comparison
 from treesyntax.study.results.significance import is_tested
 
 INJECTIONS = {"encoder-injection": "{}", "decoder-injection": "{} in the decoder"}
@@ -66,26 +67,42 @@ def average_note(recipe: Recipe) -> list[str]:
     ]
 
 
+def verdict(test: Comparison | None) -> str:
+    """The mark behind a score: whether the row differs, and of how many runs if some are missing."""
+    if test is None or test.p is None:
+        return ""
+    mark = SIGNIFICANT if test.significant else EQUAL
+    few = "" if test.complete else f" ({min(test.runs)} of {test.seeds} runs)"
+    return f" {mark}{few}"
+
+
 def significance_notes(recipe: Recipe, comparisons: Sequence[Comparison]) -> list[str]:
     """What the marks of significance mean, and which metrics have none."""
     if not comparisons:
         return []
+    notes = []
     names = list(dict.fromkeys(one.baseline for one in comparisons))
     baseline = names[0] if len(names) == 1 else f"{recipe.baseline} at the same point of the axes"
-    tests = list(dict.fromkeys(one.test for one in comparisons))
-    notes = [
-        f"{SIGNIFICANT} differs from {baseline} with p < {LEVEL} after Holm's correction for "
-        f"{len(comparisons)} {'test' if len(comparisons) == 1 else 'tests'}; {EQUAL}: not "
-        f"significant, which is no proof of equality (two-sided; {'; '.join(tests)}; see "
-        "significance.json)"
-    ]
-    fewest = min(len(one.seeds) for one in comparisons)
-    if fewest < FEW_SEEDS:
+    tested = [one for one in comparisons if one.p is not None]
+    if tested:
+        own = [one for one in tested if not one.same_as]
+        first = sum(one.primary for one in own)
         notes.append(
-            f"Too few seeds to tell methods apart ({fewest}; at least {FEW_SEEDS} are needed): "
-            f"{SIGNIFICANT} and {EQUAL} say how these runs would differ on other test sentences, not how the "
-            "methods differ"
+            f"{SIGNIFICANT} differs from {baseline}: p < {LEVEL} over training runs and test items "
+            f"(two-sided, crossed variance with Satterthwaite's degrees of freedom), after Holm's "
+            f"correction for {first} in {recipe.primary} and {len(own) - first} in other metrics; "
+            f"{EQUAL}: not shown to differ, which is no proof of equality. Intervals hold 95 %. "
+            "See docs/statistics.md and significance.json"
         )
+    few = list(dict.fromkeys(one.method for one in comparisons if one.p is None))
+    if few:
+        notes.append(
+            f"No verdict on {', '.join(few)}: fewer than {FEWEST_RUNS} runs of the row or of its "
+            f"baseline do not show how much runs vary; the runs themselves are shown. p on other "
+            "lines is about these checkpoints, not about the methods"
+        )
+    for one in dict.fromkeys((one.metric, one.same_as) for one in tested if one.same_as):
+        notes.append(f"{one[0]} judges every output as {one[1]} does: one test")
     untested = [metric for metric in recipe.score if not is_tested(metric)]
     if untested:
         notes.append(f"Not tested for significance: {', '.join(untested)}")

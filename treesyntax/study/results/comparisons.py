@@ -7,13 +7,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from treesyntax.errors import InputError
-from treesyntax.files import read_json, write_json
+from treesyntax.files import read_json, sha256_of_value, write_json
 from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
+from treesyntax.metrics.runs import LEVEL
 
 SIGNIFICANCE_FILE = "significance.json"
-LEVEL = 0.05
-FEW_SEEDS = 3
-"""With fewer, how much a method varies with its seed is not known."""
+CHECKSUM = "sha256"
+TEST = "crossed t over training runs and test items (treesyntax.metrics.compare_runs)"
+CHECKPOINT_TEST = "random signs over items, runs as fixed (treesyntax.metrics.checkpoint_p)"
 
 
 @dataclass(frozen=True)
@@ -21,32 +22,48 @@ class Comparison:
     """A row against its baseline in one metric.
 
     Attributes:
-        seeds: those that both have; differences and tests are of these.
-        lines: lines of the test set that count.
-        difference: mean over seeds, row less baseline.
-        test: the name of the test.
-        p: probability of such a difference if the rows do not differ, uncorrected.
-        bootstrap_p: by paired bootstrap resampling; None for metrics that judge each line.
-        holm_p: ``p``, corrected for all tests of the study.
+        runs: training runs of the row and of the baseline, all that have this score.
+        seeds: how many seeds the recipe has.
+        items: distinct pairs of source and reference.
+        lines: lines of the test set in which these stand.
+        difference: mean of the row's runs less that of the baseline's, in points.
+        low: lower end of the 95 % interval of the difference; None with fewer than 3 runs a side.
+        high: its upper end.
+        p: of no difference, over runs and items, uncorrected; None as ``low``.
+        holm_p: ``p``, corrected for the tests of its family.
+        smallest: the true difference that this many runs and items find in 80 % of cases.
+        checkpoint_p: of no difference between these checkpoints on other lines. It says nothing
+            about the methods.
+        primary: whether it belongs to the primary metric's family; others are a second one.
+        same_as: an earlier metric with the same score of every item and run, which is the same
+            test; "" for none.
+        scores: a hash of all scores by item and run.
         key: a hash of all inputs of the test.
     """
 
     method: str
     baseline: str
     metric: str
-    seeds: tuple[int, ...]
+    runs: tuple[int, int]
+    seeds: int
+    items: int
     lines: int
     difference: float
-    test: str
-    p: float
-    bootstrap_p: float | None
-    holm_p: float
+    low: float | None
+    high: float | None
+    p: float | None
+    holm_p: float | None
+    smallest: float | None
+    checkpoint_p: float
+    primary: bool
+    same_as: str
+    scores: str
     key: str
 
     @property
     def significant(self) -> bool:
-        """Whether the difference holds after correction."""
-        return self.holm_p < LEVEL
+        """Whether the difference holds over runs and items after correction."""
+        return self.holm_p is not None and self.holm_p < LEVEL
 
     @property
     def better(self) -> bool:
@@ -54,11 +71,18 @@ class Comparison:
         lower = self.metric.removesuffix(UNSEEN) in LOWER_IS_BETTER
         return self.difference < 0 if lower else self.difference > 0
 
+    @property
+    def complete(self) -> bool:
+        """Whether every seed of the recipe is in it, on both sides."""
+        return min(self.runs) == self.seeds
+
 
 def read_comparisons(folder: Path) -> list[Comparison]:
-    """The stored comparisons; none if the file is missing or of another version."""
+    """The stored comparisons; none if the file is missing, damaged or of another version."""
     try:
         content = read_json(folder / SIGNIFICANCE_FILE)
+        if content[CHECKSUM] != sha256_of_value(content["comparisons"]):
+            return []
         return [_comparison(values) for values in content["comparisons"]]
     except (InputError, KeyError, TypeError):
         return []
@@ -66,17 +90,26 @@ def read_comparisons(folder: Path) -> list[Comparison]:
 
 def _comparison(values: Mapping[str, object]) -> Comparison:
     known = {name: values[name] for name in Comparison.__dataclass_fields__}
-    return Comparison(**{**known, "seeds": tuple(values["seeds"])})  # type: ignore[arg-type]
+    return Comparison(**{**known, "runs": tuple(values["runs"])})  # type: ignore[arg-type]
 
 
 def write_comparisons(folder: Path, comparisons: Sequence[Comparison]) -> None:
     """Write ``significance.json``."""
+    stored = [
+        {
+            **asdict(one),
+            "runs": list(one.runs),
+            "better": one.better,
+            "significant": one.significant,
+        }
+        for one in comparisons
+    ]
     content = {
         "level": LEVEL,
-        "correction": f"Holm over {len(comparisons)} tests",
-        "comparisons": [
-            {**asdict(one), "better": one.better, "significant": one.significant}
-            for one in comparisons
-        ],
+        "test": TEST,
+        "checkpoint_test": CHECKPOINT_TEST,
+        "correction": "Holm over the rows in the primary metric, and over all others",
+        CHECKSUM: sha256_of_value(stored),
+        "comparisons": stored,
     }
     write_json(folder / SIGNIFICANCE_FILE, content)
