@@ -55,7 +55,7 @@ def share_found(case: str, compare: Callable, draw: Callable) -> float:
     """In which share of repetitions the p-value is below 0.05."""
     source = np.random.default_rng(1)
     found = sum(compare(*draw(source)).p < 0.05 for _ in range(REPETITIONS))
-    count(f"false findings, {case}", found)
+    count(f"false findings, {case}", int(found))
     return found / REPETITIONS
 
 
@@ -137,7 +137,7 @@ def test_a_true_difference_is_found_as_often_as_by_other_tests(runs: int, gain: 
         found["Welch's t"].append(stats.ttest_ind(*means, equal_var=False).pvalue < 0.05)
         found["mixed model"].append(mixed_model_p(row, baseline) < 0.05)
     for name, verdicts in found.items():
-        count(f"true {gain:.0f} points, {runs} runs: {name}", sum(verdicts))
+        count(f"true {gain:.0f} points, {runs} runs: {name}", int(sum(verdicts)))
     ours, welch, mixed = (np.mean(verdicts) for verdicts in found.values())
     assert ours >= welch - 0.02
     assert ours >= mixed - {3: 0.12, 5: 0.06, 10: 0.03}[runs]
@@ -149,5 +149,5 @@ def test_one_variance_for_both_systems_makes_false_findings():
     source, found = np.random.default_rng(1), 0
     for _ in range(REPETITIONS):
         found += mixed_model_p(*solved(source, 500, 3, (1.5, 8.0))) < 0.05
-    count("false findings, 500 items, sd 1.5 and 8, 3 runs: mixed model", found)
+    count("false findings, 500 items, sd 1.5 and 8, 3 runs: mixed model", int(found))
     assert found / REPETITIONS > 0.07
