@@ -3,7 +3,7 @@
 Figures and numbers go into one folder, with a list of them, analyses.json. So far there is one
 analysis: how far mask strengths spread beside what the masks gain (strength_study).
 
-Example: treesyntax analyse study runs/lines-en-sv-1a2b3c4d --metric bleu --out figures
+Example: treesyntax analyse study runs/lines-en-sv --metric bleu --out figures
 """
 
 from __future__ import annotations
