@@ -10,7 +10,6 @@ import pytest
 import torch
 from analysis.test_encodings import write_all
 from analysis.test_strengths import RUNS, write_study
-from support import ROOT
 from support.analysis_helpers import analyse, refused
 
 from treesyntax.analysis.dispatch import Analysis, write_analyses
@@ -144,8 +143,6 @@ def test_one_that_fails_takes_nothing_with_it(tmp_path: Path, capsys):
 
 def test_a_study_as_a_whole(tmp_path: Path):
     folder, out = write_study(tmp_path / "s", RUNS), tmp_path / "out"
-    recipe = ROOT / "recipes/demo/for2lam.yaml"
-    (folder / "recipe.yaml").write_text(recipe.read_text())
     assert analyse("study", folder, "--metric", "bleu", "--out", out) == 0
     listed = json.loads((out / "analyses.json").read_text())
     assert [entry["figures"] for entry in listed["drawn"]] == [["strength_study.svg"]]

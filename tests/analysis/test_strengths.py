@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from support import study_helpers
 from support.analysis_helpers import HEADS, LAYERS, analyse, build_methods, refused, save_methods
-from support.study_helpers import result
+from support.study_helpers import result, write_recipe
 from torch import nn
 
 from treesyntax.analysis.relative_tables import compute_tables, draw_table
 from treesyntax.analysis.strength_study import draw_rows, read_rows
 from treesyntax.analysis.strength_trajectories import draw_trajectories, read_moment
 from treesyntax.nn.relations import RELATIONS
+from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.results.results import write_results
 
 SPEC = "relative_depth(clip=3, values=False)+relative_position(clip=2, per_head=True)+relation_mask"
 
@@ -81,9 +84,10 @@ def write_study(folder: Path, strengths: dict[str, list], recipe: str = "demo") 
         result("relation_mask", 1, "bleu", 24), result("relation_mask", 2, "bleu", 25),
         result("relation_mask", 1, "chrf", 99),
     ]  # fmt: skip
-    folder.mkdir()
-    lines = [json.dumps({**asdict(item), "recipe": recipe}) for item in results]
-    (folder / "results.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    methods = {name: {"arch": f"tree_{name}_tiny"} for name in ("sequence", "relation_mask")}
+    path = write_recipe(folder.parent, score=["bleu", "chrf"], methods=methods)
+    study_helpers.write_study(folder, read_recipe(path))
+    write_results(folder / "results.jsonl", [replace(item, recipe=recipe) for item in results])
     for run, values in strengths.items():
         place = folder / "runs" / run / "analyses" / "encoder"
         place.mkdir(parents=True)
@@ -130,12 +134,12 @@ def test_the_widest_range_is_on_top(tmp_path: Path):
 @pytest.mark.parametrize(
     ("strengths", "options", "message"),
     [
-        (None, [], "results.jsonl: holds no results; give the folder of a study"),
+        (None, [], "recipe.yaml: cannot be read (No such file or directory)"),
         ({}, [], "has no runs/*/analyses/*/mask_strengths.json; give a study with a method"),
         (RUNS, ["--metric", "ter"],
          "has no ter of sequence; it has relation_mask, sequence in bleu"),
         (RUNS, ["--baseline", "x"], "has no bleu of x; it has"),
-        ({"other-1": [1.0]}, [], "has no bleu of other; it has"),
+        ({"other-1": [1.0]}, [], "has no runs/*/analyses/*/mask_strengths.json"),
         ({"relation_mask-1": []}, [],
          "holds no strengths; run treesyntax analyse mask_strengths again"),
         ({"relation_mask-1": "x"}, [], "holds no strengths"),

@@ -8,7 +8,7 @@ import json
 import shutil
 import zlib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -31,7 +31,7 @@ from treesyntax.study.recipe.identity import read_identity
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.report.table_files import results_csv
 from treesyntax.study.results.comparisons import read_comparisons
-from treesyntax.study.results.results import append_results, read_results
+from treesyntax.study.results.results import read_results, write_results
 from treesyntax.study.run.failures import read_failures
 from treesyntax.study.run.hypotheses import read_hypotheses
 from treesyntax.study.run.logs import read_log
@@ -159,20 +159,14 @@ def _read_tokens(folder: Path) -> None:
 
 def _results(folder: Path) -> None:
     found = [result(), result(seed=2), result(metric="bleu", value=1.5)]
-    append_results(folder / "results.jsonl", found)
-
-
-def _old_results(folder: Path) -> None:
-    """As versions without checksums wrote them."""
-    lines = [json.dumps(asdict(result(seed=seed))) for seed in (1, 2)]
-    (folder / "results.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    write_results(folder / "results.jsonl", found)
 
 
 def _read_results(folder: Path) -> None:
     found = read_results(folder / "results.jsonl")
     assert len({item.key for item in found}) == len(found)
     results_csv(found)
-    append_results(folder / "results.jsonl", [result(seed=9)])
+    write_results(folder / "results.jsonl", [result(seed=9)])
 
 
 def _json(name: str, content: object, folder: Path) -> None:
@@ -253,7 +247,7 @@ def _generate(what: str, files: list[str], options: list[str], folder: Path) -> 
 
 
 INPUTS = {"a.txt": {"size": 1, "sha256": "0" * 64}}
-IDENTITY = {"hash": "0" * 64, "version": "0.1", "inputs": INPUTS}
+IDENTITY = {"hash": "0" * 64, "version": "0.1", "inputs": INPUTS, "runs": {"a-1": "0" * 64}}
 COMPARED = {"comparisons": [], "level": 0.05}
 FAILURES = {"a-1/train": {"message": "exit status 1", "log": "logs/x.log"}}
 QUESTIONS = ["--test", "2", "--valid", "2", "--notation", "sexpr"]
@@ -274,13 +268,12 @@ READERS: dict[str, Reader] = {
     "dictionary": Reader("dict.a.txt", tokens, lambda f: Dictionary.read(f / "dict.a.txt")),
     "binarize.json": Reader("data/binarize.json", _binarized, _read_record),
     "results": Reader("results.jsonl", _results, _read_results),
-    "results without checksums": Reader("results.jsonl", _old_results, _read_results),
     "study.json": Reader("study.json", partial(_json, "study.json", IDENTITY), read_identity),
     "failures.json": Reader("failures.json", partial(_json, "failures.json", FAILURES), read_failures),
     "significance.json": Reader(
         "significance.json", partial(_json, "significance.json", COMPARED), read_comparisons
     ),
-    "recipe": Reader("recipe.yaml", _recipe, lambda f: make_plan(read_recipe(f / "recipe.yaml")).keys()),
+    "recipe": Reader("recipe.yaml", _recipe, lambda f: make_plan(read_recipe(f / "recipe.yaml"))),
     "hypotheses": Reader("generated", _generated, lambda f: read_hypotheses(f / "generated", 2)),
     "training log": Reader("log", _log, lambda f: read_log(f / "log")),
     "parse report": Reader("out.report.json", _parsed, _parsed),

@@ -25,7 +25,7 @@ from treesyntax.data.token_files import TokenData, write_tokens
 from treesyntax.data.tree_store import TreeArrays, TreeStore
 from treesyntax.errors import InputError
 from treesyntax.model.checkpoint import load_checkpoint
-from treesyntax.study.results.results import append_results, read_results
+from treesyntax.study.results.results import read_results, write_results
 
 SEED = 11
 
@@ -120,7 +120,7 @@ def test_a_store_of_numbers_that_make_no_trees_is_refused(tmp_path: Path):
 def test_damaged_results_are_named(tmp_path: Path):
     path = tmp_path / "results.jsonl"
     found = [result(), result(seed=2), result(metric="bleu")]
-    append_results(path, found)
+    write_results(path, found)
     whole = path.read_bytes()
     noticed = tried = 0
     for damaged in damages(whole, amount(100, 10_000), amount(600, 100_000)):

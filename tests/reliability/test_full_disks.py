@@ -28,7 +28,7 @@ from treesyntax.data.dictionary import Dictionary
 from treesyntax.data.generate.folder import write_folder
 from treesyntax.errors import InputError, TreeSyntaxError
 from treesyntax.files import atomic_folder
-from treesyntax.study.results.results import append_results
+from treesyntax.study.results.results import write_results
 from treesyntax.trees.formats import write_trees
 from treesyntax.trees.tree import Tree
 
@@ -38,7 +38,7 @@ def _tree_file(folder: Path) -> None:
 
 
 def _results(folder: Path) -> None:
-    append_results(folder / "results.jsonl", [result(seed=seed) for seed in range(99)])
+    write_results(folder / "results.jsonl", [result(seed=seed) for seed in range(99)])
 
 
 def _folder(folder: Path) -> None:

@@ -99,7 +99,7 @@ json_values = st.recursive(
     max_leaves=5,
 )
 JSON_READERS = ["results", "study.json", "failures.json", "significance.json", "manifest.json"]
-JSON_READERS += ["parse report", "binarize.json", "jsonl", "results without checksums", "recipe"]
+JSON_READERS += ["parse report", "binarize.json", "jsonl", "recipe"]
 
 
 def places(value: object, path: tuple = ()) -> list[tuple]:

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
+from support.fake_programs import start_here
 from support.study_helpers import write_recipe
+
+from treesyntax.study.report import report
+from treesyntax.study.run import executor, process
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """A small recipe over stand-ins for the real programs."""
     return write_recipe(tmp_path)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stand-ins act in the test's own process, and reports have no figures."""
+    monkeypatch.setattr(process, "start", partial(start_here, process.start))
+    monkeypatch.setattr(report, "make_sections", lambda *_: [])  # figures take a second
+    monkeypatch.setattr("support.fake_programs.NAP", 0)
+    monkeypatch.setattr(executor, "POLL", 0.001)

@@ -10,9 +10,9 @@ import yaml
 from support import ROOT
 from support.fake_programs import UPDATES
 from treesyntax.metrics import METRICS
-from treesyntax.study.recipe.identity import identify, write_identity
+from treesyntax.study.recipe.identity import Identity, write_identity
 from treesyntax.study.recipe.recipe import Recipe, read_recipe
-from treesyntax.study.results.results import Result, append_results
+from treesyntax.study.results.results import Result, write_results
 from treesyntax.study.run.plan import Plan, make_plan
 
 RECIPES = sorted((ROOT / "recipes").rglob("*.yaml"))
@@ -85,16 +85,22 @@ def score(method: str, seed: int, metric: str) -> float:
     return METRICS[metric](outputs(method, seed), REFERENCES)[0].value
 
 
+def write_study(folder: Path, recipe: Recipe) -> None:
+    """A study's folder of which the results of `result` are."""
+    runs = {run.name: "" for run in make_plan(recipe).runs}
+    write_identity(folder, recipe, Identity("h", "0", {}, runs))
+
+
 def make_study(folder: Path, *overrides: str, **changes: object) -> Path:
     """A finished study whose outputs are as above."""
     changes = {"score": ["exact", "bleu"], "seeds": [1, 2, 3], **changes}
     recipe = read_recipe(write_recipe(folder, **changes), overrides)
     out = folder / "out"
-    write_identity(out, recipe, identify(recipe))
+    write_study(out, recipe)
     write(out / "data/p/test.tgt", REFERENCES)
     for run in make_plan(recipe).runs:
         write(out / run.folder / "hypotheses.txt", outputs(run.method.base, run.seed))
-    append_results(out / "results.jsonl", [
+    write_results(out / "results.jsonl", [
         result(run.method.name, run.seed, metric, score(run.method.base, run.seed, metric))
         for run in make_plan(recipe).runs for metric in recipe.score if metric in METRICS
     ])  # fmt: skip

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from treesyntax.analysis.figures import OKABE_ITO, write_figure, write_numbers
 from treesyntax.errors import InputError
-from treesyntax.study.recipe.recipe import RECIPE_FILE, read_recipe
-from treesyntax.study.results.results import RESULTS_FILE, Result, read_results
+from treesyntax.study.recipe.recipe import RECIPE_FILE, Recipe, read_recipe
+from treesyntax.study.results.current import current_results
+from treesyntax.study.results.results import RESULTS_FILE, Result
 
 NAME = "strength_study"
 STRENGTHS = "runs/*/analyses/*/mask_strengths.json"
@@ -115,20 +116,25 @@ def read_rows(folder: Path, baseline: str | None, metric: str) -> list[StrengthR
     Raises:
         InputError: if it lacks results, strengths, scores of the baseline, or the metric.
     """
-    path = folder / RESULTS_FILE
-    results = read_results(path)
+    path, recipe = folder / RESULTS_FILE, read_recipe(folder / RECIPE_FILE)
+    results, _ = current_results(folder, recipe)
     if not results:
         raise InputError(path, None, "holds no results", "give the folder of a study that has run")
+    runs = {(result.method, str(result.seed)) for result in results}
     found: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
     for file in sorted(folder.glob(STRENGTHS)):
-        method = file.parts[-4].rpartition("-")[0]
+        method, _, seed = file.parts[-4].rpartition("-")
+        if (method, seed) not in runs:
+            continue
         found.setdefault((method, file.parts[-2]), []).append(_read_strengths(file))
     if not found:
         raise InputError(
             folder, None, f"has no {STRENGTHS}", "give a study with a method of relation_mask"
         )
     methods = list(dict.fromkeys(method for method, _ in found))
-    baselines = dict.fromkeys(methods, baseline) if baseline else _baselines(folder, methods)
+    baselines = (
+        dict.fromkeys(methods, baseline) if baseline else _baselines(folder, recipe, methods)
+    )
     _check_scored(path, results, [*baselines.values(), *baselines], metric)
     return [
         compute_row(strengths, results, (method, side), baselines[method], metric)
@@ -137,9 +143,8 @@ def read_rows(folder: Path, baseline: str | None, metric: str) -> list[StrengthR
     ]
 
 
-def _baselines(folder: Path, methods: Sequence[str]) -> dict[str, str]:
+def _baselines(folder: Path, recipe: Recipe, methods: Sequence[str]) -> dict[str, str]:
     """The baseline of each method in the study's recipe; a method without one is left out."""
-    recipe = read_recipe(folder / RECIPE_FILE)
     rows = [row for row in recipe.methods if row.name in methods]
     pairs = {row.name: recipe.baseline_of(row) for row in rows}
     found = {name: row.name for name, row in pairs.items() if row is not None}

@@ -1,7 +1,8 @@
 """Train and compare methods side by side, as a recipe says.
 
-The same command goes on where it was interrupted. A changed recipe, other data or another version
-make another study in a folder of its own.
+The same command goes on where it was interrupted. After an edit of the recipe it does what is missing:
+more seeds, rows or metrics and another search leave what is trained as it is; a run whose training
+differs is trained anew, and the former one is kept under replaced/. Data that changed are refused.
 
 Examples:
   treesyntax study recipes/demo/for2lam.yaml
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Recipe, folder, overrides and how much at once."""
     parser.add_argument("recipe", type=Path, help="YAML file, see the folder recipes")
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="folder of the study (default: runs/NAME-HASH)"
+        "--out", type=Path, metavar="DIR", help="folder of the study (default: runs/NAME)"
     )
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
@@ -57,6 +58,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--retries", type=int, default=0, metavar="N",
         help="start a command that failed up to N times more (default: 0)",
     )  # fmt: skip
+    parser.add_argument(
+        "--mix-versions", action="store_true",
+        help="go on with other code than that of the runs that are done, and compare them",
+    )  # fmt: skip
     add_cluster_arguments(parser, "training and generation")
     parser.add_argument(
         "--dry-run", action="store_true", help="print every command; run and create nothing"
@@ -80,7 +85,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     """
     # They take seconds to load, and --help needs none of them. All are loaded before a step runs.
     from treesyntax.study.recipe.fairness import check_fairness
-    from treesyntax.study.recipe.identity import identify
+    from treesyntax.study.recipe.identity import check_data_files
     from treesyntax.study.recipe.recipe import read_recipe
     from treesyntax.study.run.executor import command_words
     from treesyntax.study.run.folder import check_folder, default_folder
@@ -89,20 +94,20 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
 
     recipe = read_recipe(args.recipe, args.overrides)
     check_fairness(recipe)
-    plan, identity = make_plan(recipe), identify(recipe)
-    folder = args.out or default_folder(recipe, identity)
+    check_data_files(recipe)
+    plan, folder = make_plan(recipe), args.out or default_folder(recipe)
     options = _options(args, len(plan.runs), programs)
-    check_folder(folder, identity)
+    check_folder(folder)
     if args.dry_run:
         typed = replace(options, programs={})  # "treesyntax", not the Python that runs it
         for step in plan.steps:
             print(shlex.join(command_words(step, folder, typed)))
         return 0
-    with held_folder(folder, plan, identity):
+    with held_folder(folder):
         if args.cluster:
             cluster = Cluster(args.cluster, folder, read_parameters(args))
             options = replace(options, cluster=cluster, submitted=args.jobs or len(plan.runs))
-        return execute(plan, identity, folder, options)
+        return execute(plan, folder, options, args.mix_versions)
 
 
 def _options(

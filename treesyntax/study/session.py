@@ -7,13 +7,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from treesyntax.study.recipe.identity import Identity, write_identity
+from rich.console import Console
+
+from treesyntax.study.recipe.identity import (
+    IDENTITY_FILE,
+    Identity,
+    find_changes,
+    make_identity,
+    read_identity,
+    write_identity,
+)
 from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.report.table import make_console, print_line, print_table
+from treesyntax.study.results.current import current_results
 from treesyntax.study.results.record import Recorder
-from treesyntax.study.results.results import RESULTS_FILE, append_results, read_results
+from treesyntax.study.results.results import RESULTS_FILE, write_results
+from treesyntax.study.run.archive import check_code, check_data, settle
 from treesyntax.study.run.executor import ExecutionOptions, Executor
 from treesyntax.study.run.folder import check_folder, locked, remove_leftovers
+from treesyntax.study.run.ledger import Ledger
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.progress import Estimate, watch
 from treesyntax.study.run.steps import Step
@@ -22,11 +34,10 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def held_folder(folder: Path, plan: Plan, identity: Identity) -> Iterator[None]:
-    """Keep a study's folder for this process, write its identity, and stop cleanly on signals."""
+def held_folder(folder: Path) -> Iterator[None]:
+    """Keep a study's folder for this process, and stop cleanly on signals."""
     with _stop_signals_interrupt(), locked(folder):
-        check_folder(folder, identity)  # another process may have been quicker
-        write_identity(folder, plan.recipe, identity)
+        check_folder(folder)  # another process may have been quicker
         remove_leftovers(folder)
         yield
 
@@ -48,17 +59,31 @@ def _stop_signals_interrupt() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def execute(plan: Plan, identity: Identity, folder: Path, options: ExecutionOptions) -> int:
-    """Run all steps that are not done and write the report; returns 1 if a step failed, else 0."""
+def execute(plan: Plan, folder: Path, options: ExecutionOptions, mix_versions: bool = False) -> int:
+    """Run all steps that are not done and write the report; returns 1 if a step failed, else 0.
+
+    Args:
+        plan: the steps.
+        folder: the study's folder, held by this process.
+        options: how to run them.
+        mix_versions: go on with other code than that of runs that are done.
+
+    Raises:
+        OptionError: if a file that the study reads has changed since it began, if its runs were
+            trained on other data, or would be of different code.
+    """
     console = make_console()
-    recorder = Recorder(plan, identity, folder)
-    ends = {run.step("facts"): run for run in plan.runs}
+    ledger, identity = _take_up(plan, folder, console, mix_versions)
+    recorder = Recorder(ledger, identity)
+    last = {run.step(kind): run for run in plan.runs for kind in ("score", "facts")}
 
     def after(step: Step) -> None:
-        if step.name in ends:
-            append_results(folder / RESULTS_FILE, recorder.results(ends[step.name]))
+        run = last.get(step.name)
+        if run and {run.step("score"), run.step("facts")} <= {*executor.done, step.name}:
+            write_results(folder / RESULTS_FILE, recorder.results(run))
 
-    executor = Executor(plan, folder, options, after)
+    executor = Executor(ledger, options, after)
+    ledger.digests.save()
     _restore_results(recorder, executor.done)
     estimate = Estimate(plan, folder, executor.done)
     print_line(
@@ -66,30 +91,62 @@ def execute(plan: Plan, identity: Identity, folder: Path, options: ExecutionOpti
         f"study {folder}: {len(plan.runs)} runs, {estimate.runs_done} done before, "
         f"{options.submitted or options.jobs} at once",
     )
-    with watch(estimate, console) as watcher:
-        failures = executor.execute(watcher)
-    report(folder)
+    try:
+        with watch(estimate, console) as watcher:
+            failures = executor.execute(watcher)
+    finally:
+        ledger.digests.save()
+    report(folder, mix_versions=mix_versions)
     return 1 if failures else 0
 
 
+def _take_up(
+    plan: Plan, folder: Path, console: Console, mix_versions: bool
+) -> tuple[Ledger, Identity]:
+    """Check that a study may go on in a folder, tell what differs from before, and note it."""
+    before = read_identity(folder) if (folder / IDENTITY_FILE).exists() else None
+    ledger = Ledger(plan, folder, {} if before is None else before.digests)
+    for step in plan.steps:
+        ledger.check_inputs(step, lost=True)
+    check_data(ledger)
+    if not mix_versions:
+        check_code(ledger)
+    for line in [] if before is None else find_changes(folder, plan.recipe):
+        print_line(console, f"recipe edited: {line}")
+    for line in settle(ledger):
+        print_line(console, line)
+    runs = {run.name: ledger.keys.of[run.step("hypotheses")] for run in plan.runs}
+    identity = make_identity(plan.recipe, ledger.inputs(), runs, before)
+    if identity != before or find_changes(folder, plan.recipe):
+        write_identity(folder, plan.recipe, identity)
+    ledger.recorded = identity.digests
+    return ledger, identity
+
+
 def _restore_results(recorder: Recorder, done: set[str]) -> None:
-    """Write the results of finished runs that results.jsonl has lost."""
-    path, recipe = recorder.folder / RESULTS_FILE, recorder.plan.recipe
-    known = {result.key for result in read_results(path)}
-    for run in recorder.plan.runs:
-        wanted = {(run.method.name, run.seed, metric) for metric in recipe.score}
-        if run.step("facts") in done and not wanted <= known:
-            append_results(path, recorder.results(run))
+    """Write the results of finished runs that results.jsonl lacks."""
+    recipe = recorder.plan.recipe
+    known = {result.key for result in current_results(recorder.folder, recipe)[0]}
+    found = [
+        result
+        for run in recorder.plan.runs
+        if {run.step("score"), run.step("facts")} <= done
+        and not known.issuperset((run.method.name, run.seed, metric) for metric in recipe.score)
+        for result in recorder.results(run)
+    ]
+    if found:
+        write_results(recorder.folder / RESULTS_FILE, found)
 
 
-def report(folder: Path, baseline: str | None = None) -> None:
+def report(folder: Path, baseline: str | None = None, mix_versions: bool = False) -> None:
     """Write the report of a study, finished or not, and print its table.
 
     Args:
         folder: the study's folder.
         baseline: another baseline than the recipe's.
+        mix_versions: compare rows of different code too.
     """
-    study, console = read_study(folder, baseline), make_console()
+    study, console = read_study(folder, baseline, mix_versions), make_console()
     page = write_report(study)
     print_table(study.table, console)
     print_line(console, f"report: {page}")

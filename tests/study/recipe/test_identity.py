@@ -1,51 +1,23 @@
-"""The identity of a study, and the folder that belongs to it."""
+"""What a study's folder says of itself, and whose folder it is."""
 
 from __future__ import annotations
 
-import hashlib
-import shlex
+import json
 from pathlib import Path
 
 import pytest
 from support.study_helpers import recipe_content, write_recipe
 
 from treesyntax.errors import InputError, OptionError
-from treesyntax.study.recipe.identity import identify, read_identity, write_identity
+from treesyntax.study.recipe.identity import (
+    check_data_files,
+    find_changes,
+    make_identity,
+    read_identity,
+    write_identity,
+)
 from treesyntax.study.recipe.recipe import read_recipe
-from treesyntax.study.run.folder import check_folder
-
-
-def test_any_change_makes_another_hash(tmp_path: Path):
-    base = identify(read_recipe(write_recipe(tmp_path))).hash
-    assert identify(read_recipe(write_recipe(tmp_path))).hash == base
-    seen = {base}
-    for override in (
-        "name=x", "title=x", "question=x", "size=9", "train.lr=0.002", "train.new=1",
-        "generate.beam=4", "binarize.workers=2", "score=[exact]", "seeds=[1]",
-        "methods.sequence.arch=x", "methods.sequence.train.lr=1", "data.source.lang=x",
-        "prepare=[]",
-    ):  # fmt: skip
-        found = identify(read_recipe(tmp_path / "recipe.yaml", [override])).hash
-        assert found not in seen, override
-        seen.add(found)
-
-
-def test_input_files_are_part_of_the_hash(tmp_path: Path):
-    data, script = tmp_path / "train.src", tmp_path / "input file.txt"
-    data.write_text("a\n")
-    script.write_text("b\n")
-    content = recipe_content()
-    content["data"]["source"]["train"] = str(data)
-    content["prepare"] = [f"treesyntax generate split --source {shlex.quote(str(script))}"]
-    path = write_recipe(tmp_path, **content)
-    first = identify(read_recipe(path))
-    assert first.inputs[str(data)] == {"size": 2, "sha256": hashlib.sha256(b"a\n").hexdigest()}
-    assert set(first.inputs) == {str(data), str(script)}
-    for file in (data, script):
-        file.write_text("changed\n")
-        second = identify(read_recipe(path))
-        assert second.hash != first.hash
-        first = second
+from treesyntax.study.run.folder import check_folder, default_folder
 
 
 def test_a_missing_data_file_is_named_with_its_key(tmp_path: Path):
@@ -55,35 +27,60 @@ def test_a_missing_data_file_is_named_with_its_key(tmp_path: Path):
     content["data"]["target"]["test"] = "{root}/x"
     path = write_recipe(tmp_path, **content)
     with pytest.raises(OptionError) as error:
-        identify(read_recipe(path))
+        check_data_files(read_recipe(path))
     assert "data.target.test: no such file: nowhere/x" in str(error.value)
     assert "--set root=…" in str(error.value)
 
 
-def test_a_folder_belongs_to_one_study(path: Path, tmp_path: Path):
-    recipe = read_recipe(path)
-    identity = identify(recipe)
-    folder = tmp_path / "study"
-    check_folder(folder, identity)
-    folder.mkdir()
-    check_folder(folder, identity)
-    write_identity(folder, recipe, identity)
-    check_folder(folder, identity)
-    assert read_identity(folder) == identity
+def test_a_study_keeps_its_hash_and_folder_when_it_grows(path: Path, tmp_path: Path):
+    recipe, folder = read_recipe(path), tmp_path / "study"
+    check_folder(folder)
+    first = make_identity(recipe, {"a": {"size": 1, "sha256": "0"}}, {"sequence-1": "k"})
+    write_identity(folder, recipe, first)
+    check_folder(folder)
+    assert read_identity(folder) == first
     assert read_recipe(folder / "recipe.yaml").content == recipe.content
-    other = identify(read_recipe(path, ["seeds=[7]"]))
-    with pytest.raises(OptionError, match=f"holds the study {identity.short}, but the recipe"):
-        check_folder(folder, other)
-    (folder / "study.json").write_text("{")
+    more = read_recipe(path, ["seeds=[1, 2, 3]", "title=x"])
+    second = make_identity(more, {"b": {"size": 1, "sha256": "1"}}, {"sequence-3": "l"}, first)
+    assert second.hash == first.hash
+    assert second.digests == {"a": "0", "b": "1"}
+    assert default_folder(more) == default_folder(recipe) == Path("runs/demo")
+
+
+def test_what_an_edit_changes_is_told(path: Path, tmp_path: Path):
+    recipe = read_recipe(path)
+    assert find_changes(tmp_path / "none", recipe) == []
+    write_identity(tmp_path / "study", recipe, make_identity(recipe, {}, {}))
+    assert find_changes(tmp_path / "study", recipe) == []
+    overrides = ["seeds=[1, 3, 4]", "score=[tree:lambda, exact]", "train.lr=0.01",
+                 "methods.stack_pe=null", "average=2", "train.save-interval-updates=1"]  # fmt: skip
+    lines = find_changes(tmp_path / "study", read_recipe(path, overrides))
+    assert lines == [
+        "train.lr: 0.001 -> 0.01",
+        "train.save-interval-updates: nothing -> 1",
+        "score: in another order",
+        "seeds: + 3, 4; - 2",
+        "methods.stack_pe: {'arch': 'tree_stack_pe_mini', 'binarize': {'source-format': 'for'}} "
+        "-> nothing",
+        "average: nothing -> 2",
+    ]
+
+
+def test_folders_of_older_versions_are_refused_in_one_line(path: Path, tmp_path: Path):
+    old = {"hash": "0" * 64, "version": "0.1", "inputs": {}}
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study/study.json").write_text(json.dumps(old))
+    with pytest.raises(OptionError, match="before runs had keys; report it with the version"):
+        check_folder(tmp_path / "study")
+    (tmp_path / "study/study.json").write_text("{")
     with pytest.raises(InputError, match="is damaged"):
-        check_folder(folder, identity)
+        check_folder(tmp_path / "study")
 
 
 def test_foreign_folders_and_files_are_refused(path: Path, tmp_path: Path):
-    identity = identify(read_recipe(path))
     with pytest.raises(OptionError, match="is not empty and holds no study"):
-        check_folder(tmp_path, identity)
+        check_folder(tmp_path)
     with pytest.raises(OptionError, match="is a file"):
-        check_folder(path, identity)
+        check_folder(path)
     with pytest.raises(OptionError, match=r"holds no study \(study\.json is missing\)"):
         read_identity(tmp_path)

@@ -9,15 +9,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from support.study_helpers import result, write_recipe
+from support.study_helpers import result, write_recipe, write_study
 
 from treesyntax.commands.report import run as report_command
 from treesyntax.errors import OptionError
-from treesyntax.study.recipe.identity import identify, write_identity
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.report.curves import draw_curves, inline_svg, mean_curve, svg_text
 from treesyntax.study.report.report import read_study, write_report
-from treesyntax.study.results.results import append_results
+from treesyntax.study.results.results import write_results
 
 SVG = """<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/x.dtd">
@@ -40,13 +39,13 @@ def study_folder(tmp_path: Path) -> Path:
     """A study with two finished runs, one failed, others still missing."""
     recipe = read_recipe(write_recipe(tmp_path, question="Do trees help <here>?"))
     folder = tmp_path / "out"
-    write_identity(folder, recipe, identify(recipe))
+    write_study(folder, recipe)
     results = [
         result(method, 1, metric, value)
         for method, value in (("sequence", 40.0), ("relation_mask", 60.0))
         for metric in ("exact", "tree:lambda")
     ]
-    append_results(folder / "results.jsonl", results)
+    write_results(folder / "results.jsonl", results)
     for name in ("sequence-1", "relation_mask-1"):
         log = folder / "logs" / name / "train.log"
         log.parent.mkdir(parents=True)
@@ -175,16 +174,16 @@ def test_the_markdown_report_names_files_that_exist(study_folder: Path):
 
 def test_a_report_of_nothing_yet(tmp_path: Path):
     recipe = read_recipe(write_recipe(tmp_path))
-    write_identity(tmp_path / "out", recipe, identify(recipe))
+    write_study(tmp_path / "out", recipe)
     text = write_report(read_study(tmp_path / "out")).read_text()
     assert Page(text).stack == []
     assert "Learning curves" not in text
 
 
 def test_the_report_command(study_folder: Path, capsys: pytest.CaptureFixture):
-    assert report_command(Namespace(folder=study_folder, baseline=None)) == 0
+    assert report_command(Namespace(folder=study_folder, baseline=None, mix_versions=False)) == 0
     output = capsys.readouterr().out
     assert "40.00 (1 run)" in output
     assert "report.html" in output
     with pytest.raises(OptionError, match="holds no study"):
-        report_command(Namespace(folder=study_folder / "runs", baseline=None))
+        report_command(Namespace(folder=study_folder / "runs", baseline=None, mix_versions=False))

@@ -113,6 +113,11 @@ def test_scores_by_bin_are_those_of_the_lines_in_it(study: tuple[Plan, Path], mo
     numbers = found.numbers()
     assert numbers["bins"][0] == {"from": 0, "to": 0, "lines": 2}
     file.write_text(json.dumps(numbers))
+    edited = json.loads(file.read_text())
+    edited["runs"]["sequence-1"]["scores"]["exact"][0] = 99.0
+    (folder / "edited.json").write_text(json.dumps(edited))
+    again = break_down(plan, folder, RESULTS, quantity, folder / "edited.json")
+    assert again.numbers() == numbers  # not what somebody wrote into the file
     monkeypatch.setattr(breakdown, "_scores", None)  # nothing is computed twice
     assert break_down(plan, folder, RESULTS, quantity, file).numbers() == numbers
 

@@ -1,30 +1,81 @@
-"""results.jsonl: each result once, whatever interrupts the writing."""
+"""results.jsonl: one line a run and metric, and which lines a study takes."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from support.study_helpers import result
+import pytest
+from support.study_helpers import make_study, result, write_recipe
 
-from treesyntax.study.results.results import append_results, read_results
+from treesyntax.errors import InputError
+from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.report.report import read_study, write_report
+from treesyntax.study.results.current import current_results, missing_seeds
+from treesyntax.study.results.results import read_results, write_results
 
 
-def test_results_are_appended_once(tmp_path: Path):
+def test_a_new_score_replaces_the_old_one(tmp_path: Path):
     file = tmp_path / "results.jsonl"
     assert read_results(file) == []
-    assert append_results(file, [result(), result(seed=2)]) == [result(), result(seed=2)]
-    assert append_results(file, [result(value=9), result(metric="bleu")]) == [result(metric="bleu")]
-    assert read_results(file) == [result(), result(seed=2), result(metric="bleu")]
+    write_results(file, [result(), result(seed=2)])
+    assert read_results(file) == [result(), result(seed=2)]
+    write_results(file, [result(value=9), result(metric="bleu")])
+    assert read_results(file) == [result(value=9), result(seed=2), result(metric="bleu")]
     assert file.read_bytes().count(b"\n") == 3
 
 
-def test_a_torn_last_line_is_dropped_and_overwritten(tmp_path: Path):
+def test_a_torn_last_line_is_dropped_and_written_again(tmp_path: Path):
     file = tmp_path / "results.jsonl"
-    append_results(file, [result(), result(seed=2)])
+    write_results(file, [result(), result(seed=2)])
     whole = file.read_bytes()
     second = whole.index(b"\n") + 1
-    for cut in range(second, len(whole)):
+    for cut in range(second, len(whole), 9):
         file.write_bytes(whole[:cut])
         assert read_results(file) == [result()]
-    append_results(file, [result(), result(seed=2)])
+    write_results(file, [result(), result(seed=2)])
     assert file.read_bytes() == whole
+
+
+def test_lines_of_other_studies_and_of_outputs_that_are_no_more_are_left_out(tmp_path: Path):
+    out = make_study(tmp_path, score=["exact"], seeds=[1, 2])
+    file, recipe = out / "results.jsonl", read_recipe(out / "recipe.yaml")
+    own, others = current_results(out, recipe)
+    before = read_study(out).table.rows
+    assert (len(own), others) == (6, [])
+    foreign = [
+        replace(own[0], hash="another study", value=99.0), replace(own[0], run="old", value=98.0),
+        replace(own[0], method="a row that was taken away"), replace(own[0], seed=7),
+    ]  # fmt: skip
+    for one in foreign:
+        write_results(tmp_path / "foreign", [one])
+        with file.open("ab") as stream:
+            stream.write((tmp_path / "foreign").read_bytes())
+        (tmp_path / "foreign").unlink()
+    assert current_results(out, recipe) == (own, ["sequence-1 in exact"] * 2)
+    study = read_study(out)
+    write_report(study)
+    assert [row.metrics for row in study.table.rows] == [row.metrics for row in before]
+    assert any("Left out of results.jsonl" in note for note in study.table.notes)
+    assert "99.0" not in (out / "tables/results.csv").read_text()
+
+
+def test_two_truths_of_one_run_are_refused(tmp_path: Path):
+    out = make_study(tmp_path, score=["exact"], seeds=[1])
+    file, recipe = out / "results.jsonl", read_recipe(out / "recipe.yaml")
+    own = read_results(file)
+    write_results(tmp_path / "more", [replace(own[0], value=9.0)])
+    whole = file.read_bytes()
+    file.write_bytes(whole + whole)
+    assert current_results(out, recipe)[0] == own
+    file.write_bytes(whole + (tmp_path / "more").read_bytes())
+    with pytest.raises(InputError, match="holds two results of sequence-1 in exact; remove one"):
+        current_results(out, recipe)
+
+
+def test_seeds_without_a_result_are_known_by_row(tmp_path: Path):
+    recipe = read_recipe(write_recipe(tmp_path, seeds=[1, 2, 3]))
+    keys = [("sequence", seed, metric) for seed in (1, 2, 3) for metric in recipe.score]
+    keys += [("stack_pe", 1, "exact"), ("stack_pe", 2, "exact"), ("stack_pe", 2, "tree:lambda")]
+    found = [result(*key) for key in keys]
+    assert missing_seeds(recipe, found) == {"relation_mask": [1, 2, 3], "stack_pe": [1, 3]}

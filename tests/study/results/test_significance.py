@@ -29,7 +29,7 @@ from treesyntax.study.report.comparison_table import COMPARISON_HEADER, comparis
 from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.results import significance
 from treesyntax.study.results.comparisons import read_comparisons
-from treesyntax.study.results.results import append_results
+from treesyntax.study.results.results import write_results
 
 SEEDS = (1, 2, 3)
 
@@ -132,7 +132,7 @@ def test_lines_seen_in_training_are_left_out(tmp_path: Path):
     write(out / "data/p/train.src", [str(number) for number in range(10)])
     write(out / "data/p/train.tgt", REFERENCES[:10])
     metric = get_metric("exact:unseen", [line >= 10 for line in range(LINES)])
-    append_results(out / "results.jsonl", [
+    write_results(out / "results.jsonl", [
         result(name, seed, "exact:unseen", metric(outputs(name, seed), REFERENCES)[0].value)
         for name in RATES for seed in SEEDS
     ])  # fmt: skip

@@ -58,12 +58,6 @@ def test_results_carry_where_they_come_from(finished: Path):
     assert first.device
 
 
-def test_a_changed_recipe_is_refused_in_the_same_folder(finished: Path):
-    starts = commands_in(finished, "start")
-    assert "choose another --out" in refused(finished, "--set", "train.lr=0.1")
-    assert commands_in(finished, "start") == starts
-
-
 def test_a_failing_run_stops_no_other(tmp_path: Path):
     methods = recipe_content()["methods"]
     methods["relation_mask"]["train"] = {"broken": True}

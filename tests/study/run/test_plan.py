@@ -120,15 +120,6 @@ def test_commands_of_a_run(path: Path):
     assert binarize[place + 1 : place + 3] == ("{out}/data/p/valid.src", "{out}/data/p/valid.tgt")
 
 
-def test_keys_follow_a_change_to_all_that_need_it(path: Path):
-    first = make_plan(read_recipe(path)).keys()
-    second = make_plan(read_recipe(path, ["methods.stack_pe.train.lr=0.5"])).keys()
-    changed = {name for name in first if first[name] != second[name]}
-    assert changed == {name for name in first if name.startswith("stack_pe-")}
-    third = make_plan(read_recipe(path, ["size=9"])).keys()
-    assert all(first[name] != third[name] for name in first)
-
-
 def test_symbolic_commands_are_resolved():
     words = resolve(("tool", "{out}/a", "{x}"), {"tool": ("py", "-m")}, {"{out}": "/o"})
     assert words == ["py", "-m", "/o/a", "{x}"]

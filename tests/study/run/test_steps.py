@@ -13,6 +13,7 @@ from treesyntax.errors import InputError
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.run.executor import ExecutionOptions, Executor
 from treesyntax.study.run.failures import Failure, failure_of, read_failures
+from treesyntax.study.run.ledger import Ledger
 from treesyntax.study.run.plan import Plan, make_plan
 from treesyntax.study.run.process import ending
 
@@ -27,9 +28,8 @@ class Silent:
 
 def execute(folder: Path, plan: Plan, **changes: tuple[str, ...]) -> Executor:
     known = {**programs(folder / "journal"), **changes}
-    executor = Executor(
-        plan, folder / "out", ExecutionOptions(4, 1, "plugins", known), lambda step: None
-    )
+    ledger = Ledger(plan, folder / "out", {})
+    executor = Executor(ledger, ExecutionOptions(4, 1, "plugins", known), lambda step: None)
     executor.execute(Silent())
     return executor
 

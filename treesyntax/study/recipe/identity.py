@@ -1,10 +1,8 @@
-"""The identity of a study: a hash of its recipe, its input files and the version."""
+"""What a study's folder says of itself: its name for good, the files it reads, the keys of its runs."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import shlex
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,11 +11,10 @@ import yaml
 
 from treesyntax import __version__
 from treesyntax.errors import InputError, OptionError
-from treesyntax.files import read_json, sha256_of, write_json, write_text
+from treesyntax.files import read_json, sha256_of_value, write_json, write_text
 from treesyntax.study.recipe.recipe import DATA, RECIPE_FILE, SPLITS, Recipe
 
 IDENTITY_FILE = "study.json"
-SHORT = 8
 
 
 @dataclass(frozen=True)
@@ -25,59 +22,43 @@ class Identity:
     """A study's identity.
 
     Attributes:
-        hash: sha256 over everything below and the recipe.
-        inputs: size and sha256 of each input file, by its name as given.
+        hash: given when the study began; it stays when the study grows.
+        version: of treesyntax at that time.
+        inputs: size and sha256 of each file or folder from outside, by its name as given.
+        runs: by run the key of its outputs; results with other keys are not of this study.
     """
 
     hash: str
     version: str
     inputs: dict[str, dict[str, Any]]
+    runs: dict[str, str]
 
     @property
-    def short(self) -> str:
-        """The first letters of the hash, enough to tell studies apart."""
-        return self.hash[:SHORT]
+    def digests(self) -> dict[str, str]:
+        """The sha256 of each input."""
+        return {name: str(facts["sha256"]) for name, facts in self.inputs.items()}
 
 
-def identify(recipe: Recipe) -> Identity:
-    """Hash a recipe with its input files: any change makes another study."""
-    inputs = {name: file_facts(Path(name)) for name in _input_names(recipe)}
-    content = [recipe.content, inputs, __version__]
-    # Order counts: methods are rows in this order, and the order of flags may matter to the tool.
-    text = json.dumps(content, ensure_ascii=False, default=str)
-    return Identity(hashlib.sha256(text.encode()).hexdigest(), __version__, inputs)
+def make_identity(
+    recipe: Recipe,
+    inputs: Mapping[str, dict[str, Any]],
+    runs: Mapping[str, str],
+    before: Identity | None = None,
+) -> Identity:
+    """The identity of a new study, or of one that goes on with other inputs and runs."""
+    if before is None:
+        begun = sha256_of_value([recipe.content, dict(inputs)])
+        before = Identity(begun, __version__, {}, {})
+    return Identity(before.hash, before.version, {**before.inputs, **inputs}, dict(runs))
 
 
-def file_facts(path: Path) -> dict[str, Any]:
-    """Size in bytes and sha256 of a file."""
-    digest = sha256_of(path)
-    return {"size": path.stat().st_size, "sha256": digest}
-
-
-def _input_names(recipe: Recipe) -> list[str]:
-    """Data files from outside the study, and files named in commands under prepare."""
-    names = set()
+def check_data_files(recipe: Recipe) -> None:
+    """Make sure that all data files from outside the study exist."""
     for side in ("source", "target"):
         for split in SPLITS:
             for name in {getattr(getattr(method, side), split) for method in recipe.methods}:
-                if f"{{{DATA}}}" in name:
-                    continue
-                if not Path(name).is_file():
+                if f"{{{DATA}}}" not in name and not Path(name).is_file():
                     raise _missing(recipe, f"data.{side}.{split}", name)
-                names.add(name)
-    for line in recipe.prepare:
-        for word in _words(line):
-            for name in filter(None, (word, word.partition("=")[2])):
-                # generate pairs reads NAME.gz where there is no NAME.
-                names |= {file for file in (name, f"{name}.gz") if Path(file).is_file()}
-    return sorted(names)
-
-
-def _words(line: str) -> list[str]:
-    try:
-        return shlex.split(line)
-    except ValueError:
-        return []  # the plan reports it
 
 
 def _missing(recipe: Recipe, key: str, name: str) -> OptionError:
@@ -86,21 +67,47 @@ def _missing(recipe: Recipe, key: str, name: str) -> OptionError:
     return OptionError(f"{recipe.path}: {key}: no such file: {name}{remedy}")
 
 
+def find_changes(folder: Path, recipe: Recipe) -> list[str]:
+    """A line for each difference of a recipe from the one in its study's folder."""
+    try:
+        before = yaml.safe_load((folder / RECIPE_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        return []
+    return list(_differences("", before, recipe.content))
+
+
+def _differences(key: str, old: Any, new: Any) -> Iterator[str]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in dict.fromkeys([*old, *new]):
+            yield from _differences(f"{key}.{name}" if key else name, old.get(name), new.get(name))
+    elif isinstance(old, list) and isinstance(new, list) and old != new:
+        more, less = (
+            [item for item in one if item not in other] for one, other in ((new, old), (old, new))
+        )
+        parts = [
+            f"{sign} {', '.join(map(str, items))}"
+            for sign, items in (("+", more), ("-", less))
+            if items
+        ]
+        yield f"{key}: {'; '.join(parts) or 'in another order'}"
+    elif old != new:
+        shown = ["nothing" if value is None else str(value) for value in (old, new)]
+        yield f"{key}: {' -> '.join(shown)}"
+
+
 def write_identity(folder: Path, recipe: Recipe, identity: Identity) -> None:
-    """Write the identity and the resolved recipe into a study's folder, unless they exist."""
+    """Write the identity and the resolved recipe into a study's folder."""
     # The identity first: after a kill in between, the folder still belongs to the study.
-    if not (folder / IDENTITY_FILE).exists():
-        write_json(folder / IDENTITY_FILE, asdict(identity))
-    if not (folder / RECIPE_FILE).exists():
-        text = yaml.safe_dump(recipe.content, sort_keys=False, allow_unicode=True, width=100)
-        write_text(folder / RECIPE_FILE, f"# resolved from {recipe.path}\n{text}")
+    write_json(folder / IDENTITY_FILE, asdict(identity))
+    text = yaml.safe_dump(recipe.content, sort_keys=False, allow_unicode=True, width=100)
+    write_text(folder / RECIPE_FILE, f"# resolved from {recipe.path}\n{text}")
 
 
 def read_identity(folder: Path) -> Identity:
     """The identity stored in a study's folder.
 
     Raises:
-        OptionError: if the folder holds no study.
+        OptionError: if the folder holds no study, or one of a version that kept no keys of runs.
         InputError: if its file is damaged.
     """
     path = folder / IDENTITY_FILE
@@ -108,9 +115,14 @@ def read_identity(folder: Path) -> Identity:
         raise OptionError(f"{folder} holds no study ({IDENTITY_FILE} is missing)")
     try:
         content = read_json(path)
-        identity = Identity(content["hash"], content["version"], content["inputs"])
-        texts = all(type(text) is str for text in (identity.hash, identity.version))
-        if texts and all(facts.keys() >= {"size", "sha256"} for facts in identity.inputs.values()):
+        if content.keys() == {"hash", "version", "inputs"}:
+            raise OptionError(
+                f"{folder} holds a study of treesyntax before runs had keys; report it with the "
+                "version that made it, or choose another --out"
+            )
+        identity = Identity(**content)
+        texts = [identity.hash, identity.version, *identity.runs.values()]
+        if all(type(text) is str for text in (*texts, *identity.digests.values())):
             return identity
         raise TypeError
     except (InputError, KeyError, TypeError, AttributeError):

@@ -25,7 +25,7 @@ DEFAULTS: dict[str, Any] = {
 }
 REQUIRED = ("name", "title", "data", "train", "score", "seeds", "methods")
 OPTIONAL = ("average", "axes", "baseline", "differences", "primary")
-"""Keys that a resolved recipe has only if the recipe has them: they are part of its hash."""
+"""Keys that a resolved recipe has only if the recipe has them."""
 ORDER = (
     "name", "title", "question", "vars", "prepare", "data", "binarize", "train", "generate",
     "score", "seeds", "methods", *OPTIONAL,
@@ -164,7 +164,7 @@ def read_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Recipe:
 
 
 def _ordered(content: Mapping[str, Any]) -> dict[str, Any]:
-    # A study's hash must not depend on the order of the recipe's keys.
+    # So that the order of the recipe's keys is no edit.
     return {key: content[key] for key in ORDER if key in content}
 
 

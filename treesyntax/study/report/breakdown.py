@@ -2,7 +2,7 @@
 
 The lines of the test set are put into a few bins of about equal size, the same for all methods, and
 each metric is computed over the lines of a bin, as over a whole test set. The scores are kept
-beside the figure and computed again only where hypotheses, bins or this version changed.
+beside the figure with a checksum, and computed again where that, hypotheses, bins or code differ.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from treesyntax import __version__
 from treesyntax.data.encoding import TEXT
 from treesyntax.data.token_files import TokenData, find_prefix
 from treesyntax.errors import InputError, TreeSyntaxError
@@ -23,6 +22,7 @@ from treesyntax.files import read_json, read_lines, sha256_of_value
 from treesyntax.metrics import METRICS, UNSEEN
 from treesyntax.study.report.curves import line_of
 from treesyntax.study.results.results import Result
+from treesyntax.study.run.code import code_of
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import Run, located
 from treesyntax.trees.formats import FORMATS, get_format, read_trees
@@ -190,13 +190,13 @@ def break_down(
         if not len(lines) == len(references) == len(quantity.values):
             continue
         key = sha256_of_value(
-            [lines, references, quantity.values, quantity.bins, metrics, __version__]
+            [lines, references, quantity.values, quantity.bins, metrics, code_of("score", "")]
         )
         held = before.get(run.name, {})
-        own = held["scores"] if held.get("key") == key else None
-        if own is None:
+        own = held.get("scores")
+        if (held.get("key"), held.get("checksum")) != (key, sha256_of_value([key, own])):
             own = _scores(lines, references, quantity, metrics)
-        known[run.name] = {"key": key, "scores": own}
+        known[run.name] = {"key": key, "scores": own, "checksum": sha256_of_value([key, own])}
         scores.setdefault(run.method.name, []).append(own)
     return Breakdown(quantity, metrics, scores, known) if scores else None
 

@@ -20,9 +20,16 @@ from treesyntax.study.report.table import StudyTable, make_table, markdown_table
 from treesyntax.study.report.table_files import latex_table, results_csv, table_csv
 from treesyntax.study.report.table_notes import direction
 from treesyntax.study.results.comparisons import Comparison, read_comparisons, write_comparisons
-from treesyntax.study.results.results import RESULTS_FILE, Result, read_results
+from treesyntax.study.results.current import (
+    current_results,
+    mixed_parts,
+    of_one_code,
+    other_code,
+)
+from treesyntax.study.results.results import RESULTS_FILE, Result
 from treesyntax.study.results.significance import compare, lost_reference
 from treesyntax.study.run.failures import read_failures
+from treesyntax.study.run.ledger import check_read
 from treesyntax.study.run.plan import Plan, make_plan
 
 TEMPLATES = Path(__file__).parent
@@ -41,23 +48,55 @@ class Study:
     table: StudyTable
 
 
-def read_study(folder: Path, baseline: str | None = None) -> Study:
+def read_study(folder: Path, baseline: str | None = None, mix_versions: bool = False) -> Study:
     """Read a study's folder, finished or not, and test its rows against their baseline.
 
     Args:
         folder: the study's folder.
         baseline: another baseline than the recipe's.
+        mix_versions: compare rows of different code too.
+
+    Raises:
+        OptionError: if a data file or an output has changed since it was used.
     """
     identity = read_identity(folder)
     overrides = [] if baseline is None else [f"baseline={baseline}"]
     plan = make_plan(read_recipe(folder / RECIPE_FILE, overrides))
-    results = read_results(folder / RESULTS_FILE)
-    comparisons = compare(plan, folder, results, read_comparisons(folder))
+    check_read(plan, folder, identity)
+    results, others = current_results(folder, plan.recipe)
+    compared = results if mix_versions else of_one_code(plan.recipe, results)
+    comparisons = compare(plan, folder, compared, read_comparisons(folder))
     table = make_table(plan, results, read_failures(folder), comparisons)
+    if others:
+        note = (
+            f"Left out of {RESULTS_FILE}, since of another study or of outputs that are no more: "
+        )
+        table = replace(table, notes=(*table.notes, note + ", ".join(others)))
+    table = _with_code(table, results, mix_versions)
     if results and (lost := lost_reference(plan, folder)):
         note = f"Not tested for significance: {lost} does not exist; make the report on the machine where the study ran"
         table = replace(table, notes=(*table.notes, note))
     return Study(folder, plan, identity, results, comparisons, table)
+
+
+def _with_code(table: StudyTable, results: Sequence[Result], mix_versions: bool) -> StudyTable:
+    """A table that marks the rows whose runs are of other code than the first run."""
+    other = other_code(results)
+    if not other:
+        return table
+    rows = [
+        replace(row, seeds=f"{row.seeds}, other code: {', '.join(map(str, other[row.method]))}")
+        if row.method in other
+        else row
+        for row in table.rows
+    ]
+    parts = ", ".join(mixed_parts(result.code for result in results))
+    note = (
+        f"Runs of different code ({parts}): their differences need not be due to the methods; "
+        + ("compared all the same, as asked (--mix-versions)" if mix_versions
+           else "rows of other code than their baseline are not tested (--mix-versions tests them)")
+    )  # fmt: skip
+    return replace(table, rows=tuple(rows), notes=(*table.notes, note))
 
 
 def write_report(study: Study) -> Path:

@@ -5,25 +5,25 @@ from __future__ import annotations
 import shlex
 from datetime import UTC, datetime
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from treesyntax.errors import InputError
 from treesyntax.files import read_json, sha256_of_value
-from treesyntax.study.recipe.identity import Identity, file_facts
+from treesyntax.study.recipe.identity import Identity
 from treesyntax.study.recipe.recipe import SPLITS, Side
 from treesyntax.study.results import provenance
 from treesyntax.study.results.results import Result
+from treesyntax.study.run.ledger import Ledger
 from treesyntax.study.run.logs import read_log
-from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import Run, located
 
 
 class Recorder:
     """Makes the results of runs in one study."""
 
-    def __init__(self, plan: Plan, identity: Identity, folder: Path) -> None:
-        self.plan, self.identity, self.folder = plan, identity, folder
+    def __init__(self, ledger: Ledger, identity: Identity) -> None:
+        self.plan, self.folder = ledger.plan, ledger.folder
+        self.ledger, self.identity = ledger, identity
         self.data_sha256 = cache(self._data_sha256)
 
     def results(self, run: Run) -> list[Result]:
@@ -38,6 +38,8 @@ class Recorder:
 
     def _result(self, run: Run, score: dict[str, Any], facts: dict[str, Any]) -> Result:
         log = read_log(self.folder / f"logs/{run.step('train')}.log")
+        code = self.ledger.run_code(run)
+        origin = {**self.ledger.begun(run)["versions"], "sacrebleu": code["score: sacrebleu"]}
         return Result(
             recipe=self.plan.recipe.name,
             hash=self.identity.hash,
@@ -55,16 +57,18 @@ class Recorder:
             valid_loss=float(facts["valid_loss"]),
             updates=int(facts["updates"]),
             best_update=int(facts["best_update"]),
-            versions=provenance.versions(),
-            commit=provenance.commit(),
+            commit=origin.pop("commit"),
+            versions=origin,
             device=log.device or provenance.processor(),
             date=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
             data_sha256=self.data_sha256(run.method.source, run.method.target),
             commands=[shlex.join(step.command) for step in self.plan.steps_of(run)],
             peak_memory=None if log.peak_memory is None else round(log.peak_memory, 1),
+            run=self.identity.runs[run.name],
+            code=code,
         )
 
     def _data_sha256(self, *sides: Side) -> str:
-        """One hash over the sizes and hashes of the six data files."""
+        """One hash over those of the six data files."""
         files = [located(getattr(side, split), self.folder) for side in sides for split in SPLITS]
-        return sha256_of_value([file_facts(file) for file in files])
+        return sha256_of_value([self.ledger.digests.of(file) for file in files])

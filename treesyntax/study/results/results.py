@@ -1,21 +1,20 @@
-"""results.jsonl: one line a run and metric, appended once and never doubled."""
+"""results.jsonl: one line a run and metric; scoring again replaces it."""
 
 from __future__ import annotations
 
 import json
-import os
 import zlib
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from treesyntax.errors import InputError
-from treesyntax.files import parse_json
+from treesyntax.files import parse_json, write_text
 
 RESULTS_FILE = "results.jsonl"
 CHECKSUM = "crc32"
-"""Of the text of the line without it; lines of versions before this one have none."""
+"""Of the text of the line without it."""
 Key = tuple[str, int, str]
 KINDS = {"int": (int,), "float": (int, float), "float | None": (int, float, type(None))}
 
@@ -35,13 +34,16 @@ class Result:
         valid_loss: of the checkpoint that was tested, or the last one of those averaged.
         updates: updates trained.
         best_update: update of the same.
-        versions: of Python and the packages.
-        commit: git commit of treesyntax, "" outside a repository; "+" marks local changes.
+        versions: of Python and the packages: those that trained, and the sacrebleu that scored.
+        commit: git commit of treesyntax that trained, "" outside a repository; "+" marks local
+            changes. Several where a training went on with another one, as for versions.
         data_sha256: over the six data files.
         commands: what was run, ``{out}`` being the study's folder and ``{plugins}`` what
             ``treesyntax plugins`` prints.
         peak_memory: MiB of the training, see :attr:`treesyntax.study.run.logs.TrainLog.peak_memory`;
             None where it is not known, as on a cluster without GPU.
+        run: the key of the outputs that were scored, see :mod:`treesyntax.study.run.keys`.
+        code: digests of the code of all steps, see :func:`treesyntax.study.run.code.code_of`.
     """
 
     recipe: str
@@ -67,6 +69,8 @@ class Result:
     data_sha256: str
     commands: list[str]
     peak_memory: float | None = None
+    run: str = ""
+    code: dict[str, str] = field(default_factory=dict)
 
     @property
     def key(self) -> Key:
@@ -75,23 +79,22 @@ class Result:
 
 
 def read_results(path: Path) -> list[Result]:
-    """The results of a study; a last line without its end, left by a kill, is dropped.
+    """All lines of the file, each once; a last line without its end, left by a kill, is dropped.
+
+    Lines of other studies may be among them: see
+    :func:`treesyntax.study.results.current.current_results`.
 
     Raises:
-        InputError: if the file cannot be read, another line is not a result or damaged, or two
-            lines say different things of one run and metric.
+        InputError: if the file cannot be read, or another line is not a result or damaged.
     """
-    results: dict[Key, Result] = {}
+    results: dict[bytes, Result] = {}
     for number, raw in enumerate(_whole_lines(path), start=1):
         try:
-            result = _result(parse_json(raw))
+            results[raw] = _result(parse_json(raw))
         except (ValueError, TypeError) as error:
             cause = str(error) if isinstance(error, _DamagedError) else "is not a result"
             remedy = "restore the line, or remove it and run the study again"
             raise InputError(path, number, cause, remedy) from None
-        if results.setdefault(result.key, result) != result:
-            cause = f"is another result of {result.method}-{result.seed} in {result.metric}"
-            raise InputError(path, number, cause[:200], "remove one of the lines")
     return list(results.values())
 
 
@@ -104,10 +107,9 @@ def _result(values: Any) -> Result:
         raise TypeError
     checksum = values.pop(CHECKSUM, None)
     known = {item.name: values[item.name] for item in fields(Result) if item.name in values}
-    # Fields that a later version adds do not hinder this one, but a damaged name is none.
-    if checksum is None and len(known) < len(values):
+    if checksum is None:
         raise _DamagedError("has no checksum: the line is damaged")
-    if checksum is not None and checksum != _checksum(values):
+    if checksum != _checksum(values):
         raise _DamagedError("its checksum differs: the line is damaged")
     for item in fields(Result):
         if not _fits(known.get(item.name), str(item.type)):
@@ -141,34 +143,8 @@ def _whole_lines(path: Path) -> list[bytes]:
     return content.split(b"\n")[:-1]
 
 
-def append_results(path: Path, results: Iterable[Result]) -> list[Result]:
-    """Append those results that are not there yet; returns them."""
-    known = {result.key for result in read_results(path)}
-    new = [result for result in results if result.key not in known]
-    if not new:
-        return []
-    whole = sum(len(line) + 1 for line in _whole_lines(path))
-    try:
-        _append(path, whole, "".join(map(_line, new)).encode())
-    except OSError as error:
-        raise InputError(
-            path,
-            None,
-            f"cannot be written ({error.strerror})",
-            "check free space and permissions, and run the study again",
-        ) from None
-    return new
-
-
-def _append(path: Path, whole: int, text: bytes) -> None:
-    """Write after the whole lines; what could not be written to its end is taken back."""
-    with path.open("ab", buffering=0) as stream:
-        stream.truncate(whole)
-        try:
-            written = 0
-            while written < len(text):
-                written += stream.write(text[written:])
-            os.fsync(stream.fileno())
-        except OSError:
-            stream.truncate(whole)
-            raise
+def write_results(path: Path, results: Iterable[Result]) -> None:
+    """Write results in place of those of the same runs and metrics; the whole file or nothing."""
+    lines = {result.key: result for result in read_results(path)}
+    lines |= {result.key: result for result in results}
+    write_text(path, "".join(map(_line, lines.values())))

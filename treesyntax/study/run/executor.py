@@ -15,14 +15,13 @@ from datetime import UTC, datetime
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-from treesyntax.errors import InputError, TreeSyntaxError
-from treesyntax.files import read_json, write_json
+from treesyntax.errors import TreeSyntaxError
 from treesyntax.jobs import Cluster, Job
 from treesyntax.study.run import process
 from treesyntax.study.run.checkpoints import is_trained, repair_checkpoints
 from treesyntax.study.run.failures import Failure, write_failures
+from treesyntax.study.run.ledger import PREPARED, Ledger
 from treesyntax.study.run.logs import last_line, peak_line, read_log
-from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.process import USERS, Devices
 from treesyntax.study.run.progress import PlainProgress
 from treesyntax.study.run.steps import OUT, PLUGINS, Step
@@ -74,23 +73,32 @@ class Executor:
     """Runs the steps of a plan in a folder that nobody else uses.
 
     Args:
-        plan: the steps.
-        folder: the study's folder.
+        ledger: the steps, and which of them are done.
         options: how to run them.
         after: called after each step that ended well, before it counts as done; if it raises a
             TreeSyntaxError, the step failed.
     """
 
     def __init__(
-        self, plan: Plan, folder: Path, options: ExecutionOptions, after: Callable[[Step], None]
+        self, ledger: Ledger, options: ExecutionOptions, after: Callable[[Step], None]
     ) -> None:
-        self.plan, self.folder, self.options, self.after = plan, folder, options, after
-        self.keys = plan.keys()
+        plan = ledger.plan
+        self.ledger, self.plan, self.folder = ledger, plan, ledger.folder
+        self.options, self.after = options, after
         self.devices = Devices(options.gpus)
         self.attempts: Counter[str] = Counter()
         self.failures: dict[str, Failure] = {}
         self.children: list[_Child] = []
-        self.done = {step.name for step in plan.steps if self.is_done(step)}
+        self.done: set[str] = set()
+        for step in plan.steps:
+            # What a run makes anew is used anew; data that is made anew is the same, see Ledger.mark.
+            run = step.name.partition("/")[0]
+            own = {read for read in ledger.keys.reads[step.name] if read.startswith(f"{run}/")}
+            if own <= self.done and ledger.is_done(step):
+                self.done.add(step.name)
+            elif self._ended_unnoticed(step):
+                ledger.mark(step, 0.0)
+                self.done.add(step.name)
         self.index = {step.name: index for index, step in enumerate(plan.steps)}
         # The steps that wait for others, and by whether they are jobs the indices of those that do
         # not wait; the smallest is started next.
@@ -102,19 +110,13 @@ class Executor:
         self.ready: dict[bool, list[int]] = {False: [], True: []}
         self._queue_ready()
 
-    def is_done(self, step: Step) -> bool:
-        """Whether the very same command ended well before and its outputs are still there."""
-        try:
-            key = read_json(self._marker(step))["key"]
-        except (InputError, KeyError, TypeError):
-            return False
-        outputs_exist = all((self.folder / output).exists() for output in step.outputs)
-        return bool(key == self.keys[step.name]) and outputs_exist
-
     def execute(self, watcher: PlainProgress) -> dict[str, Failure]:
         """Do all that is not done yet; a failing step stops only what needs it.
 
         Returns the steps that failed, by name.
+
+        Raises:
+            OptionError: if a file that a step reads has changed since the study began.
         """
         self.watcher = watcher
         write_failures(self.folder, self.failures)
@@ -157,15 +159,20 @@ class Executor:
         process.stop(child.process for child in self.children if not isinstance(child.process, Job))
 
     def _start(self, step: Step) -> None:
-        if self._ended_unnoticed(step):
-            self._finish(step, 0.0)
+        self.ledger.check_inputs(step)
+        log, words = self.folder / step.log, command_words(step, self.folder, self.options)
+        found = self.ledger.take_over(step) if step.kind in PREPARED else None
+        if found is not None:
+            self._begin_log(log, ["taken", "from", str(found)])
+            self._count_done(step, 0.0)
             return
         self.attempts[step.name] += 1
-        log, words = self.folder / step.log, command_words(step, self.folder, self.options)
         try:
             self._begin_log(log, words)
             for output in step.outputs:
                 (self.folder / output).parent.mkdir(parents=True, exist_ok=True)
+            if step.name in self.plan.run_of_training:
+                self.ledger.begin(self.plan.run_of_training[step.name])
         except OSError as error:
             self._fail(step, f"{error.filename or log} cannot be written ({error.strerror})")
             return
@@ -190,7 +197,7 @@ class Executor:
         environment |= process.safe_environment(words, os.environ)
         log, cluster = self.folder / step.log, self.options.cluster
         if cluster is not None and program in USERS:
-            return cluster.start(step.name, self.keys[step.name], words, log, environment)
+            return cluster.start(step.name, self.ledger.keys.of[step.name], words, log, environment)
         environment |= self.devices.environment(program, slot)
         return process.start(words, log, self._stdout(step), environment)
 
@@ -239,9 +246,11 @@ class Executor:
         except TreeSyntaxError as error:
             self._fail(step, str(error))
             return
-        write_json(
-            self._marker(step), {"key": self.keys[step.name], "seconds": round(seconds, 2)}, None
-        )
+        self.ledger.check_inputs(step)  # also what it read while it changed is not to be scored
+        self.ledger.mark(step, seconds)
+        self._count_done(step, seconds)
+
+    def _count_done(self, step: Step, seconds: float) -> None:
         self.done.add(step.name)
         self.waiting.done(step.name)
         self._queue_ready()
@@ -256,9 +265,6 @@ class Executor:
         self.failures[step.name] = failure
         write_failures(self.folder, self.failures)
         self.watcher.failed(step, failure)
-
-    def _marker(self, step: Step) -> Path:
-        return self.folder / "done" / f"{step.name}.json"
 
     def _stdout(self, step: Step) -> Path | None:
         return self.folder / f"{step.stdout}.part" if step.stdout else None

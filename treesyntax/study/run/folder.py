@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from treesyntax.errors import OptionError
-from treesyntax.study.recipe.identity import IDENTITY_FILE, Identity, read_identity
+from treesyntax.study.recipe.identity import IDENTITY_FILE, read_identity
 from treesyntax.study.recipe.recipe import Recipe
 
 LOCK_FILE = ".lock"
@@ -18,22 +18,17 @@ LEFTOVERS = ("", "binarized/", "data/", "done/**/")
 """The folders in which names like ``.*.part`` and ``.*.old`` are half-written files."""
 
 
-def default_folder(recipe: Recipe, identity: Identity) -> Path:
-    """``runs/NAME-HASH``."""
-    return Path("runs") / f"{recipe.name}-{identity.short}"
+def default_folder(recipe: Recipe) -> Path:
+    """``runs/NAME``."""
+    return Path("runs") / recipe.name
 
 
-def check_folder(folder: Path, identity: Identity) -> None:
-    """Make sure that a folder is new, empty, or this study's."""
+def check_folder(folder: Path) -> None:
+    """Make sure that a folder is new, empty, or that of a study."""
     if folder.exists() and not folder.is_dir():
         raise OptionError(f"--out {folder} is a file; name a folder")
     if (folder / IDENTITY_FILE).exists():
-        found = read_identity(folder)
-        if found.hash != identity.hash:
-            raise OptionError(
-                f"{folder} holds the study {found.short}, but the recipe, its data or the version "
-                f"make {identity.short}; choose another --out, or leave it out"
-            )
+        read_identity(folder)
     elif folder.exists() and any(not item.name.startswith(".") for item in folder.iterdir()):
         raise OptionError(f"{folder} is not empty and holds no study; choose another --out")
 

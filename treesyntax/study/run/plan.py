@@ -14,9 +14,18 @@ from functools import cached_property
 
 from treesyntax.data.encoding import TEXT
 from treesyntax.errors import OptionError
-from treesyntax.files import sha256_of_value
 from treesyntax.study.recipe.recipe import SPLITS, Method, Recipe, Side, flag_words
-from treesyntax.study.run.steps import OUT, Run, Step, inside, languages, run_steps, study_step
+from treesyntax.study.run.steps import (
+    BINARIZE,
+    OUT,
+    PREPARE,
+    Run,
+    Step,
+    inside,
+    languages,
+    run_steps,
+    study_step,
+)
 
 LONGEST_NAME = 120
 """Letters in the name of a folder; most file systems allow 255 bytes."""
@@ -51,14 +60,6 @@ class Plan:
     def run_of_training(self) -> dict[str, Run]:
         """The run of each training step."""
         return {run.step("train"): run for run in self.runs}
-
-    def keys(self) -> dict[str, str]:
-        """For each step a hash of its command and, through their hashes, of all it needs."""
-        keys: dict[str, str] = {}
-        for step in self.steps:
-            parts = [list(step.command), *(keys[need] for need in step.needs)]
-            keys[step.name] = sha256_of_value(parts)
-        return keys
 
 
 def make_plan(recipe: Recipe) -> Plan:
@@ -110,7 +111,7 @@ def _prepare_steps(recipe: Recipe) -> list[Step]:
                 f"{recipe.path}: prepare, command {number}: {str(error).lower()}"
             ) from None
         needs = tuple(step.name for step in steps[-1:])
-        steps.append(Step(f"prepare-{number}", words, needs))
+        steps.append(Step(f"{PREPARE}-{number}", words, needs))
     return steps
 
 
@@ -133,7 +134,7 @@ def _binarize_step(recipe: Recipe, methods: Sequence[Method], needs: tuple[str, 
         files = (getattr(side, split) for side in (first.source, first.target))
         words += [f"--{split}", *map(inside, files)]
     words += [inside(word) for word in flag_words(recipe.flags(first, "binarize"))]
-    return Step(f"binarize/{name}", tuple(words), needs, (folder,))
+    return Step(f"{BINARIZE}/{name}", tuple(words), needs, (folder,))
 
 
 def _joined(names: Sequence[str]) -> str:

@@ -33,6 +33,7 @@ a training that was interrupted the same as one that was not.
 A killed run goes on from its last checkpoint, which is written at the end of an epoch and after that
 many updates. Each checkpoint is also validated, so the interval is part of how the best checkpoint is chosen.
 """
+PREPARE, BINARIZE = "prepare", "binarize"
 MASKS = "relation_mask"
 STUDY_ANALYSES = "analyses"
 """Name of the step, and folder, of the analyses of a study as a whole."""
@@ -55,6 +56,12 @@ class Step:
     needs: tuple[str, ...]
     outputs: tuple[str, ...] = ()
     stdout: str = ""
+
+    @property
+    def kind(self) -> str:
+        """prepare, binarize, train, average, generate, hypotheses, score, facts or analyses."""
+        head, _, tail = self.name.partition("/")
+        return tail if tail and head != BINARIZE else head.partition("-")[0]
 
     @property
     def log(self) -> str:

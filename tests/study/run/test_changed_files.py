@@ -1,0 +1,194 @@
+"""Studies whose files, outputs or code change, over stand-ins for the real programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.fake_programs import programs
+from support.fake_programs import study as study_here
+from support.growing_studies import content, kind, run, table, trained, updates
+from support.study_helpers import write_recipe
+from support.study_runs import commands_in, refused
+
+from treesyntax.errors import OptionError
+from treesyntax.study.report.report import read_study
+from treesyntax.study.results.results import read_results
+from treesyntax.study.run import code
+
+pytestmark = pytest.mark.usefixtures("quick")
+
+
+def test_other_data_in_the_same_folder_are_refused_by_name(tmp_path: Path):
+    run(tmp_path, seeds=[1])
+    write_recipe(tmp_path, **content(tmp_path, seeds=[1]))
+    said = refused(tmp_path, "--set", "size=9")
+    assert "sequence-1 was trained with another data.source.train than {data}/p/train.src" in said
+    assert "choose another --out" in said
+    (tmp_path / "moved").mkdir()
+    for name, text in (("a", "x\ny\n"), ("test.tgt", "other\nlines\n")):
+        (tmp_path / "moved" / name).write_text(text)
+    said = refused(tmp_path, "--set", f"root={tmp_path}/moved")
+    assert f"another data.target.test than {tmp_path}/moved/test.tgt is now" in said
+    (tmp_path / "moved/test.tgt").write_text("x\ny\n")  # the same content elsewhere is the same
+    started = len(commands_in(tmp_path, "start"))
+    words = [str(tmp_path / "recipe.yaml"), "--out", str(tmp_path / "out")]
+    words += ["--set", f"root={tmp_path}/moved"]
+    assert study_here(tmp_path / "journal", words) == 0
+    assert len(commands_in(tmp_path, "start")) == started
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [("files/test.tgt", "data.target.test"), ("files/a", "prepare-1"),
+     ("out/data/p/test.src", "data.source.test"),
+     ("out/binarized/sequence/train.bin", "prepared data")],
+)  # fmt: skip
+def test_a_file_that_changed_stops_the_study(tmp_path: Path, name: str, label: str, capsys):
+    run(tmp_path, seeds=[1])
+    (tmp_path / name).write_text("y\nx\n")
+    starts = len(commands_in(tmp_path, "start"))
+    assert run(tmp_path, status=2, seeds=[1, 2]) == ""
+    assert f"{label}: {tmp_path / name} has changed since" in capsys.readouterr().err
+    assert len(commands_in(tmp_path, "start")) == starts
+
+
+@pytest.mark.parametrize("name", ["files/test.tgt", "out/data/p/test.src",
+                                  "out/runs/stack_pe-1/hypotheses.txt"])  # fmt: skip
+def test_a_report_of_changed_files_is_refused(tmp_path: Path, name: str):
+    run(tmp_path, seeds=[1])
+    page = (tmp_path / "out/report.html").read_bytes()
+    (tmp_path / name).write_text("y\nx\n")
+    with pytest.raises(OptionError, match=f"{tmp_path / name} has changed since"):
+        read_study(tmp_path / "out")
+    assert (tmp_path / "out/report.html").read_bytes() == page
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [("files/test.tgt", "data.target.test"), ("out/data/p/test.src", "data.source.test")],
+)
+def test_a_file_that_changes_while_the_study_runs_stops_it(
+    tmp_path: Path, monkeypatch, capsys, name: str, label: str
+):
+    """The training itself changes the test set, as somebody at another terminal would."""
+    write_recipe(tmp_path, **content(tmp_path, seeds=[1], score=["exact", "exact:unseen"]))
+    script = tmp_path / "train.sh"
+    file = tmp_path / name
+    real = " ".join(programs(tmp_path / "journal")["fairseq-train"])
+    script.write_text(f'echo changed >> {file}\nexec {real} "$@"\n')
+    known = programs(tmp_path / "journal")
+    monkeypatch.setattr(
+        "support.fake_programs.programs",
+        lambda _: {**known, "fairseq-train": ("bash", str(script))},
+    )
+    words = [str(tmp_path / "recipe.yaml"), "--out", str(tmp_path / "out"), "--jobs", "1"]
+    assert study_here(tmp_path / "journal", words) == 2
+    assert f"{label}: {file} has changed since" in capsys.readouterr().err
+    assert not (tmp_path / "out/results.jsonl").exists()
+    assert not [text for text in commands_in(tmp_path, "start") if kind(text) == "score"]
+
+
+def test_outputs_that_somebody_changed_are_made_and_scored_anew(tmp_path: Path):
+    run(tmp_path, seeds=[1])
+    (tmp_path / "out/runs/sequence-1/hypotheses.txt").write_text("b c\nb c\n")
+    assert run(tmp_path, seeds=[1]).split() == ["python", "score"]
+    scores = tmp_path / "out/runs/stack_pe-1/scores.json"
+    scores.write_text(scores.read_text().replace("0.0", "9.0"))
+    (tmp_path / "out/results.jsonl").unlink()
+    assert run(tmp_path, seeds=[1]) == "score"
+    assert {one.value for one in read_results(tmp_path / "out/results.jsonl")} == {0.0}
+
+
+def other_code(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    """As if a file of that part had been edited."""
+    digest = code._digest
+    monkeypatch.setattr(code, "_digest", lambda name: "edited" if name == part else digest(name))
+
+
+def test_runs_of_different_code_are_refused_unless_asked(tmp_path: Path, monkeypatch, capsys):
+    run(tmp_path, seeds=[1])
+    other_code(monkeypatch, "nn/*.py")
+    assert run(tmp_path, seeds=[1], title="nothing to train") == ""
+    capsys.readouterr()
+    assert run(tmp_path, seeds=[1, 2], status=2) == ""
+    said = capsys.readouterr().err
+    assert "its runs would be of different code (train: nn/*.py, generate: nn/*.py)" in said
+    assert "--mix-versions" in said
+    mixed = run(tmp_path, "--mix-versions", seeds=[1, 2])
+    assert trained(mixed) == ["sequence-2", "stack_pe-2"]
+    assert table(tmp_path)["sequence"] == "2 of 2, other code: 2"
+    study = read_study(tmp_path / "out")
+    assert study.comparisons == []
+    assert any(
+        "rows of other code than their baseline are not tested" in one for one in study.table.notes
+    )
+    asked = read_study(tmp_path / "out", mix_versions=True)
+    assert {one.method for one in asked.comparisons} <= {"stack_pe"}
+    assert any("compared all the same, as asked" in note for note in asked.table.notes)
+
+
+def test_a_new_method_leaves_the_runs_of_others_as_they_are(tmp_path: Path, monkeypatch):
+    run(tmp_path, seeds=[1])
+    other_code(monkeypatch, "methods/up_down.py")
+    methods = {**content(tmp_path)["methods"], "new": {"arch": "tree_up_down_mini"}}
+    assert trained(run(tmp_path, seeds=[1], methods=methods)) == ["new-1"]
+    other_code(monkeypatch, "methods/stack_pe.py")
+    assert run(tmp_path, seeds=[1, 2], methods=methods, status=2) == ""
+
+
+def test_other_code_of_metrics_scores_all_runs_anew(tmp_path: Path, monkeypatch):
+    run(tmp_path, seeds=[1])
+    other_code(monkeypatch, "metrics/*.py")
+    started = run(tmp_path, seeds=[1, 2])
+    assert started.split().count("score") == 4
+    assert trained(started) == ["sequence-2", "stack_pe-2"]
+    assert {
+        one.code["score: metrics/*.py"] for one in read_results(tmp_path / "out/results.jsonl")
+    } == {"edited"}
+
+
+def test_a_result_has_the_versions_that_trained(tmp_path: Path, monkeypatch):
+    from treesyntax.study.run import ledger
+
+    run(tmp_path, seeds=[1])
+    monkeypatch.setattr(ledger, "commit", lambda: "later+")
+    run(tmp_path, seeds=[1], score=["exact", "bleu"])
+    found = read_results(tmp_path / "out/results.jsonl")
+    assert len(found) == 4
+    assert "later+" not in {one.commit for one in found}
+    assert {"torch", "fairseq", "sacrebleu"} <= found[0].versions.keys()
+    assert found[0].code["score: sacrebleu"] == found[0].versions["sacrebleu"]
+
+
+def test_a_file_made_anew_with_other_content_is_refused(tmp_path: Path, capsys):
+    run(tmp_path, seeds=[1])
+    marker = tmp_path / "out/done/prepare-1.json"
+    noted = json.loads(marker.read_text())
+    noted["outputs"]["data/p/train.src"] = "0" * 64  # as if chance had made other data before
+    marker.write_text(json.dumps(noted))
+    (tmp_path / "out/data/p/train.src").unlink()
+    assert run(tmp_path, seeds=[1], status=2) == "generate"
+    assert "prepare-1 made another" in capsys.readouterr().err
+
+
+def test_a_later_command_may_write_a_file_once_more(tmp_path: Path):
+    again = [*content(tmp_path)["prepare"], "bash -c 'echo x >> {data}/p/train.src'"]
+    run(tmp_path, seeds=[1], prepare=again)
+    assert run(tmp_path, seeds=[1], prepare=again) == ""
+
+
+def test_a_parser_that_is_gone_hinders_no_study_that_needs_it_no_more(tmp_path: Path, capsys):
+    run(tmp_path, seeds=[1])
+    (tmp_path / "files/a").rename(tmp_path / "files/b")
+    write_recipe(tmp_path, **{**content(tmp_path, seeds=[1, 2])})
+    (tmp_path / "files/a").unlink()
+    words = [str(tmp_path / "recipe.yaml"), "--out", str(tmp_path / "out")]
+    assert study_here(tmp_path / "journal", words) == 0
+    assert len(updates(tmp_path)) == 20
+    (tmp_path / "out/data/p/train.src").unlink()
+    assert study_here(tmp_path / "journal", words) == 2
+    assert (
+        f"prepare-1: {tmp_path}/files/a is gone since this study began" in capsys.readouterr().err
+    )

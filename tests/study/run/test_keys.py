@@ -1,0 +1,151 @@
+"""What a step's key depends on, and what it does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.study_helpers import recipe_content, write_recipe
+
+from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.run.content import Digests, files_in
+from treesyntax.study.run.keys import Keys
+from treesyntax.study.run.plan import make_plan
+
+
+def keys(path: Path, *overrides: str) -> Keys:
+    return Keys(make_plan(read_recipe(path, overrides)), Digests(path.parent / "none"), {})
+
+
+def changed(before: Keys, after: Keys) -> set[str]:
+    """The steps that both have and that are others."""
+    return {name for name in before.of if name in after.of and before.of[name] != after.of[name]}
+
+
+def of_runs(found: Keys, *kinds: str) -> set[str]:
+    return {name for name in found.of if name.rpartition("/")[2] in kinds}
+
+
+def test_what_determines_no_run_changes_no_key(path: Path):
+    first = keys(path)
+    more = '{"new": {"arch": "tree_up_down_mini", "binarize": {"source-format": "for"}}}'
+    for override in ("title=x", "question=x", "name=x", "seeds=[3, 2, 1]", "baseline=stack_pe",
+                     "vars.unused=1", f"methods={more}"):  # fmt: skip
+        assert changed(first, keys(path, override)) <= {"analyses"}, override
+    again = recipe_content()
+    for section in ("methods", "train", "data"):
+        again[section] = dict(reversed(again[section].items()))
+    assert changed(first, keys(write_recipe(path.parent, **again))) <= {"analyses"}
+
+
+def test_a_key_follows_what_the_step_reads(path: Path):
+    first = keys(path)
+    evaluated = of_runs(first, "generate", "hypotheses", "score")
+    trained = evaluated | of_runs(first, "train", "facts") | {
+        name for name in first.of if name.endswith("-1/analyses") or name.endswith("-2/analyses")
+    }  # fmt: skip
+    assert changed(first, keys(path, "score=[exact]")) == of_runs(first, "score") | {"analyses"}
+    assert changed(first, keys(path, "generate.beam=2")) == evaluated | {"analyses"}
+    assert changed(first, keys(path, "train.lr=0.5")) == trained | {"analyses"}
+    one = changed(first, keys(path, "methods.stack_pe.train.lr=0.5"))
+    assert one - {"analyses"} == {name for name in trained if name.startswith("stack_pe-")}
+    vocabulary = changed(first, keys(path, "binarize.subword-vocab=9"))
+    assert vocabulary == set(first.of) - {"prepare-1"}
+    assert changed(first, keys(path, "size=9")) == set(first.of)
+
+
+def test_a_renamed_row_has_the_same_keys(path: Path):
+    content = recipe_content()
+    content["methods"] = {
+        ("paths" if name == "stack_pe" else name): method
+        for name, method in content["methods"].items()
+    }
+    first, second = keys(path), keys(write_recipe(path.parent, **content))
+    for kind in ("train", "generate", "hypotheses", "score", "facts"):
+        assert first.of[f"stack_pe-2/{kind}"] == second.of[f"paths-2/{kind}"]
+    assert first.of["binarize/relation_mask+stack_pe"] == second.of["binarize/relation_mask+paths"]
+
+
+def test_files_and_folders_count_by_content_not_by_name(tmp_path: Path):
+    content = recipe_content()
+    content["vars"] = {"root": str(tmp_path / "one")}
+    content["prepare"] = ["treesyntax parse {root}/a.txt {data}/p/train.src --model {root}/model"]
+    content["binarize"] = {"source-subword-model": "{root}/spm.model"}
+    content["data"]["source"]["test"] = "{root}/test.src"
+    path = write_recipe(tmp_path, **content)
+    for root in ("one", "two"):
+        (tmp_path / root / "model").mkdir(parents=True)
+        for name in ("a.txt", "model/weights", "model/config", "spm.model", "test.src"):
+            (tmp_path / root / name).write_text(name)
+    first = keys(path)
+    assert set(first.inputs["prepare-1"]) == {f"{tmp_path}/one/a.txt", f"{tmp_path}/one/model"}
+    assert keys(path, f"root={tmp_path}/two").of == first.of
+    parsed = {"prepare-1", *first.of}
+    binarized = set(first.of) - {"prepare-1"}
+    for name, expected in (("a.txt", parsed), ("model/weights", parsed), ("model/more", parsed),
+                           ("spm.model", binarized), ("test.src", binarized)):  # fmt: skip
+        file = tmp_path / "one" / name
+        before = file.read_bytes() if file.exists() else None
+        file.write_text("other")
+        assert changed(first, keys(path)) == expected, name
+        if before is None:
+            file.unlink()
+        else:
+            file.write_bytes(before)
+    assert keys(path).of == first.of
+
+
+def test_prepare_commands_depend_on_those_whose_files_they_read(tmp_path: Path):
+    prepare = [
+        "treesyntax generate pairs --out {data}/text --valid a b",
+        "treesyntax generate pairs --out {data}/train --pairs 9",
+        "treesyntax parse {data}/text/valid.en {data}/text/valid.trees --model m",
+        "treesyntax parse {data}/text/valid.en {data}/text/valid.other --model n",
+    ]
+    path = write_recipe(tmp_path, prepare=prepare)
+    first = keys(path)
+    assert first.reads["prepare-3"] == first.reads["prepare-4"] == {"prepare-1"}
+    assert first.reads["prepare-2"] == set()
+    swapped = keys(write_recipe(tmp_path, prepare=[*prepare[:2], prepare[3], prepare[2]]))
+    assert swapped.of["prepare-3"] == first.of["prepare-4"]
+    # What names no file under {data} may make all of it.
+    scripts = keys(write_recipe(tmp_path, prepare=["bash make.sh", *prepare[:3]]))
+    assert scripts.reads["prepare-2"] == {"prepare-1"}
+    piped = ["bash -c 'cat {data}/text/valid.en > {data}/all'"]
+    found = keys(write_recipe(tmp_path, prepare=[prepare[0], *piped]))
+    assert found.reads["prepare-2"] == {"prepare-1"}
+
+
+def test_digests_notice_every_change_and_trust_no_damaged_cache(tmp_path: Path):
+    file, study = tmp_path / "file", tmp_path / "study"
+    file.write_text("aaaa")
+    study.mkdir()
+    digests = Digests(study)
+    first = digests.of(file)
+    file.write_text("bbbb")  # the same size, within one tick of the clock
+    second = digests.of(file)
+    assert first != second
+    import os
+
+    os.utime(file, (1, 1))
+    assert digests.of(file) == second
+    digests.save()
+    assert Digests(study).known[str(file)][-1] == second
+    text = (study / "digests.json").read_text()
+    (study / "digests.json").write_text(text.replace(second, first))
+    assert Digests(study).of(file) == second
+
+
+def test_a_folder_is_its_files_but_for_hidden_ones_and_studies(tmp_path: Path):
+    for name in ("b", "a/c", ".hidden", ".git/x", "runs/demo/study.json", "runs/demo/data/x"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    assert files_in(tmp_path) == ["a/c", "b"]
+
+
+@pytest.mark.parametrize("name", ["test", "en", "text"])
+def test_words_of_the_study_are_no_files(path: Path, name: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(path.parent)
+    (path.parent / name).mkdir()
+    assert not any(keys(path).inputs.values())

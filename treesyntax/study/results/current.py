@@ -1,0 +1,92 @@
+"""The results that a study's table, marks, figures and files are all made from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from treesyntax.errors import InputError
+from treesyntax.study.recipe.identity import read_identity
+from treesyntax.study.recipe.recipe import Method, Recipe
+from treesyntax.study.results.results import RESULTS_FILE, Result, read_results
+
+BOTH = " and "
+"""Between the digests, or versions, of a part that was made by several."""
+
+
+def current_results(folder: Path, recipe: Recipe) -> tuple[list[Result], list[str]]:
+    """The results of the runs that a study now consists of, in the order of the file.
+
+    Args:
+        folder: the study's folder.
+        recipe: its recipe; of rows, seeds and metrics that it lacks nothing is taken.
+
+    Returns:
+        The results, and a name for each line that says something of a run of the recipe but is of
+        another study, or of other outputs of that run.
+
+    Raises:
+        InputError: if two lines say different things of one run and metric.
+    """
+    identity, path = read_identity(folder), folder / RESULTS_FILE
+    rows = {method.name for method in recipe.methods}
+    found: dict[object, Result] = {}
+    others = []
+    for result in read_results(path):
+        if (
+            result.method not in rows
+            or result.seed not in recipe.seeds
+            or result.metric not in recipe.score
+        ):
+            continue
+        name = f"{result.method}-{result.seed}"
+        if (result.hash, result.run) != (identity.hash, identity.runs.get(name)):
+            others.append(f"{name} in {result.metric}")
+        elif found.setdefault(result.key, result) != result:
+            cause = f"holds two results of {name} in {result.metric}"
+            raise InputError(path, None, cause, "remove one of the lines")
+    return list(found.values()), others
+
+
+def missing_seeds(recipe: Recipe, results: Iterable[Result]) -> dict[str, list[int]]:
+    """By row the seeds that lack a result in a metric of the recipe; rows without such are left out."""
+    known = {result.key for result in results}
+    missing = {
+        method.name: [
+            seed
+            for seed in recipe.seeds
+            if not all((method.name, seed, metric) in known for metric in recipe.score)
+        ]
+        for method in recipe.methods
+    }
+    return {name: seeds for name, seeds in missing.items() if seeds}
+
+
+def mixed_parts(codes: Iterable[Mapping[str, str]]) -> list[str]:
+    """The parts of code, such as ``train: nn/*.py``, that have different digests."""
+    found: dict[str, set[str]] = {}
+    for code in codes:
+        for part, digest in code.items():
+            found.setdefault(part, set()).update(digest.split(BOTH))
+    return [part for part, digests in found.items() if len(digests) > 1]
+
+
+def of_one_code(recipe: Recipe, results: Sequence[Result]) -> list[Result]:
+    """Those without the rows whose runs are not all of the same code as those of their baseline."""
+
+    def mixed(row: Method) -> bool:
+        baseline = recipe.baseline_of(row)
+        names = {row.name, row.name if baseline is None else baseline.name}
+        return bool(mixed_parts(result.code for result in results if result.method in names))
+
+    left_out = {row.name for row in recipe.methods if recipe.baseline_of(row) and mixed(row)}
+    return [result for result in results if result.method not in left_out]
+
+
+def other_code(results: Sequence[Result]) -> dict[str, list[int]]:
+    """By row the seeds whose runs are of other code than the first run."""
+    found: dict[str, dict[int, None]] = {}
+    for result in results:
+        if mixed_parts([results[0].code, result.code]):
+            found.setdefault(result.method, {})[result.seed] = None
+    return {name: sorted(seeds) for name, seeds in found.items()}

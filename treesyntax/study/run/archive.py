@@ -1,0 +1,118 @@
+"""The runs and data of a study whose recipe was edited: moved aside, never lost, and found again.
+
+What is in the way of the recipe lies in ``replaced/NAME-KEY``, laid out like a study. A recipe that
+asks for it once more, be it under another name, gets it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from treesyntax.errors import OptionError
+from treesyntax.files import read_object
+from treesyntax.study.results.current import mixed_parts
+from treesyntax.study.run.keys import data_files
+from treesyntax.study.run.ledger import (
+    BEGUN_FILE,
+    DONE,
+    REPLACED,
+    Ledger,
+    marker_of,
+    prepared_markers,
+    trainings,
+)
+from treesyntax.study.run.steps import BINARIZE
+
+SHORT = 8
+
+
+def check_data(ledger: Ledger) -> None:
+    """Refuse a folder with runs of the same rows that were trained on other data."""
+    for run in ledger.plan.runs:
+        begun = read_object(ledger.folder / run.folder / BEGUN_FILE).get("data", {})
+        for key, name in data_files(run.method):
+            if begun.get(key, now := ledger.keys.data(run.method)[key]) != now:
+                raise OptionError(
+                    f"{ledger.folder}: {run.name} was trained with another {key} than {name} is "
+                    "now; choose another --out"
+                )
+
+
+def check_code(ledger: Ledger) -> None:
+    """Refuse to make runs that cannot be compared with those that are done."""
+    codes = {run.name: ledger.run_code(run) for run in ledger.plan.runs}
+    parts = mixed_parts(codes.values())
+    if parts:
+        kept = [run for run in ledger.plan.runs if ledger.begun(run)]
+        commits = {ledger.begun(run)["versions"]["commit"] or "unknown" for run in kept}
+        raise OptionError(
+            f"{ledger.folder}: its runs would be of different code ({', '.join(parts)}), so what "
+            f"they differ in would not be due to the methods: go back to commit "
+            f"{', '.join(sorted(commits)) or 'of its data'}, choose another --out, or add "
+            "--mix-versions"
+        )
+
+
+def settle(ledger: Ledger) -> Iterator[str]:
+    """Move aside what is in the way of the plan, then bring back the runs that it wants.
+
+    Yields a line for each.
+    """
+    folder, plan = ledger.folder, ledger.plan
+    wanted = {run.name: ledger.keys.of[run.step("train")] for run in plan.runs}
+    for name, key in wanted.items():
+        begun = read_object(folder / "runs" / name / BEGUN_FILE).get("key", key)
+        if begun != key:
+            place = _aside(folder, name, str(begun))
+            _move(folder, name, place, name)
+            yield f"{name}: its training command or data are others now; the former run is in {place}"
+    yield from _stale_data(ledger)
+    free = {}
+    for file in trainings(folder):
+        place, name = file.parents[2], file.parent.name
+        if place != folder or name not in wanted:
+            free[str(read_object(file).get("key"))] = place, name
+    for name, key in wanted.items():
+        if key in free and not (folder / "runs" / name).exists():
+            place, old = free.pop(key)
+            _move(place, old, folder, name)
+            yield f"{name}: was trained before and is taken from {place / 'runs' / old}"
+
+
+def _stale_data(ledger: Ledger) -> Iterator[str]:
+    """Move aside prepared data that the plan does not want where it makes others."""
+    folder = ledger.folder
+    keys = {ledger.keys.of[step.name] for step in ledger.plan.steps}
+    names = {step.name for step in ledger.plan.steps if step.name.startswith(BINARIZE)}
+    for file in prepared_markers(folder):
+        marker, step = read_object(file), str(file.relative_to(folder / DONE))[: -len(".json")]
+        whole = step.startswith(BINARIZE)
+        outputs, key = marker.get("outputs"), marker.get("key")
+        if key in keys or not isinstance(outputs, dict) or (whole and step not in names):
+            continue
+        place = _aside(folder, step.replace("/", "-"), str(key))
+        folders = {str(Path(*Path(name).parts[:2])) for name in outputs}  # binarized/NAME
+        for name in folders if whole else outputs:
+            if (folder / name).exists():
+                _rename(folder / name, place / name)
+        _rename(file, marker_of(place, step))
+        yield f"{step}: its command or data are others now; what it made is in {place}"
+
+
+def _aside(folder: Path, name: str, key: str) -> Path:
+    return folder / REPLACED / f"{name}-{key[:SHORT]}"
+
+
+def _move(source: Path, name: str, target: Path, new: str) -> None:
+    """Move a run with its markers and logs; the run comes last, for a kill in between."""
+    for part in (DONE, "logs", "runs"):
+        if (source / part / name).exists():
+            _rename(source / part / name, target / part / new)
+
+
+def _rename(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.exists():  # of a move that was interrupted
+        target.rename(target.with_name(f"{target.name}.{target.stat().st_mtime_ns}"))
+    source.rename(target)

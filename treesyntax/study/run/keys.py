@@ -1,0 +1,172 @@
+"""The keys of steps: a hash of all that determines what a step does.
+
+That is its words; for each file or folder from outside the study that they name, its content instead
+of its name; and for each path inside the study the keys of the steps that made it. Names of
+rows, other rows, seeds and metrics are no part of it, so a study can grow. Code is no part either:
+it is kept beside the key, see :mod:`treesyntax.study.run.code`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from treesyntax.files import sha256_of_value
+from treesyntax.study.recipe.recipe import SPLITS, Method
+from treesyntax.study.run.content import Digests
+from treesyntax.study.run.plan import Plan
+from treesyntax.study.run.steps import OUT, PREPARE, Step, inside
+
+PARSE, GENERATE = ("treesyntax", "parse"), ("treesyntax", "generate")
+_INSIDE = re.compile(r"\{out\}[\w./+-]*")
+_NAMED = re.compile(r"\{out\}/(runs|binarized)/[^/]+")
+"""Folders whose names come from those of rows."""
+
+
+@cache
+def writes(step: Step) -> list[str]:
+    """The paths inside the study that a step may write.
+
+    A prepare command declares none: it may write all that it names under ``{data}``, but the input
+    of treesyntax parse; one that names nothing may write everything.
+    """
+    if step.kind != PREPARE:
+        return [f"{OUT}/{output}" for output in step.outputs]
+    words = step.command
+    if words[:2] == PARSE and len(words) > 3 and not words[2].startswith("-"):
+        words = words[3:]
+    return _INSIDE.findall(" ".join(words)) or [f"{OUT}/data"]
+
+
+def _fresh(step: Step) -> list[str]:
+    """The paths that a step surely writes without reading them."""
+    return writes(step) if step.command[:2] in (PARSE, GENERATE) else []
+
+
+def meets(one: str, other: str) -> bool:
+    """Whether two paths are the same, or one is inside the other."""
+    return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
+
+
+class Keys:
+    """The keys of a plan's steps, and what each reads from outside.
+
+    Attributes:
+        of: the key by the name of the step.
+        inputs: by the name of the step the files and folders outside the study that it reads.
+        reads: by the name of the step the earlier steps that made what it reads inside the study.
+        recorded: the digests of inputs when the study began, for those that are gone since.
+        labels: the key in the recipe of each data file, by its name.
+    """
+
+    def __init__(self, plan: Plan, digests: Digests, recorded: Mapping[str, str]) -> None:
+        self.plan, self.digests, self.recorded = plan, digests, recorded
+        self.labels = {
+            name: key for method in plan.recipe.methods for key, name in data_files(method)
+        }
+        self.of: dict[str, str] = {}
+        self.inputs: dict[str, list[str]] = {}
+        self.reads: dict[str, set[str]] = {}
+        self._steps = {step.name: step for step in plan.steps}
+        self._before: dict[str, dict[str, None]] = {}
+        for step in plan.steps:
+            before = dict.fromkeys(step.needs)
+            for need in step.needs:
+                before |= self._before[need]
+            self._before[step.name] = before
+            self.inputs[step.name] = list(dict.fromkeys(self._outside(step)))
+            self.reads[step.name] = set()
+            self.of[step.name] = sha256_of_value(
+                [
+                    [self._word(word, step, list(before)) for word in group]
+                    for group in _groups(step)
+                ]
+            )
+
+    def chain(self, name: str) -> list[Step]:
+        """A step and all that must be done before it."""
+        return [self._steps[one] for one in (*self._before[name], name)]
+
+    def data(self, method: Method) -> dict[str, str]:
+        """What determines each of the six data files of a row, by the file's key in the recipe."""
+        prepare = [step.name for step in self.plan.steps if step.kind == PREPARE]
+        return {
+            key: self.digest(name)
+            if OUT not in inside(name)
+            else sha256_of_value(
+                [name, *sorted(self.of[one] for one in self._made(inside(name), prepare))]
+            )
+            for key, name in data_files(method)
+        }
+
+    def digest(self, name: str) -> str:
+        """Of an input; as recorded if it is gone."""
+        return self.digests.of(name) if os.path.exists(name) else self.recorded[name]
+
+    def _word(self, word: str, step: Step, before: Sequence[str]) -> list[str]:
+        inputs = [name for name in _candidates(word) if name in self.inputs[step.name]]
+        found = [part for name in inputs for part in (Path(name).suffix, self.digest(name))]
+        if word in inputs:
+            return found
+        for path in _INSIDE.findall(word):
+            made = self._made(path, before)
+            if not made and meets(path, f"{OUT}/data") and path not in _fresh(step):
+                # No prepare command names it: any may have made it.
+                made = [one for one in before if self._steps[one].kind == PREPARE]
+            self.reads[step.name].update(made)
+            found += sorted(self.of[one] for one in made)
+        return [_NAMED.sub(r"{out}/\1", word), *found]
+
+    def _made(self, path: str, before: Sequence[str]) -> list[str]:
+        """The steps that made a path inside the study."""
+        made = [
+            one for one in before if any(meets(path, other) for other in writes(self._steps[one]))
+        ]
+        return made
+
+    def _outside(self, step: Step) -> Iterator[str]:
+        """The files and folders outside the study that a command names.
+
+        In the commands that the study makes a bare word such as test is no file.
+        """
+        words = list(_values(step.command))
+        named = {"treesyntax": 3 if words[1:2] == ["generate"] else 2, "python": 1}
+        for word in words[named.get(words[0], 0) :]:
+            if step.kind == PREPARE or word in self.labels or set(word) & set("./"):
+                yield from filter(self._is_input, _candidates(word))
+
+    def _is_input(self, name: str) -> bool:
+        return OUT not in name and (os.path.exists(name) or name in self.recorded)
+
+
+def data_files(method: Method) -> Iterator[tuple[str, str]]:
+    """The six data files of a row, each with its key in the recipe."""
+    for side in ("source", "target"):
+        for split in SPLITS:
+            yield f"data.{side}.{split}", getattr(getattr(method, side), split)
+
+
+def _groups(step: Step) -> list[list[str]]:
+    """The words of a command, each flag with its values; sorted where their order is the study's."""
+    groups: list[list[str]] = [[]]
+    for word in _values(step.command):
+        groups += [[]] if word.startswith("--") else []
+        groups[-1].append(word)
+    return groups if step.kind == PREPARE else sorted(groups)
+
+
+def _values(words: Sequence[str]) -> Iterator[str]:
+    """The words of a command, ``--flag=value`` as two."""
+    for word in words:
+        flag, equals, value = word.partition("=")
+        yield from (flag, value) if equals and word.startswith("--") else (word,)
+
+
+def _candidates(word: str) -> list[str]:
+    """What may name a file in a word, which may be the text of a command for a shell."""
+    names = dict.fromkeys((word, *word.split()))
+    # generate pairs reads NAME.gz where there is no NAME.
+    return [file for name in names if name for file in (name, f"{name}.gz")]

@@ -1,0 +1,289 @@
+"""What a study's folder holds, step by step: ``done/STEP.json`` for each step that ended well.
+
+A marker has the step's key, the digests of the files that the step wrote, and the code that wrote
+them. Prepared data with the same key is taken over from wherever it lies: from this study under
+another name, or from another study beside it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from treesyntax.errors import OptionError
+from treesyntax.files import atomic_file, atomic_folder, read_object, write_json
+from treesyntax.study.recipe.identity import IDENTITY_FILE, Identity
+from treesyntax.study.results.provenance import commit, versions
+from treesyntax.study.run.code import code_of, merged
+from treesyntax.study.run.content import Digests, files_in, size_of
+from treesyntax.study.run.keys import Keys, data_files
+from treesyntax.study.run.plan import Plan
+from treesyntax.study.run.steps import BINARIZE, PREPARE, Run, Step
+
+DONE, REPLACED = "done", "replaced"
+BEGUN_FILE = "begun.json"
+"""In a run's folder: key, data, code and versions of the training in it, finished or not."""
+PREPARED = (PREPARE, BINARIZE)
+REPEATED = ("hypotheses", "score", "facts")
+"""Kinds of steps of seconds, done again where only their code is another."""
+LARGE = ("train", "average", "analyses")
+"""Kinds whose outputs are checkpoints or figures: that they exist is enough."""
+NO_CONTENT = ".json"
+"""Records of how data was made hold paths and versions, which do not make other data."""
+
+
+def marker_of(folder: Path, step: str) -> Path:
+    """The file that says that a step is done."""
+    return folder / DONE / f"{step}.json"
+
+
+def trainings(folder: Path) -> list[Path]:
+    """The notes of all trainings in a study's folder, those that were replaced too."""
+    places = (f"{REPLACED}/*/runs/*", "runs/*")
+    return [file for place in places for file in sorted(folder.glob(f"{place}/{BEGUN_FILE}"))]
+
+
+class Ledger:
+    """The steps of a plan in a folder: which are done, by what code, and what they may take over.
+
+    Args:
+        plan: the steps.
+        folder: the study's folder.
+        recorded: digests of the files and folders from outside, as they were when the study began.
+    """
+
+    def __init__(self, plan: Plan, folder: Path, recorded: Mapping[str, str]) -> None:
+        self.plan, self.folder, self.recorded = plan, folder, recorded
+        self.digests = Digests(folder)
+        self.keys = Keys(plan, self.digests, recorded)
+        self._trainings = {run.name: " ".join(plan.steps_of(run)[0].command) for run in plan.runs}
+
+    def marker(self, step: Step) -> dict[str, Any]:
+        """What is noted of a step that was done with its present key; {} otherwise."""
+        found = read_object(marker_of(self.folder, step.name))
+        return found if found.get("key") == self.keys.of[step.name] else {}
+
+    def code(self, step: Step) -> dict[str, str]:
+        """The present code of a step."""
+        return code_of(step.kind, self._trainings.get(step.name.partition("/")[0], ""))
+
+    def is_done(self, step: Step) -> bool:
+        """Whether the very same step ended well before and its outputs are still there.
+
+        Raises:
+            OptionError: if prepared data was changed since.
+        """
+        marker = self.marker(step)
+        if not marker or not all((self.folder / output).exists() for output in step.outputs):
+            return False
+        if step.kind in REPEATED and marker.get("code") != self.code(step):
+            return False
+        self._check_prepared(step)
+        return self._intact(self.folder, self._own(step))
+
+    def _own(self, step: Step) -> dict[str, str]:
+        """The outputs of a step without those that a later prepare command wrote once more."""
+        outputs = dict(self.marker(step).get("outputs", {}))
+        prepare = [one for one in self.plan.steps if one.kind == PREPARE == step.kind]
+        for later in prepare[prepare.index(step) + 1 :] if prepare else ():
+            for name in self.marker(later).get("outputs", {}):
+                outputs.pop(name, None)
+        return outputs
+
+    def _intact(self, folder: Path, outputs: Mapping[str, str]) -> bool:
+        return all(
+            (folder / name).is_file() and self.digests.of(folder / name) == digest
+            for name, digest in outputs.items()
+        )
+
+    def check_inputs(self, step: Step, lost: bool = False) -> None:
+        """Stop if a file or folder that a step reads is not as it was when it was first used.
+
+        Args:
+            step: the step.
+            lost: whether those from outside may be gone, since the step need not be done again.
+        """
+        for name in self.keys.inputs[step.name]:
+            label, digest = self.keys.labels.get(name, step.name), self.recorded.get(name)
+            if digest is not None and not (lost and not os.path.exists(name)):
+                began, remedy = "this study began", "restore it, or choose another --out"
+                self.digests.check(Path(name), digest, label, began, remedy)
+        for read in self.keys.chain(step.name):
+            if read.name in self.keys.reads[step.name] and step.kind != PREPARE:  # which may write
+                self._check_prepared(read)
+
+    def _check_prepared(self, step: Step) -> None:
+        for name, digest in self._own(step).items() if step.kind in PREPARED else ():
+            if (self.folder / name).is_file():
+                label = self.keys.labels.get(name.replace("data", "{data}", 1), "prepared data")
+                made, remedy = f"{step.name} made it", "delete it to have it made again"
+                self.digests.check(self.folder / name, digest, label, made, remedy)
+
+    def inputs(self) -> dict[str, dict[str, Any]]:
+        """Size and sha256 of all files and folders from outside that are there, by name."""
+        names = dict.fromkeys(name for names in self.keys.inputs.values() for name in names)
+        return {
+            name: {"size": size_of(Path(name)), "sha256": self.digests.of(name)}
+            for name in names
+            if os.path.exists(name)
+        }
+
+    def begin(self, run: Run) -> None:
+        """Note before a training what is trained, so that no other one goes on from its checkpoints."""
+        file, before = self.folder / run.folder / BEGUN_FILE, self.begun(run)
+        step = self.plan.steps_of(run)[0]
+        origin = {**versions(), "commit": commit()}
+        noted = {
+            "key": self.keys.of[step.name],
+            "data": self.keys.data(run.method),
+            "code": merged([before.get("code", {}), self.code(step)]),
+            "versions": merged([before.get("versions", {}), origin]),
+        }
+        write_json(file, noted)
+
+    def begun(self, run: Run) -> dict[str, Any]:
+        """What is noted of the run's training, wherever in the folder it lies; {} if there is none."""
+        key = self.keys.of[run.step("train")]
+        own = read_object(self.folder / run.folder / BEGUN_FILE)
+        return own if own.get("key") == key else self._elsewhere.get(key, {})
+
+    @cached_property
+    def _elsewhere(self) -> dict[str, dict[str, Any]]:
+        found = map(read_object, trainings(self.folder))
+        return {str(one.get("key")): one for one in found}
+
+    def mark(self, step: Step, seconds: float) -> None:
+        """Note that a step ended well.
+
+        Raises:
+            OptionError: if it made prepared data anew, but other data than those that were used.
+        """
+        old, run = self.marker(step), self.plan.run_of_training.get(step.name)
+        outputs = self._outputs(step)
+        noted = {
+            "key": self.keys.of[step.name],
+            "seconds": round(seconds, 2),
+            "code": self.code(step) if run is None else self.begun(run).get("code", {}),
+            "outputs": outputs,
+        }
+        for name, digest in old.get("outputs", {}).items() if step.kind in PREPARED else ():
+            if not name.endswith(NO_CONTENT) and outputs.get(name, digest) != digest:
+                raise OptionError(
+                    f"{step.name} made another {self.folder / name} than the one that this study "
+                    "was made from; restore that, or choose another --out"
+                )
+        write_json(marker_of(self.folder, step.name), noted, None)
+
+    def _outputs(self, step: Step) -> dict[str, str]:
+        """The digests of the files that a step wrote, by their names inside the study."""
+        if step.kind in LARGE:
+            return {}
+        names = ["data"] if step.kind == PREPARE else step.outputs
+        others: dict[str, str] = {}
+        for other in self.plan.steps if step.kind == PREPARE else ():
+            if other.kind == PREPARE and other is not step:
+                others |= self.marker(other).get("outputs", {})
+        files = [
+            file
+            for name in names
+            for file in ([f"{name}/{one}" for one in files_in(self.folder / name)]
+                         if (self.folder / name).is_dir() else [name])
+            if (self.folder / file).is_file()
+        ]  # fmt: skip
+        found = {file: self.digests.of(self.folder / file) for file in files}
+        return {file: digest for file, digest in found.items() if others.get(file) != digest}
+
+    def take_over(self, step: Step) -> Path | None:
+        """Link prepared data with the key of a step from elsewhere; returns where it was found."""
+        for folder, marker in self._prepared.get(self.keys.of[step.name], []):
+            outputs = marker["outputs"]
+            own_code = marker.get("code") == self.code(step)
+            if not (own_code or self.folder in (folder, *folder.parents)):
+                continue  # other code may have made other data
+            if not outputs or not self._intact(folder, outputs):
+                continue
+            if step.kind == BINARIZE:
+                with atomic_folder(self.folder / step.outputs[0]) as staged:
+                    for name in outputs:
+                        _link(folder / name, staged.joinpath(*Path(name).parts[2:]))
+            for name in outputs if step.kind == PREPARE else ():
+                if not (self.folder / name).exists() or folder != self.folder:
+                    with atomic_file(self.folder / name) as file:
+                        _link(folder / name, file)
+            names = outputs if step.kind == PREPARE else self._outputs(step)
+            noted = {
+                **marker,
+                "outputs": {name: self.digests.of(self.folder / name) for name in names},
+            }
+            write_json(marker_of(self.folder, step.name), {**noted, "taken": str(folder)}, None)
+            return folder
+        return None
+
+    @cached_property
+    def _prepared(self) -> dict[str, list[tuple[Path, dict[str, Any]]]]:
+        """The markers of prepared data by key, in this study and in others beside it."""
+        found: dict[str, list[tuple[Path, dict[str, Any]]]] = {}
+        beside = self.folder.absolute().parent.glob(f"*/{IDENTITY_FILE}")
+        others = [file.parent for file in sorted(beside) if file.parent != self.folder.absolute()]
+        for study in (self.folder, *others):
+            for folder in (study, *sorted(study.glob(f"{REPLACED}/*"))):
+                for file in prepared_markers(folder):
+                    marker = read_object(file)
+                    if isinstance(marker.get("outputs"), dict):
+                        found.setdefault(str(marker.get("key")), []).append((folder, marker))
+        return found
+
+    def run_code(self, run: Run) -> dict[str, str]:
+        """The code of all steps of a run that can change its numbers: as it was, or as it will be."""
+        found = [self.begun(run).get("code", {})]
+        for step in self.keys.chain(run.step("score")):
+            if step.name != run.step("train") or not found[0]:
+                kept = {} if step.kind in REPEATED else self.marker(step)
+                found.append(kept.get("code") or self.code(step))
+        return merged(found)
+
+
+def check_read(plan: Plan, folder: Path, identity: Identity) -> None:
+    """Make sure that what a report reads is what the runs were trained and scored with.
+
+    Files that are gone are passed over: a report may be made on another machine.
+
+    Raises:
+        OptionError: with the name of a data file or of an output that has changed.
+    """
+    digests = Digests(folder)
+
+    def check(path: Path, digest: str, label: str, since: str, remedy: str) -> None:
+        if path.exists():
+            digests.check(path, digest, label, since, remedy)
+
+    names = {name: key for method in plan.recipe.methods for key, name in data_files(method)}
+    for name, key in names.items():
+        if name in identity.inputs:
+            check(Path(name), identity.digests[name], key, "this study began", "restore it")
+    outputs: dict[str, str] = {}
+    for step in plan.steps:  # of a file that several commands wrote the last digest counts
+        if step.kind in (PREPARE, "hypotheses"):
+            outputs |= read_object(marker_of(folder, step.name)).get("outputs", {})
+    for name, digest in outputs.items():
+        label = names.get(name.replace("data", "{data}", 1), "an output")
+        check(folder / name, digest, label, "it was made", "run the study again")
+
+
+def prepared_markers(folder: Path) -> Iterator[Path]:
+    """The markers of prepared data in a folder laid out like a study."""
+    yield from sorted((folder / DONE).glob(f"{PREPARE}-*.json"))
+    yield from sorted((folder / DONE / BINARIZE).glob("*.json"))
+
+
+def _link(source: Path, target: Path) -> None:
+    """The same file under another name, or a copy on another disk."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
