@@ -1,7 +1,7 @@
 """treesyntax's metrics as ``fairseq-generate --scoring NAME``.
 
 ``string_exact`` compares tokens; ``tree_exact``, ``tree_program``, ``tree_unordered``,
-``tree_modulo``, ``tree_top1``, ``tree_top2``, ``tree_f1``, ``tree_productions`` and
+``tree_modulo``, ``tree_dong_lapata``, ``tree_top1``, ``tree_top2``, ``tree_f1``, ``tree_productions`` and
 ``tree_wellformed`` read each line as a tree in the format ``--scoring-format``, as the metrics of the
 same names do. With ``--scoring-linearization`` a line is the tokens of that linearization. Scores of
 unseen items need the sources, which fairseq does not pass to scorers: use ``treesyntax score``.
@@ -105,6 +105,7 @@ for _name, _kind in {
     "tree_program": "program",
     "tree_unordered": "unordered",
     "tree_modulo": "modulo",
+    "tree_dong_lapata": "dong_lapata",
     "tree_top1": "top1",
     "tree_top2": "top2",
     "tree_f1": "f1",

@@ -38,6 +38,7 @@ def result(built: BaseScorer, hypotheses: list[str], references: list[str]) -> s
         ("tree_exact", "tree:sexpr", "0.00"),
         ("tree_program", "program:sexpr", "0.00"),
         ("tree_unordered", "unordered:sexpr", "50.00"),
+        ("tree_dong_lapata", "dong_lapata:sexpr", "100.00"),
         ("tree_modulo", "modulo:sexpr", "50.00"),
         ("tree_wellformed", "wellformed:sexpr", "50.00"),
     ],
@@ -63,8 +64,8 @@ def test_top_nodes():
 def test_every_scorer_of_ours_is_tested_here():
     ours = {name for name, kind in SCORER_REGISTRY.items() if "plugins" in kind.__module__}
     assert ours == {
-        "string_exact", "tree_exact", "tree_f1", "tree_modulo", "tree_productions", "tree_program",
-        "tree_top1", "tree_top2", "tree_unordered", "tree_wellformed",
+        "string_exact", "tree_dong_lapata", "tree_exact", "tree_f1", "tree_modulo",
+        "tree_productions", "tree_program", "tree_top1", "tree_top2", "tree_unordered", "tree_wellformed",
     }  # fmt: skip
 
 

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from treesyntax.errors import OptionError, TreeError
-from treesyntax.metrics.equivalence import CALCULI, Calculus, equivalent, with_names
+from treesyntax.metrics.dong_lapata import SORTED, UNKNOWN, is_right
+from treesyntax.metrics.equivalence import CALCULI, PROLOG, Calculus, equivalent, with_names
 from treesyntax.trees.formats import get_format
 from treesyntax.trees.tree import Tree
 
@@ -27,12 +28,19 @@ def modulo_items(hypotheses: Sequence[str], references: Sequence[str], notation:
 def unordered_items(
     hypotheses: Sequence[str], references: Sequence[str], notation: str
 ) -> list[bool]:
-    """Which hypotheses differ from their reference in the order of conjuncts alone.
-
-    As in the program of Dong & Lapata 2016 (compute_tree_accuracy), which sorts the children of
-    ``and`` and ``or``.
-    """
+    """Which hypotheses differ from their reference in the order of conjuncts alone."""
     return _equivalent(hypotheses, references, notation, with_names(_calculus(notation)))
+
+
+def dong_lapata_items(
+    hypotheses: Sequence[str], references: Sequence[str], notation: str
+) -> list[bool]:
+    """Which hypotheses the program of Dong & Lapata 2016 counts as right (`dong_lapata`)."""
+    check_aligned(hypotheses, references)
+    _parse_references(references, notation)
+    operators = (UNKNOWN,) if _calculus(notation) is PROLOG else SORTED
+    pairs = zip(hypotheses, references, strict=True)
+    return [is_right(hypothesis, reference, operators) for hypothesis, reference in pairs]
 
 
 def _calculus(notation: str) -> Calculus:
