@@ -95,3 +95,15 @@ def test_faults_are_one_line_and_nothing_is_written(folder: Path, capsys, fault:
     assert told in error
     assert error.count("\n") == 1
     assert not list(out.parent.iterdir())
+
+
+@pytest.mark.parametrize("number", [10, 200])
+def test_weights_that_are_no_numbers_are_refused(folder: Path, capsys, number: int):
+    state = state_of(number)
+    state["model"]["fc.weight"][0, 1] = float("nan" if number == 10 else "inf")
+    torch.save(state, folder / f"checkpoint_1_{number}.pt")
+    out = folder / "mean.pt"
+    assert main(["average", str(folder), "--last", "2", "--out", str(out)]) == 2
+    message = f"checkpoint_1_{number}.pt: embed.weight holds NaN or infinity; the training diverged"
+    assert message in capsys.readouterr().err
+    assert not out.exists()

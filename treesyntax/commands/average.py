@@ -87,6 +87,7 @@ def average(paths: Sequence[Path]) -> dict[str, Any]:
 
     state = load_checkpoint(paths[-1])
     model: dict[str, Tensor] = state["model"]
+    _check_finite(paths[-1], model)
     weights = {_place(tensor): name for name, tensor in model.items() if tensor.is_floating_point()}
     sums = {name: model[name].double() for name in weights.values()}
     for path in paths[:-1]:
@@ -95,6 +96,7 @@ def average(paths: Sequence[Path]) -> dict[str, Any]:
             raise InputError(
                 path, None, f"is of another model than {paths[-1].name}", "average one training"
             )
+        _check_finite(path, other)
         for name, total in sums.items():
             total += other[name]
     means = {name: (sums[name] / len(paths)).to(model[name].dtype) for name in sums}
@@ -102,6 +104,14 @@ def average(paths: Sequence[Path]) -> dict[str, Any]:
         name: means.get(weights.get(_place(tensor), ""), tensor) for name, tensor in model.items()
     }
     return {key: value for key, value in state.items() if key != OPTIMIZER}
+
+
+def _check_finite(path: Path, model: Mapping[str, Tensor]) -> None:
+    for name, tensor in model.items():
+        if tensor.is_floating_point() and not tensor.isfinite().all():
+            raise InputError(
+                path, None, f"{name} holds NaN or infinity", "the training diverged; train anew"
+            )
 
 
 def _place(tensor: Tensor) -> Place:

@@ -65,7 +65,7 @@ def test_a_failing_run_stops_no_other(tmp_path: Path):
     process = study(tmp_path)
     output = process.output()
     assert process.returncode == 1
-    message = "relation_mask-1 failed: exit status 1: RuntimeError: the loss exploded"
+    message = "relation_mask-1 failed: exit status 1: training diverged (NaN or infinite gradients)"
     assert message in output
     assert "0 of 2, 2 failed" in output
     found = {item.key for item in read_results(tmp_path / "out" / "results.jsonl")}

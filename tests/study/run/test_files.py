@@ -12,7 +12,7 @@ from treesyntax.errors import InputError
 from treesyntax.study.run.checkpoints import is_trained, repair_checkpoints
 from treesyntax.study.run.hypotheses import main as collect_hypotheses
 from treesyntax.study.run.hypotheses import read_hypotheses
-from treesyntax.study.run.logs import TrainLog, last_line, peak_line, read_log
+from treesyntax.study.run.logs import TrainLog, divergence, last_line, peak_line, read_log
 
 LOG = """\
 # 2026-01-01 command
@@ -60,6 +60,32 @@ def test_the_last_line_that_says_something(tmp_path: Path):
     file.write_text("# command\nTraceback\nValueError: bad\n\n# command\n")
     assert last_line(file) == "ValueError: bad"
     assert last_line(tmp_path / "none") == ""
+
+
+STATS = '{"epoch": 1, "loss": "7.25", "num_updates": "150", "lr": "0.5"}'
+CRASH = """\
+FloatingPointError: gradients are Nan/Inf
+
+During handling of the above exception, another exception occurred:
+
+StopIteration
+"""
+
+
+@pytest.mark.parametrize(("said", "cause"), [
+    (CRASH, "NaN or infinite gradients"),
+    ("FloatingPointError: Minimum loss scale reached (0.0001). Your loss is\n", "overflow at the"),
+])  # fmt: skip
+def test_a_diverged_training_is_called_so(tmp_path: Path, said: str, cause: str):
+    file = tmp_path / "log"
+    text = f"# 2026-01-01T00:00:00Z fairseq-train\n2026 | INFO | train_inner | {STATS}\n{said}"
+    file.write_text(text + peak_line(1))
+    found = divergence(file)
+    assert found.startswith(f"training diverged ({cause}")
+    assert "soon after update 150, learning rate 0.5, loss 7.25;" in found
+    # Another session failed for another reason.
+    file.write_text(f"{text}# 2026-01-01T01:00:00Z fairseq-train\nValueError: bad\n")
+    assert divergence(file) == ""
 
 
 def test_hypotheses_come_in_the_order_of_the_test_set(tmp_path: Path):

@@ -21,7 +21,7 @@ from treesyntax.study.run import process
 from treesyntax.study.run.checkpoints import is_trained, repair_checkpoints
 from treesyntax.study.run.failures import Failure, write_failures
 from treesyntax.study.run.ledger import PREPARED, Ledger
-from treesyntax.study.run.logs import last_line, peak_line, read_log
+from treesyntax.study.run.logs import divergence, last_line, peak_line, read_log
 from treesyntax.study.run.process import USERS, Devices
 from treesyntax.study.run.progress import PlainProgress
 from treesyntax.study.run.steps import OUT, PLUGINS, Step
@@ -217,7 +217,8 @@ class Executor:
             self.children.remove(child)
             self.devices.give(child.slot)
             if child.process.returncode:
-                said = last_line(self.folder / child.step.log)
+                log = self.folder / child.step.log
+                said = divergence(log) or last_line(log)
                 how = process.ending(child.process.returncode)
                 self._fail(child.step, f"{how}: {said}" if said else how)
             else:

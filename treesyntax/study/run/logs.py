@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -20,6 +21,10 @@ _DEVICE = re.compile(
     r"\| rank +\d+: capabilities = .*; total memory = ([\d.]+) GB ; name = (.+?)\s*$"
 )
 _PEAK = re.compile(r"^# peak resident memory: (\d+) bytes$")
+_BEGUN = re.compile(r"^# \d{4}-\d\d-\d\dT")
+_DIVERGED = re.compile(
+    r"(gradients are Nan/Inf|\b(NaN|Inf) detected in)|Minimum loss scale reached"
+)
 MEBIBYTE = 2**20
 
 
@@ -134,3 +139,21 @@ def last_line(path: Path) -> str:
     """The last line of a log that says anything, "" if there is none."""
     lines = [line.strip() for line in _lines(path, tail=True)]
     return next((line for line in reversed(lines) if line and not line.startswith("# ")), "")
+
+
+def divergence(path: Path) -> str:
+    """That a training diverged, and where, if its last session says so; else ""."""
+    cause, stats = "", {}
+    for line in _lines(path, tail=False):
+        if _BEGUN.match(line):
+            cause = ""
+        elif (found := _STATS.search(line)) and found[1] == "train_inner":
+            with suppress(ValueError):
+                stats = parse_json(found[2])
+        elif not cause and (told := _DIVERGED.search(line)):
+            cause = "NaN or infinite gradients" if told[1] else "overflow at the least loss scale"
+    if not cause:
+        return ""
+    update, rate, loss = (stats.get(name) for name in ("num_updates", "lr", "loss"))
+    where = f"soon after update {update}, learning rate {rate}, loss {loss}" if stats else "at once"
+    return f"training diverged ({cause}) {where}; lower the rate, warm up longer or clip gradients"
