@@ -3,7 +3,8 @@
 DATA is the folder that treesyntax binarize wrote for the training of the model; it says how input
 becomes tokens and trees and how output becomes text again. Every line of input (every record of
 CoNLL-U) gives one line of output; an empty one gives an empty one. Translations of standard input
-are written as soon as they are found.
+are written as soon as they are found. A checkpoint in the folder of a study is searched with the
+flags that the study generated with, unless they are given here.
 
 Raw text, parsed like the training data, one sentence answered after the other:
 
@@ -33,6 +34,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treesyntax.commands.parse import add_parser_arguments
+from treesyntax.commands.study_search import take_search
 from treesyntax.errors import OptionError
 from treesyntax.parsers import PARSERS, ParserConfig, get_kind, load_parser
 
@@ -45,6 +47,7 @@ if TYPE_CHECKING:  # run() imports the rest, so that --help is quick
 CONSTRAINTS = ("auto", "none", "tree", "grammar")
 MAX_TOKENS = 12000
 """As fairseq-generate has it where neither limit is given."""
+SEARCH = "search (without a flag: as in the study that trained the checkpoint, else the value in brackets)"
 BRACKETS = ("ptb", "mrg")
 PARSER_WRITES = ("conllu", *BRACKETS)
 
@@ -64,18 +67,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ).add_argument
     parsing("--parsed", action="store_true", help="the input is trees in the format of the training data")  # fmt: skip
     add_parser_arguments(parsing, required=False)
-    _add_search(parser.add_argument_group("search"))
+    _add_search(parser.add_argument_group(SEARCH))
     _add_output(parser.add_argument_group("output"))
     _add_machine(parser.add_argument_group("machine"))
 
 
 def _add_search(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
-    add("--beam", type=int, default=5, metavar="N", help="hypotheses kept at every step (5)")
-    add("--max-len-a", type=float, default=0, metavar="A", help="at most A x + B tokens, x those of the longest source of a batch (0)")  # fmt: skip
-    add("--max-len-b", type=int, default=200, metavar="B", help="see there (200)")
-    add("--lenpen", type=float, default=1, metavar="P", help="below 1 favours short translations, above 1 long ones (1)")  # fmt: skip
-    add("--tree-constraints", choices=CONSTRAINTS, default="auto", help="generate whole trees (tree), those of parents and children seen in training (grammar), or anything (none); auto: tree where target tokens grow trees, else none")  # fmt: skip
+    add("--beam", type=int, metavar="N", help="hypotheses kept at every step (5)")
+    add("--max-len-a", type=float, metavar="A", help="at most A x + B tokens, x those of the longest source of a batch (0)")  # fmt: skip
+    add("--max-len-b", type=int, metavar="B", help="see there (200)")
+    add("--lenpen", type=float, metavar="P", help="below 1 favours short translations, above 1 long ones (1)")  # fmt: skip
+    add("--tree-constraints", choices=CONSTRAINTS, help="generate whole trees (tree), those of parents and children seen in training (grammar), or anything (none); auto: tree where target tokens grow trees, else none")  # fmt: skip
 
 
 def _add_output(group: argparse._ArgumentGroup) -> None:
@@ -117,6 +120,7 @@ def run(args: argparse.Namespace) -> int:
     from treesyntax.decoding.translate import translate
     from treesyntax.parsers.cases import in_words
 
+    take_search(args)
     _check_numbers(args)
     path = input_path(args.input)
     data = read_data(args.data)
