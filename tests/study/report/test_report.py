@@ -5,18 +5,26 @@ from __future__ import annotations
 import json
 import re
 from argparse import Namespace
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from support.study_helpers import result, write_recipe, write_study
+from support.study_helpers import (
+    make_study,
+    recipe_content,
+    result,
+    write,
+    write_recipe,
+    write_study,
+)
 
 from treesyntax.commands.report import run as report_command
 from treesyntax.errors import OptionError
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.report.curves import draw_curves, inline_svg, mean_curve, svg_text
 from treesyntax.study.report.report import read_study, write_report
-from treesyntax.study.results.results import write_results
+from treesyntax.study.results.results import read_results, write_results
 
 SVG = """<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/x.dtd">
@@ -187,3 +195,35 @@ def test_the_report_command(study_folder: Path, capsys: pytest.CaptureFixture):
     assert "report.html" in output
     with pytest.raises(OptionError, match="holds no study"):
         report_command(Namespace(folder=study_folder / "runs", baseline=None, mix_versions=False))
+
+
+def test_the_runs_table_names_what_chose_the_checkpoint_and_tells_lengths(tmp_path: Path):
+    train = {**recipe_content()["train"], "best-checkpoint-metric": "accuracy"}
+    folder = make_study(tmp_path, train=train, seeds=[1])
+    results = read_results(folder / "results.jsonl")
+    text = "BP 0.950, length ratio 0.951"
+    told = [
+        replace(one, lengths=text) if (one.metric, one.method) == ("bleu", "sequence") else one
+        for one in results
+    ]
+    write_results(folder / "results.jsonl", told)
+    write_report(read_study(folder))
+    report = (folder / "report.md").read_text(encoding="utf-8")
+    assert (
+        "| run | exact | bleu | valid accuracy | best update | updates | training | peak memory "
+        "| lengths (bleu) |"
+    ) in report
+    assert "valid loss" not in report
+    lines = [line for line in report.splitlines() if line.startswith("| sequence-1 |")]
+    assert lines[0].endswith(f"| {text} |")
+    assert "tokenizer 13a" not in report
+
+
+def test_bleu_of_text_without_spaces_has_a_note(tmp_path: Path):
+    folder = make_study(tmp_path, seeds=[1])
+    lines = ["私は昨日学校に行きました。"] * 40
+    for file in folder.rglob("hypotheses.txt"):
+        write(file, lines)
+    write(folder / "data/p/test.tgt", lines)
+    write_results(folder / "results.jsonl", [result("sequence", 1, "bleu", 0.0)])
+    assert any("tokenizer 13a" in note for note in read_study(folder).table.notes)

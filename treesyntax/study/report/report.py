@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from treesyntax.files import write_text
+from treesyntax.files import read_lines, write_text
+from treesyntax.metrics import unspaced_warning
 from treesyntax.study.recipe.identity import Identity, read_identity
-from treesyntax.study.recipe.recipe import RECIPE_FILE, read_recipe
+from treesyntax.study.recipe.recipe import RECIPE_FILE, Recipe, read_recipe
 from treesyntax.study.report.comparison_table import COMPARISON_HEADER, comparison_cells
 from treesyntax.study.report.sections import make_sections
 from treesyntax.study.report.table import StudyTable, make_table, markdown_table
@@ -31,6 +32,7 @@ from treesyntax.study.results.significance import compare, lost_reference
 from treesyntax.study.run.failures import read_failures
 from treesyntax.study.run.ledger import check_read
 from treesyntax.study.run.plan import Plan, make_plan
+from treesyntax.study.run.steps import located
 
 TEMPLATES = Path(__file__).parent
 SCRIPT = TEMPLATES / "report_sort.js"
@@ -73,6 +75,8 @@ def read_study(folder: Path, baseline: str | None = None, mix_versions: bool = F
         )
         table = replace(table, notes=(*table.notes, note + ", ".join(others)))
     table = _with_code(table, results, mix_versions)
+    if warning := _unspaced(plan, folder):
+        table = replace(table, notes=(*table.notes, warning))
     if results and (lost := lost_reference(plan, folder)):
         note = f"Not tested for significance: {lost} does not exist; make the report on the machine where the study ran"
         table = replace(table, notes=(*table.notes, note))
@@ -97,6 +101,13 @@ def _with_code(table: StudyTable, results: Sequence[Result], mix_versions: bool)
            else "rows of other code than their baseline are not tested (--mix-versions tests them)")
     )  # fmt: skip
     return replace(table, rows=tuple(rows), notes=(*table.notes, note))
+
+
+def _unspaced(plan: Plan, folder: Path) -> str:
+    """Why BLEU says nothing of the test set; "" where it does."""
+    references = located(plan.recipe.target.test, folder)
+    lines = list(read_lines(references)) if references.is_file() else []
+    return unspaced_warning(plan.recipe.score, lines)
 
 
 def write_report(study: Study) -> Path:
@@ -132,11 +143,12 @@ def _context(study: Study) -> dict[str, Any]:
         "run_header": [
             "run",
             *recipe.score,
-            "valid loss",
+            f"valid {_selected_by(recipe)}",
             "last update averaged" if recipe.average else "best update",
             "updates",
             "training",
             "peak memory",
+            *(f"lengths ({metric})" for metric in _with_lengths(recipe.score, study.results)),
         ],
         "commands": shown_commands(study.plan),
     }
@@ -172,6 +184,20 @@ def _versions(result: Result) -> str:
     return ", ".join(f"{name} {version}" for name, version in result.versions.items())
 
 
+def _selected_by(recipe: Recipe) -> str:
+    """What the best checkpoint was chosen by, as fairseq's flag names it; loss unless told."""
+    flags = (recipe.flags(method, "train") for method in recipe.methods)
+    return " or ".join(
+        dict.fromkeys(str(one.get("best-checkpoint-metric", "loss")) for one in flags)
+    )
+
+
+def _with_lengths(metrics: Sequence[str], results: Sequence[Result]) -> list[str]:
+    """The metrics that tell brevity penalty and length ratio."""
+    told = {result.metric for result in results if result.lengths}
+    return [metric for metric in metrics if metric in told]
+
+
 def _run_rows(metrics: Sequence[str], results: Sequence[Result]) -> list[list[str]]:
     """A row a run: its metrics, and how its training went."""
     runs: dict[str, dict[str, Result]] = {}
@@ -183,7 +209,9 @@ def _run_rows(metrics: Sequence[str], results: Sequence[Result]) -> list[list[st
         values = [f"{found[metric].value:.2f}" if metric in found else "–" for metric in metrics]
         training = [f"{some.valid_loss:.3f}", str(some.best_update), str(some.updates)]
         memory = "–" if some.peak_memory is None else f"{some.peak_memory:,.0f} MiB"
-        rows.append([name, *values, *training, f"{some.train_seconds:.0f} s", memory])
+        told = (found.get(metric) for metric in _with_lengths(metrics, results))
+        lengths = [one.lengths if one is not None and one.lengths else "–" for one in told]
+        rows.append([name, *values, *training, f"{some.train_seconds:.0f} s", memory, *lengths])
     return rows
 
 

@@ -63,6 +63,7 @@ class Recorder:
             date=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
             data_sha256=self.data_sha256(run.method.source, run.method.target),
             commands=[shlex.join(step.command) for step in self.plan.steps_of(run)],
+            lengths=score.get("lengths"),
             peak_memory=None if log.peak_memory is None else round(log.peak_memory, 1),
             run=self.identity.runs[run.name],
             code=code,

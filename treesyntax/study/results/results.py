@@ -16,7 +16,13 @@ RESULTS_FILE = "results.jsonl"
 CHECKSUM = "crc32"
 """Of the text of the line without it."""
 Key = tuple[str, int, str]
-KINDS = {"int": (int,), "float": (int, float), "float | None": (int, float, type(None))}
+NONE = type(None)
+KINDS = {
+    "int": (int,),
+    "float": (int, float),
+    "float | None": (int, float, NONE),
+    "str | None": (str, NONE),
+}
 
 
 @dataclass(frozen=True)
@@ -31,7 +37,8 @@ class Result:
         parameters: trained numbers in the model; shared ones count once.
         tokens_per_second: target tokens a second while training, median over log intervals.
         train_seconds: wall-clock time of training with validation, over all resumes.
-        valid_loss: of the checkpoint that was tested, or the last one of those averaged.
+        valid_loss: of the checkpoint that was tested, or the last one of those averaged; what
+            ``best-checkpoint-metric`` names instead of the loss, such as an accuracy.
         updates: updates trained.
         best_update: update of the same.
         versions: of Python and the packages: those that trained, and the sacrebleu that scored.
@@ -44,6 +51,7 @@ class Result:
             None where it is not known, as on a cluster without GPU.
         run: the key of the outputs that were scored, see :mod:`treesyntax.study.run.keys`.
         code: digests of the code of all steps, see :func:`treesyntax.study.run.code.code_of`.
+        lengths: of BLEU its brevity penalty and the ratio of lengths.
     """
 
     recipe: str
@@ -71,6 +79,7 @@ class Result:
     peak_memory: float | None = None
     run: str = ""
     code: dict[str, str] = field(default_factory=dict)
+    lengths: str | None = None
 
     @property
     def key(self) -> Key:
