@@ -101,3 +101,23 @@ def test_bleu_is_what_the_docs_offer_for_fairseq_score_sacrebleu(
     for file in ("README.md", "docs/tutorial.md"):
         text = (Path(__file__).parents[2] / file).read_text(encoding="utf-8")
         assert "`fairseq-score --sacrebleu`" in text
+
+
+def test_categories_are_scored_by_themselves(tmp_path: Path, capsys) -> None:
+    (tmp_path / "cat").write_text("active\npassive\nactive\n")
+    words = ["--categories", str(tmp_path / "cat"), "--metric", "exact", "--metric", "exact:unseen"]
+    files = unseen_files(tmp_path)
+    (tmp_path / "source").write_text("x\ny\nz\n")
+    (tmp_path / "train-target").write_text("a\nb\n")
+    assert score(tmp_path, "a\nb\nd\n", "a\nb\nc\n", *words, *files, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(s["metric"], s.get("category"), s["value"], s["n"]) for s in found] == [
+        ("exact", None, pytest.approx(66.67, abs=0.01), 3), ("exact:unseen", None, 50.0, 2),
+        ("exact", "active", 50.0, 2), ("exact:unseen", "active", 0.0, 1),
+        ("exact", "passive", 100.0, 1), ("exact:unseen", "passive", 100.0, 1),
+    ]  # fmt: skip
+    assert score(tmp_path, "a\nb\nd\n", "a\nb\nc\n", *words[:2]) == 0
+    assert "\nexact active    50.00  n=2  exact|" in capsys.readouterr().out
+    (tmp_path / "cat").write_text("active\n")
+    assert score(tmp_path, "a\nb\nd\n", "a\nb\nc\n", *words[:2]) == 2
+    assert "cat: has 1 lines, but" in capsys.readouterr().err

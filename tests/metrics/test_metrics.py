@@ -32,7 +32,7 @@ OF_ANY = ("tree", "program", "wellformed", "f1", "productions")
 )
 def test_shares_and_signatures(metric: str, percent: float, signature: str) -> None:
     assert METRICS[metric](HYPOTHESES, REFERENCES) == [
-        (metric, percent, f"{signature}|v:{__version__}", 4, "")
+        (metric, percent, f"{signature}|v:{__version__}", 4, "", "")
     ]
 
 

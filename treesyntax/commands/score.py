@@ -17,6 +17,8 @@ data as well:
 
   treesyntax score --reference test.tgt --hypothesis out.txt --metric exact \\
       --metric exact:unseen --source test.src --train-source train.src --train-target train.tgt
+
+With --categories each category of lines is scored as well, such as the cases of COGS.
 """
 
 from __future__ import annotations
@@ -43,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--source", type=Path, help="inputs of the same lines, for metrics with :unseen")
     add("--train-source", type=Path, help="inputs of the training data, for the same")
     add("--train-target", type=Path, help="references of the training data, for the same")
+    add("--categories", type=Path, help="the category of each line, to score each by itself too")
     add("--json", action="store_true", help="print a JSON list instead of a table")
 
 
@@ -69,6 +72,16 @@ def run(args: argparse.Namespace) -> int:
     unseen = _unseen(args, references) if asked else None
     metrics = [get_metric(name, unseen) for name in names]
     scores = [score for metric in metrics for score in metric(hypotheses, references)]
+    if args.categories:
+        remedy = "name the category of each line"
+        categories = _as_many(args.categories, args.reference, len(references), remedy)
+        for category in dict.fromkeys(categories):
+            lines = [line for line, own in enumerate(categories) if own == category]
+            own = [hypotheses[line] for line in lines], [references[line] for line in lines]
+            new = None if unseen is None else [unseen[line] for line in lines]
+            chosen = [name for name in names if new is None or any(new) or UNSEEN not in name]
+            for score in (one for name in chosen for one in get_metric(name, new)(*own)):
+                scores.append(score._replace(category=category))
     if warning := unspaced_warning(names, references):
         print(f"treesyntax score: {warning}", file=sys.stderr)
     print(
@@ -103,9 +116,10 @@ def _as_many(path: Path, other: Path, size: int, remedy: str) -> list[str]:
 
 
 def _table(scores: list[Score]) -> str:
-    width = max(len(score.metric) for score in scores)
+    names = [" ".join(filter(None, (score.metric, score.category))) for score in scores]
+    width = max(map(len, names))
     return "\n".join(
-        f"{score.metric:<{width}}  {score.value:6.2f}  n={score.n}  {score.signature}"
+        f"{name:<{width}}  {score.value:6.2f}  n={score.n}  {score.signature}"
         + (f"  ({score.lengths})" if score.lengths else "")
-        for score in scores
+        for name, score in zip(names, scores, strict=True)
     )

@@ -74,6 +74,7 @@ class Score(NamedTuple):
         signature: how it was computed.
         n: number of lines.
         lengths: of BLEU its brevity penalty and the ratio of lengths, output to reference.
+        category: of the lines; "" for all.
     """
 
     metric: str
@@ -81,6 +82,7 @@ class Score(NamedTuple):
     signature: str
     n: int
     lengths: str = ""
+    category: str = ""
 
 
 Metric = Callable[[Sequence[str], Sequence[str]], list[Score]]

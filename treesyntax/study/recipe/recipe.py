@@ -24,7 +24,7 @@ DEFAULTS: dict[str, Any] = {
     "vars": {},
 }
 REQUIRED = ("name", "title", "data", "train", "score", "seeds", "methods")
-OPTIONAL = ("average", "axes", "baseline", "differences", "primary")
+OPTIONAL = ("average", "axes", "baseline", "categories", "differences", "primary")
 """Keys that a resolved recipe has only if the recipe has them."""
 ORDER = (
     "name", "title", "question", "vars", "prepare", "data", "binarize", "train", "generate",
@@ -78,6 +78,7 @@ class Recipe:
             the best one alone.
         baseline: the method or the row that others are compared with.
         differences: by ``SECTION.FLAG`` why methods differ in it.
+        categories: a file with the category of each line of the test set; "" for none.
         primary: the metric that decides; p-values of all rows in it are corrected together.
     """
 
@@ -99,6 +100,7 @@ class Recipe:
     axes: tuple[Axis, ...]
     baseline: str
     differences: dict[str, str]
+    categories: str
     primary: str
 
     def baseline_of(self, method: Method) -> Method | None:
@@ -199,6 +201,9 @@ def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
         axes=axes,
         baseline=_baseline(content.get("baseline"), methods, check),
         differences=check.differences(content.get("differences", {})),
+        categories=check.placeholders(
+            check.text(content.get("categories", ""), "categories"), "categories"
+        ),
         primary=check.one_of(content.get("primary", score[0]), "primary", score),
     )
 

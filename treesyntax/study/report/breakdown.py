@@ -45,16 +45,27 @@ class Quantity:
         name: part of a file's name.
         label: of the horizontal axis.
         values: the numbers.
+        names: of categories, which have no order: a value is then the index of one.
     """
 
     name: str
     label: str
     values: tuple[int, ...]
+    names: tuple[str, ...] = ()
 
     @cached_property
     def bins(self) -> list[tuple[int, int]]:
         """First and last value of each bin."""
+        if self.names:
+            return [(place, place) for place in range(len(self.names))]
         return make_bins(self.values)
+
+    def bin_name(self, place: int) -> str:
+        """A bin in words."""
+        low, high = self.bins[place]
+        if self.names:
+            return self.names[place]
+        return str(low) if low == high else f"{low}–{high}"
 
     def lines(self, place: int) -> list[int]:
         """Numbers of the lines in a bin."""
@@ -94,7 +105,12 @@ class Breakdown:
         return {
             "quantity": self.quantity.label,
             "bins": [
-                {"from": low, "to": high, "lines": len(self.quantity.lines(place))}
+                {
+                    **({"name": self.quantity.names[place]} if self.quantity.names else {}),
+                    "from": low,
+                    "to": high,
+                    "lines": len(self.quantity.lines(place)),
+                }
                 for place, (low, high) in enumerate(self.quantity.bins)
             ],
             "mean": {
@@ -233,24 +249,28 @@ def draw_breakdown(found: Breakdown, order: Sequence[str]) -> Figure:
 
     across = min(2, len(found.metrics))
     down = -(-len(found.metrics) // across)
-    figure = Figure(figsize=(4.2 * across + 0.6, 3.0 * down + 0.6), layout="constrained")
+    quantity = found.quantity
+    wide, high = (max(4.2, 0.3 * len(quantity.names)), 4.2) if quantity.names else (4.2, 3.0)
+    figure = Figure(figsize=(wide * across + 0.6, high * down + 0.6), layout="constrained")
     axes = figure.subplots(down, across, squeeze=False)
     for panel in axes.flat[len(found.metrics) :]:
         panel.set_visible(False)
-    quantity = found.quantity
+    between = " " if quantity.names else "\n"
     names = [
-        f"{low if low == high else f'{low}–{high}'}\n({len(quantity.lines(place))})"
-        for place, (low, high) in enumerate(quantity.bins)
+        f"{quantity.bin_name(place)}{between}({len(quantity.lines(place))})"
+        for place in range(len(quantity.bins))
     ]
     for panel, metric in zip(axes.flat, found.metrics, strict=False):
         for number, method in enumerate(found.scores):
             shift = SPREAD * ((number + 0.5) / len(found.scores) - 0.5)
             places = [place + shift for place in range(len(names))]
             style = line_of(order.index(method))
+            if quantity.names:  # nothing lies between two categories
+                style = {**style, "linestyle": "none"}
             lows, highs = zip(*found.ranges(method, metric), strict=True)
             panel.vlines(places, lows, highs, color=style["color"], linewidth=1)
             panel.plot(places, found.means(method, metric), **style, markersize=5, label=method)
-        panel.set_xticks(range(len(names)), names)
+        panel.set_xticks(range(len(names)), names, rotation=90 if quantity.names else 0)
         panel.set_xlabel(f"{quantity.label}, (lines)")
         panel.set_ylabel(metric)
         panel.set_ylim(0, max(1.0, panel.get_ylim()[1]))

@@ -9,9 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 from treesyntax.errors import InputError, TreeSyntaxError
 from treesyntax.files import read_json, write_json, write_text
-from treesyntax.study.report.breakdown import break_down, draw_breakdown, find_quantities
+from treesyntax.study.report.breakdown import (
+    Quantity,
+    break_down,
+    draw_breakdown,
+    find_quantities,
+)
+from treesyntax.study.report.categories import (
+    CATEGORY_HEADER,
+    read_categories,
+    score_categories,
+)
 from treesyntax.study.report.cost import compute_costs, cost_numbers, draw_costs
 from treesyntax.study.report.curves import draw_curves, inline_svg, svg_text
+from treesyntax.study.report.table_files import categories_csv
 from treesyntax.study.results.results import Result
 from treesyntax.study.run.failures import Failure, failure_of
 from treesyntax.study.run.logs import read_log
@@ -51,6 +62,8 @@ class Section:
         heading: in words.
         text: how to read the figures.
         notes: the figures that could not be drawn, and why.
+        header: of a table under the figures; empty for none.
+        rows: of the same.
     """
 
     name: str
@@ -58,6 +71,8 @@ class Section:
     text: str
     pictures: list[Picture] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    header: tuple[str, ...] = ()
+    rows: list[list[str]] = field(default_factory=list)
 
 
 ANALYSES = {
@@ -108,6 +123,7 @@ def make_sections(
 ) -> list[Section]:
     """All figures of a study as far as there is something to draw; writes those that are new."""
     found = [_curves(plan, folder), _breakdowns(plan, folder, results)]
+    found.append(_categories(plan, folder, results))
     found += [_costs(plan, folder, results), *_analyses(plan, folder, failures)]
     return [section for section in found if section.pictures or section.notes]
 
@@ -138,19 +154,46 @@ def _breakdowns(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
     )
     if not results:
         return section
-    order = [method.name for method in plan.recipe.methods]
     for quantity in find_quantities(plan, folder):
-        name = f"score_by_{quantity.name}"
-        file = folder / FIGURES / f"{name}.json"
-        try:
-            found = break_down(plan, folder, results, quantity, file)
-        except TreeSyntaxError as error:
-            section.notes.append(f"Score by {quantity.label} is not drawn: {error}")
-            continue
-        if found is not None:
-            caption = f"Score by {quantity.label}."
-            figure = draw_breakdown(found, order)
-            section.pictures.append(_write(folder, name, figure, found.numbers(), caption))
+        _break_down(plan, folder, results, quantity, section)
+    return section
+
+
+def _break_down(
+    plan: Plan, folder: Path, results: Sequence[Result], quantity: Quantity, section: Section
+) -> None:
+    """Add the figure of scores by a quantity, or a note why there is none."""
+    order = [method.name for method in plan.recipe.methods]
+    name = f"score_by_{quantity.name}"
+    try:
+        found = break_down(plan, folder, results, quantity, folder / FIGURES / f"{name}.json")
+    except TreeSyntaxError as error:
+        section.notes.append(f"Score by {quantity.label} is not drawn: {error}")
+        return
+    if found is not None:
+        caption = f"Score by {quantity.label}."
+        figure = draw_breakdown(found, order)
+        section.pictures.append(_write(folder, name, figure, found.numbers(), caption))
+
+
+def _categories(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
+    section = Section(
+        "score-by-category",
+        "Score by category",
+        "Each metric over the lines of a category: mean over seeds, with the lowest and the highest "
+        "seed as a bar. The table has the difference of each row from its baseline with its 95 % "
+        "interval over training runs and the items of the category; intervals are not corrected "
+        "for their number.",
+    )
+    try:
+        quantity = read_categories(plan, folder) if results else None
+        if quantity is not None:
+            _break_down(plan, folder, results, quantity, section)
+            scores = score_categories(plan, folder, results, quantity)
+            section.header, section.rows = CATEGORY_HEADER, [one.cells() for one in scores]
+            write_text(folder / "tables" / "categories.csv", categories_csv(scores))
+    except TreeSyntaxError as error:
+        section.notes.append(f"There are no scores by category: {error}")
     return section
 
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
+from treesyntax.study.report.categories import CategoryScore
 from treesyntax.study.report.table import StudyTable
 from treesyntax.study.report.table_notes import SIGNIFICANT
 from treesyntax.study.results.results import Result
@@ -21,6 +22,10 @@ TABLE_COLUMNS = (
     "method", "metric", "mean", "sd", "seeds", "parameters", "tokens_per_second", "baseline",
     "difference", "low", "high", "p", "holm_p", "smallest", "items", "baseline_runs",
     "checkpoint_p",
+)  # fmt: skip
+CATEGORY_COLUMNS = (
+    "category", "items", "lines", "method", "metric", "mean", "sd", "seeds", "baseline",
+    "difference", "low", "high",
 )  # fmt: skip
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
@@ -54,6 +59,18 @@ def table_csv(table: StudyTable) -> str:
                 row.tokens_per_second, *compared,
             ])  # fmt: skip
     return _csv([TABLE_COLUMNS, *rows])
+
+
+def categories_csv(scores: Sequence[CategoryScore]) -> str:
+    """A line a category, metric and row; empty where there is nothing."""
+    rows = [
+        [
+            one.category, one.items, one.lines, one.method, one.metric, one.spread.mean,
+            one.spread.sd, len(one.spread.values), one.baseline, one.difference, one.low, one.high,
+        ]
+        for one in scores
+    ]  # fmt: skip
+    return _csv([CATEGORY_COLUMNS, *rows])
 
 
 def _csv(rows: Sequence[Sequence[object]]) -> str:

@@ -1,0 +1,141 @@
+"""Scores by the category of test items: a table with intervals, and its CSV.
+
+The recipe's ``categories`` names a file with one category for each line of the test set, such as the
+cases of COGS. The difference of a row from its baseline has its interval over training runs and the
+items of the category (`treesyntax.metrics.compare_runs`). There is one comparison for each category, so
+intervals are not corrected for their number and there are no marks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesyntax.errors import InputError
+from treesyntax.files import read_lines
+from treesyntax.metrics.runs import compare_runs
+from treesyntax.study.recipe.recipe import Method
+from treesyntax.study.report.breakdown import Quantity
+from treesyntax.study.report.table import Spread
+from treesyntax.study.results.item_scores import ItemScores
+from treesyntax.study.results.results import Result
+from treesyntax.study.results.significance import is_tested
+from treesyntax.study.run.plan import Plan
+from treesyntax.study.run.steps import Run, located
+
+CATEGORY_HEADER = (
+    "category", "items", "row", "metric", "score", "runs", "difference", "95 % interval",
+)  # fmt: skip
+
+
+class CategoryScore(NamedTuple):
+    """A row's score of one category.
+
+    Attributes:
+        items: distinct pairs of source and reference.
+        lines: lines of the test set in which these stand.
+        spread: over runs.
+        baseline: the row it is compared with; "" for a baseline, which has no difference.
+        low: lower end of the 95 % interval of the difference; None with fewer than 3 runs a side.
+        high: its upper end.
+    """
+
+    category: str
+    items: int
+    lines: int
+    method: str
+    metric: str
+    spread: Spread
+    baseline: str
+    difference: float | None
+    low: float | None
+    high: float | None
+
+    def cells(self) -> list[str]:
+        """The texts of a line of the table."""
+        items = (
+            str(self.items) if self.items == self.lines else f"{self.items} ({self.lines} lines)"
+        )
+        gap = "–" if self.difference is None else f"{self.difference:+.2f}"
+        interval = "–" if self.low is None else f"{self.low:+.2f} to {self.high:+.2f}"
+        runs = str(len(self.spread.values))
+        score = str(self.spread)
+        return [self.category, items, self.method, self.metric, score, runs, gap, interval]
+
+
+def read_categories(plan: Plan, folder: Path) -> Quantity | None:
+    """The category of each line of the test set; None if the recipe names no file.
+
+    Raises:
+        InputError: if the file cannot be read or has another number of lines than the test set.
+    """
+    if not plan.recipe.categories:
+        return None
+    path, test = (
+        located(name, folder) for name in (plan.recipe.categories, plan.recipe.target.test)
+    )
+    found, size = (
+        [" ".join(line.split()) for line in read_lines(path)],
+        sum(1 for _ in read_lines(test)),
+    )
+    if len(found) != size:
+        cause = f"has {len(found)} lines, but {test} has {size}"
+        raise InputError(path, None, cause, "name the category of each line")
+    names = list(dict.fromkeys(found))
+    return Quantity("category", "category", tuple(map(names.index, found)), tuple(names))
+
+
+class _CategoryScores(ItemScores):
+    """Scores by item and run of some lines of the test set."""
+
+    only: frozenset[int]
+
+    def has_items(self, method: Method, metric: str) -> bool:
+        """Whether any line counts; those of a category may all be in the training data."""
+        size = len(self.lines(self._file(method.target.test)))
+        return bool(self._chosen(method, metric, size))
+
+    def _chosen(self, method: Method, metric: str, size: int) -> Sequence[int]:
+        return [line for line in super()._chosen(method, metric, size) if line in self.only]
+
+    def _check(self, metric: str, runs: Sequence[Run], scores: NDArray[np.float64]) -> None:
+        """Recorded scores are of the whole test set, and checked there."""
+
+
+def score_categories(
+    plan: Plan, folder: Path, results: Sequence[Result], categories: Quantity
+) -> list[CategoryScore]:
+    """The score of each row in each category and metric, as far as there are results."""
+    found = []
+    for place, category in enumerate(categories.names):
+        scores = _CategoryScores(plan, folder, results)
+        scores.only = frozenset(categories.lines(place))
+        found += [
+            _score(scores, category, method, metric)
+            for metric in filter(is_tested, plan.recipe.score)
+            for method in plan.recipe.methods
+            if scores.runs(method, metric) and scores.has_items(method, metric)
+        ]
+    return found
+
+
+def _score(scores: ItemScores, category: str, method: Method, metric: str) -> CategoryScore:
+    baseline = scores.plan.recipe.baseline_of(method)
+    if baseline is not None and not scores.runs(baseline, metric):
+        baseline = None
+    owner = baseline or method
+    table, copies = scores.table(method.name, owner.name, metric), scores.copies(owner.name, metric)
+    values = Spread.of((copies @ table / copies.sum()).tolist())
+    difference = low = high = None
+    if baseline is not None:
+        test = compare_runs(table, scores.table(baseline.name, baseline.name, metric), copies)
+        difference = test.difference
+        low, high = (None if np.isnan(end) else end for end in (test.low, test.high))
+    return CategoryScore(
+        category, len(copies), int(copies.sum()), method.name, metric, values,
+        baseline.name if baseline else "", difference, low, high,
+    )  # fmt: skip
