@@ -28,6 +28,7 @@ from fairseq_plugins.data_record import (
 )
 from fairseq_plugins.dataset import TreePairDataset
 from fairseq_plugins.generator import ConstrainedGenerator
+from fairseq_plugins.limits import tell_limits
 from fairseq_plugins.target import FROM_DATA, find_target_linearization, make_constraints
 from treesyntax.data.manifest import check_tokens, side_of
 from treesyntax.data.token_files import TokenData
@@ -173,6 +174,7 @@ class TreeTranslationTask(TranslationTask):
         Raises:
             OptionError: for constraints that do not fit the target or fairseq's other options.
         """
+        tell_limits(self.datasets, models, args)
         extra = extra_gen_cls_kwargs or {}
         scoring = getattr(args, "score_reference", False)
         constraints = None if scoring else self._constraints()

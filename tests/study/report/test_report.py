@@ -9,6 +9,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.study_helpers import (
     make_study,
@@ -20,6 +21,8 @@ from support.study_helpers import (
 )
 
 from treesyntax.commands.report import run as report_command
+from treesyntax.data.dictionary import EOS
+from treesyntax.data.token_files import write_tokens
 from treesyntax.errors import OptionError
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.report.curves import draw_curves, inline_svg, mean_curve, svg_text
@@ -227,3 +230,19 @@ def test_bleu_of_text_without_spaces_has_a_note(tmp_path: Path):
     write(folder / "data/p/test.tgt", lines)
     write_results(folder / "results.jsonl", [result("sequence", 1, "bleu", 0.0)])
     assert any("tokenizer 13a" in note for note in read_study(folder).table.notes)
+
+
+def test_references_beyond_max_len_are_told_with_counts(tmp_path: Path):
+    generate = {"max-len-b": 3}
+    folder = make_study(tmp_path, seeds=[1], generate=generate)
+    for name, lengths in (("for", [3, 3]), ("lambda", [3, 8])):
+        for step in read_study(folder).plan.steps:
+            if step.name.startswith("binarize"):
+                path = folder / step.outputs[0] / f"test.for-lambda.{name}"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_tokens(path, [(np.full(sum(lengths), 4), np.array(lengths))], 9, EOS)
+    (note,) = [note for note in read_study(folder).table.notes if "references" in note]
+    assert note.startswith(
+        "sequence, relation_mask, stack_pe: 1 of 2 references are longer (up to 8"
+    )
+    assert "--max-len-a 0 --max-len-b 3" in note

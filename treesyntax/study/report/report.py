@@ -11,6 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from treesyntax.data.limits import long_references
+from treesyntax.data.token_files import TokenData, find_prefix
+from treesyntax.errors import TreeSyntaxError
 from treesyntax.files import read_lines, write_text
 from treesyntax.metrics import unspaced_warning
 from treesyntax.study.recipe.identity import Identity, read_identity
@@ -32,7 +35,7 @@ from treesyntax.study.results.significance import compare, lost_reference
 from treesyntax.study.run.failures import read_failures
 from treesyntax.study.run.ledger import check_read
 from treesyntax.study.run.plan import Plan, make_plan
-from treesyntax.study.run.steps import located
+from treesyntax.study.run.steps import Run, located
 
 TEMPLATES = Path(__file__).parent
 SCRIPT = TEMPLATES / "report_sort.js"
@@ -75,8 +78,8 @@ def read_study(folder: Path, baseline: str | None = None, mix_versions: bool = F
         )
         table = replace(table, notes=(*table.notes, note + ", ".join(others)))
     table = _with_code(table, results, mix_versions)
-    if warning := _unspaced(plan, folder):
-        table = replace(table, notes=(*table.notes, warning))
+    warnings = (_unspaced(plan, folder), *_long_references(plan, folder))
+    table = replace(table, notes=(*table.notes, *filter(None, warnings)))
     if results and (lost := lost_reference(plan, folder)):
         note = f"Not tested for significance: {lost} does not exist; make the report on the machine where the study ran"
         table = replace(table, notes=(*table.notes, note))
@@ -108,6 +111,26 @@ def _unspaced(plan: Plan, folder: Path) -> str:
     references = located(plan.recipe.target.test, folder)
     lines = list(read_lines(references)) if references.is_file() else []
     return unspaced_warning(plan.recipe.score, lines)
+
+
+def _long_references(plan: Plan, folder: Path) -> list[str]:
+    """The rows whose outputs may not be as long as some references; what cannot be read is not told."""
+    rows: dict[str, list[str]] = {}
+    for method in plan.recipe.methods:
+        data = located(plan.steps_of(Run(method, plan.recipe.seeds[0]))[0].command[1], folder)
+        flags = plan.recipe.flags(method, "generate")
+        try:
+            sizes = [
+                TokenData(find_prefix(data, "test", side)).sizes for side in ("source", "target")
+            ]
+            a, b = (
+                float(flags.get(f"max-len-{name}", most)) for name, most in (("a", 0), ("b", 200))
+            )
+        except (TreeSyntaxError, TypeError, ValueError):
+            continue
+        if text := long_references(*sizes, a, b):
+            rows.setdefault(text, []).append(method.name)
+    return [f"{', '.join(names)}: {text}" for text, names in rows.items()]
 
 
 def write_report(study: Study) -> Path:
