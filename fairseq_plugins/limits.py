@@ -33,7 +33,8 @@ def tell_limits(datasets: Mapping[str, TreePairDataset], models: Sequence[Any], 
             for module in model.encoder.modules()
             if isinstance(module, StackEncoding) and module.tree in ("lcrs", "nary")
         }
-        for limits in encodings if store is not None else ():
-            notes.add(large_trees((store[index] for index in range(len(store))), *limits))
+        if store is not None:
+            trees = [store[index] for index in range(len(store))] if encodings else []
+            notes |= {large_trees(trees, *limits) for limits in encodings}
         for note in sorted(notes - {""}):
             logger.warning("%s: %s", split, note)

@@ -37,7 +37,7 @@ def test_f1_by_hand(hypothesis: str, reference: str, f1: float, productions: flo
 def test_f1_is_pooled_over_lines_and_signed() -> None:
     hypotheses, references = ["(S (A a))", "(S"], ["(S (A a))", "(S (A a) (B b))"]
     (score,) = METRICS["f1:ptb"](hypotheses, references)
-    assert score == ("f1:ptb", pytest.approx(600 / 11), f"f1:ptb|avg:micro|v:{__version__}", 2)
+    assert score[:4] == ("f1:ptb", pytest.approx(600 / 11), f"f1:ptb|avg:micro|v:{__version__}", 2)
     assert value("productions:ptb", hypotheses, references) == pytest.approx(400 / 7)
 
 
@@ -103,7 +103,7 @@ def test_scores_of_unseen_lines_are_those_of_these_lines(name: str) -> None:
     unseen = [False, True, True, False]
     (score,) = get_metric(f"{name}:unseen", unseen)(HYPOTHESES, REFERENCES)
     (wanted,) = get_metric(name)(HYPOTHESES[1:3], REFERENCES[1:3])
-    assert score == (
+    assert score[:4] == (
         f"{name}:unseen", wanted.value, f"{wanted.signature}|lines:unseen", 2,
     )  # fmt: skip
 

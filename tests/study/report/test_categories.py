@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.study_helpers import LINES, REFERENCES, make_study, outputs
+from support.study_helpers import LINES, REFERENCES, make_study, outputs, recipe_with
 
+from treesyntax.errors import OptionError
 from treesyntax.metrics import METRICS, compare_runs
+from treesyntax.study.recipe.identity import check_data_files
 from treesyntax.study.report.report import read_study, write_report
 
 NAMES = ("active", "pass|ive", "relative")
@@ -81,3 +83,11 @@ def test_categories_that_do_not_fit_are_told(folder: Path, text: str | None, why
     report = (folder / "report.md").read_text(encoding="utf-8")
     (line,) = [line for line in report.splitlines() if "no scores by category" in line]
     assert why in line
+
+
+def test_a_file_of_categories_that_does_not_exist_is_refused_before_anything_runs(tmp_path: Path):
+    recipe = recipe_with(tmp_path, categories=str(tmp_path / "test.cat"))
+    with pytest.raises(OptionError, match="categories: no such file: .*test.cat"):
+        check_data_files(recipe)
+    (tmp_path / "test.cat").touch()
+    check_data_files(recipe)

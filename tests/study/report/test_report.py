@@ -228,6 +228,7 @@ def test_bleu_of_text_without_spaces_has_a_note(tmp_path: Path):
     for file in folder.rglob("hypotheses.txt"):
         write(file, lines)
     write(folder / "data/p/test.tgt", lines)
+    (folder / "results.jsonl").unlink()
     write_results(folder / "results.jsonl", [result("sequence", 1, "bleu", 0.0)])
     assert any("tokenizer 13a" in note for note in read_study(folder).table.notes)
 

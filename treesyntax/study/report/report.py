@@ -120,15 +120,13 @@ def _long_references(plan: Plan, folder: Path) -> list[str]:
         data = located(plan.steps_of(Run(method, plan.recipe.seeds[0]))[0].command[1], folder)
         flags = plan.recipe.flags(method, "generate")
         try:
-            sizes = [
+            sources, targets = (
                 TokenData(find_prefix(data, "test", side)).sizes for side in ("source", "target")
-            ]
-            a, b = (
-                float(flags.get(f"max-len-{name}", most)) for name, most in (("a", 0), ("b", 200))
             )
+            a, b = float(flags.get("max-len-a", 0)), float(flags.get("max-len-b", 200))
         except (TreeSyntaxError, TypeError, ValueError):
             continue
-        if text := long_references(*sizes, a, b):
+        if text := long_references(sources, targets, a, b):
             rows.setdefault(text, []).append(method.name)
     return [f"{', '.join(names)}: {text}" for text, names in rows.items()]
 
