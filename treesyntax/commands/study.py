@@ -84,6 +84,9 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
             methods differ in settings that are not compared.
     """
     # They take seconds to load, and --help needs none of them. All are loaded before a step runs.
+    from treesyntax.commands import binarize
+    from treesyntax.data.binarize.options import read_options
+    from treesyntax.study.recipe.early import CHECKER, check_early
     from treesyntax.study.recipe.fairness import check_fairness
     from treesyntax.study.recipe.identity import check_data_files
     from treesyntax.study.recipe.recipe import read_recipe
@@ -96,6 +99,9 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     check_fairness(recipe)
     check_data_files(recipe)
     plan, folder = make_plan(recipe), args.out or default_folder(recipe)
+    # Tests bring programs of their own, which have flags of their own.
+    checker = CHECKER if programs is None else ()
+    check_early(plan, (binarize.add_arguments, read_options), checker)
     options = _options(args, len(plan.runs), programs)
     check_folder(folder)
     if args.dry_run:

@@ -9,6 +9,7 @@ import yaml
 from support.study_helpers import recipe_content, recipe_with, write_recipe
 
 from treesyntax.errors import OptionError
+from treesyntax.study.recipe.fairness import check_fairness
 from treesyntax.study.recipe.recipe import Recipe, read_recipe
 from treesyntax.study.run.content import Digests
 from treesyntax.study.run.keys import Keys
@@ -132,11 +133,84 @@ def test_faulty_axes_are_refused(tmp_path: Path, axes: object, message: str):
     assert message in str(error.value)
 
 
-def test_rows_share_their_test_set(tmp_path: Path):
+def domains() -> dict:
+    """A recipe with a folder of data for each domain, its variables made of others."""
+    data = {
+        role: {"lang": lang, **{split: f"{{folder}}/{split}.{suffix}" for split in ("train", "valid", "test")}}
+        for role, lang, suffix in (("source", "for", "src"), ("target", "lambda", "tgt"))
+    }  # fmt: skip
+    return {
+        "data": data, "methods": two_methods(), "prepare": ["make {folder} --size {size}"],
+        "vars": {"root": "{data}/all", "domain": "law", "folder": "{root}/{domain}", "size": 8},
+        "binarize": {"source-subwords": ["{folder}/train.bpe"]},
+        "axes": {"domain": {"vars.domain": ["law", "news"]}},
+    }  # fmt: skip
+
+
+def test_an_axis_over_folders_gives_each_point_its_own_data_and_test_set(tmp_path: Path):
+    recipe = recipe_with(tmp_path, **domains())
+    assert [row.target.test for row in recipe.methods] == [
+        "{data}/all/law/test.tgt", "{data}/all/news/test.tgt"
+    ] * 2  # fmt: skip
+    assert recipe.prepare == ("make {data}/all/law --size 8", "make {data}/all/news --size 8")
+    assert baselines(recipe) == {
+        "sequence-domain=law": None, "sequence-domain=news": None,
+        "relation_mask-domain=law": "sequence-domain=law",
+        "relation_mask-domain=news": "sequence-domain=news",
+    }  # fmt: skip
+    check_fairness(recipe)
+    commands = {step.name: " ".join(step.command) for step in make_plan(recipe).steps}
+    news = commands["binarize/relation_mask-domain=news"]
+    assert "--source-subwords {out}/data/all/news/train.bpe" in news
+    assert "--reference {out}/data/all/news/test.tgt" in commands["sequence-domain=news-1/score"]
+    again = tmp_path / "again.yaml"
+    again.write_text(yaml.safe_dump(recipe.content, sort_keys=False))
+    assert read_recipe(again).methods == recipe.methods
+
+
+def test_rows_with_different_test_sets_are_not_compared(tmp_path: Path):
+    with pytest.raises(OptionError, match="baseline has another test set than sequence-domain=law"):
+        recipe_with(tmp_path, **domains(), baseline="sequence-domain=news")
+    one = {name: two_methods()[name] for name in ["sequence"]}
+    assert set(baselines(recipe_with(tmp_path, **{**domains(), "methods": one})).values()) == {None}
+
+
+def test_a_row_may_bring_its_own_trees_of_the_same_text(tmp_path: Path):
+    trees = {split: f"{{data}}/p/{split}.ptb" for split in ("train", "valid", "test")}
+    methods = {**two_methods(), "constituents": {
+        "arch": "tree_relation_mask_mini", "binarize": {"source-format": "ptb"},
+        "data": {"source": trees},
+    }}  # fmt: skip
+    recipe = recipe_with(tmp_path, methods=methods)
+    own = recipe.methods[-1]
+    assert (own.source.test, own.source.lang) == ("{data}/p/test.ptb", "for")
+    assert own.target == recipe.methods[0].target
+    assert recipe.baseline_of(own) == recipe.methods[0]
+    check_fairness(recipe)
+    steps = {step.name: " ".join(step.command) for step in make_plan(recipe).steps}
+    assert "--test {out}/data/p/test.ptb {out}/data/p/test.tgt" in steps["binarize/constituents"]
+
+
+def test_a_row_may_have_variables_of_its_own_but_no_test_set(tmp_path: Path):
     data = recipe_content()["data"]
-    data["source"]["test"] = "{data}/p/test-{size}.src"
-    with pytest.raises(OptionError, match=r"data\.source\.test is another file on other points"):
-        recipe_with(tmp_path, data=data, axes={"size": {"vars.size": [1, 2]}})
+    data["source"]["train"] = "{data}/p/train.{parser}"
+    methods = two_methods()
+    methods["relation_mask"]["vars"] = {"parser": "con"}
+    changes = {"methods": methods, "vars": {"size": 8, "parser": "dep"}, "data": data}
+    recipe = recipe_with(tmp_path, **changes, prepare=["parse {parser}"])
+    assert [row.source.train for row in recipe.methods] == [
+        "{data}/p/train.dep",
+        "{data}/p/train.con",
+    ]
+    assert recipe.prepare == ("parse dep", "parse con")
+    data["target"]["test"] = "{data}/p/test.{parser}"
+    with pytest.raises(
+        OptionError, match="relation_mask has other target files than sequence; sco"
+    ):
+        recipe_with(tmp_path, **changes)
+    methods["relation_mask"]["vars"] = {"x": 1}
+    with pytest.raises(OptionError, match=r"methods\.relation_mask\.vars\.x is not a variable"):
+        recipe_with(tmp_path, **changes)
 
 
 def test_names_of_folders_stay_short_enough(tmp_path: Path):

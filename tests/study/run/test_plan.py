@@ -86,11 +86,18 @@ def test_the_last_checkpoints_may_be_averaged(path: Path):
 @pytest.mark.parametrize(
     ("value", "told"),
     [("-1", "average is -1"), ("true", "average is True"), ("best", "average is 'best'"),
-     ("9", "average is 9, but 12 updates with a checkpoint every 3 have fewer; lower")],
+     ("9", "average is 9, but 12 updates with a checkpoint every 3 have fewer; change")],
 )  # fmt: skip
 def test_what_cannot_be_averaged_is_told_before_training(path: Path, value: str, told: str):
     overrides = [f"average={value}", "train.save-interval-updates=3", "train.max-update=12"]
     with pytest.raises(OptionError, match=told):
+        make_plan(read_recipe(path, overrides))
+
+
+@pytest.mark.parametrize("updates", ["max-update='12'", "max_update=12", "save-interval-updates=0"])
+def test_checkpoints_are_counted_however_a_flag_is_written(path: Path, updates: str):
+    overrides = ["average=9", "train.save-interval-updates=3", f"train.{updates}"]
+    with pytest.raises(OptionError, match="average is 9, but"):
         make_plan(read_recipe(path, overrides))
 
 

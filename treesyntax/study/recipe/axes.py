@@ -64,7 +64,7 @@ class Variant:
         name: of the row.
         base: the method's name in the recipe.
         content: the method's entry with the point's flags.
-        variables: the point's variables.
+        variables: the method's own and the point's.
     """
 
     name: str
@@ -156,6 +156,12 @@ def _label(value: Any) -> str:
     return re.sub(r"[^\w.+-]+", "_", text).strip("_")
 
 
+def shared_point(point: Point, axes: Sequence[Axis]) -> Point:
+    """The part of a point on axes that vary something for all methods."""
+    shared = {axis.name for axis in axes if axis.shared}
+    return tuple(part for part in point if part[0] in shared)
+
+
 def expand(axes: Sequence[Axis], methods: Mapping[str, dict[str, Any]]) -> Iterator[Variant]:
     """All rows: each method of a recipe at each point of the axes that apply to it."""
     for method, content in methods.items():
@@ -165,7 +171,8 @@ def expand(axes: Sequence[Axis], methods: Mapping[str, dict[str, Any]]) -> Itera
                 (axis.name, axis.labels[at]) for axis, at in zip(own, positions, strict=True)
             )
             name = "-".join([method, *(f"{axis}={label}" for axis, label in point)])
-            variant = Variant(name, method, point, copy.deepcopy(content), {})
+            variables = dict(content.get(VARIABLES, {}))
+            variant = Variant(name, method, point, copy.deepcopy(content), variables)
             for axis, at in zip(own, positions, strict=True):
                 for option, values in axis.options.items():
                     _set(variant, option.split("."), values[at])

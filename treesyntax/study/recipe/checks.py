@@ -125,6 +125,22 @@ class Check:
                 raise self.error(f"{place}.{name}", f"is {item!r}; it must be text or a number")
         return {str(name): str(item) for name, item in variables.items()}
 
+    def resolved(self, variables: Mapping[str, str]) -> dict[str, str]:
+        """Variables with the others that their values use replaced; unknown names stay as they are."""
+
+        def value(name: str, users: tuple[str, ...]) -> str:
+            if name in users:
+                chain = " -> ".join((*users[users.index(name) :], name))
+                raise self.error(f"vars.{name}", f"uses itself: {chain}")
+            used = {
+                other: value(other, (*users, name))
+                for other in PLACEHOLDER.findall(variables[name])
+                if other in variables
+            }
+            return str(replace_variables(variables[name], used))
+
+        return {name: value(name, ()) for name in variables}
+
     def flags(self, value: Any, where: str, section: str) -> Flags:
         """Flags of a command line that the study does not set itself."""
         flags = self.mapping(value, where)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from treesyntax.errors import OptionError
-from treesyntax.study.recipe.checks import option_name
+from treesyntax.study.recipe.axes import shared_point
 from treesyntax.study.recipe.recipe import SECTIONS, Method, Recipe, flag_words
 
 TREE_TASK = ("target-view", "tree-constraints", "no-target-eos-loss")
@@ -64,11 +64,8 @@ class Difference(NamedTuple):
 
 
 def find_differences(recipe: Recipe) -> list[Difference]:
-    """The flags, other than `FREE` ones, that are not the same in all rows.
-
-    Values that a shared axis gives are left out.
-    """
-    varied = {_dashed(option_name(option)) for axis in recipe.axes for option in axis.shared}
+    """The flags, other than `FREE` ones, that are not the same in all rows at a point of shared axes."""
+    points = [shared_point(method.point, recipe.axes) for method in recipe.methods]
     found = []
     for section in SECTIONS:
         flags = {method.name: _flags(recipe, method, section) for method in recipe.methods}
@@ -76,8 +73,10 @@ def find_differences(recipe: Recipe) -> list[Difference]:
         for name in names:
             key = f"{section}.{name}"
             values = {method: own.get(name) for method, own in flags.items()}
-            differ = len({str(value) for value in values.values()}) > 1
-            if differ and name not in FREE[section] and key not in varied:
+            pairs = {
+                (point, str(value)) for point, value in zip(points, values.values(), strict=True)
+            }
+            if len(pairs) > len(set(points)) and name not in FREE[section]:
                 found.append(Difference(key, values))
     return found
 

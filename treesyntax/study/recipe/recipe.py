@@ -8,11 +8,30 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from treesyntax.study.recipe.axes import Axis, Point, Variant, expand, read_axes
-from treesyntax.study.recipe.checks import DATA, RESERVED, Check, Flags, replace_variables
+from treesyntax.study.recipe.axes import Axis, Variant, expand, read_axes
+from treesyntax.study.recipe.checks import DATA, Check, Flags, replace_variables
 from treesyntax.study.recipe.reading import apply_override, read_extended
+from treesyntax.study.recipe.rows import (
+    OWN,
+    SECTIONS,
+    SPLITS,
+    Method,
+    Side,
+    check_targets,
+    make_method,
+)
 
-__all__ = ["DATA", "RECIPE_FILE", "SECTIONS", "Flags", "Method", "Recipe", "Side", "read_recipe"]
+__all__ = [
+    "DATA",
+    "RECIPE_FILE",
+    "SECTIONS",
+    "SPLITS",
+    "Flags",
+    "Method",
+    "Recipe",
+    "Side",
+    "read_recipe",
+]
 
 RECIPE_FILE = "recipe.yaml"
 """The resolved recipe in the folder of its study."""
@@ -30,40 +49,6 @@ ORDER = (
     "name", "title", "question", "vars", "prepare", "data", "binarize", "train", "generate",
     "score", "seeds", "methods", *OPTIONAL,
 )  # fmt: skip
-SPLITS = ("train", "valid", "test")
-SIDE_KEYS = ("lang", *SPLITS)
-SECTIONS = tuple(RESERVED)
-
-
-@dataclass(frozen=True)
-class Side:
-    """One language of the data: its code and its three files."""
-
-    lang: str
-    train: str
-    valid: str
-    test: str
-
-
-@dataclass(frozen=True)
-class Method:
-    """A row of the table: an architecture, its flags for binarize, and any settings of its own.
-
-    Attributes:
-        base: its name in the recipe, which is its own unless axes expand it.
-        point: where it is on the axes.
-        source: the data, which axes over variables may vary.
-    """
-
-    name: str
-    base: str
-    point: Point
-    arch: str
-    source: Side
-    target: Side
-    binarize: Flags
-    train: Flags
-    generate: Flags
 
 
 @dataclass(frozen=True)
@@ -106,7 +91,7 @@ class Recipe:
     def baseline_of(self, method: Method) -> Method | None:
         """The row that a row is compared with, at the same point of the axes that both have.
 
-        None for a baseline.
+        None for a baseline, and for a row that has another test set.
         """
         rows = [row for row in self.methods if row.name == self.baseline] or [
             row for row in self.methods if row.base == self.baseline
@@ -114,11 +99,12 @@ class Recipe:
         if method in rows:
             return None
         own = dict(method.point)
-        return next(
+        found = next(
             row
             for row in rows
             if len(rows) == 1 or all(own.get(axis, label) == label for axis, label in row.point)
         )
+        return found if found.target.test == method.target.test else None
 
     def flags(self, method: Method, section: str) -> Flags:
         """The flags of a method in one of `SECTIONS`, the shared ones included."""
@@ -174,17 +160,12 @@ def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
     variables = check.variables(raw["vars"])
     variants, axes = _variants(raw, check)
     varied = {name for variant in variants for name in variant.variables}
-    fixed = {name: value for name, value in variables.items() if name not in varied}
+    fixed = check.resolved({name: value for name, value in variables.items() if name not in varied})
     content = {**replace_variables(raw, fixed), "vars": raw["vars"]}
-    methods = tuple(_method(variant, raw, variables, check) for variant in variants)
-    for side in ("source", "target"):
-        if len({getattr(method, side).test for method in methods}) > 1:
-            raise check.error(
-                f"data.{side}.test",
-                "is another file on other points of the axes; scores compare on one test set only",
-            )
+    methods = tuple(make_method(variant, raw, content, variables, check) for variant in variants)
+    check_targets(methods, axes, check)
     score = tuple(check.distinct(content["score"], "score", str))
-    return Recipe(
+    recipe = Recipe(
         path=check.path,
         content=content,
         name=check.folder_name(content["name"], "name"),
@@ -206,6 +187,11 @@ def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
         ),
         primary=check.one_of(content.get("primary", score[0]), "primary", score),
     )
+    for method in methods if "baseline" in content else ():
+        alone = recipe.baseline_of(method) is None
+        if alone and recipe.baseline not in (method.name, method.base):
+            raise check.error("baseline", f"has another test set than {method.name}; name a method")
+    return recipe
 
 
 def _variants(raw: dict[str, Any], check: Check) -> tuple[list[Variant], tuple[Axis, ...]]:
@@ -214,42 +200,16 @@ def _variants(raw: dict[str, Any], check: Check) -> tuple[list[Variant], tuple[A
         raise check.error("methods", "is empty; name at least one method")
     for name, method in methods.items():
         check.folder_name(name, f"the method name {name!r}")
-        check.keys(method, f"methods.{name}", ("arch",), SECTIONS)
-        for section in SECTIONS:
+        check.keys(method, f"methods.{name}", ("arch",), (*SECTIONS, *OWN))
+        for section in (*SECTIONS, *OWN):
             check.mapping(method.get(section, {}), f"methods.{name}.{section}")
+        check.keys(method.get(DATA, {}), f"methods.{name}.{DATA}", (), ("source",))
+        for variable in method.get("vars", {}):
+            if variable not in raw["vars"]:
+                place = f"methods.{name}.vars.{variable}"
+                raise check.error(place, "is not a variable; give it a value for all under vars")
     axes = read_axes(raw.get("axes", {}), raw, check)
     return list(expand(axes, methods)), axes
-
-
-def _method(
-    variant: Variant, raw: dict[str, Any], variables: Mapping[str, str], check: Check
-) -> Method:
-    place = f"methods.{variant.name}"
-    known = {**variables, **check.variables(variant.variables, f"{place}.vars")}
-    content = replace_variables(variant.content, known)
-    source, target = _sides(replace_variables(raw["data"], known), check)
-    flags = {
-        section: check.flags(content.get(section, {}), f"{place}.{section}", section)
-        for section in SECTIONS
-    }
-    arch = check.text(content["arch"], f"{place}.arch")
-    return Method(variant.name, variant.base, variant.point, arch, source, target, **flags)
-
-
-def _sides(data: Any, check: Check) -> tuple[Side, Side]:
-    check.keys(data, "data", ("source", "target"))
-    sides = []
-    for name in ("source", "target"):
-        place, content = f"data.{name}", data[name]
-        check.keys(content, place, SIDE_KEYS)
-        values = {key: check.text(content[key], f"{place}.{key}") for key in SIDE_KEYS}
-        for key in SPLITS:
-            check.placeholders(values[key], f"{place}.{key}")
-        check.folder_name(values["lang"], f"{place}.lang")
-        sides.append(Side(**values))
-    if sides[0].lang == sides[1].lang:
-        raise check.error("data.target.lang", f"is {sides[1].lang!r} like the source's")
-    return sides[0], sides[1]
 
 
 def _prepare(
@@ -257,7 +217,7 @@ def _prepare(
 ) -> tuple[str, ...]:
     """Each command once for each of the values that axes give to the variables in it."""
     points = list({str(variant.variables): variant.variables for variant in variants}.values())
-    known = [{**variables, **check.variables(point)} for point in points]
+    known = [check.resolved({**variables, **check.variables(point)}) for point in points]
     commands: list[str] = []
     for number, command in enumerate(check.commands(raw["prepare"]), start=1):
         texts = dict.fromkeys(replace_variables(command, values) for values in known)

@@ -176,12 +176,16 @@ def run_steps(
 
 
 def _check_checkpoints(recipe: Recipe, flags: Flags) -> None:
-    updates, interval = flags.get("max-update"), flags["save-interval-updates"]
-    limited = type(updates) is int and type(interval) is int
-    if limited and recipe.average * interval > updates:
+    """Refuse to average more checkpoints than training will write, as far as that is known."""
+    known = {name.replace("_", "-"): str(value) for name, value in flags.items()}
+    updates, interval = known.get("max-update", ""), known["save-interval-updates"]
+    if not recipe.average or not interval.isdecimal():
+        return
+    limited = updates.isdecimal() and int(updates) > 0
+    if int(interval) == 0 or (limited and recipe.average * int(interval) > int(updates)):
         raise OptionError(
-            f"{recipe.path}: average is {recipe.average}, but {updates} updates with a checkpoint "
-            f"every {interval} have fewer; lower train.save-interval-updates"
+            f"{recipe.path}: average is {recipe.average}, but {updates or 'these'} updates with a "
+            f"checkpoint every {interval} have fewer; change train.save-interval-updates"
         )
 
 

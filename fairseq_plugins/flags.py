@@ -1,0 +1,75 @@
+"""Check command lines of fairseq-train and fairseq-generate without running them.
+
+Run as ``python -m fairseq_plugins.flags`` it reads a JSON list of command lines from its standard
+input and writes a JSON list with the fault of each, ``[flag, problem]`` or null.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+
+from fairseq import options
+
+from treesyntax.errors import OptionError
+from treesyntax.flags import Fault, find_fault
+from treesyntax.model.composition import Composition
+from treesyntax.nn.injection import Site
+
+PARSERS = {
+    "fairseq-train": options.get_training_parser,
+    "fairseq-generate": options.get_generation_parser,
+}
+
+
+def check(program: str, words: Sequence[str]) -> Fault | None:
+    """The first fault of a command line: unknown flags, values, methods.
+
+    Args:
+        program: one of `PARSERS`.
+        words: what follows it, without ``--user-dir``.
+    """
+    parser = PARSERS[program]()
+    args, fault = find_fault(
+        parser,
+        lambda: options.parse_args_and_arch(parser, list(words), parse_known=True),
+        program,
+    )
+    if args is None or program != "fairseq-train":
+        return fault
+    return _method_fault(args) or _batch_fault(args)
+
+
+def _method_fault(args: Namespace) -> Fault | None:
+    for side in ("encoder", "decoder"):
+        if (spec := getattr(args, f"{side}_injection", None)) is None:
+            continue  # an architecture of fairseq's own
+        sizes = ("embed_dim", "attention_heads", "layers")
+        site = Site(*(int(getattr(args, f"{side}_{size}")) for size in sizes))
+        try:
+            methods = Composition(str(spec), site)
+        except OptionError as error:
+            return Fault(f"{side}-injection", str(error))
+        if side == "decoder" and (leak := methods.leaks_future()) is not None:
+            return Fault("decoder-injection", f"would see the future: {leak}")
+    return None
+
+
+def _batch_fault(args: Namespace) -> Fault | None:
+    if args.batch_size is None and args.max_tokens is None:
+        return Fault("batch-size", "is missing; fairseq-train needs it or max-tokens")
+    return None
+
+
+def main() -> None:
+    """Answer for all command lines of the standard input."""
+    logging.disable()  # fairseq would log what it lacks
+    commands = json.load(sys.stdin)
+    print(json.dumps([check(program, words) for program, *words in commands]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""Command lines of fairseq, checked without being run."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairseq_plugins.flags import check
+
+TRAIN = ("data", "--task", "tree_translation", "--arch", "tree_sequence_mini", "--batch-size", "8")
+ADAM = ("--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--lr", "0.1")
+
+
+@pytest.mark.parametrize(
+    ("words", "flag", "told"),
+    [
+        (
+            ["--lr-schedular", "fixed"],
+            "lr-schedular",
+            "has no such flag; did you mean lr-scheduler",
+        ),
+        (["--label-smoothing", "0.1"], "label-smoothing", "fairseq-train has no such flag"),
+        (["--max-update", "ten"], "max-update", "invalid int value: 'ten'"),
+        (["--lr", "abc"], "lr", "invalid value: 'abc'"),
+        (["--criterion", "cross_entrop"], "criterion", "did you mean cross_entropy"),
+        (["--arch", "tree_sequence_mimi"], "arch", "did you mean tree_sequence_mini"),
+        (["--encoder-injection", "stak_pe"], "encoder-injection", "unknown method 'stak_pe'"),
+        (["--encoder-injection", "stack_pe(deth=3)"], "encoder-injection", "no argument 'deth'"),
+        (["--decoder-injection", "relation_mask("], "decoder-injection", "cannot read the methods"),
+    ],
+)
+def test_a_fault_is_named_with_its_flag(words: list[str], flag: str, told: str):
+    fault = check("fairseq-train", [*TRAIN, *ADAM, *words])
+    assert fault is not None
+    assert fault.flag == flag
+    assert told in fault.problem
+
+
+def test_a_training_needs_a_size_of_batches():
+    fault = check("fairseq-train", TRAIN[:-2])
+    assert fault == ("batch-size", "is missing; fairseq-train needs it or max-tokens")
+
+
+def test_valid_command_lines_pass_and_search_is_checked_too():
+    schedule = ("--lr-scheduler", "inverse_sqrt", "--warmup-updates", "9")
+    assert check("fairseq-train", [*TRAIN, *ADAM, *schedule]) is None
+    assert check("fairseq-generate", ["data", "--task", "tree_translation", "--beam", "5"]) is None
+    fault = check("fairseq-generate", ["data", "--beem", "5"])
+    assert fault == ("beem", "fairseq-generate has no such flag; did you mean beam")

@@ -1,0 +1,114 @@
+"""What is wrong with a recipe is told before anything is prepared."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from support.study_helpers import RECIPES, recipe_with, write_recipe
+from support.study_runs import refused
+
+from treesyntax import cli
+from treesyntax.commands import binarize
+from treesyntax.data.binarize.options import read_options
+from treesyntax.errors import OptionError
+from treesyntax.flags import Fault, find_fault
+from treesyntax.study.recipe.early import check_early
+from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.run.plan import make_plan
+
+BINARIZE = (binarize.add_arguments, read_options)
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("score=[blue]", "score: no metric is named 'blue'; there are bleu"),
+        ("score=['tree:lamda']", "score: no metric is named 'tree:lamda'"),
+        ("score=['blue:unseen']", "score: no metric is named 'blue:unseen'"),
+        (
+            "binarize.subword-vocap=9",
+            "binarize.subword-vocap: treesyntax binarize has no such flag; did you mean subword-vocab",
+        ),
+        ("binarize.subword-vocab=many", "binarize.subword-vocab: invalid int value: 'many'"),
+        (
+            "methods.stack_pe.binarize.source-format=fro",
+            "methods.stack_pe.binarize.source-format: no format is named 'fro'; did you mean 'for'?",
+        ),
+        ("binarize.subword-policy=siblngs", "has no choice 'siblngs'; did you mean siblings"),
+        ("binarize.source-control=random", "--source-format is text"),
+        ("binarize.source-dict='{dict}'", "binarize.source-dict: holds {dict}, which is not a var"),
+    ],
+)
+def test_metrics_and_flags_of_binarize_are_checked_before_anything_runs(
+    path: Path, tmp_path: Path, override: str, told: str
+):
+    for more in ([], ["--dry-run"]):
+        said = refused(tmp_path, "--set", override, *more)
+        assert said.startswith(f"{path}: ")
+        assert told in said
+        assert said.count("\n") == 1
+    assert not (tmp_path / "journal").exists()
+    assert not (tmp_path / "out").exists()
+
+
+def test_valid_recipes_pass(path: Path):
+    for recipe in (path, *RECIPES):
+        check_early(make_plan(read_recipe(recipe)), BINARIZE, ())
+
+
+def test_variables_may_use_each_other_but_not_in_a_circle(tmp_path: Path):
+    values = {"size": "{lines}0", "lines": 1, "root": "{data}/{size}"}
+    recipe = recipe_with(tmp_path, vars=values, prepare=["make {root} --size {size}"])
+    assert recipe.prepare == ("make {data}/10 --size 10",)
+    with pytest.raises(OptionError, match=r"vars\.a uses itself: a -> b -> a$"):
+        recipe_with(tmp_path, vars={"size": 1, "a": "{b}", "b": "x{a}"})
+
+
+def fake(folder: Path, answers: list[object]) -> tuple[str, ...]:
+    """A checker that keeps its question and gives these answers."""
+    code = f"import sys; open({str(folder / 'asked')!r}, 'w').write(sys.stdin.read()); print({json.dumps(answers)!r})"
+    return (sys.executable, "-c", code)
+
+
+def test_each_command_of_fairseq_is_checked_once(path: Path, tmp_path: Path):
+    plan = make_plan(read_recipe(path, ["methods.stack_pe.generate.beam=7"]))
+    check_early(plan, BINARIZE, fake(tmp_path, [None] * 6))
+    asked = json.loads((tmp_path / "asked").read_text())
+    assert [words[0] for words in asked].count("fairseq-train") == 3
+    assert "--user-dir" not in json.dumps(asked)
+    for answer, told in (
+        (["lr", "is odd"], "train.lr: is odd"),
+        (["arch", "is odd"], "methods.sequence.arch: is odd"),
+        (["", "is odd"], "methods.sequence.train: is odd"),
+    ):
+        with pytest.raises(OptionError) as error:
+            check_early(plan, BINARIZE, fake(tmp_path, [answer, *[None] * 5]))
+        assert str(error.value) == f"{path}: {told}"
+    with pytest.raises(OptionError, match="the flags of fairseq cannot be checked: no message"):
+        check_early(plan, BINARIZE, ("false",))
+
+
+def test_a_misspelt_flag_of_fairseq_is_named_with_its_key(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    changes = {"train": {"lr-schedular": "inverse_sqrt", "max-update": 5, "batch-size": 2}}
+    path = write_recipe(tmp_path, **changes)
+    assert cli.main(["study", str(path), "--out", str(tmp_path / "out"), "--dry-run"]) == 2
+    told = "train.lr-schedular: fairseq-train has no such flag; did you mean lr-scheduler"
+    assert capsys.readouterr().err == f"treesyntax study: {path}: {told}\n"
+    assert not (tmp_path / "out").exists()
+
+
+def test_values_that_cannot_be_read_and_words_without_use_are_faults():
+    def fault(*words: str) -> Fault | None:
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--n", type=lambda text: eval(text))
+        return find_fault(parser, lambda: parser.parse_known_args(words), "tool")[1]
+
+    assert fault("--n", "3") is None
+    assert fault("--n", "none") == ("n", "invalid value 'none' (name 'none' is not defined)")
+    assert fault("x", "y") == ("", "tool has no use for x y")

@@ -1,0 +1,136 @@
+"""What can be known to be wrong before anything is prepared: metrics, flags, methods, notations."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+
+from treesyntax.errors import OptionError
+from treesyntax.flags import Fault, fault_of, find_fault
+from treesyntax.metrics import get_metric
+from treesyntax.study.recipe.checks import PLACEHOLDER
+from treesyntax.study.recipe.recipe import DATA, Method, Recipe
+from treesyntax.study.run.plan import Plan
+from treesyntax.study.run.process import SAFE, safe_environment
+
+CHECKER = (sys.executable, SAFE, "-m", "fairseq_plugins.flags")
+"""The program that knows the flags of fairseq-train and fairseq-generate; it loads torch."""
+SECTIONS = {"binarize": "binarize", "fairseq-train": "train", "fairseq-generate": "generate"}
+"""The section of a recipe that has the flags of each program."""
+
+Binarize = tuple[Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], object]]
+"""What declares the options of ``treesyntax binarize``, and what checks them against each other."""
+Command = tuple[str, ...]
+
+
+def check_early(plan: Plan, binarize: Binarize, checker: Sequence[str] = CHECKER) -> None:
+    """Refuse metrics, flags, methods and notations that would fail only hours later.
+
+    Args:
+        plan: the study's.
+        binarize: how ``treesyntax binarize`` reads its options.
+        checker: the words of the program that checks fairseq's flags; none, and they are not
+            checked.
+
+    Raises:
+        OptionError: for the first fault, with the key of the recipe.
+    """
+    recipe = plan.recipe
+    for metric in recipe.score:
+        try:
+            get_metric(metric, [True])
+        except OptionError as error:
+            raise OptionError(f"{recipe.path}: score: {error}") from None
+    commands = _commands(plan)
+    for command, method in commands.items():
+        _refuse(recipe, method, command[0], _left_over(command))
+        if command[0] == "binarize":
+            _refuse(recipe, method, command[0], _binarize_fault(command[1:], binarize))
+    asked = {command: method for command, method in commands.items() if command[0] != "binarize"}
+    for (command, method), fault in zip(asked.items(), _ask(checker, list(asked)), strict=True):
+        _refuse(recipe, method, command[0], fault)
+
+
+def _commands(plan: Plan) -> dict[Command, Method]:
+    """The different command lines of the first seed, each with the first row that has it."""
+    commands: dict[Command, Method] = {}
+    steps = {step.name: step for step in plan.steps}
+    for run in plan.runs[: len(plan.recipe.methods)]:
+        train, generate = steps[run.step("train")], steps[run.step("generate")]
+        commands.setdefault(steps[train.needs[0]].command[1:], run.method)
+        for step in (train, generate):
+            words = list(step.command)
+            place = words.index("--user-dir")
+            del words[place : place + 2]
+            kept = [
+                word for word in words if run.folder not in word
+            ]  # values of --save-dir, --path
+            commands.setdefault(tuple(_without_folders(kept)), run.method)
+    return commands
+
+
+def _without_folders(words: Sequence[str]) -> list[str]:
+    """The words without the flags for folders of a run, which differ between seeds and rows."""
+    return [word for word in words if word not in ("--save-dir", "--path", "--results-path")]
+
+
+def _left_over(command: Command) -> Fault | None:
+    """A value that still names a variable."""
+    flag = ""
+    for word in command:
+        flag = word.partition("=")[0][2:] if word.startswith("--") else flag
+        for name in PLACEHOLDER.findall(word):
+            if name not in (DATA, "out"):
+                return Fault(flag, f"holds {{{name}}}, which is not a variable; name it under vars")
+    return None
+
+
+def _binarize_fault(words: Sequence[str], binarize: Binarize) -> Fault | None:
+    declare, check = binarize
+    parser = argparse.ArgumentParser()
+    declare(parser)
+    args, fault = find_fault(parser, lambda: parser.parse_known_args(words), "treesyntax binarize")
+    if args is None:
+        return fault
+    try:
+        check(args)
+    except OptionError as error:
+        return fault_of(str(error))
+    return None
+
+
+def _ask(checker: Sequence[str], commands: Sequence[Command]) -> list[Fault | None]:
+    if not checker:
+        return [None] * len(commands)
+    done = subprocess.run(
+        checker,
+        input=json.dumps(commands),
+        capture_output=True,
+        text=True,
+        env={**os.environ, **safe_environment(checker, os.environ)},
+        check=False,
+    )
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise OptionError(f"the flags of fairseq cannot be checked: {reason}")
+    answers = json.loads(done.stdout.splitlines()[-1])
+    return [None if answer is None else Fault(*answer) for answer in answers]
+
+
+def _refuse(recipe: Recipe, method: Method, program: str, fault: Fault | None) -> None:
+    """Name the key of the recipe that a fault belongs to."""
+    if fault is None:
+        return
+    section, flag = SECTIONS[program], fault.flag
+    own = {name.replace("_", "-") for name in getattr(method, section)}
+    if flag == "arch":
+        key = f"methods.{method.name}.arch"
+    elif flag and flag.replace("_", "-") not in own:
+        key = f"{section}.{flag}"
+    else:
+        key = ".".join(filter(None, ("methods", method.name, section, flag)))
+    raise OptionError(f"{recipe.path}: {key}: {fault.problem}")

@@ -1,0 +1,121 @@
+"""The rows of a study: methods with their data and their flags, variables replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from treesyntax.study.recipe.axes import Axis, Point, Variant, shared_point
+from treesyntax.study.recipe.checks import DATA, RESERVED, Check, Flags, replace_variables
+
+SPLITS = ("train", "valid", "test")
+SIDE_KEYS = ("lang", *SPLITS)
+SECTIONS = tuple(RESERVED)
+OWN = ("vars", DATA)
+"""What a method may have of its own beside flags: values of variables, and files of the source, such as
+other trees of the same text."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One language of the data: its code and its three files."""
+
+    lang: str
+    train: str
+    valid: str
+    test: str
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of the table: an architecture, its flags for binarize, and any settings of its own.
+
+    Attributes:
+        base: its name in the recipe, which is its own unless axes expand it.
+        point: where it is on the axes.
+        source: the data, which axes over variables may vary.
+    """
+
+    name: str
+    base: str
+    point: Point
+    arch: str
+    source: Side
+    target: Side
+    binarize: Flags
+    train: Flags
+    generate: Flags
+
+
+def make_method(
+    variant: Variant,
+    raw: dict[str, Any],
+    fixed: Mapping[str, Any],
+    variables: Mapping[str, str],
+    check: Check,
+) -> Method:
+    """A row; shared flags with variables that vary are its own, with its values.
+
+    Args:
+        variant: the method at a point of the axes.
+        raw: the recipe as it is written.
+        fixed: the recipe with the variables replaced that are the same for all rows.
+        variables: of the recipe.
+        check: of the recipe.
+    """
+    place = f"methods.{variant.name}"
+    own = check.variables(variant.variables, f"{place}.vars")
+    known = check.resolved({**variables, **own})
+    content = replace_variables(variant.content, known)
+    data = check.mapping(raw[DATA], DATA)
+    trees = variant.content.get(DATA, {}).get("source", {})
+    if trees and isinstance(data.get("source"), dict):
+        data = {
+            **data,
+            "source": {**data["source"], **check.mapping(trees, f"{place}.{DATA}.source")},
+        }
+    source, target = _sides(replace_variables(data, known), check)
+    flags = {}
+    for section in SECTIONS:
+        shared = check.mapping(fixed[section], section)
+        varied = {
+            name: value
+            for name, item in shared.items()
+            if (value := replace_variables(item, known)) != item
+        }
+        own = {**varied, **content.get(section, {})}
+        flags[section] = check.flags(own, f"{place}.{section}", section)
+    arch = check.text(content["arch"], f"{place}.arch")
+    return Method(variant.name, variant.base, variant.point, arch, source, target, **flags)
+
+
+def check_targets(methods: Sequence[Method], axes: Sequence[Axis], check: Check) -> None:
+    """Rows at one point of the shared axes must have one test set, and all the same languages."""
+    first: dict[Point, Method] = {}
+    for method in methods:
+        for side in ("source", "target"):
+            if getattr(method, side).lang != getattr(methods[0], side).lang:
+                raise check.error(f"data.{side}.lang", "is not the same for all rows")
+        other = first.setdefault(shared_point(method.point, axes), method)
+        if method.target != other.target:
+            raise check.error(
+                f"methods.{method.name}",
+                f"has other target files than {other.name}; scores compare on one test set only",
+            )
+
+
+def _sides(data: Any, check: Check) -> tuple[Side, Side]:
+    check.keys(data, "data", ("source", "target"))
+    sides = []
+    for name in ("source", "target"):
+        place, content = f"data.{name}", data[name]
+        check.keys(content, place, SIDE_KEYS)
+        values = {key: check.text(content[key], f"{place}.{key}") for key in SIDE_KEYS}
+        for key in SPLITS:
+            check.placeholders(values[key], f"{place}.{key}")
+        check.folder_name(values["lang"], f"{place}.lang")
+        sides.append(Side(**values))
+    if sides[0].lang == sides[1].lang:
+        raise check.error("data.target.lang", f"is {sides[1].lang!r} like the source's")
+    return sides[0], sides[1]
