@@ -88,5 +88,4 @@ def _raise_faults(parser: argparse.ArgumentParser) -> None:
             raise argparse.ArgumentError(action, f"invalid value {text!r} ({error})") from None
 
     read_value = parser._get_value  # type: ignore[attr-defined]
-    parser.error = refuse  # type: ignore[method-assign]
-    parser._get_value = get_value  # type: ignore[attr-defined]
+    vars(parser).update(error=refuse, _get_value=get_value)

@@ -203,7 +203,9 @@ def break_down(
         lines, references = (
             list(read_lines(path)) for path in (hypotheses, located(run.method.target.test, folder))
         )
-        if not len(lines) == len(references) == len(quantity.values):
+        first = plan.recipe.methods[0].target.test  # which the quantity is of
+        same = run.method.target.test == first
+        if not same or not len(lines) == len(references) == len(quantity.values):
             continue
         key = sha256_of_value(
             [lines, references, quantity.values, quantity.bins, metrics, code_of("score", "")]

@@ -154,6 +154,9 @@ def _breakdowns(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
     )
     if not results:
         return section
+    if len({method.target.test for method in plan.recipe.methods}) > 1:
+        only = plan.recipe.methods[0].target.test
+        section.notes.append(f"Of several test sets only one is drawn, {only}")
     for quantity in find_quantities(plan, folder):
         _break_down(plan, folder, results, quantity, section)
     return section

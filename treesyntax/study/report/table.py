@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean, stdev
 from typing import Literal
 
@@ -14,6 +14,7 @@ from rich.text import Text
 from treesyntax.metrics.runs import FEWEST_RUNS
 from treesyntax.study.recipe.recipe import Method, Recipe
 from treesyntax.study.report.comparison_table import COMPARISON_HEADER, comparison_cells
+from treesyntax.study.report.domains import Domain, find_domains
 from treesyntax.study.report.table_notes import (
     average_note,
     parameter_note,
@@ -80,6 +81,10 @@ class Row:
         return f"{self.metrics[metric]}{verdict(self.tests.get(metric))}"
 
 
+Part = tuple[str, list[str], list[list[str]]]
+"""A title, the column headings and the rows."""
+
+
 @dataclass(frozen=True)
 class StudyTable:
     """Everything that the table shows.
@@ -88,6 +93,8 @@ class StudyTable:
         notes: what the footnote marks mean.
         comparisons: of rows with their baselines, in the order of their table.
         failed: one line a run that failed: its name, its failed command, the last log line.
+        primary: the metric of the summary.
+        domains: the test set of each row, if there are several.
     """
 
     title: str
@@ -96,6 +103,29 @@ class StudyTable:
     notes: tuple[str, ...]
     failed: tuple[str, ...]
     comparisons: tuple[Comparison, ...] = ()
+    primary: str = ""
+    domains: Mapping[str, Domain] = field(default_factory=dict)
+
+    @property
+    def parts(self) -> list[Part]:
+        """The table, or one for each test set and a summary of the primary metric."""
+        if not self.domains:
+            return [(self.title, self.header, [self.cells(row) for row in self.rows])]
+        names = list(dict.fromkeys(domain.name for domain in self.domains.values()))
+        systems = dict.fromkeys(domain.system for domain in self.domains.values())
+        cells = {self.domains[row.method]: row.metric(self.primary) for row in self.rows}
+        return [
+            *(
+                (name, self.header, [
+                    self.cells(row) for row in self.rows if self.domains[row.method].name == name
+                ])
+                for name in names
+            ),
+            (f"{self.primary} on each test set", ["method", *names], [
+                [system, *(cells.get(Domain(name, system), NOTHING) for name in names)]
+                for system in systems
+            ]),
+        ]  # fmt: skip
 
     @property
     def header(self) -> list[str]:
@@ -150,7 +180,14 @@ def make_table(
     ]
     lines = [f"{name} failed: {why.message} (see {why.log})" for name, why in failed.items()]
     return StudyTable(
-        recipe.title, recipe.score, tuple(rows), tuple(notes), tuple(lines), tuple(comparisons)
+        recipe.title,
+        recipe.score,
+        tuple(rows),
+        tuple(notes),
+        tuple(lines),
+        tuple(comparisons),
+        recipe.primary,
+        find_domains(recipe),
     )
 
 
@@ -203,7 +240,8 @@ def make_console() -> Console:
 
 def print_table(table: StudyTable, console: Console) -> None:
     """For the terminal: the table, then its notes and failures."""
-    _print(table.title, table.header, [table.cells(row) for row in table.rows], console)
+    for title, header, rows in table.parts:
+        _print(title, header, rows, console)
     if table.comparisons:
         cells = list(map(comparison_cells, table.comparisons))
         _print("Differences from the baseline", COMPARISON_HEADER, cells, console)
@@ -230,7 +268,10 @@ def print_line(console: Console, text: str) -> None:
 
 def markdown_table(table: StudyTable) -> str:
     """For report.md: the table, then its notes and failures."""
-    lines = _markdown(table.header, [table.cells(row) for row in table.rows])
+    lines: list[str] = []
+    for title, header, rows in table.parts:
+        lines += [f"\n### {_escape(title)}\n"] if table.domains else []
+        lines += _markdown(header, rows)
     if table.comparisons:
         lines += ["", *_markdown(COMPARISON_HEADER, list(map(comparison_cells, table.comparisons)))]
     lines += [f"\n{_escape(note)}" for note in (*table.notes, *table.failed)]

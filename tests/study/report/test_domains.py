@@ -1,0 +1,44 @@
+"""Studies over several test sets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support.study_helpers import make_study, outputs, recipe_content, score, write
+
+from treesyntax.study.report.report import read_study, write_report
+from treesyntax.study.report.table import markdown_table
+
+
+def test_each_test_set_has_a_table_and_all_have_a_summary(tmp_path: Path):
+    data = recipe_content()["data"]
+    data["source"]["test"], data["target"]["test"] = "{data}/{d}.src", "{data}/{d}.tgt"
+    methods = {name: recipe_content()["methods"][name] for name in ("sequence", "stack_pe")}
+    out = make_study(
+        tmp_path, data=data, methods=methods, vars={"size": 8, "d": "law"},
+        axes={"domain": {"vars.d": ["law", "news"]}},
+    )  # fmt: skip
+    right = (out / "data/p/test.tgt").read_text().splitlines()
+    for domain in ("law", "news"):
+        write(out / f"data/{domain}.tgt", right)
+        write(out / f"data/{domain}.src", [f"{domain} {line}" for line in right])
+    study = read_study(out)
+    names = [title for title, _, _ in study.table.parts]
+    assert names == ["domain=law", "domain=news", "exact on each test set"]
+    assert [row[0] for row in study.table.parts[1][2]] == [
+        "sequence-domain=news", "stack_pe-domain=news"
+    ]  # fmt: skip
+    _, header, rows = study.table.parts[2]
+    assert header == ["method", "domain=law", "domain=news"]
+    assert [row[0] for row in rows] == ["sequence", "stack_pe"]
+    mean = sum(score("stack_pe", seed, "exact") for seed in (1, 2, 3)) / 3
+    assert all(cell.startswith(f"{mean:.2f} ± ") for cell in rows[1][1:])
+    assert outputs("stack_pe", 1) != right
+    assert {one.baseline for one in study.comparisons} == {
+        "sequence-domain=law", "sequence-domain=news"
+    }  # fmt: skip
+    text = markdown_table(study.table)
+    assert text.count("### ") == 3
+    page = write_report(study).read_text()
+    assert [f'<table id="results{place}">' in page for place in ("", 2, 3)] == [True] * 3
+    assert "Of several test sets only one is drawn, {data}/law.tgt" in page

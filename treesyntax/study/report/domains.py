@@ -1,0 +1,39 @@
+"""Studies over several test sets: a table for each, and a summary beside them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from treesyntax.study.recipe.recipe import Recipe
+
+
+class Domain(NamedTuple):
+    """Where a row stands in a study with several test sets.
+
+    Attributes:
+        name: of the test set, from the axes that change it, such as ``domain=law``.
+        system: the name of the row without that.
+    """
+
+    name: str
+    system: str
+
+
+def find_domains(recipe: Recipe) -> dict[str, Domain]:
+    """The test set of each row; empty if all rows have the same."""
+    tests = dict.fromkeys(method.target.test for method in recipe.methods)
+    found = {}
+    for test in tests if len(tests) > 1 else ():
+        rows = [method for method in recipe.methods if method.target.test == test]
+        others = [method for method in recipe.methods if method.target.test != test]
+        own = [
+            part
+            for part in rows[0].point
+            if all(part in row.point for row in rows)
+            and not all(part in row.point for row in others)
+        ]
+        name = "-".join(f"{axis}={label}" for axis, label in own) or test
+        for row in rows:
+            rest = (f"{axis}={label}" for axis, label in row.point if (axis, label) not in own)
+            found[row.name] = Domain(name, "-".join([row.base, *rest]))
+    return found
