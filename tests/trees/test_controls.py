@@ -31,12 +31,22 @@ def leaf(*words: str) -> Tree:
     return Tree([-1] + [0] * len(words), ["S", *words], [-1, *range(len(words))])
 
 
+def binary(*words: str) -> Tree:
+    """A right-branching sentence in which all labels are alike."""
+    return control_tree(leaf(*words), "right_branching", 0)
+
+
 def program(size: int) -> Tree:
     return Tree(list(range(-1, size - 1)), [f"f{i}" for i in range(size)])
 
 
 def sentence(size: int) -> Tree:
     return Tree.from_heads(range(size), [f"w{i}" for i in range(size)])
+
+
+def kinds_of(tree: Tree) -> Counter:
+    """How often the tree has each label with each number of children."""
+    return Counter(zip(tree.labels, tree.arities.tolist(), strict=True))
 
 
 # Definitions, as slow as they are plain
@@ -102,6 +112,10 @@ def test_constituency_controls_keep_the_words_as_leaves(tree, name, seed):
     assert words_of(new) == words
     assert new.word_nodes() == new.leaves
     interior = [node for node in range(len(new)) if new.arities[node]]
+    if name == "random":
+        assert kinds_of(new) == kinds_of(tree)
+        assert new.labels[0] == tree.labels[0]
+        return
     assert {new.labels[node] for node in interior} == {LABEL}
     arities = [int(new.arities[node]) for node in interior]
     if name == "flat" or len(words) == 1:
@@ -144,7 +158,9 @@ def test_examples():
     assert control_tree(leaf("a", "b", "c"), "right_branching", 0) == Tree(
         [-1, 0, 0, 2, 2], ["X", "a", "X", "b", "c"], [-1, 0, -1, 1, 2]
     )
-    assert control_tree(leaf("a"), "random", 0) == Tree([-1, 0], ["X", "a"], [-1, 0])
+    assert control_tree(leaf("a"), "random", 0) == Tree([-1, 0], ["S", "a"], [-1, 0])
+    assert kinds_of(control_tree(tree, "random", 0)) == kinds_of(tree)
+    assert control_tree(tree, "random", 0).children()[1] == [2]  # the part of speech of its word
     assert control_tree(Tree.from_heads([0], ["a"]), "random", 0) == Tree.from_heads([0], ["a"])
 
 
@@ -169,7 +185,7 @@ def test_long_trees_are_no_problem(name):
 def test_the_control_depends_on_the_words_alone(data, name):
     words = st.just("w")
     first, second = (data.draw(constituency_trees(words=words)) for _ in range(2))
-    if len(words_of(first)) == len(words_of(second)):
+    if name != "random" and len(words_of(first)) == len(words_of(second)):
         assert control_tree(first, name, 1) == control_tree(second, name, 1)
     first, second = (
         data.draw(dependency_trees(forms=words, min_words=5, max_words=5)) for _ in range(2)
@@ -185,7 +201,7 @@ def test_random_trees_are_the_same_in_every_process_and_differ_by_seed_and_words
     other = Tree.from_heads(range(12), ["v", *words_of(tree)[1:]])
     assert control_tree(other, "random", 1).heads() != heads
     # Words are told apart, however they are cut.
-    pair = [control_tree(leaf(*["a"] * 20, x, y), "random", 0) for x, y in ("bc", ("bc", "d"))]
+    pair = [control_tree(binary(*["a"] * 20, x, y), "random", 0) for x, y in ("bc", ("bc", "d"))]
     assert pair[0].parents.tolist() != pair[1].parents.tolist()
 
 
@@ -215,7 +231,7 @@ def test_random_dependency_trees_are_uniform_over_projective_trees(size):
 
 @pytest.mark.parametrize(
     "tree",
-    [*(leaf(*"abcde"[:size]) for size in (2, 3, 4, 5)), *map(program, (1, 2, 3, 4, 5))],
+    [*(binary(*"abcde"[:size]) for size in (2, 3, 4, 5)), *map(program, (1, 2, 3, 4, 5))],
 )
 def test_random_trees_are_uniform_over_binary_trees_or_over_ordered_programs(tree):
     size = len(tree.word_nodes()) or len(tree)
@@ -223,6 +239,17 @@ def test_random_trees_are_uniform_over_binary_trees_or_over_ordered_programs(tre
         tuple(control_tree(tree, "random", seed).parents.tolist()) for seed in range(3000)
     )
     check_uniform(found, catalan(size - 1))
+
+
+def test_random_constituents_are_uniform_over_the_trees_of_the_same_nodes():
+    tree = Tree([-1, 0, 1, 1, 0, 4, 5, 0], ["S", "A", "a", "b", "B", "C", "c", "d"],
+                [-1, -1, 0, 1, -1, -1, 2, 3])  # fmt: skip
+    found = Counter(
+        (tuple(new.parents.tolist()), tuple(new.labels))
+        for new in (control_tree(tree, "random", seed) for seed in range(6000))
+    )
+    # Forests of 3 trees from A (2 children), B (1 child) and 4 leaves, in 3/6 of 6!/(1! 1! 4!) orders.
+    check_uniform(found, 15)
 
 
 def test_faults_are_named():

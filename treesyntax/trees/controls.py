@@ -8,7 +8,7 @@ control              dependency tree       constituency tree       tree without 
 ===================  ====================  ======================  =========================
 ``given``            the tree of the file  the tree of the file    the tree of the file
 ``random``           uniform over all      uniform over all        uniform over all ordered
-                     projective trees      binary trees            trees
+                     projective trees      trees of its nodes      trees
 ``right_branching``  every word heads the  every constituent is a  a chain
                      next one              word and the rest
 ``flat``             the first word heads  all words under the     all nodes under the root
@@ -17,11 +17,17 @@ control              dependency tree       constituency tree       tree without 
 
 In a dependency tree every node is a word. Any other tree with words becomes a constituency tree
 with the words as its leaves, in order, under at least a root. A tree without words (a program, a
-logical form) keeps its labels in preorder. Nothing else is kept: other labels, the root's too, are
-``X``, all relations ``dep``, and the root of a dependency tree is not the original one.
+logical form) keeps its labels in preorder. All relations are ``dep``, and the root of a dependency
+tree is not the original one.
 
-A random tree depends on the seed and the words (labels in preorder if there are none), not on the
-original structure, the place in the file, or the process: equal sentences have equal trees.
+A random constituency tree has the nodes of the original: each label with its number of children, the
+root at the root, and each part of speech above its word. So linearizations are as long and have the
+same labels, and what differs is which words are grouped, under what label, and how deep. In
+``right_branching`` and ``flat`` trees all labels are ``X``, and there are other numbers of nodes.
+
+A random tree depends on the seed and the words (labels in preorder if there are none), a constituency
+tree also on the number of nodes with each label and arity, but not on the original structure, the
+place in the file, or the process.
 """
 
 from __future__ import annotations
@@ -37,6 +43,7 @@ from treesyntax.trees.names import GIVEN
 from treesyntax.trees.tree import NO_WORD, ROOT_PARENT, Tree
 
 LABEL = "X"
+RANDOM = "random"
 RELATION = "dep"
 
 Shape = Callable[[int, Random], list[int]]
@@ -47,7 +54,8 @@ class Shapes(NamedTuple):
 
     Attributes:
         heads: the head of each of N words, 1-based, 0 for the root [N].
-        spans: the arities, in preorder, of a constituency tree over N ≥ 2 leaves.
+        spans: the arities, in preorder, of a constituency tree over N ≥ 2 leaves; a random one only
+            where the original has words inside.
         nodes: the arities, in preorder, of a tree of N nodes [N].
     """
 
@@ -69,6 +77,8 @@ def control_tree(tree: Tree, name: str, seed: int) -> Tree:
     relations = [RELATION] * len(tree) if tree.relations else ()
     if len(nodes) == len(tree):
         return Tree.from_heads(shapes.heads(len(nodes), rng), labels, relations)
+    if nodes and name == RANDOM and not any(tree.arities[node] for node in nodes):
+        return _rearranged(tree, nodes, rng)
     if nodes:
         return _over_leaves(shapes.spans(len(nodes), rng) if len(nodes) > 1 else [1, 0], labels)
     return Tree(_parents(shapes.nodes(len(tree), rng)), labels, None, relations)
@@ -77,6 +87,53 @@ def control_tree(tree: Tree, name: str, seed: int) -> Tree:
 def _generator(labels: list[str], seed: int) -> Random:
     text = "\0".join((str(seed), *labels)).encode("utf-8", "surrogatepass")
     return Random(int.from_bytes(blake2b(text, digest_size=16).digest()))
+
+
+def _rearranged(tree: Tree, words: list[int], rng: Random) -> Tree:
+    """A uniform choice among the trees of the same nodes, the words in their order.
+
+    Args:
+        tree: one whose words are leaves.
+        words: its nodes with words, from left to right.
+        rng: what chooses.
+    """
+    parents, arities = tree.parents.tolist(), tree.arities.tolist()
+    leaves = [
+        (parents[word], word) if word and arities[parents[word]] == 1 else (word,) for word in words
+    ]
+    kept = {node for leaf in leaves for node in leaf}
+    root, *inner = [node for node in range(len(tree)) if node not in kept] or [0]
+    if root in kept:
+        return Tree(tree.parents, tree.labels, tree.words)
+    units = [*((node,) for node in inner), *[()] * len(leaves)]
+    rng.shuffle(units)
+    slots = [arities[unit[0]] if unit else 0 for unit in units]
+    start = rng.choice(_forest_starts(slots, arities[root]))
+    coming = iter(leaves)
+    placed = [unit or next(coming) for unit in (*units[start:], *units[:start])]
+    nodes = [root, *(node for unit in placed for node in unit)]
+    return Tree(
+        _parents([arities[node] for node in nodes]),
+        [tree.labels[node] for node in nodes],
+        [int(tree.words[node]) for node in nodes],
+    )
+
+
+def _forest_starts(arities: list[int], trees: int) -> list[int]:
+    """Where to begin in a circle of N numbers that sum to N - K, so that they are K trees.
+
+    There are exactly K such places, where the open slots reach a new minimum in the second round
+    (the cycle lemma, Dvoretzky & Motzkin 1947).
+    """
+    open_slots, fewest, starts = 0, 0, []
+    for step in range(1, 2 * len(arities) + 1):
+        open_slots += arities[(step - 1) % len(arities)] - 1
+        if open_slots < fewest:
+            fewest = open_slots
+            if step > len(arities):
+                starts.append(step % len(arities))
+    assert len(starts) == trees
+    return starts
 
 
 def _over_leaves(arities: list[int], words: list[str]) -> Tree:
@@ -180,7 +237,7 @@ _FLAT = Shapes(
 )
 CONTROLS: dict[str, Shapes | None] = {
     GIVEN: None,
-    "random": Shapes(_random_heads, _random_spans, _random_nodes),
+    RANDOM: Shapes(_random_heads, _random_spans, _random_nodes),
     "right_branching": _CHAIN,
     "flat": _FLAT,
 }
