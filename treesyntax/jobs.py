@@ -183,6 +183,11 @@ def read_parameters(args: argparse.Namespace) -> dict[str, Any]:
     return parameters
 
 
+def load_per_core(threads: int) -> float:
+    """Busy threads for each core: those of this command, or the load of the last minutes if higher."""
+    return round(max(threads, os.getloadavg()[1]) / cores(), 2)
+
+
 def cores() -> int:
     """How many processor cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

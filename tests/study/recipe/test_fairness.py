@@ -9,7 +9,7 @@ import pytest
 from support.study_helpers import recipe_content, recipe_with, result
 
 from treesyntax.errors import OptionError
-from treesyntax.study.recipe.fairness import check_fairness, find_differences
+from treesyntax.study.recipe.fairness import SIZES, check_fairness, find_differences
 from treesyntax.study.report.table import make_table
 from treesyntax.study.run.plan import make_plan
 
@@ -40,6 +40,42 @@ def test_differences_beside_the_method_are_refused(tmp_path: Path, override: str
     assert f'differences: {{{difference.key}: "why"}}' in message
     why = f"differences.{difference.key}=it is needed"
     check_fairness(recipe_with(tmp_path, f"methods.stack_pe.{override}", why))
+
+
+@pytest.mark.parametrize(
+    ("arch", "own"),
+    [("tree_stack_pe_small", "small"), ("tree_stack_pe", "base"), ("transformer", "transformer")],
+)
+def test_rows_have_one_size_unless_declared(tmp_path: Path, arch: str, own: str):
+    override = f"methods.stack_pe.arch={arch}"
+    with pytest.raises(OptionError, match=f"methods differ in size: stack_pe has {arch}, sequence"):
+        check_fairness(recipe_with(tmp_path, override))
+    recipe = recipe_with(tmp_path, override, "differences.train.arch=as published")
+    check_fairness(recipe)
+    notes = make_table(make_plan(recipe), [], {}).notes
+    assert any(
+        f"stack_pe has settings of its own (size {own}: as published)" in note for note in notes
+    )
+
+
+def test_the_sizes_are_those_of_the_plugins():
+    pytest.importorskip("fairseq")
+    from fairseq_plugins.archs import SIZES as PLUGIN_SIZES
+
+    assert tuple(PLUGIN_SIZES) == SIZES
+
+
+def test_batches_of_tokens_are_refused_where_rows_read_other_sequences(tmp_path: Path):
+    with pytest.raises(OptionError, match="batches hold tokens .* relation_mask reads other sequ"):
+        check_fairness(recipe_with(tmp_path, "train.max-tokens=1000"))
+    for override in (
+        "train.batch-size=32",
+        "differences.train.max-tokens=as published",
+        "binarize={source-format: for, source-view: words}",
+    ):
+        methods = {name: {"arch": "tree_sequence_mini"} for name in ("a", "b")}
+        changes = {"methods": methods} if "words" in override else {}
+        check_fairness(recipe_with(tmp_path, "train.max-tokens=1000", override, **changes))
 
 
 def test_what_is_compared_may_differ(tmp_path: Path):

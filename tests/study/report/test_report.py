@@ -24,9 +24,10 @@ from treesyntax.commands.report import run as report_command
 from treesyntax.data.dictionary import EOS
 from treesyntax.data.token_files import write_tokens
 from treesyntax.errors import OptionError
+from treesyntax.files import write_json
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.report.curves import draw_curves, inline_svg, mean_curve, svg_text
-from treesyntax.study.report.report import read_study, write_report
+from treesyntax.study.report.report import _run_rows, read_study, write_report
 from treesyntax.study.results.results import read_results, write_results
 
 SVG = """<?xml version="1.0" encoding="utf-8"?>
@@ -167,6 +168,29 @@ def test_the_page_shows_table_figures_failures_and_provenance(study_folder: Path
     assert read_study(study_folder).identity.hash in text
 
 
+def test_the_report_says_where_source_tokens_and_vocabularies_differ(study_folder: Path):
+    for step, tokens, symbols in (("sequence", 1000, 50), ("relation_mask+stack_pe", 1300, 50)):
+        manifest = {
+            "sides": {"source": {"language": "for", "dictionary_symbols": symbols}},
+            "splits": {"train": {"for": {"tokens": tokens}}},
+        }
+        write_json(study_folder / "binarized" / step / "binarize.json", manifest)
+    (note,) = (text for text in read_study(study_folder).table.notes if "okens in" in text)
+    assert note == (
+        "Source tokens in training differ by more than 1% from the baseline's, so rows differ in "
+        "more than the tree: relation_mask +30.0% (sequence), stack_pe +30.0% (sequence)"
+    )
+
+
+def test_peak_memory_is_shown_as_finely_as_it_was_measured():
+    rows = _run_rows(["exact"], [
+        replace(result("a"), peak_memory=512.0, pairs=12345.0, epochs=2.25),
+        replace(result("b"), peak_memory=2457.6, memory_step=102.4),
+    ])  # fmt: skip
+    assert [row[-1] for row in rows] == ["512 MiB", "2.4 GiB"]
+    assert [row[5:7] for row in rows] == [["12,345", "2.2"], ["–", "–"]]
+
+
 def test_the_markdown_report_names_files_that_exist(study_folder: Path):
     write_report(read_study(study_folder))
     text = (study_folder / "report.md").read_text()
@@ -179,7 +203,7 @@ def test_the_markdown_report_names_files_that_exist(study_folder: Path):
     links = re.findall(r"\]\(<(.*?)>\)", text)
     assert len(links) == 2 * len(figures)
     assert all((study_folder / link).is_file() for link in links)
-    assert "| sequence | 40.00 (1 run) | 40.00 (1 run) | 10 | 5 | 1 of 2 |" in text
+    assert "| sequence | 40.00 (1 run) | 40.00 (1 run) | 10 | 5 (4 to 6) | 1 of 2 |" in text
     assert "Do trees help <here>?" in text
 
 

@@ -139,7 +139,7 @@ def test_a_panel_a_metric_and_a_line_a_method(study: tuple[Plan, Path]):
 
 def test_costs_are_means_of_what_is_known():
     results = [
-        replace(result("a", 1, "bleu", 10.0), peak_memory=100.0, tokens_per_second=None),
+        replace(result("a", 1, "bleu", 10.0), peak_memory=100.0, pairs_per_second=None),
         replace(result("a", 2, "bleu", 14.0), peak_memory=300.0),
         result("b", 1, "bleu", 9.0),
         result("b", 1, "chrf", 99.0),
@@ -147,7 +147,7 @@ def test_costs_are_means_of_what_is_known():
     found = compute_costs(results, ["b", "a", "c"], "bleu")
     assert list(found) == ["b", "a"]
     assert found["a"].score.mean == 12.0
-    assert found["a"].costs == {"parameters": 10, "tokens_per_second": 5.0, "peak_memory": 200.0}
+    assert found["a"].costs == {"parameters": 10, "pairs_per_second": 5.0, "peak_memory": 200.0}
     assert "peak_memory" not in found["b"].costs
     assert cost_numbers(found, "bleu")["methods"]["b"]["score"] == 9.0
     labels = [panel.get_xlabel() for panel in draw_costs(found, "bleu", ["b", "a"]).axes]

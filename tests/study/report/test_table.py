@@ -36,18 +36,40 @@ def test_spread_is_mean_and_sample_standard_deviation(values: list[float]):
 def test_rows_come_in_the_order_of_the_recipe(tmp_path: Path):
     results = [
         result("stack_pe", 1, "exact", 10.0),
-        replace(result("stack_pe", 2, "exact", 20.0), tokens_per_second=15.0),
+        replace(result("stack_pe", 2, "exact", 20.0), pairs_per_second=15.0, fast=18.0),
         result("sequence", 1, "exact", 7.0),
         result("sequence", 1, "tree:lambda", 8.0),
     ]
     table = make_table(plan_of(tmp_path), results, {})
     assert [row.method for row in table.rows] == ["sequence", "relation_mask", "stack_pe"]
-    assert table.header == ["method", "exact", "tree:lambda", "parameters", "tokens/s", "seeds"]
+    assert table.header == ["method", "exact", "tree:lambda", "parameters", "pairs/s", "seeds"]
     assert [table.cells(row) for row in table.rows] == [
-        ["sequence", "7.00 (1 run)", "8.00 (1 run)", "10", "5", "1 of 2"],
+        ["sequence", "7.00 (1 run)", "8.00 (1 run)", "10", "5 (4 to 6)", "1 of 2"],
         ["relation_mask", "–", "–", "–", "–", "0 of 2"],
-        ["stack_pe", "15.00 (10.00, 20.00)", "–", "10", "10", "2 of 2"],
+        ["stack_pe", "15.00 (10.00, 20.00)", "–", "10", "10 (4 to 18)", "2 of 2"],
     ]
+
+
+def test_unequal_training_is_told_at_the_rows(tmp_path: Path):
+    pairs = {"sequence": 1000.0, "relation_mask": 1015.0, "stack_pe": 780.0}
+    results = [
+        replace(result(name, seed), pairs=seen) for name, seen in pairs.items() for seed in (1, 2)
+    ]
+    (note,) = (note for note in make_table(plan_of(tmp_path), results, {}).notes if "pairs" in note)
+    assert note == (
+        "UNEQUAL TRAINING: pairs seen differ by more than 2% from the baseline's: stack_pe -22.0% "
+        "(sequence); set train.batch-size for all rows"
+    )
+    plan = plan_of(tmp_path, "differences.train.max-tokens=as the paper has it")
+    notes = make_table(plan, results, {}).notes
+    assert any(note.endswith("(sequence); declared: as the paper has it") for note in notes)
+
+
+def test_speeds_of_a_busy_machine_are_marked(tmp_path: Path):
+    results = [replace(result("sequence", 1), load=2.0), replace(result("stack_pe", 1), load=1.0)]
+    table = make_table(plan_of(tmp_path), results, {})
+    assert [table.cells(row)[4] for row in table.rows] == ["5 (4 to 6) ~", "–", "5 (4 to 6)"]
+    assert any(note.startswith("~ measured while the machine had more") for note in table.notes)
 
 
 def test_settings_of_its_own_are_marked(tmp_path: Path):

@@ -42,6 +42,29 @@ def test_a_training_log_is_read(tmp_path: Path):
     assert read_log(file, tail=True).updates == 180
 
 
+def test_pairs_seen_and_pairs_a_second_are_read_from_intervals(tmp_path: Path):
+    rows = [
+        (50, 0.5, 30, 1),
+        (100, 1.0, 34, 5),
+        (100, 1.0, 34, 6),
+        (150, 1.5, 32, 7),
+        (200, 2.0, 32, 8),
+    ]
+    file = tmp_path / "log"
+    file.write_text("".join(
+        f'x | INFO | train_inner | {{"update": {epochs}, "num_updates": "{updates}", "bsz": "{pairs}", '
+        f'"ups": "{rate}", "wps": "9"}}\n'
+        for updates, epochs, pairs, rate in rows
+    ) + 'x | INFO | valid | {"valid_loss": "4", "valid_num_updates": "220"}\n')  # fmt: skip
+    log = read_log(file)
+    assert log.pairs == 220 * 32  # what was repeated after a resume counts once
+    assert log.epochs_seen == pytest.approx(2.2)
+    assert log.pairs_per_second == (195.5, 214, 232)
+    old = tmp_path / "old"
+    old.write_text(LOG)
+    assert (read_log(old).pairs, read_log(old).pairs_per_second) == (None, None)
+
+
 def test_peak_memory_is_that_of_the_largest_session(tmp_path: Path):
     file = tmp_path / "log"
     file.write_text("".join(map(peak_line, (3 * 2**20, 7 * 2**20, 5 * 2**20))))

@@ -5,6 +5,10 @@ which they differ would be compared along with the methods, so it must be declar
 
     differences: {train.lr: "its own rate, tuned on the validation set as the others' was"}
 
+Rows of different sizes (``tree_sequence_mini`` and ``tree_relation_mask_small``) are declared as
+``train.arch``. Where batches hold tokens and rows read different sequences, they see different numbers
+of pairs in as many updates, which is declared as ``train.max-tokens``.
+
 Options that an axis varies for all methods alike are the question itself and need no explanation.
 """
 
@@ -14,9 +18,11 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from treesyntax.data.encoding import CONLLU, TEXT, WORDS_LINEARIZATION
 from treesyntax.errors import OptionError
 from treesyntax.study.recipe.axes import shared_point
 from treesyntax.study.recipe.recipe import SECTIONS, Method, Recipe, flag_words
+from treesyntax.trees.names import GIVEN
 
 TREE_TASK = ("target-view", "tree-constraints", "no-target-eos-loss")
 NO_EFFECT = ("num-workers", "log-interval", "log-file", "no-progress-bar", "cpu")
@@ -33,6 +39,11 @@ FREE = {
 }  # fmt: skip
 """The flags in which methods are meant to differ, and those that change no number. Positions are
 here because many methods replace or drop them."""
+
+OURS = "tree_"
+SIZES = ("base", "iwslt", "small", "program", "compact", "mini", "tiny")
+"""The sizes in the names of our architectures; names without one have the first."""
+SIZE_KEY, BATCH_KEY = "train.arch", "train.max-tokens"
 
 _KINDS = {
     "budget": r"train\.(max-update|max-epoch|max-tokens|batch-size|update-freq|patience|stop-.*)",
@@ -95,6 +106,55 @@ def check_fairness(recipe: Recipe) -> None:
             f"set it under {difference.key.partition('.')[0]} for all, or declare and explain it: "
             f'differences: {{{difference.key}: "why"}}'
         )
+    for method in recipe.methods:
+        if (baseline := recipe.baseline_of(method)) is not None:
+            _check_pair(recipe, method, baseline)
+
+
+def _size(arch: str) -> str:
+    """The size in the name of an architecture; others than ours are a size of their own."""
+    if not arch.startswith(OURS):
+        return arch
+    size = arch.rpartition("_")[2]
+    return size if size in SIZES else SIZES[0]
+
+
+def _lengths(recipe: Recipe, method: Method) -> list[str]:
+    """What decides how many tokens a row reads of a pair."""
+    flags = recipe.flags(method, "binarize")
+    shown = []
+    for side in ("source", "target"):
+        notation = str(flags.get(f"{side}-format", TEXT))
+        usual = WORDS_LINEARIZATION if notation in (TEXT, CONLLU) else "preorder"
+        shown.append(str(flags.get(f"{side}-view") or usual))
+        if shown[-1] != WORDS_LINEARIZATION:
+            shown.append(str(flags.get(f"{side}-control", GIVEN)))
+    return shown
+
+
+def _check_pair(recipe: Recipe, method: Method, baseline: Method) -> None:
+    """Refuse a row of another size than its baseline's, or that would see other numbers of pairs."""
+    flags = recipe.flags(method, "train")
+    own, other = _size(method.arch), _size(baseline.arch)
+    if own != other and SIZE_KEY not in recipe.differences:
+        raise OptionError(
+            f"{recipe.path}: methods differ in size: {method.name} has {method.arch}, "
+            f"{baseline.name} has {baseline.arch}; take one size, or declare and explain it: "
+            f'differences: {{{SIZE_KEY}: "why"}}'
+        )
+    by_tokens = flags.get("max-tokens") is not None and flags.get("batch-size") is None
+    if (
+        by_tokens
+        and flags.get("max-update") is not None
+        and _lengths(recipe, method) != _lengths(recipe, baseline)
+        and BATCH_KEY not in recipe.differences
+    ):
+        raise OptionError(
+            f"{recipe.path}: batches hold tokens (train.max-tokens), and {method.name} reads other "
+            f"sequences than {baseline.name}, so they would see other numbers of pairs; set "
+            "train.batch-size instead, or declare and explain it: "
+            f'differences: {{{BATCH_KEY}: "why"}}'
+        )
 
 
 def own_settings(recipe: Recipe, method: Method, differences: Sequence[Difference]) -> list[str]:
@@ -103,6 +163,9 @@ def own_settings(recipe: Recipe, method: Method, differences: Sequence[Differenc
     if baseline is None:
         return []
     texts = []
+    if _size(method.arch) != _size(baseline.arch):
+        why = recipe.differences.get(SIZE_KEY, "not explained")
+        texts.append(f"size {_size(method.arch)}: {why}")
     for difference in differences:
         value = difference.values[method.name]
         if str(value) == str(difference.values[baseline.name]):

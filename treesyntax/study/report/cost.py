@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # matplotlib is loaded by those who draw
 
 AXES = {
     "parameters": "parameters",
-    "tokens_per_second": "target tokens/s in training",
+    "pairs_per_second": "pairs/s in training",
     "peak_memory": "peak memory in training (MiB)",
 }
 """The costs that are drawn where they are known, and their labels."""

@@ -19,6 +19,7 @@ from treesyntax.metrics import unspaced_warning
 from treesyntax.study.recipe.identity import Identity, read_identity
 from treesyntax.study.recipe.recipe import RECIPE_FILE, Recipe, read_recipe
 from treesyntax.study.report.comparison_table import COMPARISON_HEADER, comparison_cells
+from treesyntax.study.report.data_notes import data_notes
 from treesyntax.study.report.sections import make_sections
 from treesyntax.study.report.table import StudyTable, make_table, markdown_table
 from treesyntax.study.report.table_files import latex_table, results_csv, table_csv
@@ -83,6 +84,7 @@ def read_study(folder: Path, baseline: str | None = None, mix_versions: bool = F
     if results and (lost := lost_reference(plan, folder)):
         note = f"Not tested for significance: {lost} does not exist; make the report on the machine where the study ran"
         table = replace(table, notes=(*table.notes, note))
+    table = replace(table, notes=(*table.notes, *data_notes(plan, folder)))
     return Study(folder, plan, identity, results, comparisons, table)
 
 
@@ -167,6 +169,8 @@ def _context(study: Study) -> dict[str, Any]:
             f"valid {_selected_by(recipe)}",
             "last update averaged" if recipe.average else "best update",
             "updates",
+            "pairs seen",
+            "epochs",
             "training",
             "peak memory",
             *(f"lengths ({metric})" for metric in _with_lengths(recipe.score, study.results)),
@@ -229,11 +233,24 @@ def _run_rows(metrics: Sequence[str], results: Sequence[Result]) -> list[list[st
         some = next(iter(found.values()))
         values = [f"{found[metric].value:.2f}" if metric in found else "–" for metric in metrics]
         training = [f"{some.valid_loss:.3f}", str(some.best_update), str(some.updates)]
-        memory = "–" if some.peak_memory is None else f"{some.peak_memory:,.0f} MiB"
+        training += [
+            "–" if some.pairs is None else f"{some.pairs:,.0f}",
+            "–" if some.epochs is None else f"{some.epochs:.1f}",
+        ]
         told = (found.get(metric) for metric in _with_lengths(metrics, results))
         lengths = [one.lengths if one is not None and one.lengths else "–" for one in told]
-        rows.append([name, *values, *training, f"{some.train_seconds:.0f} s", memory, *lengths])
+        seconds = f"{some.train_seconds:.0f} s"
+        rows.append([name, *values, *training, seconds, _memory(some), *lengths])
     return rows
+
+
+def _memory(result: Result) -> str:
+    """In the resolution in which it was measured."""
+    if result.peak_memory is None:
+        return "–"
+    if result.memory_step:
+        return f"{result.peak_memory / 1024:.1f} GiB"
+    return f"{result.peak_memory:,.0f} MiB"
 
 
 def _render(template: str, context: dict[str, Any]) -> str:

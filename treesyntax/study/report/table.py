@@ -15,8 +15,11 @@ from treesyntax.metrics.runs import FEWEST_RUNS
 from treesyntax.study.recipe.recipe import Method, Recipe
 from treesyntax.study.report.comparison_table import COMPARISON_HEADER, comparison_cells
 from treesyntax.study.report.domains import Domain, find_domains
+from treesyntax.study.report.speed import Speed, mean_pairs
 from treesyntax.study.report.table_notes import (
+    BUSY_NOTE,
     average_note,
+    pairs_note,
     parameter_note,
     row_notes,
     significance_notes,
@@ -69,7 +72,7 @@ class Row:
     method: str
     metrics: dict[str, Spread]
     parameters: int | None
-    tokens_per_second: float | None
+    speed: Speed | None
     seeds: str
     mark: str
     tests: Mapping[str, Comparison]
@@ -130,7 +133,7 @@ class StudyTable:
     @property
     def header(self) -> list[str]:
         """Column headings."""
-        return ["method", *self.metrics, "parameters", "tokens/s", "seeds"]
+        return ["method", *self.metrics, "parameters", "pairs/s", "seeds"]
 
     def cells(self, row: Row) -> list[str]:
         """The texts of a row, in the order of the heading."""
@@ -138,7 +141,7 @@ class StudyTable:
             row.method + row.mark,
             *map(row.metric, self.metrics),
             NOTHING if row.parameters is None else f"{row.parameters:,}",
-            NOTHING if row.tokens_per_second is None else f"{row.tokens_per_second:,.0f}",
+            NOTHING if row.speed is None else str(row.speed),
             row.seeds,
         ]
 
@@ -176,7 +179,9 @@ def make_table(
         *(f"{marks[name]} {text}" for name, text in texts.items()),
         *significance_notes(recipe, comparisons),
         *parameter_note(recipe, parameters),
+        *pairs_note(recipe, mean_pairs(results)),
         *average_note(recipe),
+        *([BUSY_NOTE] if any(row.speed and row.speed.busy for row in rows) else []),
     ]
     lines = [f"{name} failed: {why.message} (see {why.log})" for name, why in failed.items()]
     return StudyTable(
@@ -203,13 +208,12 @@ def _row(
         metric: [result.value for result in own if result.metric == metric]
         for metric in recipe.score
     }
-    speeds = {result.seed: result.tokens_per_second for result in own if result.tokens_per_second}
     seeds = f"{len({result.seed for result in own})} of {len(recipe.seeds)}"
     return Row(
         method=method.name,
         metrics={metric: Spread.of(found) for metric, found in values.items() if found},
         parameters=own[0].parameters if own else None,
-        tokens_per_second=fmean(speeds.values()) if speeds else None,
+        speed=Speed.of(own),
         seeds=f"{seeds}, {failed} failed" if failed else seeds,
         mark=mark,
         tests=tests,

@@ -19,7 +19,7 @@ from treesyntax.study.report.table_notes import SIGNIFICANT
 from treesyntax.study.results.results import Result
 
 TABLE_COLUMNS = (
-    "method", "metric", "mean", "sd", "seeds", "parameters", "tokens_per_second", "baseline",
+    "method", "metric", "mean", "sd", "seeds", "parameters", "pairs_per_second", "baseline",
     "difference", "low", "high", "p", "holm_p", "smallest", "items", "baseline_runs",
     "checkpoint_p",
 )  # fmt: skip
@@ -56,7 +56,7 @@ def table_csv(table: StudyTable) -> str:
             ]  # fmt: skip
             rows.append([
                 row.method, metric, spread.mean, spread.sd, len(spread.values), row.parameters,
-                row.tokens_per_second, *compared,
+                row.speed and row.speed.mean, *compared,
             ])  # fmt: skip
     return _csv([TABLE_COLUMNS, *rows])
 

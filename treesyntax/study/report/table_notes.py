@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
 from treesyntax.metrics.runs import FEWEST_RUNS, LEVEL
-from treesyntax.study.recipe.fairness import find_differences, own_settings
+from treesyntax.study.recipe.fairness import BATCH_KEY, find_differences, own_settings
 from treesyntax.study.recipe.recipe import Recipe
 from treesyntax.study.results.comparisons import Comparison
 from treesyntax.study.results.significance import is_tested
@@ -15,7 +15,11 @@ INJECTIONS = {"encoder-injection": "{}", "decoder-injection": "{} in the decoder
 """The flags that say what a method is, and how a note says it."""
 ALLOWED = 0.01
 """Share by which the number of parameters may differ without a note."""
+ALLOWED_PAIRS = 0.02
 SIGNIFICANT, EQUAL = "†", "ns"
+
+
+BUSY_NOTE = "~ measured while the machine had more to do than it has cores: no speed to compare"
 
 
 def row_notes(recipe: Recipe) -> dict[str, str]:
@@ -39,22 +43,41 @@ def row_notes(recipe: Recipe) -> dict[str, str]:
     return notes
 
 
-def parameter_note(recipe: Recipe, parameters: Mapping[str, int]) -> list[str]:
+def parameter_note(recipe: Recipe, parameters: Mapping[str, float]) -> list[str]:
     """A note if rows have noticeably more or fewer parameters than their baseline."""
-    texts = []
-    for method in recipe.methods:
-        baseline = recipe.baseline_of(method)
-        if baseline is None or not {method.name, baseline.name} <= set(parameters):
-            continue
-        own, other = parameters[method.name], parameters[baseline.name]
-        if abs(own - other) > ALLOWED * other:
-            texts.append(f"{method.name} {own / other - 1:+.1%} ({baseline.name})")
+    texts = uneven(recipe, parameters, ALLOWED)
     if not texts:
         return []
     return [
         f"Parameters differ by more than {ALLOWED:.0%} from the baseline's, so size may explain a "
         f"part of the difference: {', '.join(texts)}"
     ]
+
+
+def pairs_note(recipe: Recipe, pairs: Mapping[str, float]) -> list[str]:
+    """A loud note if rows saw noticeably more or fewer training pairs than their baseline."""
+    texts = uneven(recipe, pairs, ALLOWED_PAIRS)
+    if not texts:
+        return []
+    why = recipe.differences.get(BATCH_KEY)
+    return [
+        f"UNEQUAL TRAINING: pairs seen differ by more than {ALLOWED_PAIRS:.0%} from the baseline's: "
+        f"{', '.join(texts)}; "
+        + (f"declared: {why}" if why else "set train.batch-size for all rows")
+    ]
+
+
+def uneven(recipe: Recipe, values: Mapping[str, float], allowed: float) -> list[str]:
+    """The rows whose value differs from their baseline's by more than a share of it."""
+    texts = []
+    for method in recipe.methods:
+        baseline = recipe.baseline_of(method)
+        if baseline is None or not {method.name, baseline.name} <= set(values):
+            continue
+        own, other = values[method.name], values[baseline.name]
+        if abs(own - other) > allowed * other:
+            texts.append(f"{method.name} {own / other - 1:+.1%} ({baseline.name})")
+    return texts
 
 
 def average_note(recipe: Recipe) -> list[str]:

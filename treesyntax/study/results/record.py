@@ -17,13 +17,22 @@ from treesyntax.study.run.ledger import Ledger
 from treesyntax.study.run.logs import read_log
 from treesyntax.study.run.steps import Run, located
 
+GPU_MEMORY_STEP = 1024 / 10
+"""MiB: fairseq rounds the free memory of a GPU to tenths of a GiB."""
+
 
 class Recorder:
-    """Makes the results of runs in one study."""
+    """Makes the results of runs in one study.
 
-    def __init__(self, ledger: Ledger, identity: Identity) -> None:
+    Args:
+        ledger: the study's.
+        identity: the study's.
+        load: see `Result`.
+    """
+
+    def __init__(self, ledger: Ledger, identity: Identity, load: float | None = None) -> None:
         self.plan, self.folder = ledger.plan, ledger.folder
-        self.ledger, self.identity = ledger, identity
+        self.ledger, self.identity, self.load = ledger, identity, load
         self.data_sha256 = cache(self._data_sha256)
 
     def results(self, run: Run) -> list[Result]:
@@ -40,6 +49,7 @@ class Recorder:
         log = read_log(self.folder / f"logs/{run.step('train')}.log")
         code = self.ledger.run_code(run)
         origin = {**self.ledger.begun(run)["versions"], "sacrebleu": code["score: sacrebleu"]}
+        slow, speed, fast = log.pairs_per_second or (None, None, None)
         return Result(
             recipe=self.plan.recipe.name,
             hash=self.identity.hash,
@@ -67,6 +77,13 @@ class Recorder:
             peak_memory=None if log.peak_memory is None else round(log.peak_memory, 1),
             run=self.identity.runs[run.name],
             code=code,
+            memory_step=GPU_MEMORY_STEP if log.device else None,
+            pairs=log.pairs,
+            epochs=log.epochs_seen,
+            pairs_per_second=speed,
+            slow=slow,
+            fast=fast,
+            load=self.load,
         )
 
     def _data_sha256(self, *sides: Side) -> str:

@@ -52,6 +52,13 @@ class Result:
         run: the key of the outputs that were scored, see :mod:`treesyntax.study.run.keys`.
         code: digests of the code of all steps, see :func:`treesyntax.study.run.code.code_of`.
         lengths: of BLEU its brevity penalty and the ratio of lengths.
+        memory_step: MiB by which that can be told apart: fairseq logs the memory of GPUs in tenths
+            of a GiB.
+        pairs: training pairs seen, repetitions counted.
+        epochs: how often each training pair was seen.
+        pairs_per_second: median over log intervals of training, without validation.
+        slow, fast: the quartiles of the same.
+        load: commands at once for each core when the run ended, those of others included.
     """
 
     recipe: str
@@ -80,6 +87,13 @@ class Result:
     run: str = ""
     code: dict[str, str] = field(default_factory=dict)
     lengths: str | None = None
+    memory_step: float | None = None
+    pairs: float | None = None
+    epochs: float | None = None
+    pairs_per_second: float | None = None
+    slow: float | None = None
+    fast: float | None = None
+    load: float | None = None
 
     @property
     def key(self) -> Key:

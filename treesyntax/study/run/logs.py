@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median, quantiles
 from typing import Any
 
 from treesyntax.files import parse_json
@@ -35,6 +35,9 @@ class TrainLog:
     Attributes:
         valid: validation loss by update. After a resume the later value of an update counts.
         speeds: target tokens a second, one for each log interval.
+        rates: pairs a second, one for each log interval.
+        batches: mean pairs of a batch in each log interval, by its last update.
+        epochs_per_update: at the last log interval, 0 before.
         loss: the latest training loss, None before the first.
         updates: updates done, as far as logged.
         epochs: epochs done, a fraction within an epoch.
@@ -48,6 +51,9 @@ class TrainLog:
 
     valid: dict[int, float] = field(default_factory=dict)
     speeds: list[float] = field(default_factory=list)
+    rates: list[float] = field(default_factory=list)
+    batches: dict[int, float] = field(default_factory=dict)
+    epochs_per_update: float = 0.0
     loss: float | None = None
     updates: int = 0
     epochs: float = 0.0
@@ -62,6 +68,25 @@ class TrainLog:
     def tokens_per_second(self) -> float | None:
         """Median over the log intervals, so that validation and saving do not count."""
         return median(self.speeds) if self.speeds else None
+
+    @property
+    def pairs_per_second(self) -> tuple[float, float, float] | None:
+        """Lower quartile, median and upper quartile over the log intervals, the first left out."""
+        rates = self.rates[1:]
+        if len(rates) < 2:
+            return (self.rates[-1],) * 3 if self.rates else None
+        low, middle, high = quantiles(rates, n=4, method="inclusive")
+        return low, middle, high
+
+    @property
+    def pairs(self) -> float | None:
+        """Training pairs seen, repetitions counted; None if the size of batches was not logged."""
+        return self.updates * fmean(self.batches.values()) if self.batches else None
+
+    @property
+    def epochs_seen(self) -> float | None:
+        """How often each training pair was seen on average; None if not logged."""
+        return self.updates * self.epochs_per_update or None
 
     @property
     def peak_memory(self) -> float | None:
@@ -125,6 +150,12 @@ def _take(log: TrainLog, tag: str, text: str) -> None:
         log.epochs = values.get("update", log.epochs)
         if (free := values.get("gb_free")) is not None:
             log.gpu_free = free if log.gpu_free is None else min(log.gpu_free, free)
+        if "bsz" in values and "num_updates" in values:
+            log.batches[log.updates] = values["bsz"]
+            if values.get("ups", 0.0) > 0:
+                log.rates.append(values["bsz"] * values["ups"])
+        if log.updates and "update" in values:
+            log.epochs_per_update = values["update"] / log.updates
         if values.get("wps", 0.0) > 0:
             log.speeds.append(values["wps"])
     elif tag == "train":
