@@ -87,5 +87,5 @@ def _raise_faults(parser: argparse.ArgumentParser) -> None:
         except Exception as error:  # fairseq evaluates some values as Python
             raise argparse.ArgumentError(action, f"invalid value {text!r} ({error})") from None
 
-    read_value = parser._get_value  # type: ignore[attr-defined]
+    read_value = parser._get_value
     vars(parser).update(error=refuse, _get_value=get_value)

@@ -164,8 +164,9 @@ def own_settings(recipe: Recipe, method: Method, differences: Sequence[Differenc
         return []
     texts = []
     if _size(method.arch) != _size(baseline.arch):
-        why = recipe.differences.get(SIZE_KEY, "not explained")
-        texts.append(f"size {_size(method.arch)}: {why}")
+        texts.append(
+            f"size {_size(method.arch)}: {recipe.differences.get(SIZE_KEY, 'unexplained')}"
+        )
     for difference in differences:
         value = difference.values[method.name]
         if str(value) == str(difference.values[baseline.name]):
