@@ -237,8 +237,8 @@ def test_the_runs_table_names_what_chose_the_checkpoint_and_tells_lengths(tmp_pa
     write_report(read_study(folder))
     report = (folder / "report.md").read_text(encoding="utf-8")
     assert (
-        "| run | exact | bleu | valid accuracy | best update | updates | training | peak memory "
-        "| lengths (bleu) |"
+        "| run | exact | bleu | valid accuracy | best update | updates | pairs seen "
+        "| epochs | training | peak memory | lengths (bleu) |"
     ) in report
     assert "valid loss" not in report
     lines = [line for line in report.splitlines() if line.startswith("| sequence-1 |")]
