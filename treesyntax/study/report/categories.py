@@ -109,7 +109,10 @@ class _CategoryScores(ItemScores):
 def score_categories(
     plan: Plan, folder: Path, results: Sequence[Result], categories: Quantity
 ) -> list[CategoryScore]:
-    """The score of each row in each category and metric, as far as there are results."""
+    """The score of each row in each category and metric, as far as there are results.
+
+    Rows with another test set than the first row's are left out: the categories are of its lines.
+    """
     found = []
     for place, category in enumerate(categories.names):
         scores = _CategoryScores(plan, folder, results)
@@ -118,7 +121,9 @@ def score_categories(
             _score(scores, category, method, metric)
             for metric in filter(is_tested, plan.recipe.score)
             for method in plan.recipe.methods
-            if scores.runs(method, metric) and scores.has_items(method, metric)
+            if method.target.test == plan.recipe.target.test
+            and scores.runs(method, metric)
+            and scores.has_items(method, metric)
         ]
     return found
 
