@@ -16,12 +16,14 @@ def test_each_test_set_has_a_table_and_all_have_a_summary(tmp_path: Path):
     methods = {name: recipe_content()["methods"][name] for name in ("sequence", "stack_pe")}
     out = make_study(
         tmp_path, data=data, methods=methods, vars={"size": 8, "d": "law"},
+        categories="{data}/kinds",
         axes={"domain": {"vars.d": ["law", "news"]}},
     )  # fmt: skip
     right = (out / "data/p/test.tgt").read_text().splitlines()
     for domain in ("law", "news"):
         write(out / f"data/{domain}.tgt", right)
         write(out / f"data/{domain}.src", [f"{domain} {line}" for line in right])
+    (out / "data/kinds").write_text("".join(f"{line % 2}\n" for line in range(len(right))))
     study = read_study(out)
     names = [title for title, _, _ in study.table.parts]
     assert names == ["domain=law", "domain=news", "exact on each test set"]
@@ -42,3 +44,6 @@ def test_each_test_set_has_a_table_and_all_have_a_summary(tmp_path: Path):
     page = write_report(study).read_text()
     assert [f'<table id="results{place}">' in page for place in ("", 2, 3)] == [True] * 3
     assert "Of several test sets only one is drawn, {data}/law.tgt" in page
+    by_kind = (out / "tables/categories.csv").read_text()
+    assert "stack_pe-domain=law" in by_kind
+    assert "domain=news" not in by_kind  # its lines have other categories
