@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from reliability.fairseq_jobs import binarize
-from support.study_helpers import write_recipe
+from support.study_helpers import recipe_content, write_recipe
 from support.study_runs import study
 
 
@@ -16,7 +16,8 @@ def quick(once: Callable[..., Path]) -> Path:
     """A folder with a recipe and its study over stand-ins for the programs; copy it to change it."""
 
     def make(folder: Path) -> None:
-        write_recipe(folder, seeds=[1])
+        train = {**recipe_content()["train"], "batch-size": 4}  # fairseq's own flags are checked
+        write_recipe(folder, seeds=[1], train=train)
         assert study(folder).returncode == 0
 
     return once("quick", make)

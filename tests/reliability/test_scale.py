@@ -20,7 +20,7 @@ from reliability.fairseq_jobs import SOAK, causal_methods, environment
 from support import study_helpers
 from support.forked_programs import fork
 from support.helpers import SPECIALS
-from support.study_helpers import make_study
+from support.study_helpers import make_study, recipe_content
 from torch import nn
 
 from treesyntax.data.dictionary import PAD
@@ -201,6 +201,7 @@ def write_study(folder: Path) -> Path:
     out = make_study(
         folder, methods=methods, seeds=[1, 2, 3, 4, 5], score=["exact", "bleu"][: 1 + SOAK],
         differences={"train.lr": "a search over learning rates"},
+        train={**recipe_content()["train"], "batch-size": 4},
     )  # fmt: skip
     plan = make_plan(read_recipe(folder / "recipe.yaml"))
     ledger = Ledger(plan, out, {})

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from treesyntax.jobs import load_per_core
 from treesyntax.study.recipe.identity import (
     IDENTITY_FILE,
     Identity,
@@ -76,8 +75,7 @@ def execute(plan: Plan, folder: Path, options: ExecutionOptions, mix_versions: b
     console = make_console()
     ledger, identity = _take_up(plan, folder, console, mix_versions)
     # On a cluster this says nothing about the machines that train.
-    load = None if options.cluster else load_per_core(options.jobs * options.threads)
-    recorder = Recorder(ledger, identity, load)
+    recorder = Recorder(ledger, identity)
     last = {run.step(kind): run for run in plan.runs for kind in ("score", "facts")}
 
     def after(step: Step) -> None:

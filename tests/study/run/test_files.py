@@ -12,7 +12,14 @@ from treesyntax.errors import InputError
 from treesyntax.study.run.checkpoints import is_trained, repair_checkpoints
 from treesyntax.study.run.hypotheses import main as collect_hypotheses
 from treesyntax.study.run.hypotheses import read_hypotheses
-from treesyntax.study.run.logs import TrainLog, divergence, last_line, peak_line, read_log
+from treesyntax.study.run.logs import (
+    TrainLog,
+    divergence,
+    last_line,
+    load_line,
+    peak_line,
+    read_log,
+)
 
 LOG = """\
 # 2026-01-01 command
@@ -65,10 +72,13 @@ def test_pairs_seen_and_pairs_a_second_are_read_from_intervals(tmp_path: Path):
     assert (read_log(old).pairs, read_log(old).pairs_per_second) == (None, None)
 
 
-def test_peak_memory_is_that_of_the_largest_session(tmp_path: Path):
+def test_peak_memory_is_that_of_the_largest_session_and_load_that_of_the_busiest(tmp_path: Path):
     file = tmp_path / "log"
     file.write_text("".join(map(peak_line, (3 * 2**20, 7 * 2**20, 5 * 2**20))))
     assert read_log(file).peak_memory == 7
+    assert read_log(file).load is None
+    file.write_text(load_line(1.5) + peak_line(1) + load_line(1.25))
+    assert read_log(file).load == 1.5  # of the busiest session
     assert last_line(file) == ""
 
 

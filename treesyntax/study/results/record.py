@@ -27,12 +27,11 @@ class Recorder:
     Args:
         ledger: the study's.
         identity: the study's.
-        load: see `Result`.
     """
 
-    def __init__(self, ledger: Ledger, identity: Identity, load: float | None = None) -> None:
+    def __init__(self, ledger: Ledger, identity: Identity) -> None:
         self.plan, self.folder = ledger.plan, ledger.folder
-        self.ledger, self.identity, self.load = ledger, identity, load
+        self.ledger, self.identity = ledger, identity
         self.data_sha256 = cache(self._data_sha256)
 
     def results(self, run: Run) -> list[Result]:
@@ -83,7 +82,7 @@ class Recorder:
             pairs_per_second=speed,
             slow=slow,
             fast=fast,
-            load=self.load,
+            load=log.load,
         )
 
     def _data_sha256(self, *sides: Side) -> str:

@@ -58,7 +58,7 @@ class Result:
         epochs: how often each training pair was seen.
         pairs_per_second: median over log intervals of training, without validation.
         slow, fast: the quartiles of the same.
-        load: commands at once for each core when the run ended, those of others included.
+        load: commands at once for each core when training ended, those of others included.
     """
 
     recipe: str

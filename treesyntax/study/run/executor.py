@@ -16,12 +16,12 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 from treesyntax.errors import TreeSyntaxError
-from treesyntax.jobs import Cluster, Job
+from treesyntax.jobs import Cluster, Job, load_per_core
 from treesyntax.study.run import process
 from treesyntax.study.run.checkpoints import is_trained, repair_checkpoints
 from treesyntax.study.run.failures import Failure, write_failures
 from treesyntax.study.run.ledger import PREPARED, Ledger
-from treesyntax.study.run.logs import divergence, last_line, peak_line, read_log
+from treesyntax.study.run.logs import divergence, last_line, load_line, peak_line, read_log
 from treesyntax.study.run.process import USERS, Devices
 from treesyntax.study.run.progress import PlainProgress
 from treesyntax.study.run.steps import OUT, PLUGINS, Step
@@ -231,7 +231,8 @@ class Executor:
         if peak and child.step.name in self.plan.run_of_training:
             log = self.folder / child.step.log
             with suppress(OSError), log.open("a", encoding="utf-8") as stream:
-                stream.write(peak_line(peak))
+                threads = self.options.jobs * self.options.threads
+                stream.write(peak_line(peak) + load_line(load_per_core(threads)))
         return status is not None
 
     def _finish(self, step: Step, seconds: float) -> None:

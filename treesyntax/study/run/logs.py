@@ -21,6 +21,7 @@ _DEVICE = re.compile(
     r"\| rank +\d+: capabilities = .*; total memory = ([\d.]+) GB ; name = (.+?)\s*$"
 )
 _PEAK = re.compile(r"^# peak resident memory: (\d+) bytes$")
+_LOAD = re.compile(r"^# commands for each core: ([\d.]{1,9})$")
 _BEGUN = re.compile(r"^# \d{4}-\d\d-\d\dT")
 _DIVERGED = re.compile(
     r"(gradients are Nan/Inf|\b(NaN|Inf) detected in)|Minimum loss scale reached"
@@ -47,6 +48,8 @@ class TrainLog:
         gpu_total: its memory in GiB.
         gpu_free: the least of it that was free at a log interval, None if not logged.
         resident: largest resident size of the process in bytes, over all sessions; 0 if unknown.
+        load: most commands at once for each core when a session of it ended, those of others
+            included; None if unknown.
     """
 
     valid: dict[int, float] = field(default_factory=dict)
@@ -63,6 +66,7 @@ class TrainLog:
     gpu_total: float = 0.0
     gpu_free: float | None = None
     resident: int = 0
+    load: float | None = None
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -96,6 +100,11 @@ class TrainLog:
         return self.resident / MEBIBYTE if self.resident else None
 
 
+def load_line(load: float) -> str:
+    """The line of a log that says how busy the machine was, see `TrainLog.load`."""
+    return f"# commands for each core: {load:.2f}\n"
+
+
 def peak_line(size: int) -> str:
     """The line by which a study adds the largest resident size, in bytes, to a log."""
     return f"# peak resident memory: {size} bytes\n"
@@ -116,6 +125,8 @@ def read_log(path: Path, tail: bool = False) -> TrainLog:
             log.saved = int(saved[1])
         elif device := _DEVICE.search(line):
             log.gpu_total, log.device = float(device[1]), device[2]
+        elif load := _LOAD.match(line):
+            log.load = max(log.load or 0.0, float(load[1]))
         elif peak := _PEAK.match(line):
             log.resident = max(log.resident, int(peak[1]))
         elif DONE in line:
