@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from study.run.growing_studies import content, kind, run, table, trained, updates
 from support.fake_programs import programs
 from support.fake_programs import study as study_here
-from support.growing_studies import content, kind, run, table, trained, updates
 from support.study_helpers import write_recipe
 from support.study_runs import commands_in, refused
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from study.run.growing_studies import content, run, table, trained, updates
 from support.fake_programs import study as study_here
-from support.growing_studies import content, run, table, trained, updates
 from support.study_helpers import write_recipe
 
 from treesyntax.study.recipe.recipe import read_recipe

@@ -7,6 +7,7 @@ from pathlib import Path
 from support.fake_programs import study as study_here
 from support.study_helpers import recipe_content, write_recipe
 from support.study_runs import commands_in, journal
+
 from treesyntax.study.report.report import read_study
 
 
