@@ -22,6 +22,8 @@ from treesyntax.study.run.steps import OUT, PREPARE, Step, inside
 
 PARSE, GENERATE = ("treesyntax", "parse"), ("treesyntax", "generate")
 _INSIDE = re.compile(r"\{out\}[\w./+-]*")
+NO_EFFECT = ("--log-interval", "--log-file", "--no-progress-bar", "--num-workers", "--workers")
+"""Flags that change no number."""
 _NAMED = re.compile(r"\{out\}/(runs|binarized)/[^/]+")
 """Folders whose names come from those of rows."""
 
@@ -155,7 +157,9 @@ def _groups(step: Step) -> list[list[str]]:
     for word in _values(step.command):
         groups += [[]] if word.startswith("--") else []
         groups[-1].append(word)
-    return groups if step.kind == PREPARE else sorted(groups)
+    if step.kind == PREPARE:
+        return groups
+    return sorted(group for group in groups if not {*group[:1]} & {*NO_EFFECT})
 
 
 def _values(words: Sequence[str]) -> Iterator[str]:
