@@ -52,7 +52,7 @@ def find_fault(
         return args, None
     word = next((word for word in unknown if word.startswith("--")), "")
     if not word:
-        return None, Fault("", f"{program} has no use for {' '.join(unknown)}")
+        return None, Fault("", f"{program} does not take {' '.join(unknown)}")
     flag = word[2:].partition("=")[0]
     names = [name[2:] for action in parser._actions for name in action.option_strings]
     near = get_close_matches(flag.replace("_", "-"), names, n=1)

@@ -36,7 +36,7 @@ def test_flags_of_the_row_are_the_defaults(study: Path, capsys: pytest.CaptureFi
     assert taken(study / CHECKPOINT) == (1, 1.5, 10, 2.0, "none")
     assert capsys.readouterr().err == (
         "search as in the study: --beam 1 --max-len-a 1.5 --max-len-b 10 --lenpen 2 "
-        "--tree-constraints none\nthe study searched with --min-len too, which is missing here\n"
+        "--tree-constraints none\nthe study also searched with --min-len, which translate does not have\n"
     )
     other = study / "runs/stack_pe-1/checkpoint_average.pt"
     assert taken(other) == (1, 1.5, 10, 1.0, "none")
@@ -60,4 +60,4 @@ def test_a_damaged_recipe_is_told_and_a_bad_value_refused(study: Path, capsys):
         taken(study / CHECKPOINT)
     (study / "recipe.yaml").write_text("name: [")
     assert taken(study / CHECKPOINT) == (5, 0.0, 200, 1.0, "auto")
-    assert "so the search is not that of the study" in capsys.readouterr().err
+    assert "translate searches with its own defaults" in capsys.readouterr().err

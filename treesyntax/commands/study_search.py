@@ -41,7 +41,8 @@ def take_search(args: argparse.Namespace) -> None:
         print(f"search as in the study: {' '.join(taken)}", file=sys.stderr)
     if lost := [f"--{name}" for name in MISSING if flags.get(name) not in (None, False)]:
         print(
-            f"the study searched with {', '.join(lost)} too, which is missing here", file=sys.stderr
+            f"the study also searched with {', '.join(lost)}, which translate does not have",
+            file=sys.stderr,
         )
 
 
@@ -57,7 +58,7 @@ def _study_flags(checkpoint: Path) -> dict[str, Any]:
         try:
             recipe = read_recipe(file)
         except TreeSyntaxError as error:
-            print(f"{error}; so the search is not that of the study", file=sys.stderr)
+            print(f"{error}; translate searches with its own defaults", file=sys.stderr)
             return {}
         row = place[1].rpartition("-")[0]
         for method in recipe.methods:

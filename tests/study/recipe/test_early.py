@@ -111,4 +111,4 @@ def test_values_that_cannot_be_read_and_words_without_use_are_faults():
 
     assert fault("--n", "3") is None
     assert fault("--n", "none") == ("n", "invalid value 'none' (name 'none' is not defined)")
-    assert fault("x", "y") == ("", "tool has no use for x y")
+    assert fault("x", "y") == ("", "tool does not take x y")

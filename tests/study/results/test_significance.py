@@ -79,7 +79,10 @@ def test_metrics_that_judge_alike_are_one_test(tmp_path: Path, monkeypatch):
         assert [one.holm_p for one in family] == holm([one.p for one in exact])
     notes = " ".join(study.table.notes)
     assert "correction for 2 in exact and 0 in other metrics" in notes
-    assert "unordered:sexpr judges every output as exact does: one test" in notes
+    assert (
+        "unordered:sexpr scores every output as exact does: one test (relation_mask, stack_pe)"
+        in notes
+    )
 
 
 def test_whole_trees_by_construction_are_not_tested(tmp_path: Path):

@@ -83,7 +83,7 @@ def test_a_run_with_other_flags_is_kept_aside_and_comes_back(tmp_path: Path, cap
     assert "methods.stack_pe.train: nothing -> {'clip-norm': 3}" in said
     (aside,) = (tmp_path / "out/replaced").iterdir()
     assert (
-        f"stack_pe-1: its training command or data are others now; the former run is in {aside}"
+        f"stack_pe-1: its training command or data have changed; the former run is in {aside}"
         in said
     )
     assert (aside / "runs/stack_pe-1/checkpoints/checkpoint_best.pt").is_file()

@@ -124,8 +124,12 @@ def significance_notes(recipe: Recipe, comparisons: Sequence[Comparison]) -> lis
             f"baseline do not show how much runs vary; the runs themselves are shown. p on other "
             "lines is about these checkpoints, not about the methods"
         )
-    for one in dict.fromkeys((one.metric, one.same_as) for one in tested if one.same_as):
-        notes.append(f"{one[0]} judges every output as {one[1]} does: one test")
+    same: dict[tuple[str, str], list[str]] = {}
+    for one in tested:
+        if one.same_as:
+            same.setdefault((one.metric, one.same_as), []).append(one.method)
+    for (metric, other), rows in same.items():
+        notes.append(f"{metric} scores every output as {other} does: one test ({', '.join(rows)})")
     untested = [metric for metric in recipe.score if not is_tested(metric)]
     if untested:
         notes.append(f"Not tested for significance: {', '.join(untested)}")

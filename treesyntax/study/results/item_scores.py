@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from treesyntax import __version__
 from treesyntax.data.encoding import TEXT
 from treesyntax.errors import InputError
 from treesyntax.files import read_lines, sha256_of, sha256_of_value
@@ -22,6 +21,7 @@ from treesyntax.metrics.runs import pulls
 from treesyntax.metrics.statistics import corpus_score, f1_score, line_statistics
 from treesyntax.study.recipe.recipe import Method, Side
 from treesyntax.study.results.results import RESULTS_FILE, Result
+from treesyntax.study.run.code import code_of
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import Run, located
 from treesyntax.trees.formats import FORMATS, read_trees
@@ -81,7 +81,7 @@ class ItemScores:
         paths = [self._file(file) for file in files]
         inputs = [self.digest(path) for path in paths if path.is_file()]
         outputs = [[self.digest(self.output(run)) for run in side] for side in runs]
-        return sha256_of_value([metric, outputs, inputs, __version__])
+        return sha256_of_value([metric, outputs, inputs, code_of("score", "")])
 
     def output(self, run: Run) -> Path:
         """The hypotheses of a run."""

@@ -4,7 +4,7 @@ All runs of a row are compared with all runs of its baseline (`treesyntax.metric
 P-values are corrected after Holm in two families: the recipe's primary metric over its rows, and all
 other metrics. Metrics that judge every output alike are one test, and well-formedness is not tested
 where search holds outputs to whole trees. Comparisons are kept in ``significance.json``, and made
-anew where hypotheses, references or this version changed.
+anew where hypotheses, references or the code of scores changed.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ def check_code(ledger: Ledger) -> None:
         kept = [run for run in ledger.plan.runs if ledger.begun(run)]
         commits = {ledger.begun(run)["versions"]["commit"] or "unknown" for run in kept}
         raise OptionError(
-            f"{ledger.folder}: its runs would be of different code ({', '.join(parts)}), so what "
-            f"they differ in would not be due to the methods: go back to commit "
+            f"{ledger.folder}: its runs would be of different code ({', '.join(parts)}), so a "
+            f"difference between rows may come from the code: go back to commit "
             f"{', '.join(sorted(commits)) or 'of its data'}, choose another --out, or add "
             "--mix-versions"
         )
@@ -66,7 +66,7 @@ def settle(ledger: Ledger) -> Iterator[str]:
         if begun != key:
             place = _aside(folder, name, str(begun))
             _move(folder, name, place, name)
-            yield f"{name}: its training command or data are others now; the former run is in {place}"
+            yield f"{name}: its training command or data have changed; the former run is in {place}"
     yield from _stale_data(ledger)
     free = {}
     for file in trainings(folder):
@@ -97,7 +97,7 @@ def _stale_data(ledger: Ledger) -> Iterator[str]:
             if (folder / name).exists():
                 _rename(folder / name, place / name)
         _rename(file, marker_of(place, step))
-        yield f"{step}: its command or data are others now; what it made is in {place}"
+        yield f"{step}: its command or data have changed; what it made is in {place}"
 
 
 def _aside(folder: Path, name: str, key: str) -> Path:
