@@ -115,6 +115,27 @@ def test_a_made_up_file_that_keeps_to_the_table_is_not():
     assert not broken("treesyntax.analysis.made_up", source)
 
 
+STUDY = ("recipe", "run", "results", "report")
+"""The parts of ``study``: each may import those before it."""
+
+
+def backward(part: str, source: str) -> list[str]:
+    """The later parts of ``study`` that a file of one part imports."""
+    later = tuple(f"treesyntax.study.{one}." for one in STUDY[STUDY.index(part) + 1 :])
+    return [name for name in imported(source) if name.startswith(later)]
+
+
+@pytest.mark.parametrize("part", STUDY)
+def test_the_parts_of_a_study_go_one_way(part: str):
+    files = sorted((ROOT / "treesyntax" / "study" / part).glob("*.py"))
+    assert files
+    assert not {file.name for file in files if backward(part, file.read_text("utf-8"))}
+
+
+def test_a_step_backward_in_a_study_is_found():
+    assert backward("run", "from treesyntax.study.results.current import mixed_parts")
+
+
 METHOD_FILES = sorted((ROOT / "treesyntax" / "methods").glob("[!_]*.py"))
 
 

@@ -86,10 +86,10 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     # They take seconds to load, and --help needs none of them. All are loaded before a step runs.
     from treesyntax.commands import binarize
     from treesyntax.data.binarize.options import read_options
-    from treesyntax.study.recipe.early import CHECKER, check_early
     from treesyntax.study.recipe.fairness import check_fairness
     from treesyntax.study.recipe.identity import check_data_files
     from treesyntax.study.recipe.recipe import read_recipe
+    from treesyntax.study.run.early import CHECKER, check_early
     from treesyntax.study.run.executor import command_words
     from treesyntax.study.run.folder import check_folder, default_folder
     from treesyntax.study.run.plan import make_plan

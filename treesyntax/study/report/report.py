@@ -27,12 +27,12 @@ from treesyntax.study.report.table_notes import direction
 from treesyntax.study.results.comparisons import Comparison, read_comparisons, write_comparisons
 from treesyntax.study.results.current import (
     current_results,
-    mixed_parts,
     of_one_code,
     other_code,
 )
 from treesyntax.study.results.results import RESULTS_FILE, Result
 from treesyntax.study.results.significance import compare, lost_reference
+from treesyntax.study.run.code import mixed_parts
 from treesyntax.study.run.failures import read_failures
 from treesyntax.study.run.ledger import check_read
 from treesyntax.study.run.plan import Plan, make_plan

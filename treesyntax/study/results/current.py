@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from treesyntax.errors import InputError
 from treesyntax.study.recipe.identity import read_identity
 from treesyntax.study.recipe.recipe import Method, Recipe
 from treesyntax.study.results.results import RESULTS_FILE, Result, read_results
-
-BOTH = " and "
-"""Between the digests, or versions, of a part that was made by several."""
+from treesyntax.study.run.code import mixed_parts
 
 
 def current_results(folder: Path, recipe: Recipe) -> tuple[list[Result], list[str]]:
@@ -60,15 +58,6 @@ def missing_seeds(recipe: Recipe, results: Iterable[Result]) -> dict[str, list[i
         for method in recipe.methods
     }
     return {name: seeds for name, seeds in missing.items() if seeds}
-
-
-def mixed_parts(codes: Iterable[Mapping[str, str]]) -> list[str]:
-    """The parts of code, such as ``train: nn/*.py``, that have different digests."""
-    found: dict[str, set[str]] = {}
-    for code in codes:
-        for part, digest in code.items():
-            found.setdefault(part, set()).update(digest.split(BOTH))
-    return [part for part, digests in found.items() if len(digests) > 1]
 
 
 def of_one_code(recipe: Recipe, results: Sequence[Result]) -> list[Result]:

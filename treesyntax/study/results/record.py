@@ -9,9 +9,9 @@ from typing import Any
 
 from treesyntax.errors import InputError
 from treesyntax.files import read_json, sha256_of_value
+from treesyntax.study import provenance
 from treesyntax.study.recipe.identity import Identity
 from treesyntax.study.recipe.recipe import SPLITS, Side
-from treesyntax.study.results import provenance
 from treesyntax.study.results.results import Result
 from treesyntax.study.run.ledger import Ledger
 from treesyntax.study.run.logs import read_log

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from treesyntax.errors import OptionError
 from treesyntax.files import read_object
-from treesyntax.study.results.current import mixed_parts
+from treesyntax.study.run.code import mixed_parts
 from treesyntax.study.run.keys import data_files
 from treesyntax.study.run.ledger import (
     BEGUN_FILE,

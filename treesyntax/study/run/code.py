@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
-from treesyntax.study.results.current import BOTH
-from treesyntax.study.results.provenance import versions
+from treesyntax.study.provenance import versions
 
 PACKAGE = Path(__file__).parents[2]
 TREES = "trees/**/*.py"
@@ -30,6 +29,8 @@ PACKAGES = {
     "generate": ("torch", "fairseq"),
     "score": ("sacrebleu",),
 }
+BOTH = " and "
+"""Between the digests, or versions, of a part that was made by several."""
 _PRESET = re.compile(r'"(\w+)": Preset\(\s*"([^"]+)"')
 
 
@@ -73,3 +74,12 @@ def merged(parts: Iterable[Mapping[str, str]]) -> dict[str, str]:
         for name, value in part.items():
             found.setdefault(name, set()).update(value.split(BOTH))
     return {name: BOTH.join(sorted(values)) for name, values in found.items()}
+
+
+def mixed_parts(codes: Iterable[Mapping[str, str]]) -> list[str]:
+    """The parts of code, such as ``train: nn/*.py``, that have different digests."""
+    found: dict[str, set[str]] = {}
+    for code in codes:
+        for part, digest in code.items():
+            found.setdefault(part, set()).update(digest.split(BOTH))
+    return [part for part, digests in found.items() if len(digests) > 1]

@@ -16,8 +16,8 @@ from typing import Any
 
 from treesyntax.errors import OptionError
 from treesyntax.files import atomic_file, atomic_folder, read_object, write_json
+from treesyntax.study.provenance import commit, versions
 from treesyntax.study.recipe.identity import IDENTITY_FILE, Identity
-from treesyntax.study.results.provenance import commit, versions
 from treesyntax.study.run.code import code_of, merged
 from treesyntax.study.run.content import Digests, files_in, size_of
 from treesyntax.study.run.keys import Keys, data_files

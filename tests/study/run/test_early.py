@@ -16,8 +16,8 @@ from treesyntax.commands import binarize
 from treesyntax.data.binarize.options import read_options
 from treesyntax.errors import OptionError
 from treesyntax.flags import Fault, find_fault
-from treesyntax.study.recipe.early import check_early
 from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.run.early import check_early
 from treesyntax.study.run.plan import make_plan
 
 BINARIZE = (binarize.add_arguments, read_options)

@@ -28,7 +28,7 @@ def versions() -> dict[str, str]:
 @cache
 def commit() -> str:
     """The git commit of this package, with "+" if files differ from it; "" outside a repository."""
-    package = Path(__file__).parents[2]
+    package = Path(__file__).parents[1]
     if not _git(package, "ls-files", "--error-unmatch", "__init__.py"):
         return ""  # installed into a folder of another repository
     changed = _git(package, "status", "--porcelain", "--untracked-files=no")
