@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from fairseq.data.data_utils import collate_tokens
+from torch import nn
+
 from fairseq_plugins.dataset import TreePairDataset
-from treesyntax.data.limits import large_trees, long_references
+from treesyntax.data.limits import PathTree, large_trees, long_references
 from treesyntax.methods.stack_pe import StackEncoding
+from treesyntax.nn.growth import GrowingTrees
 
 logger = logging.getLogger(__name__)
+CHUNK = 256
+"""Target trees that are grown at once."""
 
 
 def tell_limits(datasets: Mapping[str, TreePairDataset], models: Sequence[Any], args: Any) -> None:
-    """Warn of references that no output can reach and of source trees that encodings cut.
+    """Warn of references that no output can reach and of trees that encodings cut.
 
     Args:
         datasets: what is loaded, by split; none where sentences come one by one.
@@ -22,19 +28,45 @@ def tell_limits(datasets: Mapping[str, TreePairDataset], models: Sequence[Any], 
         args: fairseq's options of the search.
     """
     for split, dataset in datasets.items():
-        pairs, store, notes = dataset.dataset, dataset.store, set()
+        pairs, notes = dataset.dataset, set()
         if pairs.tgt_sizes is not None:
             positions = min(model.max_decoder_positions() for model in models)
             a, b = getattr(args, "max_len_a", 0), getattr(args, "max_len_b", 200)
             notes.add(long_references(pairs.src_sizes, pairs.tgt_sizes, a, b, positions))
-        encodings = {
-            (module.depth, module.degree, module.tree == "lcrs")
-            for model in models
-            for module in model.encoder.modules()
-            if isinstance(module, StackEncoding) and module.tree in ("lcrs", "nary")
-        }
-        if store is not None:
-            trees = [store[index] for index in range(len(store))] if encodings else []
-            notes |= {large_trees(trees, *limits) for limits in encodings}
+        for side in ("source", "target"):
+            for limits, model in _encodings(models, side).items():
+                trees = _source_trees(dataset) if side == "source" else _target_trees(pairs, model)
+                notes.add(large_trees(trees, *limits, side))
         for note in sorted(notes - {""}):
             logger.warning("%s: %s", split, note)
+
+
+def _encodings(models: Sequence[Any], side: str) -> dict[tuple[int, int, bool], Any]:
+    """The different limits of the stack encodings of one side, each with a model that has it."""
+    found = {}
+    for model in models:
+        part: nn.Module = model.encoder if side == "source" else model.decoder
+        for module in part.modules():
+            if isinstance(module, StackEncoding) and module.tree in ("lcrs", "nary"):
+                found[module.depth, module.degree, module.tree == "lcrs"] = model
+    return found
+
+
+def _source_trees(dataset: TreePairDataset) -> Iterator[PathTree]:
+    store = dataset.store
+    for tree in () if store is None else map(store.__getitem__, range(len(store))):
+        yield tree.parents.tolist(), tree.branches.tolist()
+
+
+def _target_trees(pairs: Any, model: Any) -> Iterator[PathTree]:
+    """The trees that the references grow."""
+    growing: GrowingTrees = model.decoder.trees
+    number = 0 if pairs.tgt is None else len(pairs)
+    for start in range(0, number, CHUNK):
+        rows = [pairs.tgt[index] for index in range(start, min(start + CHUNK, number))]
+        # The end-of-sentence mark stands where the decoder has the start symbol.
+        tokens = collate_tokens(
+            rows, pairs.tgt_dict.pad(), pairs.tgt_dict.eos(), move_eos_to_beginning=True
+        )
+        tree = growing.place(tokens.to(growing.counts.device)).tree
+        yield from zip(tree.parent.tolist(), tree.branch.tolist(), strict=True)

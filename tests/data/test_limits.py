@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from support.helpers import stored
 
 from treesyntax.data.limits import large_trees, long_references
-from treesyntax.trees.tree import Tree
 
-CHAIN = stored(Tree([-1, 0, 1, 2], list("abcd")))
-WIDE = stored(Tree([-1, 0, 0, 0], list("abcd")))
+CHAIN = [-1, 0, 1, 2], [0, 0, 0, 0]
+WIDE = [-1, 0, 0, 0], [0, 0, 1, 2]
 
 
 @pytest.mark.parametrize(("a", "b", "positions", "counts"), [
@@ -28,5 +26,5 @@ def test_references_that_no_output_reaches(a, b, positions, counts):
     (2, 2, True, "2 are deeper than depth=2 steps (up to 3) and 0"),
 ])  # fmt: skip
 def test_trees_that_an_encoding_cuts(depth, degree, siblings, counts):
-    text = large_trees([CHAIN, WIDE, stored(Tree([], []))], depth, degree, siblings)
-    assert text.startswith("of 3 trees " + counts) if counts else text == ""
+    text = large_trees([CHAIN, WIDE, ([], [])], depth, degree, siblings, "source")
+    assert text.startswith("of 3 source trees " + counts) if counts else text == ""

@@ -6,19 +6,59 @@ import logging
 from argparse import Namespace
 
 import pytest
+import torch
+from fairseq.data import Dictionary
 from support.helpers import stored
 from torch import nn
 
 from fairseq_plugins.limits import tell_limits
 from treesyntax.methods.stack_pe import StackEncoding
+from treesyntax.nn.growth import GrowingTrees
 from treesyntax.nn.injection import Site
 from treesyntax.trees.tree import Tree
+
+
+def model_of(encoder: nn.Module, decoder: nn.Module) -> Namespace:
+    return Namespace(encoder=encoder, decoder=decoder, max_decoder_positions=lambda: 64)
+
+
+class Targets(list[torch.Tensor]):
+    """References as fairseq keeps them: token ids with the end-of-sentence mark."""
+
+    def __init__(self, lines: list[str], linearization: str) -> None:
+        self.tgt_dict = Dictionary()
+        super().__init__(self.tgt_dict.encode_line(line).long() for line in lines)
+        self.tgt, self.src_sizes, self.tgt_sizes = self, [9] * len(lines), list(map(len, self))
+        self.decoder = nn.ModuleDict()
+        self.decoder.trees = GrowingTrees(self.tgt_dict.symbols, linearization)
+
+
+@pytest.mark.parametrize(("linearization", "chain", "wide"), [
+    ("nary_dfs", "a/1 b/1 c/0", "a/3 b/0 c/0 d/0"), ("nary_bfs", "a/1 b/1 c/0", "a/3 b/0 c/0 d/0"),
+    ("lcrs_dfs", "a/L b/L c/0", "a/L b/R c/R d/0"),
+])  # fmt: skip
+def test_target_trees_that_do_not_fit_are_counted(linearization, chain, wide, caplog):
+    targets = Targets([chain, wide, wide], linearization)
+    targets.decoder["path"] = StackEncoding(
+        Site(8, 2, 1), depth=1, degree=2, parameters=1, tree="nary"
+    )
+    with caplog.at_level(logging.WARNING):
+        tell_limits(
+            {"test": Namespace(dataset=targets, store=None)},
+            [model_of(nn.Module(), targets.decoder)],
+            Namespace(),
+        )
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert said.startswith(
+        "test: of 3 target trees 1 are deeper than depth=1 steps (up to 2) and 2"
+    )
+    assert "more than degree=2 children (up to 3)" in said
 
 
 def test_what_does_not_fit_is_told_with_counts(caplog: pytest.LogCaptureFixture):
     site = Site(8, 2, 1)
     encodings = [StackEncoding(site, depth=2, parameters=1, degree=n, tree="nary") for n in (2, 4)]
-    model = Namespace(encoder=nn.ModuleList(encodings), max_decoder_positions=lambda: 64)
+    model = model_of(nn.ModuleList(encodings), nn.Module())
     pairs = Namespace(src_sizes=[4, 4], tgt_sizes=[9, 3])
     trees = [stored(Tree([-1, 0, 1, 2], list("abcd"))), stored(Tree([-1, 0, 0, 0], list("abcd")))]
     data = {"test": Namespace(dataset=pairs, store=trees)}
@@ -27,8 +67,8 @@ def test_what_does_not_fit_is_told_with_counts(caplog: pytest.LogCaptureFixture)
     said = [record.getMessage() for record in caplog.records]
     assert [text.partition(" (")[0] for text in said] == [
         "test: 1 of 2 references are longer",
-        "test: of 2 trees 1 are deeper than depth=2 steps",
-        "test: of 2 trees 1 are deeper than depth=2 steps",
+        "test: of 2 source trees 1 are deeper than depth=2 steps",
+        "test: of 2 source trees 1 are deeper than depth=2 steps",
     ]
     assert "1 have more than degree=2 children (up to 3)" in said[2]
     assert "0 have more than degree=4 children" in said[1]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from treesyntax.data.tree_store import StoredTree
+PathTree = tuple[Sequence[int], Sequence[int]]
+"""The parent of each node, -1 for the root, and its branch."""
 
 
 def long_references(
@@ -35,18 +36,20 @@ def long_references(
     )
 
 
-def large_trees(trees: Iterable[StoredTree], depth: int, degree: int, siblings: bool) -> str:
+def large_trees(
+    trees: Iterable[PathTree], depth: int, degree: int, siblings: bool, side: str
+) -> str:
     """How many trees an encoding of paths cannot hold whole, as a sentence; "" for none.
 
     Args:
-        trees: with parents before their children.
+        trees: the parents and branches of each, parents before their children.
         depth: most steps of a path.
         degree: most branches of a node.
         siblings: whether a path goes by first children and next siblings, so that any degree fits.
+        side: ``source`` or ``target``.
     """
     deep = wide = number = deepest = widest = 0
-    for tree in trees:
-        parents, branches = tree.parents.tolist(), tree.branches.tolist()
+    for parents, branches in trees:
         steps = [0] * len(parents)
         for node, parent in enumerate(parents):
             if parent >= 0:
@@ -58,7 +61,7 @@ def large_trees(trees: Iterable[StoredTree], depth: int, degree: int, siblings: 
     if not deep and not wide:
         return ""
     return (
-        f"of {number} trees {deep} are deeper than depth={depth} steps (up to {deepest}) and {wide} "
-        f"have more than degree={degree} children (up to {widest + 1}): the encoding does not tell "
-        "all of their nodes apart"
+        f"of {number} {side} trees {deep} are deeper than depth={depth} steps (up to {deepest}) "
+        f"and {wide} have more than degree={degree} children (up to {widest + 1}): the encoding "
+        "does not tell all of their nodes apart"
     )
