@@ -87,6 +87,8 @@ def treesyntax(arguments: list[str]) -> None:
     elif command == "binarize":
         Path(arguments[1]).mkdir(parents=True, exist_ok=True)
         Path(arguments[1], "train.bin").write_text(" ".join(arguments[2:]))
+    elif command == "average":
+        save(option(arguments, "--out"), UPDATES)
     elif command == "score":
         hypotheses = option(arguments, "--hypothesis").read_text()
         assert hypotheses == "\nb c\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 from support.study_helpers import make_study, outputs, recipe_content, score, write
@@ -44,6 +45,14 @@ def test_each_test_set_has_a_table_and_all_have_a_summary(tmp_path: Path):
     page = write_report(study).read_text()
     assert [f'<table id="results{place}">' in page for place in ("", 2, 3)] == [True] * 3
     assert "Of several test sets only one is drawn, {data}/law.tgt" in page
+    table = csv.DictReader((out / "tables/table.csv").open())
+    assert {(row["test_set"], row["system"], row["method"]) for row in table} == {
+        (f"domain={domain}", system, f"{system}-domain={domain}")
+        for domain in ("law", "news") for system in methods
+    }  # fmt: skip
+    latex = (out / "tables/table.tex").read_text()
+    captions = [line.partition(": ")[2] for line in latex.splitlines() if "caption" in line]
+    assert captions == ["domain=law}", "domain=news}", "exact on each test set}"]
     by_kind = (out / "tables/categories.csv").read_text()
     assert "stack_pe-domain=law" in by_kind
     assert "domain=news" not in by_kind  # its lines have other categories

@@ -71,6 +71,26 @@ def test_search_metrics_and_texts_train_nothing(tmp_path: Path, change: dict):
     assert table(tmp_path) == {"sequence": "1 of 1", "stack_pe": "1 of 1"}
 
 
+def test_fewer_checkpoints_to_average_train_nothing_and_more_do(tmp_path: Path, capsys):
+    train = {"max-update": 5, "save-interval-updates": 1}
+    one = {"sequence": content(tmp_path)["methods"]["sequence"]}
+
+    def started(average: int) -> str:
+        return run(tmp_path, seeds=[1], methods=one, train=train, average=average)
+
+    assert trained(started(2)) == ["sequence-1"]
+    best = started(0)
+    assert trained(best) == []
+    assert "fairseq-generate" in best
+    assert trained(started(2)) == []
+    assert "replaced" not in capsys.readouterr().out
+    assert trained(started(3)) == ["sequence-1"]
+    assert "sequence-1: it kept 2 checkpoints of the 3 asked for; the former run is in" in (
+        capsys.readouterr().out
+    )
+    assert trained(started(1)) == []
+
+
 def test_a_run_with_other_flags_is_kept_aside_and_comes_back(tmp_path: Path, capsys):
     run(tmp_path, seeds=[1])
     first = read_results(tmp_path / "out/results.jsonl")

@@ -1,7 +1,8 @@
 """The table of a study as files for papers and spreadsheets, in the folder ``tables``.
 
 ``results.csv`` has all of results.jsonl, a line a run and metric; ``table.csv`` the rows of the table
-with means, standard deviations, intervals and p-values in full; ``table.tex`` the table itself.
+with means, standard deviations, intervals and p-values in full; ``table.tex`` the table itself, or
+one for each test set and a summary.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from treesyntax.study.report.categories import CategoryScore
+from treesyntax.study.report.domains import Domain
 from treesyntax.study.report.table import StudyTable
 from treesyntax.study.report.table_notes import SIGNIFICANT
 from treesyntax.study.results.results import Result
 
 TABLE_COLUMNS = (
-    "method", "metric", "mean", "sd", "seeds", "parameters", "pairs_per_second", "baseline",
+    "test_set", "system", "method", "metric", "mean", "sd", "seeds", "parameters", "pairs_per_second", "baseline",
     "difference", "low", "high", "p", "holm_p", "smallest", "items", "baseline_runs",
     "checkpoint_p",
 )  # fmt: skip
@@ -54,8 +56,9 @@ def table_csv(table: StudyTable) -> str:
                 test.baseline, test.difference, test.low, test.high, test.p, test.holm_p,
                 test.smallest, test.items, test.runs[1], test.checkpoint_p,
             ]  # fmt: skip
+            domain = table.domains.get(row.method, Domain("", row.method))
             rows.append([
-                row.method, metric, spread.mean, spread.sd, len(spread.values), row.parameters,
+                *domain, row.method, metric, spread.mean, spread.sd, len(spread.values), row.parameters,
                 row.speed and row.speed.mean, *compared,
             ])  # fmt: skip
     return _csv([TABLE_COLUMNS, *rows])
@@ -80,26 +83,26 @@ def _csv(rows: Sequence[Sequence[object]]) -> str:
 
 
 def latex_table(table: StudyTable) -> str:
-    """The table for a paper; it needs the package booktabs. Notes and failures follow it."""
-    head, *body = ([_latex(cell) for cell in line] for line in (
-        table.header, *(table.cells(row) for row in table.rows)
-    ))  # fmt: skip
-    lines = [
-        r"% \usepackage{booktabs}",
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{_latex(table.title)}}}",
-        rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
-        r"\toprule",
-        " & ".join(head) + r" \\",
-        r"\midrule",
-        *(" & ".join(cells) + r" \\" for cells in body),
-        r"\bottomrule",
-        r"\end{tabular}",
-        *(rf"\par {_latex(note)}" for note in (*table.notes, *table.failed)),
-        r"\end{table}",
-    ]
-    return "\n".join(lines) + "\n"
+    """The tables for a paper; they need the package booktabs. Notes and failures follow the last."""
+    lines = [r"% \usepackage{booktabs}"]
+    for title, header, rows in table.parts:
+        head, *body = ([_latex(cell) for cell in line] for line in (header, *rows))
+        whole = f"{table.title}: {title}" if table.domains else title
+        lines += [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{_latex(whole)}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
+            r"\toprule",
+            " & ".join(head) + r" \\",
+            r"\midrule",
+            *(" & ".join(cells) + r" \\" for cells in body),
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+        ]
+    notes = (rf"\par {_latex(note)}" for note in (*table.notes, *table.failed))
+    return "\n".join([*lines[:-1], *notes, lines[-1]]) + "\n"
 
 
 def _latex(text: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from treesyntax.errors import OptionError
 from treesyntax.files import read_object
 from treesyntax.study.run.code import mixed_parts
-from treesyntax.study.run.keys import data_files
+from treesyntax.study.run.keys import checkpoints_kept, data_files
 from treesyntax.study.run.ledger import (
     BEGUN_FILE,
     DONE,
@@ -60,22 +60,30 @@ def settle(ledger: Ledger) -> Iterator[str]:
     Yields a line for each.
     """
     folder, plan = ledger.folder, ledger.plan
-    wanted = {run.name: ledger.keys.of[run.step("train")] for run in plan.runs}
+    trains = {run.name: plan.steps_of(run)[0] for run in plan.runs}
+    wanted = {name: ledger.keys.of[step.name] for name, step in trains.items()}
+    kept = {name: checkpoints_kept(step) for name, step in trains.items()}
     for name, key in wanted.items():
-        begun = read_object(folder / "runs" / name / BEGUN_FILE).get("key", key)
-        if begun != key:
-            place = _aside(folder, name, str(begun))
+        begun = read_object(folder / "runs" / name / BEGUN_FILE)
+        if begun and (begun.get("key") != key or begun.get("kept", 0) < kept[name]):
+            place = _aside(folder, name, str(begun.get("key")))
             _move(folder, name, place, name)
-            yield f"{name}: its training command or data have changed; the former run is in {place}"
+            cause = "its training command or data have changed"
+            if begun.get("key") == key:
+                cause = f"it kept {begun.get('kept', 0)} checkpoints of the {kept[name]} asked for"
+            yield f"{name}: {cause}; the former run is in {place}"
     yield from _stale_data(ledger)
     free = {}
     for file in trainings(folder):
-        place, name = file.parents[2], file.parent.name
+        place, name, begun = file.parents[2], file.parent.name, read_object(file)
         if place != folder or name not in wanted:
-            free[str(read_object(file).get("key"))] = place, name
+            free[str(begun.get("key"))] = place, name, begun.get("kept", 0)
     for name, key in wanted.items():
-        if key in free and not (folder / "runs" / name).exists():
-            place, old = free.pop(key)
+        if (
+            free.get(key, (folder, name, 0))[2] >= kept[name]
+            and not (folder / "runs" / name).exists()
+        ):
+            place, old, _ = free.pop(key)
             _move(place, old, folder, name)
             yield f"{name}: was trained before and is taken from {place / 'runs' / old}"
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -22,7 +23,16 @@ from treesyntax.study.run.steps import OUT, PREPARE, Step, inside
 
 PARSE, GENERATE = ("treesyntax", "parse"), ("treesyntax", "generate")
 _INSIDE = re.compile(r"\{out\}[\w./+-]*")
-NO_EFFECT = ("--log-interval", "--log-file", "--no-progress-bar", "--num-workers", "--workers")
+KEPT = "--keep-interval-updates"
+"""How many of the last checkpoints a training leaves; see :func:`checkpoints_kept`."""
+NO_EFFECT = (
+    KEPT,
+    "--log-interval",
+    "--log-file",
+    "--no-progress-bar",
+    "--num-workers",
+    "--workers",
+)
 """Flags that change no number."""
 _NAMED = re.compile(r"\{out\}/(runs|binarized)/[^/]+")
 """Folders whose names come from those of rows."""
@@ -142,6 +152,13 @@ class Keys:
 
     def _is_input(self, name: str) -> bool:
         return OUT not in name and (os.path.exists(name) or name in self.recorded)
+
+
+def checkpoints_kept(train: Step) -> int:
+    """How many of its last checkpoints a training leaves; -1 on its command line means all."""
+    words = list(_values(train.command))
+    kept = int(words[words.index(KEPT) + 1])
+    return kept if kept >= 0 else sys.maxsize
 
 
 def data_files(method: Method) -> Iterator[tuple[str, str]]:

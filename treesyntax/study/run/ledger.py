@@ -20,7 +20,7 @@ from treesyntax.study.provenance import commit, versions
 from treesyntax.study.recipe.identity import IDENTITY_FILE, Identity
 from treesyntax.study.run.code import code_of, merged
 from treesyntax.study.run.content import Digests, files_in, size_of
-from treesyntax.study.run.keys import Keys, data_files
+from treesyntax.study.run.keys import Keys, checkpoints_kept, data_files
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import BINARIZE, PREPARE, Run, Step
 
@@ -137,8 +137,10 @@ class Ledger:
         file, before = self.folder / run.folder / BEGUN_FILE, self.begun(run)
         step = self.plan.steps_of(run)[0]
         origin = {**versions(), "commit": commit()}
+        kept = checkpoints_kept(step)
         noted = {
             "key": self.keys.of[step.name],
+            "kept": min(before.get("kept", kept), kept),
             "data": self.keys.data(run.method),
             "code": merged([before.get("code", {}), self.code(step)]),
             "versions": merged([before.get("versions", {}), origin]),
