@@ -19,7 +19,7 @@ from treesyntax.errors import InputError, TreeSyntaxError
 from treesyntax.jobs import begin_worker
 
 BATCH_SENTENCES = 2000
-# Batches on their way for each worker: enough to keep it busy, few enough to stay small.
+# Batches on their way for each other worker: enough to keep it busy while this process has one.
 BATCHES_AHEAD = 2
 
 
@@ -112,20 +112,25 @@ def changed(path: Path) -> InputError:
 
 @contextmanager
 def worker_pool(workers: int) -> Iterator[BatchMap]:
-    """A map over batches that keeps their order, in other processes if there are several."""
+    """A map over batches that keeps their order; this process is one of the workers."""
     if workers == 1:
         yield _serial_map
         return
-    with ProcessPoolExecutor(workers, None, begin_worker) as executor:
+    others = workers - 1
+    with ProcessPoolExecutor(others, None, begin_worker) as executor:
 
         def parallel_map(
             function: BatchFunction, todo: Iterable[Task]
         ) -> Iterator[tuple[Task, Encoded]]:
             pending: deque[tuple[Task, Future]] = deque()
             for task in todo:
-                future = executor.submit(function, task.side.encoding, task.batch)
+                waiting = sum(not future.done() for _, future in pending)
+                if waiting < others * BATCHES_AHEAD:
+                    future = executor.submit(function, task.side.encoding, task.batch)
+                else:
+                    future = _done_here(function, task)
                 pending.append((task, future))
-                if len(pending) > workers * BATCHES_AHEAD:
+                while pending and (pending[0][1].done() or len(pending) > workers * BATCHES_AHEAD):
                     task, future = pending.popleft()
                     yield task, future.result()
             for task, future in pending:
@@ -139,6 +144,16 @@ def worker_pool(workers: int) -> Iterator[BatchMap]:
             ) from None
         finally:
             executor.shutdown(cancel_futures=True)
+
+
+def _done_here(function: BatchFunction, task: Task) -> Future:
+    """The outcome of a batch; a fault waits for its turn, so that the first in the file is told."""
+    future: Future = Future()
+    try:
+        future.set_result(function(task.side.encoding, task.batch))
+    except TreeSyntaxError as error:
+        future.set_exception(error)
+    return future
 
 
 def _serial_map(function: BatchFunction, todo: Iterable[Task]) -> Iterator[tuple[Task, Encoded]]:
