@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ import support.fake_parser as fake_parser
 from support.parser_models import make_spacy, text_of, treebank
 
 from treesyntax.cli import main
+from treesyntax.jobs.node import Order
 from treesyntax.parsers import PARSERS, cluster_shards, parse_file
 from treesyntax.parsers.parse_task import ParseTask
 from treesyntax.parsers.parser import ParserConfig
@@ -26,38 +27,42 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Job:
-    def __init__(self, log: Path, returncode: int | None) -> None:
-        self.log, self.returncode, self.stopped = log, returncode, False
+    reason = ""
+
+    def __init__(self, order: Order, returncode: int | None) -> None:
+        self.order, self.returncode, self.stopped = order, returncode, False
 
     def poll(self) -> int | None:
         return self.returncode
-
-    def stop(self) -> None:
-        self.stopped = True
 
 
 class InProcess:
     """Runs jobs at once, here; those whose shards are in `lost` end with a message instead."""
 
     def __init__(self, lost: set[str]) -> None:
-        self.lost = lost
+        self.lost, self.folder = lost, Path("cluster")
         self.jobs: list[Job] = []
         self.shares: list[list[str]] = []
 
-    def start(
-        self, name: str, key: str, words: Sequence[str], log: Path, environment: Mapping[str, str]
-    ) -> Job:
+    def start(self, orders: Sequence[tuple[str, Order]]) -> list[Job]:
+        return [self._start(order.words, order) for _, order in orders]
+
+    def stop(self, jobs: Iterable[Job]) -> None:
+        for job in jobs:
+            job.stopped = True
+
+    def _start(self, words: Sequence[str], order: Order) -> Job:
         assert words[1:3] == ["-m", "treesyntax.parsers.cluster_shards"]
-        assert environment == {"OMP_NUM_THREADS": "1"}
+        assert order.environment == {"OMP_NUM_THREADS": "1"}
         share = list(words[4:])
         self.shares.append(share)
         if self.lost & set(share):
-            log.write_text("Traceback\nout of memory\n")
-            job = Job(log, 1)
+            order.log.write_text("Traceback\nout of memory\n")
+            job = Job(order, 1)
         elif self.jobs and self.lost:
-            job = Job(log, None)  # still runs when another is lost
+            job = Job(order, None)  # still runs when another is lost
         else:
-            job = Job(log, cluster_shards.main(words[3:]))
+            job = Job(order, cluster_shards.main(words[3:]))
         self.jobs.append(job)
         return job
 
@@ -84,7 +89,7 @@ def outputs(folder: Path, name: str) -> dict[str, bytes]:
 
 def test_jobs_give_the_same_files_as_one_process(tmp_path: Path, cluster: InProcess):
     assert parse(tmp_path, "here", "--workers", 1) == 0
-    assert parse(tmp_path, "there", "--cluster", "slurm", "--workers", 3) == 0
+    assert parse(tmp_path, "there", "--cluster", "local", "--workers", 3) == 0
     assert cluster.shares == [["0", "1", "2"], ["3", "4", "5"], ["6", "7", "8", "9"]]
     assert outputs(tmp_path, "here") == outputs(tmp_path, "there")
 

@@ -9,8 +9,9 @@ import pytest
 from support.fake_programs import start_here
 from support.study_helpers import write_recipe
 
+from treesyntax.jobs import processes
 from treesyntax.study.report import report
-from treesyntax.study.run import executor, process
+from treesyntax.study.run import executor
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stand-ins act in the test's own process, and reports have no figures."""
-    monkeypatch.setattr(process, "start", partial(start_here, process.start))
+    monkeypatch.setattr(processes, "start", partial(start_here, processes.start))
     monkeypatch.setattr(report, "make_sections", lambda *_: [])  # figures take a second
     monkeypatch.setattr("support.fake_programs.NAP", 0)
     monkeypatch.setattr(executor, "POLL", 0.001)

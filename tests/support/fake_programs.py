@@ -191,7 +191,7 @@ def start_here(
     stdout: Path | None,
     environment: dict[str, str],
 ) -> Ended | subprocess.Popen:
-    """As ``treesyntax.study.run.process.start``, but stand-ins act in this process, in no time.
+    """As ``treesyntax.jobs.processes.start``, but stand-ins act in this process, in no time.
 
     Args:
         start: that function, for all other programs.

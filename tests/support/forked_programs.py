@@ -25,7 +25,7 @@ from typing import Any
 
 from support import PLUGINS
 from treesyntax import cli
-from treesyntax.study.run import process
+from treesyntax.jobs import processes
 from treesyntax.study.run.process import SAFE
 
 LOADED = (
@@ -64,7 +64,7 @@ class Fork:
 def start(
     words: Sequence[str], log: Path, stdout: Path | None, environment: Mapping[str, str]
 ) -> Fork:
-    """As ``treesyntax.study.run.process.start``."""
+    """As ``treesyntax.jobs.processes.start``."""
     assert words[:3] == [sys.executable, SAFE, "-m"], words
     return fork(lambda: _run_module(words[3], words[4:]), log, stdout, environment)
 
@@ -76,7 +76,7 @@ def treesyntax(folder: Path, *arguments: str | Path, start: Callable[..., Any] =
 
     def run() -> int:
         os.chdir(folder)
-        process.start = start
+        processes.start = start
         gc.freeze()
         return cli.main(words)
 

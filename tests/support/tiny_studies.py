@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 import support.forked_programs as forked_programs
-from treesyntax.study.run.process import start as process_start
+from treesyntax.jobs.processes import start as process_start
 
 SPLITS = {"train": 60, "valid": 10, "test": 24}
 SETTINGS = {

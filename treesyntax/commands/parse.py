@@ -21,8 +21,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from treesyntax.errors import OptionError
-from treesyntax.jobs import add_arguments as add_cluster_arguments
-from treesyntax.jobs import read_parameters
+from treesyntax.jobs.options import add_arguments as add_cluster_arguments
+from treesyntax.jobs.options import read_parameters
 from treesyntax.parsers import PARSERS, get_kind
 from treesyntax.parsers.cases import CASES, in_words, strict_cases
 from treesyntax.parsers.parser import ParserConfig, model_path

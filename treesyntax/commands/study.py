@@ -8,7 +8,7 @@ Examples:
   treesyntax study recipes/demo/for2lam.yaml
   treesyntax study recipes/demo/for2lam.yaml --set seeds=[1,2,3] --set train.max-update=2000
   treesyntax study RECIPE --gpus 0 1 2 3 --retries 1
-  treesyntax study RECIPE --cluster slurm --cluster-set slurm_partition=gpu --retries 1
+  treesyntax study RECIPE --cluster slurm --cluster-set timeout_min=600 --retries 1
 """
 
 from __future__ import annotations
@@ -22,8 +22,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treesyntax.errors import OptionError
-from treesyntax.jobs import Cluster, cores, read_parameters
-from treesyntax.jobs import add_arguments as add_cluster_arguments
+from treesyntax.jobs import cores
+from treesyntax.jobs.cluster import Cluster
+from treesyntax.jobs.options import add_arguments as add_cluster_arguments
+from treesyntax.jobs.options import read_parameters
+
+STEPS = ("train", "generate", "average", "hypotheses", "score", "facts", "analyses")
+"""Steps that may be jobs; the first two always are."""
 
 if TYPE_CHECKING:
     from treesyntax.study.run.executor import ExecutionOptions
@@ -63,6 +68,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="go on with other code than that of the runs that are done, and compare them",
     )  # fmt: skip
     add_cluster_arguments(parser, "training and generation")
+    parser.add_argument(
+        "--cluster-all", action="store_true",
+        help="submit also averaging, scoring and analyses, which are done on this machine otherwise",
+    )  # fmt: skip
     parser.add_argument(
         "--dry-run", action="store_true", help="print every command; run and create nothing"
     )
@@ -112,7 +121,9 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     with held_folder(folder):
         if args.cluster:
             cluster = Cluster(args.cluster, folder, read_parameters(args))
-            options = replace(options, cluster=cluster, submitted=args.jobs or len(plan.runs))
+            limit = args.jobs or len(plan.runs)
+            kinds = STEPS if args.cluster_all else STEPS[:2]
+            options = replace(options, cluster=cluster, submitted=limit, kinds=kinds)
         return execute(plan, folder, options, args.mix_versions)
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from treesyntax.errors import TreeSyntaxError
 from treesyntax.files import read_json, sha256_of_value, write_json
-from treesyntax.jobs import Cluster, Job
+from treesyntax.jobs.cluster import Cluster, Job
+from treesyntax.jobs.node import Order
 from treesyntax.parsers.parse_task import ParseTask
 from treesyntax.parsers.parser import ParserConfig
 from treesyntax.parsers.shards import Parts, shards_of
@@ -32,18 +33,18 @@ def parse_in_jobs(
     command finds them or what they saved.
     """
     _write_task(task, parts.folder / TASK)
-    jobs: list[tuple[Job, Sequence[int]]] = []
+    shares = _shares(numbers, count)
     try:
-        for share in _shares(numbers, count):
-            jobs.append((_submit(parts, share, cluster), share))
-        for job, share in jobs:
+        jobs = cluster.start([_order(parts, share, cluster.folder) for share in shares])
+    except OSError as error:
+        raise TreeSyntaxError(f"the cluster took no job ({error.strerror})") from None
+    try:
+        for job, share in zip(jobs, shares, strict=True):
             for number in share:
                 _await(job, parts, number)
                 yield number
     finally:
-        for job, _ in jobs:
-            if job.poll() is None:
-                job.stop()
+        cluster.stop(job for job in jobs if job.poll() is None)
 
 
 def _shares(numbers: Sequence[int], count: int) -> list[Sequence[int]]:
@@ -53,16 +54,12 @@ def _shares(numbers: Sequence[int], count: int) -> list[Sequence[int]]:
     return [numbers[first:last] for first, last in pairwise(ends)]
 
 
-def _submit(parts: Parts, share: Sequence[int], cluster: Cluster) -> Job:
+def _order(parts: Parts, share: Sequence[int], folder: Path) -> tuple[str, Order]:
     name = f"parse-{share[0]}"
     words = [sys.executable, "-m", __name__, str(parts.folder / TASK), *map(str, share)]
-    key = sha256_of_value(words)
-    log = parts.folder / f"{name}.log"
-    try:
-        # One thread each: with more, sums and so trees would depend on the machine.
-        return cluster.start(name, key, words, log, {"OMP_NUM_THREADS": "1"})
-    except OSError as error:
-        raise TreeSyntaxError(f"the cluster took no job ({error.strerror})") from None
+    log = parts.folder.resolve() / f"{name}.log"
+    # One thread each: with more, sums and so trees would depend on the machine.
+    return sha256_of_value(words), Order(folder, name, words, log, {"OMP_NUM_THREADS": "1"})
 
 
 def _await(job: Job, parts: Parts, number: int) -> None:
@@ -70,8 +67,12 @@ def _await(job: Job, parts: Parts, number: int) -> None:
         ended = job.poll() is not None
         # It may have saved the shard between the two looks.
         if ended and not parts.is_done(number):
-            said = job.log.read_text("utf-8", "replace") if job.log.exists() else ""
-            last = " | ".join(said.strip().splitlines()[-LAST_LINES:]) or "its log is empty"
+            log = job.order.log
+            said = log.read_text("utf-8", "replace") if log.exists() else ""
+            lines = [
+                line for line in said.splitlines() if line.strip() and not line.startswith("# ")
+            ]
+            last = job.reason or " | ".join(lines[-LAST_LINES:]) or "its log is empty"
             raise TreeSyntaxError(
                 f"a job ended before shard {number} was saved: {last}; finished shards are kept: run "
                 "the same command again"

@@ -10,7 +10,8 @@ from rich.console import Console
 
 from treesyntax.errors import InputError
 from treesyntax.files import read_object, write_json
-from treesyntax.jobs import Cluster, cores
+from treesyntax.jobs import cores
+from treesyntax.jobs.cluster import Cluster
 from treesyntax.parsers import load_parser
 from treesyntax.parsers.cases import Cases, check_strict, read_cases, total
 from treesyntax.parsers.cluster_shards import parse_in_jobs
@@ -30,7 +31,7 @@ class Execution(NamedTuple):
     Attributes:
         workers: processes, or jobs on a cluster; 0 for one a core, or `JOBS`.
         gpus: GPUs to use, one process each, instead of CPUs if not 0.
-        cluster: one of ``treesyntax.jobs.KINDS``; None for this machine.
+        cluster: one of ``treesyntax.jobs.cluster.KINDS``; None for this machine.
         parameters: of the cluster.
     """
 

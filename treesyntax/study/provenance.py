@@ -1,4 +1,4 @@
-"""The origin of a result: versions, commit, device."""
+"""The origin of a result: versions and commit."""
 
 from __future__ import annotations
 
@@ -43,16 +43,3 @@ def _git(folder: Path, *arguments: str) -> str:
     except (OSError, subprocess.CalledProcessError):
         return ""
     return done.stdout.strip()
-
-
-@cache
-def processor() -> str:
-    """Name of the CPU."""
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            key, _, value = line.partition(":")
-            if key.strip() == "model name":
-                return value.strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from treesyntax.errors import OptionError
+from treesyntax.jobs.cluster import Cluster, jobs_at_work
 from treesyntax.study.recipe.identity import (
     IDENTITY_FILE,
     Identity,
@@ -73,7 +75,7 @@ def execute(plan: Plan, folder: Path, options: ExecutionOptions, mix_versions: b
             trained on other data, or would be of different code.
     """
     console = make_console()
-    ledger, identity = _take_up(plan, folder, console, mix_versions)
+    ledger, identity = _take_up(plan, folder, console, options.cluster, mix_versions)
     # On a cluster this says nothing about the machines that train.
     recorder = Recorder(ledger, identity)
     last = {run.step(kind): run for run in plan.runs for kind in ("score", "facts")}
@@ -102,7 +104,7 @@ def execute(plan: Plan, folder: Path, options: ExecutionOptions, mix_versions: b
 
 
 def _take_up(
-    plan: Plan, folder: Path, console: Console, mix_versions: bool
+    plan: Plan, folder: Path, console: Console, cluster: Cluster | None, mix_versions: bool
 ) -> tuple[Ledger, Identity]:
     """Check that a study may go on in a folder, tell what differs from before, and note it."""
     before = read_identity(folder) if (folder / IDENTITY_FILE).exists() else None
@@ -114,6 +116,7 @@ def _take_up(
         check_code(ledger)
     for line in [] if before is None else find_changes(folder, plan.recipe):
         print_line(console, f"recipe edited: {line}")
+    _end_other_jobs(ledger, cluster, console)
     for line in settle(ledger):
         print_line(console, line)
     runs = {run.name: ledger.keys.of[run.step("hypotheses")] for run in plan.runs}
@@ -122,6 +125,18 @@ def _take_up(
         write_identity(folder, plan.recipe, identity)
     ledger.recorded = identity.digests
     return ledger, identity
+
+
+def _end_other_jobs(ledger: Ledger, cluster: Cluster | None, console: Console) -> None:
+    """Leave no job of an earlier session at work but those that this one takes up."""
+    if cluster is not None:
+        for job in cluster.end_others(ledger.keys.of):
+            print_line(console, f"job {job} of an earlier session is cancelled")
+    elif jobs := jobs_at_work(ledger.folder):
+        raise OptionError(
+            f"jobs of this study are at work: {', '.join(jobs)}; go on with --cluster slurm, or end "
+            f"them with scancel {' '.join(jobs)}"
+        )
 
 
 def _restore_results(recorder: Recorder, done: set[str]) -> None:

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
+import time
+from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from support import wait_until
+from support.forked_programs import Fork, fork
 from support.study_helpers import recipe_content, write_recipe
-from support.study_runs import check_complete, refused, study
+from support.study_runs import alive, check_complete, refused, study
 
-from treesyntax.jobs import Cluster, Job
+from treesyntax.files import write_json
+from treesyntax.jobs import node
+from treesyntax.jobs.cluster import Cluster, Job
+from treesyntax.jobs.locks import locked
+from treesyntax.jobs.node import Order, carry_out, result_of
+from treesyntax.jobs.queues import GONE, Entry, SlurmQueue
 
 
 def test_a_study_on_a_cluster(tmp_path: Path):
@@ -18,13 +31,11 @@ def test_a_study_on_a_cluster(tmp_path: Path):
     output = process.output()
     assert process.returncode == 0, output
     check_complete(tmp_path)
-    tickets = tmp_path / "out" / "cluster" / "tickets"
-    submitted = sorted(str(file.relative_to(tickets)) for file in tickets.rglob("[!.]*.json"))
-    assert submitted == sorted(
-        f"{method}-1/{kind}.json"
-        for method in recipe_content()["methods"]
-        for kind in ("train", "generate")
-    )
+    for method in recipe_content()["methods"]:
+        assert f"start  {method}-1/train" in output
+        for kind in ("train", "generate", "score"):
+            log = (tmp_path / f"out/logs/{method}-1/{kind}.log").read_text()
+            assert ("\n# job " in log) == (kind != "score")
     assert "done training" in (tmp_path / "out/logs/sequence-1/train.log").read_text()
 
 
@@ -45,64 +56,215 @@ def test_a_job_that_fails_is_a_failure_of_its_run_only(tmp_path: Path):
     assert "1 of 1, " not in output
 
 
-class FakeJob:
-    """A job as submitit has it, whose end is told by a file."""
+class FakeQueue:
+    """Jobs in the states that a test gives them; None is a cluster that does not answer."""
 
-    def __init__(self, folder: Path, job_id: str) -> None:
-        self.folder, self.job_id, self.cancelled = folder, job_id, False
+    def __init__(self) -> None:
+        self.states: dict[str, Entry | None] = {}
+        self.cancelled: list[str] = []
+        self.count = 0
 
-    def done(self, force_check: bool = False) -> bool:
-        return (self.folder / f"{self.job_id}.end").exists()
+    def entry(self, job: str, since: float) -> Entry | None:
+        return self.states.get(job, GONE)
 
-    def result(self) -> int:
-        text = (self.folder / f"{self.job_id}.end").read_text()
-        if text == "lost":
-            raise RuntimeError("node failure\nand more")
-        return int(text)
-
-    def cancel(self, check: bool) -> None:
-        self.cancelled = True
+    def cancel(self, jobs: Iterable[str]) -> None:
+        for job in jobs:
+            self.cancelled.append(job)
+            self.states[job] = Entry("CANCELLED")
 
 
 class FakeExecutor:
-    job_class = FakeJob
-    submitted = 0
+    """Submits nothing; ids are 1, 2, … and of arrays 3_0, 3_1, …"""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, queue: FakeQueue) -> None:
+        self.queue, self.names = queue, []
 
-    def submit(self, *_: object) -> FakeJob:
-        FakeExecutor.submitted += 1
-        return FakeJob(self.folder, str(FakeExecutor.submitted))
+    def update_parameters(self, name: str) -> None:
+        self.names.append(name)
+
+    def _job(self, job_id: str) -> SimpleNamespace:
+        self.queue.states[job_id] = Entry("PENDING", "Resources")
+        return SimpleNamespace(job_id=job_id)
+
+    def submit(self, *_: object) -> SimpleNamespace:
+        self.queue.count += 1
+        return self._job(str(self.queue.count))
+
+    def map_array(self, _: object, orders: list[Order]) -> list[SimpleNamespace]:
+        self.queue.count += 1
+        return [self._job(f"{self.queue.count}_{index}") for index in range(len(orders))]
 
 
 @pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+def queue() -> FakeQueue:
+    return FakeQueue()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: FakeQueue) -> Cluster:
     pytest.importorskip("submitit")
-    monkeypatch.setattr(FakeExecutor, "submitted", 0)
-    made = Cluster("local", tmp_path, {})
-    made.executor = FakeExecutor(made.folder)
-    return made
+    monkeypatch.setattr("treesyntax.jobs.cluster.POLL", 0)
+    monkeypatch.setattr("treesyntax.jobs.cluster.RESULT_WAIT", 0)
+    return made(tmp_path, queue)
 
 
-def test_a_job_that_outlives_its_study_is_taken_up_again(cluster: Cluster, tmp_path: Path):
+def made(folder: Path, queue: FakeQueue) -> Cluster:
+    """A cluster as a new session has it."""
+    cluster = Cluster("local", folder, {})
+    cluster.queue, cluster.executor = queue, FakeExecutor(queue)
+    return cluster
+
+
+def order(cluster: Cluster, name: str = "a/train", *words: str) -> Order:
+    return Order(cluster.folder, name, words or ("true",), cluster.folder / f"{name}.log", {})
+
+
+def end(job: Job, status: int) -> None:
+    write_json(result_of(job.order.folder, job.id), {"returncode": status, "seconds": 3.0})
+
+
+def test_a_job_that_outlives_its_study_is_taken_up_again(
+    cluster: Cluster, queue: FakeQueue, tmp_path: Path
+):
     def start(key: str) -> Job:
-        return cluster.start("a/train", key, ["x"], tmp_path / "log", {})
+        return made(tmp_path, queue).start([(key, order(cluster))])[0]
 
     first, again = start("k"), start("k")
-    assert first.job.job_id == again.job.job_id == "1"
+    assert first.id == again.id == "1"
     assert again.poll() is None
-    (cluster.folder / "1.end").write_text("0")
-    again.next_look = 0
-    assert again.poll() == 0
-    assert start("k").job.job_id == "2"
-    assert start("other").job.job_id == "3"
-    (cluster.folder / "3.end").write_text("lost")
-    lost = Job(FakeJob(cluster.folder, "3"), tmp_path / "log")
-    assert lost.poll() == 1
-    assert (tmp_path / "log").read_text() == "job 3 was lost: node failure\n"
-    lost.stop()
-    assert lost.job.cancelled
+    assert again.waits
+    queue.states["1"] = Entry("RUNNING")
+    assert (again.poll(), again.waits) == (None, False)
+    end(again, 0)
+    assert (again.poll(), again.seconds) == (0, 3.0)
+    assert start("k").poll() == 0  # it ended while no study looked
+    again.forget()
+    assert start("k").id == "2"  # the work is wanted once more
+    assert start("edited").id == "3"
+
+
+@pytest.mark.parametrize("state", ["CANCELLED", "NODE_FAIL", "TIMEOUT", "gone"])
+def test_a_job_that_leaves_no_result_is_noticed(
+    state: str, cluster: Cluster, queue: FakeQueue, tmp_path: Path
+):
+    (job,) = cluster.start([("k", order(cluster))])
+    for other in ("RUNNING", "", "REQUEUED", "PENDING", "COMPLETING"):
+        queue.states[job.id] = Entry(other) if other else None
+        assert job.poll() is None
+    queue.states[job.id] = GONE if state == "gone" else Entry(state)
+    (cluster.folder / "1_0_log.err").write_text("Traceback\nslurmstepd: error: the reason\n\n")
+    assert job.poll() is None  # its result may be on the way
+    assert job.poll() == 1
+    assert f"job 1 ended without a result: {state.upper()}" in job.reason
+    assert ": slurmstepd: error: the reason" in job.reason
+    assert ("timeout_min" in job.reason) == (state == "TIMEOUT")
+    assert queue.cancelled == ["1"]  # a retry would work beside it, were it to begin once more
+    assert made(tmp_path, queue).start([("k", order(cluster))])[0].id == "2"
+
+
+def test_jobs_of_a_moment_are_an_array(cluster: Cluster):
+    orders = [("k", order(cluster, name)) for name in ("a/train", "b/train")]
+    assert [job.id for job in cluster.start(orders)] == ["1_0", "1_1"]
+    assert [job.id for job in cluster.start([*orders, ("k", order(cluster, "c/train"))])] == [
+        "1_0", "1_1", "2",
+    ]  # fmt: skip
+    assert cluster.executor.names == ["a/train+1", "c/train"]
+
+
+def test_jobs_that_a_later_study_does_not_want_are_ended_first(
+    cluster: Cluster, queue: FakeQueue, tmp_path: Path
+):
+    names = ("a/train", "b/train", "c/train", "d/train")
+    jobs = cluster.start([("k", order(cluster, name)) for name in names])
+    cluster.stop(jobs[:1])
+    assert queue.cancelled == ["1_0"]
+    queue.states["1_0"] = Entry("RUNNING")  # it was requeued
+    later = made(tmp_path, queue)
+    keys = {"a/train": "k", "b/train": "edited", "d/train": "k"}
+    assert list(later.end_others(keys)) == ["1_0", "1_1", "1_2"]
+    assert queue.cancelled == ["1_0", "1_0", "1_1", "1_2"]
+    found = [later.is_at_work("k", name) for name in names]
+    assert found == [False, False, False, True]
+
+
+def test_a_reason_of_sbatch_is_its_last_line(cluster: Cluster, monkeypatch: pytest.MonkeyPatch):
+    def refuse(*_: object) -> None:
+        raise RuntimeError("sbatch: error: invalid partition: cpu\nsbatch: error: Batch job failed")
+
+    monkeypatch.setattr(cluster.executor, "submit", refuse)
+    with pytest.raises(OSError, match="Batch job failed") as caught:
+        cluster.start([("k", order(cluster))])
+    assert caught.value.strerror == "sbatch: error: Batch job failed"
+
+
+def test_slurm_is_asked_once_for_all_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A controller that does not answer says nothing; one that forgot a job says that it is gone."""
+    squeue = tmp_path / "squeue"
+    squeue.write_text("#!/bin/sh\necho asked >> $0.log; cat $0.says\n")
+    squeue.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    queue, begun = SlurmQueue(), time.monotonic()
+
+    def entry(job: str, since: float = begun) -> Entry | None:
+        queue.asked = 0.0
+        return queue.entry(job, since)
+
+    assert entry("1") is None
+    (tmp_path / "squeue.says").write_text("1|PENDING|(Resources)\n3_1|RUNNING|None\n")
+    assert entry("1") == ("PENDING", "(Resources)")
+    assert entry("2", time.monotonic() + 9) is None  # submitted after the answer
+    assert entry("2") == GONE
+    (tmp_path / "squeue.says").unlink()
+    assert entry("3_1") == ("RUNNING", "None")
+    asked = (tmp_path / "squeue.log").read_text()
+    queue.entry("1", begun)
+    assert (tmp_path / "squeue.log").read_text() == asked
+
+
+def carried_out(order: Order, job: str, prints: Path) -> Fork:
+    def run() -> int:
+        os.environ["SUBMITIT_LOCAL_JOB_ID"] = job
+        node.TICKET_WAIT, node.LOCK_WAIT = 0, 0.3
+        carry_out(order)
+        return 0
+
+    return fork(run, prints)
+
+
+def test_a_node_works_only_if_it_is_called(cluster: Cluster, tmp_path: Path):
+    text, out = "echo work >> journal; sleep 0.3; echo done", tmp_path / "said"
+    script = f"cd {tmp_path}; {text}"
+    asked = order(cluster, "a/train", "sh", "-c", script)
+    (job,) = cluster.start([("k", asked)])
+    assert carried_out(asked, "other", out).wait() == 0
+    assert not (tmp_path / "journal").exists()
+    with locked(cluster.folder / "locks/a/train.lock"):
+        assert carried_out(asked, job.id, out).wait() != 0
+    assert not (tmp_path / "journal").exists()
+    assert carried_out(asked, job.id, out).wait() == 0
+    assert carried_out(asked, job.id, out).wait() == 0  # a requeue of a job that is done
+    assert (tmp_path / "journal").read_text() == "work\n"
+    assert job.poll() == 0
+    log = asked.log.read_text()
+    assert re.match(r"# job 1 on \S+, .+\ndone\n# peak resident memory: \d+ bytes\n$", log)
+
+
+def test_a_node_that_is_told_to_end_leaves_no_result_and_no_orphan(
+    cluster: Cluster, tmp_path: Path
+):
+    script = (
+        f"cd {tmp_path}; trap 'echo warned >> told' USR2; echo $$ >> pid; sleep 60 & wait; wait"
+    )
+    asked = order(cluster, "a/train", "bash", "-c", script)
+    (job,) = cluster.start([("k", asked)])
+    process = carried_out(asked, job.id, tmp_path / "said")
+    wait_until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text(), 20)
+    os.kill(process.pid, signal.SIGUSR2)
+    # The shell ignored it from its start, and so does what it starts.
+    os.kill(process.pid, signal.SIGTERM)
+    assert process.wait() == node.STOPPED
+    assert not alive(int((tmp_path / "pid").read_text()))
+    assert not result_of(cluster.folder, job.id).exists()
 
 
 @pytest.mark.parametrize(
@@ -113,6 +275,8 @@ def test_a_job_that_outlives_its_study_is_taken_up_again(cluster: Cluster, tmp_p
         (["--cluster", "local", "--cluster-set", "a"], "--cluster-set a: write it as name=value"),
         (["--cluster", "local", "--cluster-set", "b=[1"], "write it as name=value"),
         (["--cluster", "local", "--cluster-set", "no_such=1"], "--cluster local: "),
+        (["--cluster", "local", "--cluster-set", "nodes=2"], "a job is one process on one node"),
+        (["--cluster", "slurm"], "--cluster-set timeout_min=600"),
     ],
 )
 def test_options_of_clusters_are_checked(tmp_path: Path, options: list[str], message: str):

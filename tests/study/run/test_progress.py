@@ -46,7 +46,7 @@ def test_plain_progress_prints_a_line_an_event(tmp_path: Path):
     progress.failed(train, Failure("[red]", "logs/x"))
     progress.finished(train, 65)
     progress.next_line = 0
-    progress.tick([train])
+    progress.tick([train], {})
     lines = [line.split(" ", 1)[1] for line in console.export_text().splitlines()]
     assert lines[:3] == [
         "start  sequence-1/train",
@@ -59,3 +59,21 @@ def test_plain_progress_prints_a_line_an_event(tmp_path: Path):
 @pytest.mark.parametrize(("seconds", "text"), [(None, "?"), (5, "0:05"), (3725.4, "1:02:05")])
 def test_clock(seconds: float | None, text: str):
     assert clock(seconds) == text
+
+
+def test_time_in_a_queue_says_nothing_about_the_pace(tmp_path: Path):
+    plan = plan_of(tmp_path)
+    console = Console(width=200, record=True, file=(tmp_path / "out.txt").open("w"))
+    estimate = Estimate(plan, tmp_path, set())
+    progress = PlainProgress(estimate, console)
+    train = plan.steps[2]
+    progress.submitted(train, "12_3")
+    progress.next_line = 0
+    estimate.begun -= 100
+    estimate.noted -= 100
+    progress.tick([], {f"{name}-1/train": "Resources" for name in "abcdef"})
+    said = console.export_text()
+    assert "job 12_3" in said
+    assert "a-1/train waits (Resources); " in said
+    assert "; 2 more jobs wait" in said
+    assert estimate.elapsed - estimate.idle < 5

@@ -10,12 +10,12 @@ from support.fake_programs import programs
 from support.study_runs import commands_in
 
 from treesyntax.errors import InputError
+from treesyntax.jobs.processes import ending
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.run.executor import ExecutionOptions, Executor
 from treesyntax.study.run.failures import Failure, failure_of, read_failures
 from treesyntax.study.run.ledger import Ledger
 from treesyntax.study.run.plan import Plan, make_plan
-from treesyntax.study.run.process import ending
 
 
 class Silent:
@@ -23,7 +23,7 @@ class Silent:
     def finished(self, step: object, seconds: float) -> None: ...
     def retried(self, step: object, failure: Failure) -> None: ...
     def failed(self, step: object, failure: Failure) -> None: ...
-    def tick(self, running: object) -> None: ...
+    def tick(self, running: object, queued: object) -> None: ...
 
 
 def execute(folder: Path, plan: Plan, **changes: tuple[str, ...]) -> Executor:

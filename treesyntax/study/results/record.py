@@ -9,7 +9,7 @@ from typing import Any
 
 from treesyntax.errors import InputError
 from treesyntax.files import read_json, sha256_of_value
-from treesyntax.study import provenance
+from treesyntax.jobs import processor
 from treesyntax.study.recipe.identity import Identity
 from treesyntax.study.recipe.recipe import SPLITS, Side
 from treesyntax.study.results.results import Result
@@ -68,7 +68,7 @@ class Recorder:
             best_update=int(facts["best_update"]),
             commit=origin.pop("commit"),
             versions=origin,
-            device=log.device or provenance.processor(),
+            device=log.device or processor(),
             date=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
             data_sha256=self.data_sha256(run.method.source, run.method.target),
             commands=[shlex.join(step.command) for step in self.plan.steps_of(run)],

@@ -16,18 +16,21 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 from treesyntax.errors import TreeSyntaxError
-from treesyntax.jobs import Cluster, Job, load_per_core
+from treesyntax.jobs import load_per_core, processes
+from treesyntax.jobs.cluster import Cluster
 from treesyntax.study.run import process
 from treesyntax.study.run.checkpoints import is_trained, repair_checkpoints
 from treesyntax.study.run.failures import Failure, write_failures
 from treesyntax.study.run.ledger import PREPARED, Ledger
 from treesyntax.study.run.logs import divergence, last_line, load_line, peak_line, read_log
-from treesyntax.study.run.process import USERS, Devices
+from treesyntax.study.run.process import Devices
 from treesyntax.study.run.progress import PlainProgress
 from treesyntax.study.run.steps import OUT, PLUGINS, Step
+from treesyntax.study.run.submission import Submission, Submitted
 
 POLL = 0.05
 TICK = 0.5
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,9 @@ class ExecutionOptions:
         programs: the words that the program names in commands stand for.
         retries: how often a command that failed is started again.
         gpus: see :func:`treesyntax.study.run.process.read_slots`.
-        cluster: where training and generation are submitted to; None runs them here.
+        cluster: where steps are submitted to; None runs them here.
         submitted: how many jobs the cluster has at once.
+        kinds: of the steps that are submitted.
     """
 
     jobs: int
@@ -53,6 +57,7 @@ class ExecutionOptions:
     gpus: tuple[str, ...] = ()
     cluster: Cluster | None = None
     submitted: int = 0
+    kinds: tuple[str, ...] = ()
 
 
 def command_words(step: Step, folder: Path, options: ExecutionOptions) -> list[str]:
@@ -64,7 +69,7 @@ def command_words(step: Step, folder: Path, options: ExecutionOptions) -> list[s
 @dataclass
 class _Child:
     step: Step
-    process: subprocess.Popen[bytes] | Job
+    process: subprocess.Popen[bytes]
     started: float
     slot: str
 
@@ -89,6 +94,7 @@ class Executor:
         self.attempts: Counter[str] = Counter()
         self.failures: dict[str, Failure] = {}
         self.children: list[_Child] = []
+        self.submission = Submission(options.cluster, options.kinds, ledger)
         self.done: set[str] = set()
         for step in plan.steps:
             # What a run makes anew is used anew; data that is made anew is the same, see Ledger.mark.
@@ -122,11 +128,13 @@ class Executor:
         write_failures(self.folder, self.failures)
         next_tick = 0.0
         try:
-            while any(self.ready.values()) or self.children:
+            while any(self.ready.values()) or self.children or self.submission:
                 self._start_ready()
                 self._collect()
                 if time.monotonic() >= next_tick:
-                    self.watcher.tick([child.step for child in self.children])
+                    running = [child.step for child in self.children]
+                    running += self.submission.running()
+                    self.watcher.tick(running, self.submission.queued())
                     next_tick = time.monotonic() + TICK
                 time.sleep(POLL)
         finally:
@@ -134,8 +142,7 @@ class Executor:
         return self.failures
 
     def _queue(self, step: Step) -> None:
-        is_job = self.options.cluster is not None and step.command[0] in USERS
-        heapq.heappush(self.ready[is_job], self.index[step.name])
+        heapq.heappush(self.ready[self.submission.takes(step)], self.index[step.name])
 
     def _queue_ready(self) -> None:
         for name in self.waiting.get_ready():
@@ -143,20 +150,16 @@ class Executor:
 
     def _start_ready(self) -> None:
         """Start all that can be, in the order of the plan."""
-        limits = {False: self.options.jobs, True: self.options.submitted}
-        for is_job, limit in limits.items():
-            queue = self.ready[is_job]
-            while (
-                queue
-                and sum(isinstance(child.process, Job) == is_job for child in self.children) < limit
-            ):
+        options, started = self.options, (self.children, self.submission)
+        for is_job, limit in enumerate((options.jobs, options.submitted)):
+            queue = self.ready[bool(is_job)]
+            while queue and len(started[is_job]) < limit:
                 self._start(self.plan.steps[heapq.heappop(queue)])
+        self._submit()
 
     def _stop(self) -> None:
-        for child in self.children:
-            if isinstance(child.process, Job):
-                child.process.stop()
-        process.stop(child.process for child in self.children if not isinstance(child.process, Job))
+        self.submission.stop()
+        processes.stop(child.process for child in self.children)
 
     def _start(self, step: Step) -> None:
         self.ledger.check_inputs(step)
@@ -176,9 +179,15 @@ class Executor:
         except OSError as error:
             self._fail(step, f"{error.filename or log} cannot be written ({error.strerror})")
             return
+        environment = {name: str(self.options.threads) for name in THREADS}
+        environment |= process.safe_environment(words, os.environ)
+        if self.submission.takes(step):
+            self.submission.order(step, words, environment, self._stdout(step))
+            return
         slot = "" if self.options.cluster else self.devices.take(step.command[0])
+        environment |= self.devices.environment(step.command[0], slot)
         try:
-            child = self._launch(step, words, slot)
+            child = processes.start(words, log, self._stdout(step), environment)
         except OSError as error:
             self.devices.give(slot)
             self._fail(step, f"{words[0]} cannot be started ({error.strerror})")
@@ -191,22 +200,23 @@ class Executor:
         with log.open("a", encoding="utf-8") as stream:
             stream.write(f"# {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {shlex.join(words)}\n")
 
-    def _launch(self, step: Step, words: list[str], slot: str) -> subprocess.Popen[bytes] | Job:
-        program, threads = step.command[0], str(self.options.threads)
-        environment = {"OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
-        environment |= process.safe_environment(words, os.environ)
-        log, cluster = self.folder / step.log, self.options.cluster
-        if cluster is not None and program in USERS:
-            return cluster.start(step.name, self.ledger.keys.of[step.name], words, log, environment)
-        environment |= self.devices.environment(program, slot)
-        return process.start(words, log, self._stdout(step), environment)
+    def _submit(self) -> None:
+        try:
+            for one in self.submission.submit():
+                self.watcher.submitted(one.step, one.job.id)
+        except OSError as error:
+            orders, self.submission.orders = self.submission.orders, []
+            for step, _ in orders:
+                self._fail(step, f"the cluster took no job ({error.strerror})")
 
     def _ended_unnoticed(self, step: Step) -> bool:
         """Whether a training came to its end in an earlier session; also mends its checkpoints."""
         run = self.plan.run_of_training.get(step.name)
         if run is None:
             return False
-        folder = self.folder / run.folder / "checkpoints"
+        if self.submission.is_at_work(step):
+            return False
+        folder = self.folder / run.checkpoints
         repair_checkpoints(folder)
         flags = self.plan.recipe.flags(run.method, "train")
         max_update = int(flags.get("max-update") or 0)
@@ -217,17 +227,30 @@ class Executor:
             self.children.remove(child)
             self.devices.give(child.slot)
             if child.process.returncode:
-                log = self.folder / child.step.log
-                said = divergence(log) or last_line(log)
-                how = process.ending(child.process.returncode)
-                self._fail(child.step, f"{how}: {said}" if said else how)
+                self._fail(child.step, self._reason(child.step, child.process.returncode))
             else:
                 self._finish(child.step, time.monotonic() - child.started)
+        for one in self.submission.collect(self.watcher):
+            self._finish_job(one, *self.submission.outcome(one))
+
+    def _finish_job(self, ended: Submitted, saved: int, reason: str) -> None:
+        step, status = ended.step, ended.job.returncode
+        if not status:
+            self._finish(step, ended.job.seconds)
+        elif saved:
+            self.attempts[step.name] -= 1
+            self.watcher.say(f"again  {step.name}: its time was over, saved at update {saved}")
+            self._queue(step)
+        else:
+            self._fail(step, reason or self._reason(step, status))
+
+    def _reason(self, step: Step, status: int) -> str:
+        said = divergence(self.folder / step.log) or last_line(self.folder / step.log)
+        how = processes.ending(status)
+        return f"{how}: {said}" if said else how
 
     def _has_ended(self, child: _Child) -> bool:
-        if isinstance(child.process, Job):
-            return child.process.poll() is not None
-        status, peak = process.poll(child.process)
+        status, peak = processes.poll(child.process)
         if peak and child.step.name in self.plan.run_of_training:
             log = self.folder / child.step.log
             with suppress(OSError), log.open("a", encoding="utf-8") as stream:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,6 +18,8 @@ from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import Run, Step
 
 LINE_EVERY = 30.0
+SHOWN = 4
+"""How many waiting jobs are named."""
 TRAINING_SHARE = 0.9
 """Share of training in a run's work, for the time that is left."""
 
@@ -39,11 +41,18 @@ class Estimate:
         self.failed: set[str] = set()
         self.begun = time.monotonic()
         self.before = self.work_done([])
+        self.idle, self.noted = 0.0, self.begun
 
     @property
     def elapsed(self) -> float:
         """Seconds since this session began."""
         return time.monotonic() - self.begun
+
+    def note(self, works: bool) -> None:
+        """Note whether anything runs: time in a queue says nothing about the pace."""
+        now = time.monotonic()
+        self.idle += 0 if works else now - self.noted
+        self.noted = now
 
     @property
     def runs_done(self) -> int:
@@ -55,7 +64,7 @@ class Estimate:
         done = self.work_done(running)
         if done <= self.before:
             return None
-        return self.elapsed * (len(self.plan.runs) - done) / (done - self.before)
+        return (self.elapsed - self.idle) * (len(self.plan.runs) - done) / (done - self.before)
 
     def work_done(self, running: Sequence[Step]) -> float:
         """Runs done, counting parts of runs."""
@@ -128,6 +137,10 @@ class PlainProgress:
         if step.name.endswith("/train"):
             self.say(f"start  {step.name}")
 
+    def submitted(self, step: Step, job: str) -> None:
+        """Name the job of a step."""
+        self.say(f"submit {step.name}: job {job}")
+
     def finished(self, step: Step, seconds: float) -> None:
         """Say how long it took."""
         self.estimate.ended.add(step.name)
@@ -142,12 +155,18 @@ class PlainProgress:
         self.estimate.failed.add(step.name)
         self.say(f"FAILED {step.name}: {failure.message} (see {failure.log})")
 
-    def tick(self, running: list[Step]) -> None:
-        """Print the summary twice a minute."""
+    def tick(self, running: list[Step], queued: Mapping[str, str]) -> None:
+        """Print the summary twice a minute; ``queued`` says of the jobs that wait, why."""
+        self.estimate.note(bool(running))
         if time.monotonic() >= self.next_line:
             self.next_line = time.monotonic() + LINE_EVERY
-            states = [state_of(step, self.estimate) for step in running]
-            self.say("; ".join([summary(running, self.estimate), *states]))
+            self.say("; ".join([summary(running, self.estimate), *self._states(running, queued)]))
+
+    def _states(self, running: list[Step], queued: Mapping[str, str]) -> list[str]:
+        waiting = [f"{name} waits" + f" ({why})" * bool(why) for name, why in queued.items()]
+        if len(waiting) > SHOWN:
+            waiting = [*waiting[:SHOWN], f"{len(waiting) - SHOWN} more jobs wait"]
+        return [*(state_of(step, self.estimate) for step in running), *waiting]
 
     def say(self, text: str) -> None:
         """One line with the time of day."""
@@ -173,11 +192,15 @@ class LiveProgress(PlainProgress):
         if self.estimate.runs_done > before:
             self.say(f"done   {step.name.split('/')[0]}")
 
-    def tick(self, running: list[Step]) -> None:
+    def submitted(self, step: Step, job: str) -> None:
+        """The next redraw shows it."""
+
+    def tick(self, running: list[Step], queued: Mapping[str, str]) -> None:
         """Redraw."""
+        self.estimate.note(bool(running))
         rows = Table.grid(padding=(0, 1))
-        for step in running:
-            rows.add_row("•", Text(state_of(step, self.estimate)))
+        for state in self._states(running, queued):
+            rows.add_row("•", Text(state))
         self.live.update(Group(Text(summary(running, self.estimate)), rows), refresh=True)
 
 

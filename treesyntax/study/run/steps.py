@@ -86,6 +86,11 @@ class Run:
         """The run's folder inside the study."""
         return f"runs/{self.name}"
 
+    @property
+    def checkpoints(self) -> str:
+        """The folder of its checkpoints inside the study."""
+        return f"{self.folder}/checkpoints"
+
     def step(self, kind: str) -> str:
         """Name of one of the run's steps: train, average, generate, hypotheses, score, facts, …"""
         return f"{self.name}/{kind}"
@@ -120,7 +125,7 @@ def run_steps(
     """
     data = f"{OUT}/{binarized.outputs[0]}"
     common = ["--user-dir", PLUGINS, "--task", "tree_translation", *languages(recipe)]
-    checkpoints = f"{run.folder}/checkpoints"
+    checkpoints = run.checkpoints
     best, last = (f"{checkpoints}/checkpoint_{which}.pt" for which in ("best", "last"))
     mean = f"{run.folder}/checkpoint_average.pt"
     tested = mean if recipe.average else best
