@@ -35,10 +35,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from treesyntax.data.encoding import MODEL_TYPES, SUBWORD_UNITS, SUBWORDS_STYLES, TEXT
+from treesyntax.data.encoding import (
+    MODEL_TYPES,
+    NORMALIZATIONS,
+    STANDARD,
+    SUBWORD_UNITS,
+    SUBWORDS_STYLES,
+    TEXT,
+)
 from treesyntax.files import atomic_folder
 from treesyntax.jobs import cores
 from treesyntax.trees.names import CONTROLS, FORMATS, GIVEN, LINEARIZATIONS, POLICIES
+
+SAMPLE = 500_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,6 +73,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--subword-type", choices=MODEL_TYPES, default=MODEL_TYPES[0],
         help="kind of model to train (%(default)s)",
+    )  # fmt: skip
+    add(
+        "--subword-sample", type=int, default=SAMPLE, metavar="N",
+        help="train each model on N lines of the training split drawn at random; 0: on all "
+        f"({SAMPLE:,}: about 1 GiB of memory)",
+    )  # fmt: skip
+    add(
+        "--subword-normalization", choices=NORMALIZATIONS, default=NORMALIZATIONS[0],
+        help="how a model trained here spells text; what this changes (½ to 1⁄2) can never be "
+        "output. identity changes nothing but white space (%(default)s)",
+    )  # fmt: skip
+    add(
+        "--subword-coverage", type=float, default=STANDARD.coverage, metavar="P",
+        help="share of the characters in the text that a model trained here knows; the rarest are "
+        "left out; 1 for scripts of few characters (%(default)s)",
+    )  # fmt: skip
+    add(
+        "--subword-byte-fallback", action="store_true",
+        help="spell characters that a model trained here does not know as bytes, so that nothing is "
+        "unknown; takes 256 of the subwords",
     )  # fmt: skip
     add(
         "--subword-units", choices=SUBWORD_UNITS, default=SUBWORD_UNITS[0],
@@ -143,7 +172,7 @@ def run(args: argparse.Namespace) -> int:
     sentences = survey(options)
     with atomic_folder(options.dest) as folder:
         with worker_pool(options.workers) as batch_map:
-            options = prepare_models(options, batch_map, folder)
+            options = prepare_models(options, sentences["train"], batch_map, folder, print)
             with _progress(2 * sum(sentences.values())) as advance:
                 spools, symbols = encode_sides(options, sentences, batch_map, folder, advance)
         written, sizes = write_sides(options, spools, symbols, folder)

@@ -12,11 +12,30 @@ TEXT = "text"
 CONLLU = "conllu"
 WORDS_LINEARIZATION = "words"
 MODEL_TYPES = ("unigram", "bpe")
+NORMALIZATIONS = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")
+"""Normalization rules of SentencePiece; its own default comes first."""
 SUBWORDS_STYLES = ("sentencepiece", "subword-nmt")
 TOKEN_UNITS, LINE_UNITS = "token", "line"
 SUBWORD_UNITS = (TOKEN_UNITS, LINE_UNITS)
 SPAN_FORMATS = (CONLLU, "ptb")
 """The formats for which the parsers keep the character span of every word."""
+
+
+class Training(NamedTuple):
+    """How a subword model is trained, beside its size and type; SentencePiece's own defaults.
+
+    Attributes:
+        normalization: one of `NORMALIZATIONS`.
+        coverage: share of all characters of the text that the model has subwords for.
+        byte_fallback: spell any other character as its bytes in UTF-8, ``<0xE2>``.
+    """
+
+    normalization: str = NORMALIZATIONS[0]
+    coverage: float = 0.9995
+    byte_fallback: bool = False
+
+
+STANDARD = Training()
 
 
 class Encoding(NamedTuple):

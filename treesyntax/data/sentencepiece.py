@@ -18,7 +18,7 @@ from pathlib import Path
 
 import sentencepiece
 
-from treesyntax.data.encoding import MODEL_TYPES
+from treesyntax.data.encoding import MODEL_TYPES, STANDARD, Training
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import atomic_file
 
@@ -37,7 +37,12 @@ TOO_SMALL = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
 
 
 def train_model(
-    lines: Iterable[str], vocab_size: int, model_type: str, path: str | Path, origin: str | Path
+    lines: Iterable[str],
+    vocab_size: int,
+    model_type: str,
+    path: str | Path,
+    origin: str | Path,
+    training: Training = STANDARD,
 ) -> None:
     """Train a SentencePiece model; the same lines always give the same file.
 
@@ -47,6 +52,7 @@ def train_model(
         model_type: ``unigram`` or ``bpe``.
         path: the model file, written whole or not at all.
         origin: file to name in errors, where the lines come from.
+        training: normalization, coverage, and whether rare characters become bytes.
 
     Raises:
         OptionError: if there is no such model type.
@@ -65,6 +71,9 @@ def train_model(
             model_writer=model,
             vocab_size=vocab_size,
             model_type=model_type,
+            normalization_rule_name=training.normalization,
+            character_coverage=training.coverage,
+            byte_fallback=training.byte_fallback,
             max_sentence_length=LONGEST_LINE,
             num_threads=1,  # with more, sums of floats depend on the schedule
             minloglevel=2,

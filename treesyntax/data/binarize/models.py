@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+import random
 import shutil
-from collections.abc import Iterator
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from threading import Event, Thread
 
 from treesyntax.data.binarize.encode import words_of_batch
 from treesyntax.data.binarize.options import BinarizeOptions, SideOptions
 from treesyntax.data.binarize.read import BatchMap, tasks
 from treesyntax.data.sentencepiece import Segmenter, train_model
 
+Say = Callable[[str], None]
+SAY_EVERY = 10.0
 
-def prepare_models(options: BinarizeOptions, batch_map: BatchMap, folder: Path) -> BinarizeOptions:
+
+def prepare_models(
+    options: BinarizeOptions, sentences: int, batch_map: BatchMap, folder: Path, say: Say
+) -> BinarizeOptions:
     """The options with a model in ``folder`` for every side that is to be segmented.
 
     Trees without words, such as logical forms, are left whole: their labels are symbols.
+
+    Args:
+        options: all of one call.
+        sentences: those of the training split.
+        batch_map: maps a function over batches.
+        folder: where the models are written.
+        say: called with a line where a model is trained on a sample.
     """
     paths = {
         side.role: _copied(side.encoding.model, _model_path(folder, side))
@@ -25,7 +41,7 @@ def prepare_models(options: BinarizeOptions, batch_map: BatchMap, folder: Path) 
         if side.encoding.model
     }
     if options.subword_vocab:
-        paths |= _train(options, batch_map, folder)
+        paths |= _train(options, sentences, batch_map, folder, say)
     source, target = (
         replace(side, encoding=side.encoding._replace(model=paths.get(side.role)))
         for side in options.sides
@@ -33,7 +49,9 @@ def prepare_models(options: BinarizeOptions, batch_map: BatchMap, folder: Path) 
     return replace(options, source=source, target=target)
 
 
-def _train(options: BinarizeOptions, batch_map: BatchMap, folder: Path) -> dict[str, Path]:
+def _train(
+    options: BinarizeOptions, sentences: int, batch_map: BatchMap, folder: Path, say: Say
+) -> dict[str, Path]:
     free = [side for side in options.sides if side.wants_model]
     groups = [free] if options.joined_subwords else [[side] for side in free]
     paths = {}
@@ -43,14 +61,78 @@ def _train(options: BinarizeOptions, batch_map: BatchMap, folder: Path) -> dict[
         worded = [side for side in group if firsts[side.role] or not side.has_trees]
         if not worded:
             continue
-        text = chain.from_iterable(chain([firsts[side.role]], lines[side.role]) for side in worded)
+        share = options.subword_sample // len(worded) or sentences
         first = worded[0]
-        trained = _model_path(folder, first)
-        origin = first.files["train"]
-        train_model(text, options.subword_vocab, options.subword_type, trained, origin)
+        trained, origin = _model_path(folder, first), first.files["train"]
+        sign = SignOfLife(f"the subword model for {' and '.join(one.language for one in worded)}")
+        text = chain.from_iterable(
+            drawn(chain([firsts[side.role]], lines[side.role]), sentences, share) for side in worded
+        )
+        try:
+            train_model(
+                sign.watch(text), options.subword_vocab, options.subword_type, trained, origin,
+                options.training,
+            )  # fmt: skip
+        finally:
+            sign.ended.set()
+        if share < sentences:
+            total = sentences * len(worded)
+            say(f"{trained.name} was trained on {sign.read:,} of {total:,} lines, drawn at random; "
+                "--subword-sample 0 takes all")  # fmt: skip
         for side in worded:
             paths[side.role] = _copied(trained, _model_path(folder, side))
     return paths
+
+
+def drawn(lines: Iterable[str], total: int, size: int) -> Iterator[str]:
+    """Lines drawn at random in their order, the same ones every time.
+
+    Selection sampling (Knuth, The Art of Computer Programming, vol. 2, algorithm 3.4.2 S), which
+    holds none of them.
+
+    Args:
+        lines: at most ``total``; of fewer, a smaller share is drawn.
+        total: number of lines.
+        size: number of lines to draw, all if there are no more.
+    """
+    draw = random.Random(0)
+    for done, line in enumerate(lines):
+        if draw.random() * (total - done) < size:
+            size -= 1
+            yield line
+
+
+class SignOfLife:
+    """Says on standard error every ten seconds how far a subword model is.
+
+    Attributes:
+        read: how many lines it has watched.
+        ended: to be set when the model is trained, or failed.
+    """
+
+    def __init__(self, what: str) -> None:
+        self.what, self.read = what, 0
+        self.begun = self.said = time.monotonic()
+        self.ended = Event()
+
+    def watch(self, lines: Iterable[str]) -> Iterator[str]:
+        """The lines; once they are read, SentencePiece trains, which a thread reports."""
+        for line in lines:
+            self.read += 1
+            if time.monotonic() - self.said >= SAY_EVERY:
+                self._say(f"{self.read:,} lines read")
+            yield line
+        # Not before: worker processes, which read the lines, may be forked from this one.
+        Thread(target=self._report, daemon=True).start()
+
+    def _report(self) -> None:
+        while not self.ended.wait(SAY_EVERY):
+            self._say(f"training on {self.read:,} lines")
+
+    def _say(self, state: str) -> None:
+        self.said = time.monotonic()
+        seconds = self.said - self.begun
+        print(f"{self.what}: {state}, {seconds:.0f} s so far", file=sys.stderr, flush=True)
 
 
 def _training_lines(side: SideOptions, batch_map: BatchMap) -> Iterator[str]:

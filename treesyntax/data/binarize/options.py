@@ -7,16 +7,16 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from treesyntax.data.binarize.checks import check_options
 from treesyntax.data.encoding import (
     CONLLU,
-    LINE_UNITS,
     SPAN_FORMATS,
     TEXT,
     WORDS_LINEARIZATION,
     Encoding,
+    Training,
 )
-from treesyntax.data.manifest import MANIFEST
-from treesyntax.errors import InputError, OptionError, unknown_name
+from treesyntax.errors import OptionError, unknown_name
 from treesyntax.trees.formats.offsets import offsets_path
 from treesyntax.trees.names import CONTROLS, FORMATS, GIVEN, LINEARIZATIONS
 
@@ -84,13 +84,20 @@ class SideOptions:
 
 @dataclass(frozen=True)
 class BinarizeOptions:
-    """All of one call; ``subword_vocab`` is 0 where no subword model is to be trained."""
+    """All of one call.
+
+    Attributes:
+        subword_vocab: 0 where no subword model is to be trained.
+        subword_sample: most lines that a subword model is trained on; 0 for all.
+    """
 
     dest: Path
     source: SideOptions
     target: SideOptions
     subword_vocab: int
     subword_type: str
+    subword_sample: int
+    training: Training
     joined_subwords: bool
     joined_dictionary: bool
     workers: int
@@ -119,20 +126,15 @@ def read_options(args: argparse.Namespace) -> BinarizeOptions:
         target=target,
         subword_vocab=args.subword_vocab,
         subword_type=args.subword_type,
+        subword_sample=args.subword_sample,
+        training=Training(
+            args.subword_normalization, args.subword_coverage, args.subword_byte_fallback
+        ),
         joined_subwords=args.joined_subwords,
         joined_dictionary=args.joined_dictionary,
         workers=args.workers,
     )
-    _check_subwords(options)
-    if args.subword_units == LINE_UNITS and not (source.encoding.units or target.encoding.units):
-        raise OptionError(
-            f"--subword-units {LINE_UNITS} needs raw text: give --source-text or --target-text"
-        )
-    if options.joined_dictionary:
-        _check_joined_dictionary(args)
-    if options.workers < 1:
-        raise OptionError(f"--workers {options.workers}: at least 1 is needed")
-    _check_destination(options, args.overwrite)
+    check_options(args, options)
     return options
 
 
@@ -238,52 +240,3 @@ def _of_splits(name: str, paths: list[str], splits: list[str]) -> dict[str, Path
             f"({', '.join(splits)}); give one each"
         )
     return dict(zip(splits, map(Path, paths), strict=True))
-
-
-def _check_subwords(options: BinarizeOptions) -> None:
-    free = [side for side in options.sides if side.wants_model]
-    if options.subword_vocab < 0:
-        raise OptionError("--subword-vocab must be a positive number of subwords")
-    if options.subword_vocab and not free:
-        raise OptionError("--subword-vocab: both sides already have subwords or a subword model")
-    if options.joined_subwords and not options.subword_vocab:
-        raise OptionError("--joined-subwords trains one model for both sides: give --subword-vocab")
-    if options.joined_subwords and len(free) < 2:
-        raise OptionError("--joined-subwords: one side already has subwords or a subword model")
-
-
-def _check_joined_dictionary(args: argparse.Namespace) -> None:
-    if args.source_dict and args.target_dict:
-        raise OptionError("--joined-dictionary takes --source-dict or --target-dict, not both")
-    for name in ("threshold", "vocab_size"):
-        if getattr(args, f"source_{name}") != getattr(args, f"target_{name}"):
-            option = name.replace("_", "-")
-            raise OptionError(
-                f"--joined-dictionary needs the same --source-{option} and --target-{option}"
-            )
-
-
-def _check_destination(options: BinarizeOptions, overwrite: bool) -> None:
-    dest = options.dest
-    if not dest.exists():
-        return
-    if not dest.is_dir():
-        raise InputError(dest, None, "is a file", "name a folder")
-    if not any(dest.iterdir()):
-        return
-    if not overwrite:
-        raise InputError(
-            dest, None, "already exists and is not empty", "name another folder or add --overwrite"
-        )
-    if not (dest / MANIFEST).is_file():
-        raise InputError(
-            dest,
-            None,
-            f"has no {MANIFEST}, so --overwrite could destroy other files",
-            "name another folder or empty it yourself",
-        )
-    for path in (*options.source.inputs, *options.target.inputs):
-        if path.resolve().is_relative_to(dest.resolve()):
-            raise InputError(
-                path, None, "lies in the folder to be overwritten", "move it elsewhere first"
-            )

@@ -2,7 +2,8 @@
 
 Where the target is a linearization of trees (binarize --target-linearization bracketed, nary_dfs, …),
 --linearization and --notation turn its tokens back into the text of the tree. Tokens that are no
-tree become "(", which no format parses.
+tree become "(", which no format parses. With --bytes, bytes such as <0xE2>, which a subword model
+with byte fallback writes and fairseq leaves, become characters.
 
 Example: python -m treesyntax.study.run.hypotheses generate-test.txt hypotheses.txt --reference test.tgt
 """
@@ -23,6 +24,7 @@ from treesyntax.trees.linearizations import LINEARIZATIONS, as_text
 PREFIX = "D-"
 SHOWN = 5
 _NUMBER = re.compile("[0-9]{1,9}")
+_BYTES = re.compile("(?:<0x[0-9A-F]{2}>)+")
 
 
 def read_hypotheses(path: str | Path, size: int) -> list[str]:
@@ -57,6 +59,17 @@ def read_hypotheses(path: str | Path, size: int) -> list[str]:
     return [found[number] for number in range(size)]
 
 
+def with_characters(line: str) -> str:
+    """A line with each run of bytes such as ``<0xC3><0xA4>`` as the characters that it spells."""
+    return _BYTES.sub(lambda run: _decoded(run[0]), line)
+
+
+def _decoded(run: str) -> str:
+    # As SentencePiece decodes; a line end must not shift the output against the references.
+    raw = bytes.fromhex(run.replace("<0x", "").replace(">", ""))
+    return raw.decode(errors="replace").replace("\n", " ").replace("\r", " ")
+
+
 def write_hypotheses(path: str | Path, hypotheses: Sequence[str]) -> None:
     """Write one hypothesis a line; an empty one is an empty line."""
     with atomic_file(path) as staged, staged.open("w", encoding="utf-8", newline="\n") as out:
@@ -71,10 +84,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--reference", required=True, help="the test set, for its size")
     parser.add_argument("--linearization", choices=LINEARIZATIONS, help="that the tokens are of")
     parser.add_argument("--notation", choices=FORMATS, help="the notation to write trees in")
+    parser.add_argument("--bytes", action="store_true", help="make characters of <0xE2>")
     args = parser.parse_args(argv)
     try:
         size = sum(1 for _ in read_lines(args.reference))
         hypotheses = read_hypotheses(args.generated, size)
+        if args.bytes:
+            hypotheses = [with_characters(line) for line in hypotheses]
         if (args.linearization is None) != (args.notation is None):
             raise OptionError("--linearization and --notation need each other")
         if args.linearization is not None:

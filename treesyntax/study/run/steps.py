@@ -228,7 +228,7 @@ def _has_masks(recipe: Recipe, method: Method) -> bool:
 
 
 def _reading(recipe: Recipe, method: Method) -> list[str]:
-    """How hypotheses become text again where the target is the tokens of a tree's linearization."""
+    """How hypotheses become text again: of a tree's linearization, or of subwords with bytes."""
     flags = recipe.flags(method, "binarize")
     linearization, notation = flags.get("target-view"), flags.get("target-format", TEXT)
     if (
@@ -236,7 +236,7 @@ def _reading(recipe: Recipe, method: Method) -> list[str]:
         or notation == TEXT
         or get_linearization(str(linearization)).tree is None
     ):
-        return []
+        return ["--bytes"] if flags.get("subword-byte-fallback") else []
     return ["--linearization", str(linearization), "--notation", str(notation)]
 
 
