@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from support.helpers import BARE, EMPTY, JSONL, PROLOG, SEXPR, nested, structure
 from support.strategies import trees
 
 from treesyntax.files import read_lines
-from treesyntax.trees.formats import FORMATS
+from treesyntax.trees.formats import FORMATS, RecordError
 from treesyntax.trees.tree import Tree
 
 # S-expressions
@@ -190,3 +191,41 @@ def test_logical_forms_are_written_token_by_token(folder, name):
             tree = entry.parse(line)
             assert entry.write(tree).split() == line.split()
             assert entry.parse(line.replace("( ", "(").replace(" )", ")")) == tree
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('( say "new  york" x )', ["say", '"new␣␣york"', "x"]),
+        (r'( f "a \" ( b" )', ["f", r'"a␣\"␣(␣b"']),
+        ("( f 'x '( g 1 ) )", ["f", ["quote", "x"], ["quote", ["g", "1"]]]),
+        ("( f `( a ,b ,@c ) )", ["f", ["quasiquote", ["a", ["unquote", "b"], ["unquote-splicing", "c"]]]]),
+        ("( f ''x i'd )", ["f", ["quote", ["quote", "x"]], "i'd"]),
+        ("( = a ( f = ) )", ["=", "a", ["f", "="]]),
+    ],
+)  # fmt: skip
+def test_sexpr_reads_strings_and_quotes_as_lisp_does(text, expected):
+    tree = SEXPR.parse(text)
+    assert nested(tree) == expected
+    assert SEXPR.parse(SEXPR.write(tree)) == tree
+    assert re.search("['`]", text) or SEXPR.write(tree) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("( f x ) ; why", "';' begins a comment; take comments out"),
+        ("( let [ x 1 ] x )", "there are brackets other than ( and )"),
+        ('( f "x )', "a string is not closed"),
+        ("( f |a b| )", "'|' begins a symbol with bars"),
+        ('( f "a\tb" )', "a string holds a tab or ␣; write jsonl"),
+        ('( f "␣" )', "a string holds a tab or ␣; write jsonl"),
+        ("cook ( theme = cake )", "'=' stands between 'theme' and 'cake'; write ( = a b ) with the"),
+        ("cook ( cake , pie )", "a quote or comma stands alone, as in another language"),
+        ("answer(city(all))", "'answer' is followed by '(' without a space, as in another language"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("tree_format", [SEXPR, BARE], ids=lambda one: one.name)
+def test_sexpr_refuses_what_would_be_another_tree(tree_format, text, message):
+    with pytest.raises(RecordError, match=re.escape(message)):
+        tree_format.parse(text)

@@ -3,10 +3,13 @@
 A list of an atom and other items is a node with that label: ``( f a b )`` is f with the children a
 and b. Any other list, ``( )``, ``( x )`` or ``( ( f a ) b )``, is a node labelled ``()`` with all
 its items as children. No atom can be ``()``, so a text and its tree determine each other up to
-spacing.
+spacing and quotes.
 
 ``sexpr`` writes the outer parentheses, ``sexpr_bare`` leaves them out as the GeoQuery files do.
-Atoms are separated by ASCII white space and parentheses.
+Atoms are separated by ASCII white space and parentheses. Of Lisp, ``"new york"`` is one atom, whose
+label has ``␣`` for each space since tokens hold none, and ``'x`` is read as ``( quote x )``, a backquote
+as ``quasiquote``, ``,x`` and ``,@x`` as ``unquote`` and ``unquote-splicing``. Comments, square and curly
+brackets, ``|symbols|`` and what looks like another language, ``f(x)`` and ``a = b``, are refused.
 """
 
 from __future__ import annotations
@@ -24,13 +27,28 @@ from treesyntax.trees.formats.base import (
 from treesyntax.trees.tree import Tree
 
 LIST = "()"
-_TOKEN = re.compile(r"[()]|[^\s()]+", re.ASCII)
+SPACE = "␣"
+QUOTES = {"'": "quote", "`": "quasiquote", ",": "unquote", ",@": "unquote-splicing"}
+INFIX = ("=", "==", ":=")
+_TOKEN = re.compile(
+    r"""[()] | "(?:[^"\\]|\\.)*+" | (?:,@|['`,])(?=[^\s)])
+    | [^\s()\[\]{}"`,;|'][^\s()\[\]{}"`,;|]* | \S""",
+    re.ASCII | re.VERBOSE,
+)
+_CALL = re.compile(r"\s*([^\s()]+)\(", re.ASCII)
+_NOT_ATOMS = {
+    '"': ("a string is not closed", "end it with a double quote on the same line"),
+    ";": ("';' begins a comment", "take comments out: a line is one tree"),
+    "|": ("'|' begins a symbol with bars", "write it as a string in double quotes"),
+    **dict.fromkeys("[]{}", ("there are brackets other than ( and )", "write lists as ( a b )")),
+    **dict.fromkeys("'`,", ("a quote or comma stands alone, as in another language", "choose the format of such text, or write jsonl")),
+}  # fmt: skip
 
 
 def parse(text: str) -> Tree:
     """The tree of one line."""
     check_one_line(text)
-    tokens = _TOKEN.findall(text)
+    tokens = _split(text)
     tree, used = _first_item(tokens)
     if used < len(tokens):
         raise _rest(tokens[used], "use the format sexpr_bare if the outer parentheses are left out")
@@ -40,7 +58,7 @@ def parse(text: str) -> Tree:
 def parse_bare(text: str) -> Tree:
     """The tree of one line without its outer parentheses; a single atom is itself."""
     check_one_line(text)
-    tokens = _TOKEN.findall(text)
+    tokens = _split(text)
     if len(tokens) > 1 or {"(", ")"}.intersection(tokens):
         tokens = ["(", *tokens, ")"]
     tree, used = _first_item(tokens)
@@ -49,10 +67,40 @@ def parse_bare(text: str) -> Tree:
     return tree
 
 
+def _split(text: str) -> list[str]:
+    """The tokens of a line: parentheses, atoms, and the quotes before them.
+
+    Raises:
+        RecordError: for what is not an S-expression, or is one that has no tree here.
+    """
+    if call := _CALL.match(text):
+        cause = f"{call[1][:40]!r} is followed by '(' without a space, as in another language"
+        raise RecordError(cause, "write ( f x ) for f(x), or choose the format of such text")
+    tokens = []
+    for match in _TOKEN.finditer(text):
+        token = match[0]
+        if token in _NOT_ATOMS and (
+            token not in QUOTES or text[match.end() :][:1] in ("", " ", ")")
+        ):
+            raise RecordError(*_NOT_ATOMS[token])
+        if token[0] == '"':
+            if SPACE in token or re.search(r"[^\S ]", token):
+                raise RecordError(f"a string holds a tab or {SPACE}", "write jsonl instead")
+            token = token.replace(" ", SPACE)
+        tokens.append(token)
+    for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if token in INFIX and before != "(" and after != ")":
+            cause = f"{token!r} stands between {before[:40]!r} and {after[:40]!r}"
+            remedy = f"write ( {token} a b ) with the operator first, or choose the format of a {token} b"
+            raise RecordError(cause, remedy)
+    return tokens
+
+
 def _first_item(tokens: list[str]) -> tuple[Tree, int]:
     """The tree of the first atom or list, and the number of its tokens."""
     parents: list[int] = []
     labels: list[str] = []
+    quoting: set[int] = set()
     current, index = -1, 0
     # The next two tokens decide the label of a list, so two are added at the end.
     padded = [*tokens, ")", ")"]
@@ -63,15 +111,24 @@ def _first_item(tokens: list[str]) -> tuple[Tree, int]:
             if current < 0:
                 break
             current = parents[current]
+            while current in quoting:
+                current = parents[current]
             continue
         parents.append(current)
+        if token in QUOTES:
+            current = len(labels)
+            quoting.add(current)
+            labels.append(QUOTES[token])
+            continue
         if token == "(":
             current = len(labels)
-            headed = padded[index] not in ("(", ")") and padded[index + 1] != ")"
+            headed = padded[index] not in ("(", ")", *QUOTES) and padded[index + 1] != ")"
             labels.append(padded[index] if headed else LIST)
             index += headed
-        else:
-            labels.append(token)
+            continue
+        labels.append(token)
+        while current in quoting:
+            current = parents[current]
     if tokens and not parents:
         raise _rest(")", "")
     if current >= 0:
@@ -91,6 +148,7 @@ def _tokens(tree: Tree) -> list[str]:
     tokens: list[str] = []
     arities = tree.arities.tolist()
     for label, arity, endings in zip(tree.labels, arities, subtrees_ending(tree), strict=True):
+        label = label.replace(SPACE, " ") if label.startswith('"') else label
         if arity:
             tokens.extend(("(",) if label == LIST else ("(", label))
         else:
