@@ -176,3 +176,21 @@ def test_the_help_shows_an_example(capsys):
         with pytest.raises(SystemExit):
             main([name, "--help"])
         assert f"treesyntax {name} data-bin/en-sv" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("format_name", "said"),
+    [
+        ("conllu", "is not CoNLL-U, which has 10 columns separated by tabs; name its format with"),
+        ("mrg", "is not mrg ('the' stands outside the brackets (character 1)); name its format"),
+        ("jsonl", "is not JSON lines ((S is not a label); name its format with --source-format"),
+    ],
+)
+def test_a_tree_file_in_another_format_says_so(files, capsys, format_name, said):
+    """Before, its count of sentences was held against that of the other side: "has 1 sentences"."""
+    lines = ["(S (NP (D the) (N cat)) (VP (V sleeps)))"] * 21
+    if format_name == "mrg":
+        lines = ["the cat sleeps", *lines]
+    write(files["ptb"], lines)
+    message = refused(files, capsys, "--source-format", format_name)
+    assert said in message

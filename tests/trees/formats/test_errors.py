@@ -32,7 +32,7 @@ from treesyntax.trees.tree import Tree
         (MRG, "(S (NP a)", "1 bracket is still open at the end; balance the brackets of the tree"),
         (MRG, "", "no tree; mrg has no empty trees; use the format ptb"),
         (CONLLU, row(1)[:-2], "9 tab-separated columns instead of 10; write _ for a value"),
-        (CONLLU, "word", "1 tab-separated column instead of 10"),
+        (CONLLU, "word", "is not CoNLL-U, which has 10 columns separated by tabs; name the format"),
         (CONLLU, row(1).replace("\t", "  "), "the columns are separated by spaces; CoNLL-U"),
         (CONLLU, row(2), "the ID is '2', not 1; words are numbered 1, 2, 3"),
         (CONLLU, row("01"), "the ID is '01', not 1"),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -15,9 +15,11 @@ from treesyntax.data.binarize.batch import Batch
 from treesyntax.data.binarize.options import BinarizeOptions, SideOptions
 from treesyntax.data.binarize.records import Records, count_of, records_of
 from treesyntax.data.encoding import TEXT, Encoding
-from treesyntax.errors import InputError, TreeSyntaxError
+from treesyntax.errors import InputError, TreeError, TreeSyntaxError
 from treesyntax.jobs import begin_worker
+from treesyntax.trees.formats import get_format
 
+TITLES = {"conllu": "CoNLL-U", "ptb": "one tree in Penn brackets a line", "jsonl": "JSON lines"}
 BATCH_SENTENCES = 2000
 # Batches on their way for each other worker: enough to keep it busy while this process has one.
 BATCHES_AHEAD = 2
@@ -51,6 +53,8 @@ def _survey_split(options: BinarizeOptions, split: str) -> int:
     first, expected = counts[0]
     for path, count in counts[1:]:
         if count != expected:
+            for side in options.sides:
+                _check_format(side, split)
             raise InputError(
                 path,
                 None,
@@ -60,6 +64,22 @@ def _survey_split(options: BinarizeOptions, split: str) -> int:
     if not expected:
         raise InputError(first, None, "has no sentences", "leave the split out")
     return expected
+
+
+def _check_format(side: SideOptions, split: str) -> None:
+    """Refuse a file whose first record is not in its format, which other counts come from."""
+    name, path = side.encoding.format_name, side.files[split]
+    if not side.has_trees:
+        return
+    tree_format = get_format(name)
+    for record in islice(tree_format.records(path), 1):
+        try:
+            tree_format.parse(record.text)
+        except TreeError as error:
+            cause = f"is not {TITLES.get(name, name)} ({error.cause})"
+            cause = error.cause if error.cause.startswith("is not") else cause
+            remedy = f"name its format with --{side.role}-format"
+            raise InputError(path, record.line, cause, remedy) from None
 
 
 def _count(path: Path, format_name: str) -> int:

@@ -121,6 +121,9 @@ def _wrong_columns(line: str, found: int, offset: int) -> RecordError:
         return RecordError(
             "the columns are separated by spaces", "CoNLL-U separates them by tabs", offset
         )
+    if "\t" not in line:
+        cause = f"is not CoNLL-U, which has {_COLUMNS} columns separated by tabs"
+        return RecordError(cause, "name the format that the file is in", offset)
     return RecordError(
         f"{found} tab-separated column{'s' if found > 1 else ''} instead of {_COLUMNS}",
         "write _ for a value that is not known, and a blank line after every sentence",
