@@ -46,6 +46,7 @@ class TreePairDataset(BaseWrapperDataset):
             [trees[index] for index in batch["id"].tolist()],
             width=inputs["src_tokens"].shape[1],
             left_pad=self.dataset.left_pad_source,
+            check=False,
         )
         inputs["source_tree"] = tree_batch.to_dict()
         return batch

@@ -185,6 +185,24 @@ def test_special_tokens_alone_are_finite(spec):
 
 
 @pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize(("rows", "width"), [(0, 5), (2, 0), (0, 0)])
+def test_no_sentences_and_no_tokens_give_empty_tensors(spec, rows, width):
+    tokens = torch.full((rows, width), 4)
+    batch = collate([stored(Tree([], []))] * rows, width, specials=0)
+    assert build(spec).encode(tokens, batch).memory.shape == (rows, width, 16)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_double_precision_stays_double(spec):
+    torch.set_default_dtype(torch.float64)
+    try:
+        outputs = real_outputs(build(spec), TREES)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert {output.dtype for output in outputs} == {torch.float64}
+
+
+@pytest.mark.parametrize("spec", SPECS)
 def test_training_uses_dropout_and_evaluation_does_not(spec):
     encoder = build(spec, dropout=0.3, attention_dropout=0.3)
     tokens, batch = sentences(TREES)

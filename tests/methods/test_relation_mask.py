@@ -9,6 +9,7 @@ from support.strategies import trees
 
 from treesyntax.errors import OptionError
 from treesyntax.model.composition import Composition
+from treesyntax.nn.attention import attend
 from treesyntax.nn.injection import Site
 from treesyntax.nn.masks import Masks, register_relation
 from treesyntax.nn.pairs import total_bias
@@ -134,3 +135,23 @@ def test_more_user_relations_than_fit(monkeypatch):
     monkeypatch.setattr("treesyntax.nn.masks.USER_RELATIONS", {f"r{i}": None for i in range(5)})
     with pytest.raises(OptionError, match="5 user relations; at most 4"):
         Masks.parse("a=r0|r1|r2|r3|r4")
+
+
+@pytest.mark.parametrize("strength", [12.0, 89.0, 1e4])
+@pytest.mark.parametrize("half", [False, True])
+def test_strengths_beyond_any_number_have_gradients(strength, half):
+    built = composition().float()
+    torch.nn.init.constant_(built["relation_mask"].strengths, strength)
+    q, k, v = (torch.randn(1, 2, 4, 4) for _ in range(3))
+    with torch.autocast("cpu", torch.float16, enabled=half):
+        (term,) = built.relate(batch_of([Tree([-1, 0, 0], list("abc"))]))(0)
+        assert term.bias.dtype == torch.float32
+        attend(q, k, v, None, [term]).sum().backward()
+    assert built["relation_mask"].strengths.grad.isfinite().all()
+
+
+def test_autocast_leaves_the_bias_its_digits():
+    built = composition(torch.randn(3, 2, 9)).float()
+    exact = built["relation_mask"].bias_table(1)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(built["relation_mask"].bias_table(1), exact)

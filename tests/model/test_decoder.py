@@ -279,3 +279,11 @@ def test_a_target_that_grows_no_tree_is_refused():
         TransformerConfig(d_model=16, heads=4, injection="relative_position"),
         nn.Embedding(9, 16, 1),
     )
+
+
+@pytest.mark.parametrize(("spec", "linearization"), SINGLES)
+@pytest.mark.parametrize("rows", [0, 2])
+def test_no_columns_give_empty_features(spec, linearization, rows):
+    decoder = build(spec, linearization, SPECIALS)
+    memory = EncoderOutput(torch.zeros(rows, 3, 16), None)
+    assert decoder.decode(torch.zeros(rows, 0, dtype=torch.long), memory).shape == (rows, 0, 16)

@@ -74,7 +74,7 @@ def parent_positions(tree: TreeBatch) -> Tensor:
     positions = positions.expand(tree.token_node.shape)
     placed = (tree.token_node >= 0).float()
     node = tree.token_node.clamp(min=0)
-    zeros = torch.zeros(tree.parent.shape, device=positions.device)
+    zeros = positions.new_zeros(tree.parent.shape)
     count = zeros.scatter_add(1, node, placed)
     middle = zeros.scatter_add(1, node, positions * placed) / count.clamp(min=1)
     parent = tree.at_tokens(tree.parent)

@@ -13,6 +13,9 @@ from treesyntax.nn.relations import by_rows, relation_of_pair, tree_relations
 from treesyntax.nn.tree_batch import TreeBatch
 
 FORMS = ("exp", "additive")
+FORBIDDEN = 80.0
+"""Strengths beyond it change nothing: exp(80) leaves no attention. exp(89) is infinite in 32 bits, and
+has no gradient."""
 
 
 @register("relation_mask")
@@ -88,8 +91,8 @@ class RelationMask(Injection):
     def bias_table(self, layer: int) -> Tensor:
         """[H, R]: what each relation adds to the logits of each head."""
         strengths = self.strengths[layer if len(self.strengths) > 1 else 0]
-        # exp(12) is beyond half precision.
-        strengths = strengths.double() if strengths.dtype == torch.float64 else strengths.float()
-        summed = strengths @ self.membership.to(strengths.dtype)
-        table = -summed.exp() if self.form == "exp" else summed
+        # exp(12) is beyond half precision; a matrix product would be in half precision under autocast.
+        strengths = strengths.to(torch.promote_types(strengths.dtype, torch.float32)).unsqueeze(2)
+        summed = (strengths * self.membership.to(strengths.dtype)).sum(1)
+        table = -summed.clamp(max=FORBIDDEN).exp() if self.form == "exp" else summed
         return table.expand(self.site.heads, -1)

@@ -93,14 +93,14 @@ class PartialTrees:
     def __init__(self, growing: GrowingTrees, tokens: Tensor) -> None:
         self.growing, self.tokens = growing, tokens
         counts = growing.counts[tokens]
-        counts[:, 0] = 1
+        counts[:, :1] = 1
         # Slots run out for the first time where the tree is complete: each token takes at most one.
         free = 1 + F.pad(counts[:, 1:] - 1, (1, 0)).cumsum(1)
         intact = (counts >= 0) & (F.pad(free[:, :-1], (1, 0), value=1) > 0)
         intact = intact.byte().cumprod(1, dtype=torch.uint8).bool()
         self.counts = counts * intact
         self.placed = intact.clone()
-        self.placed[:, 0] = False
+        self.placed[:, :1] = False
         self.open_slots = 1 + ((self.counts - 1) * self.placed).cumsum(1)
 
     @cached_property
@@ -134,7 +134,7 @@ class PartialTrees:
         fill = _depth_first if self.growing.order == "dfs" else _breadth_first
         parent, slot = fill(self.counts, self.open_slots)
         none = ~self._fills
-        none[:, 0] = True  # the root follows the start symbol
+        none[:, :1] = True  # the root follows the start symbol
         parent, slot = parent.masked_fill(none, -1), slot.masked_fill(none, 0)
         return F.pad(parent, (1, 0), value=-1), F.pad(slot, (1, 0))
 
@@ -148,6 +148,8 @@ class PartialTrees:
         have, becomes a root of its own.
         """
         parent, slot = self.slots
+        if not self.tokens.shape[1]:  # not even the start symbol
+            return parent, slot
         symbol = self.tokens.gather(1, parent.clamp(min=0))
         branch = self.growing.branches[symbol, slot].masked_fill(parent < 0, 0)
         if not self.growing.binary:
@@ -192,7 +194,8 @@ class PartialTrees:
         """
         parent, branch, number = self._nodes
         token_node = number[:, :-1].masked_fill(~self.placed[:, 1:], NO_NODE)
-        return TreeBatch(parent, branch, F.pad(token_node, (1, 0), value=NO_NODE))
+        token_node = F.pad(token_node, (1, 0), value=NO_NODE)
+        return TreeBatch(parent, branch, token_node[:, : self.tokens.shape[1]])
 
     @cached_property
     def next_slots(self) -> TreeBatch:

@@ -34,6 +34,15 @@ class TreeBatch:
     branch: Tensor
     token_node: Tensor
 
+    def __post_init__(self) -> None:
+        """Raise ValueError for shapes that do not belong together."""
+        nodes, branches, tokens = (one.shape for one in (self.parent, self.branch, self.token_node))
+        if nodes != branches or (len(nodes), len(tokens)) != (2, 2) or nodes[0] != tokens[0]:
+            raise ValueError(
+                "a TreeBatch needs parents [B, N], branches [B, N] and token nodes [B, T] of the same "
+                f"B, not {[*nodes]}, {[*branches]} and {[*tokens]}"
+            )
+
     def to_dict(self) -> dict[str, Tensor]:
         """A plain dict of tensors, the only form that fairseq's batch mover carries whole."""
         return {"parent": self.parent, "branch": self.branch, "token_node": self.token_node}
@@ -56,7 +65,11 @@ class TreeBatch:
 
 
 def collate(
-    trees: Sequence[StoredArrays], width: int, left_pad: bool = False, specials: int = 1
+    trees: Sequence[StoredArrays],
+    width: int,
+    left_pad: bool = False,
+    specials: int = 1,
+    check: bool = True,
 ) -> TreeBatch:
     """Pad trees to one batch whose token columns match the token batch.
 
@@ -65,6 +78,10 @@ def collate(
         width: number of columns T of the token batch, special tokens and padding included.
         left_pad: whether the token batch is padded on the left.
         specials: special tokens after the sentence (EOS), which have no node.
+        check: whether the numbers are checked; a tree store holds trees that were.
+
+    Raises:
+        ValueError: if a tree's nodes are not in preorder, or a token's node is none of them.
     """
     most_nodes = max((len(parents) for parents, _, _ in trees), default=0)
     shape = (len(trees), max(most_nodes, 1))
@@ -75,4 +92,34 @@ def collate(
         branch[row, : len(parents)] = branches
         start = width - specials - len(nodes) if left_pad else 0
         token_node[row, start : start + len(nodes)] = nodes
+    if check:
+        _check_nodes(parent, token_node, [len(parents) for parents, _, _ in trees])
     return TreeBatch(*(torch.from_numpy(array) for array in (parent, branch, token_node)))
+
+
+def _check_nodes(
+    parent: NDArray[np.int64], token_node: NDArray[np.int64], sizes: Sequence[int]
+) -> None:
+    """A node k is in preorder if no node after its parent, up to k, has a parent before that one."""
+    nodes = np.arange(parent.shape[1])
+    lowest, reach = [parent], 1  # of blocks of 1, 2, 4, … nodes
+    while 2 * reach <= parent.shape[1]:
+        lowest.append(np.minimum(lowest[-1][:, :-reach], lowest[-1][:, reach:]))
+        reach *= 2
+    length = np.maximum(nodes - parent, 1)
+    level = np.frexp(length)[1] - 1
+    least = np.empty_like(parent)
+    for index, block in enumerate(lowest):
+        rows, columns = np.nonzero(level == index)
+        first = columns - length[rows, columns] + 1
+        least[rows, columns] = np.minimum(block[rows, first], block[rows, columns - 2**index + 1])
+    wrong = (parent >= nodes) | (least < parent)
+    if wrong.any():
+        row, node = np.argwhere(wrong)[0].tolist()
+        raise ValueError(
+            f"tree {row}: node {node} is not in preorder; number nodes depth first, as Tree does"
+        )
+    outside = token_node >= np.array(sizes, np.int64).reshape(-1, 1)
+    if outside.any():
+        row, token = np.argwhere(outside)[0].tolist()
+        raise ValueError(f"tree {row}: the node of token {token} is none of its {sizes[row]} nodes")
