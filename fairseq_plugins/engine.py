@@ -14,11 +14,11 @@ from fairseq.dataclass.configs import FairseqConfig, GenerationConfig
 from omegaconf import OmegaConf
 
 from fairseq_plugins.dataset import TreePairDataset
+from fairseq_plugins.settings import check_settings
 from treesyntax.decoding.engine import EncodedSource, Hypothesis, Search
 from treesyntax.errors import InputError, OptionError
 from treesyntax.model.checkpoint import load_checkpoint
 
-TASK = "tree_translation"
 PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 
@@ -104,27 +104,12 @@ def load(search: Search) -> FairseqEngine:
     task, models = None, []
     for path in search.checkpoints:
         state = load_checkpoint(path)
-        cfg = _settings(path, state)
+        check_settings(path, state)
+        cfg = OmegaConf.create(state["cfg"], flags={"allow_objects": True})
         task = task or _task(path, cfg, search)
         _check_sizes(path, state["model"], task)
         models.append(_model(path, state, cfg, task, search))
     return FairseqEngine(search, task, models)
-
-
-def _settings(path: Path, state: dict[str, Any]) -> Any:
-    saved = state.get("cfg")
-    try:
-        cfg = OmegaConf.create(saved, flags={"allow_objects": True})
-        name = cfg.task._name
-    except Exception:
-        raise InputError(
-            path, None, "holds no settings of fairseq-train", "give a checkpoint that it wrote"
-        ) from None
-    if name != TASK:
-        raise InputError(
-            path, None, f"was trained with --task {name}", f"train the model with --task {TASK}"
-        )
-    return cfg
 
 
 def _task(path: Path, cfg: Any, search: Search) -> Any:

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 
 from fairseq import options
 
+from fairseq_plugins.model import is_ours
+from fairseq_plugins.settings import TASK
 from treesyntax.errors import OptionError
 from treesyntax.flags import Fault, find_fault
 from treesyntax.model.composition import Composition
@@ -44,9 +46,11 @@ def check(program: str, words: Sequence[str]) -> Fault | None:
 
 
 def _method_fault(args: Namespace) -> Fault | None:
+    if args.task == TASK and not is_ours(args.arch):
+        return Fault("arch", f"is {args.arch}, which --task {TASK} does not build")
     for side in ("encoder", "decoder"):
         if (spec := getattr(args, f"{side}_injection", None)) is None:
-            continue  # an architecture of fairseq's own
+            continue  # another task's model
         sizes = ("embed_dim", "attention_heads", "layers")
         site = Site(*(int(getattr(args, f"{side}_{size}")) for size in sizes))
         try:

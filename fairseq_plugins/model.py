@@ -6,6 +6,8 @@ from typing import Any
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.models import (
+    ARCH_MODEL_REGISTRY,
+    MODEL_REGISTRY,
     FairseqEncoder,
     FairseqEncoderDecoderModel,
     FairseqIncrementalDecoder,
@@ -209,6 +211,12 @@ class TreeTransformer(FairseqEncoderDecoderModel):
         )
         settings, trees = TransformerConfig.from_flags(cfg, "decoder"), _growing_trees(cfg, task)
         return cls(encoder, TreeDecoder(settings, target_embedding, share_output, target, trees))
+
+
+def is_ours(name: Any) -> bool:
+    """Whether a model or an architecture of this name is built by this project's code."""
+    found = ARCH_MODEL_REGISTRY.get(name) or MODEL_REGISTRY.get(name) or object
+    return issubclass(found, TreeTransformer)
 
 
 def _growing_trees(cfg: Any, task: Any) -> GrowingTrees | None:

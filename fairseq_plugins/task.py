@@ -29,6 +29,7 @@ from fairseq_plugins.data_record import (
 from fairseq_plugins.dataset import TreePairDataset
 from fairseq_plugins.generator import ConstrainedGenerator
 from fairseq_plugins.limits import tell_limits
+from fairseq_plugins.model import is_ours
 from fairseq_plugins.target import FROM_DATA, find_target_linearization, make_constraints
 from treesyntax.data.manifest import check_tokens, side_of
 from treesyntax.data.token_files import TokenData
@@ -160,6 +161,20 @@ class TreeTranslationTask(TranslationTask):
             trained = _with_linearization(trained, state_dict["target_view"])
             here = _with_linearization(here, self.target_linearization)
         return find_misfit(trained, here, self.cfg.data, fields)
+
+    def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+        """Build the model.
+
+        Raises:
+            OptionError: for any model but this project's, whose settings nobody has checked.
+        """
+        name = getattr(cfg, "_name", None)
+        if not is_ours(name):
+            raise OptionError(
+                f"--task tree_translation builds no {name}; take an --arch that treesyntax methods "
+                "lists, such as tree_sequence, which is the Transformer without trees"
+            )
+        return super().build_model(cfg, from_checkpoint)
 
     def build_generator(
         self,

@@ -92,14 +92,6 @@ def test_trees_on_both_sides_and_several_models(folder, tmp_path):
     assert first != expected
 
 
-def test_fairseqs_own_transformer_translates_too(folder, tmp_path):
-    data = binarize(folder, "text", "txt", "target")
-    sizes = ("--encoder-layers", "1", "--decoder-layers", "1")
-    model = save_model(data, tmp_path / "m.pt", "--arch", "transformer_iwslt_de_en", *sizes)
-    found = translate(data, model, tmp_path / "out", "--input", folder / "all.txt")
-    assert found == [text for _, text in generate(data, model, tmp_path)]
-
-
 @pytest.fixture(scope="module")
 def model(folder: Path) -> Path:
     return save_model(folder / "words", folder / "model.pt", "--arch", "tree_relation_mask_tiny")

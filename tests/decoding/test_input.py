@@ -192,7 +192,7 @@ def changed(path: Path, new: Path, **changes: object) -> Path:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"cfg": None}, "holds no settings of fairseq-train; give a checkpoint that it wrote"),
+        ({"cfg": None}, "holds no settings of fairseq-train; give a checkpoint that fairseq 0.12 wrote"),
         ({"cfg__task___name": "translation"}, "was trained with --task translation; train the model"),
         ({"cfg__task__source_lang": "xx", "cfg__task__target_lang": "tgt"}, "was trained to translate xx-tgt, but "),
         ({"model": {"encoder.embed_tokens.weight": torch.zeros(9, 2)}}, "knows 9 source symbols, but the dictionary in "),

@@ -23,6 +23,7 @@ ADAM = ("--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--lr", "0.1")
         (["--lr", "abc"], "lr", "invalid value: 'abc'"),
         (["--criterion", "cross_entrop"], "criterion", "did you mean cross_entropy"),
         (["--arch", "tree_sequence_mimi"], "arch", "did you mean tree_sequence_mini"),
+        (["--arch", "fconv"], "arch", "is fconv, which --task tree_translation does not build"),
         (["--encoder-injection", "stak_pe"], "encoder-injection", "unknown method 'stak_pe'"),
         (["--encoder-injection", "stack_pe(deth=3)"], "encoder-injection", "no argument 'deth'"),
         (["--decoder-injection", "relation_mask("], "decoder-injection", "cannot read the methods"),

@@ -1,0 +1,159 @@
+"""The settings in a checkpoint: plain values of the types that their dataclasses say, of our task.
+
+fairseq builds whatever model, task and criterion the settings of a checkpoint name, with any value.
+Some of its classes run commands, load more files or ask the network. So nothing is built before
+every setting has been looked at, and nothing is used but this project's task and model.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Mapping
+from functools import wraps
+from itertools import count
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from fairseq import checkpoint_utils
+from fairseq.dataclass.configs import FairseqConfig
+from fairseq.file_io import PathManager
+from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_DATACLASS_REGISTRY
+from fairseq.registry import REGISTRIES
+from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
+from omegaconf import OmegaConf
+
+from fairseq_plugins.model import is_ours
+from fairseq_plugins.task import TreeTranslationTask
+from treesyntax.errors import InputError
+from treesyntax.model.checkpoint import load_checkpoint, peek
+
+DEEPEST, MOST_VALUES = 10, 100_000
+"""Limits of a group of settings; fairseq's have four levels and fewer than a hundred values."""
+
+TASK = "tree_translation"
+
+
+def check_settings(path: str | Path, state: Mapping[str, Any], ours: bool = True) -> None:
+    """Refuse settings that could do more than set something.
+
+    Args:
+        path: of the checkpoint, for messages.
+        state: its content.
+        ours: whether a task and a model will be built from it, which must be this project's.
+
+    Raises:
+        InputError: if the settings are missing, of an older form, or not what fairseq-train writes.
+    """
+    cfg = state.get("cfg")
+    if state.get("args") is not None or not isinstance(cfg, dict):
+        cause = "holds no settings of fairseq-train"
+        raise InputError(path, None, cause, "give a checkpoint that fairseq 0.12 wrote")
+    for name, section in cfg.items():
+        fault = _fault(section) or _misfit(str(name), section)
+        if fault:
+            remedy = "give a checkpoint as fairseq-train wrote it"
+            raise InputError(path, None, f"its setting {name}{fault}", remedy)
+    if not ours:
+        return
+    for kind, allowed, remedy in (
+        ("task", _is_our_task, f"train the model with --task {TASK}"),
+        ("model", is_ours, "train the model with an --arch that treesyntax methods lists"),
+    ):
+        name = _name_of(cfg.get(kind))
+        if not allowed(name):
+            flag = "--task" if kind == "task" else "--arch"
+            raise InputError(path, None, f"was trained with {flag} {name}", remedy)
+
+
+def _fault(section: Any) -> str:
+    """Where and why a value is not plain; "" if all are."""
+    waiting = [("", section, 0)]
+    for seen in count():
+        if not waiting:
+            return ""
+        place, value, level = waiting.pop()
+        if level > DEEPEST or seen > MOST_VALUES:
+            return f"{place[:80]} holds too much"
+        if isinstance(value, Namespace):
+            value = vars(value)
+        if isinstance(value, dict):
+            waiting += [
+                (f"{place}.{str(key)[:40]}", inner, level + 1) for key, inner in value.items()
+            ]
+        elif isinstance(value, list | tuple):
+            waiting += [(place, inner, level + 1) for inner in value]
+        elif isinstance(value, str) and "${" in value:
+            return f"{place} refers to something else: {value[:40]!r}"
+        elif isinstance(value, float) and not isfinite(value):
+            return f"{place} is {value}"
+        elif not isinstance(value, str | bool | int | float | None):
+            return f"{place} is a {type(value).__name__}"
+    return ""
+
+
+def _misfit(name: str, section: Any) -> str:
+    """Where and why a section does not fit its dataclass; "" if it does or has none."""
+    values = vars(section) if isinstance(section, Namespace) else section
+    dataclass = _dataclass(name, values)
+    if dataclass is None:
+        return ""
+    if not isinstance(values, dict):
+        return " is no group of settings"
+    known = {key: value for key, value in values.items() if key in dataclass.__dataclass_fields__}
+    try:
+        OmegaConf.merge(OmegaConf.structured(dataclass()), known)
+    except Exception as error:  # of a dozen classes
+        return ": " + "; ".join(line.strip() for line in str(error).splitlines() if line)[:200]
+    return ""
+
+
+def _dataclass(name: str, values: Any) -> Any:
+    """What says the types of a section; None if nothing does, or the section is empty."""
+    chosen = _name_of(values)
+    if values is None:
+        return None
+    if name == "task":
+        return TASK_DATACLASS_REGISTRY.get(chosen)
+    if name == "model":
+        found = ARCH_MODEL_REGISTRY.get(chosen)
+        return getattr(found, "__dataclass", None) or MODEL_DATACLASS_REGISTRY.get(chosen)
+    if name in REGISTRIES:
+        return REGISTRIES[name]["dataclass_registry"].get(chosen)
+    if name in FairseqConfig.__dataclass_fields__:
+        return FairseqConfig.__dataclass_fields__[name].type
+    return None
+
+
+def _name_of(section: Any) -> str:
+    values = vars(section) if isinstance(section, Namespace) else section
+    return str(values.get("_name") if isinstance(values, dict) else values)
+
+
+def _is_our_task(name: str) -> bool:
+    return issubclass(TASK_REGISTRY.get(name, object), TreeTranslationTask)
+
+
+def check_before_loading() -> None:
+    """Let fairseq load no checkpoint before `check_settings` has seen it."""
+    load = checkpoint_utils.load_checkpoint_to_cpu
+    load_ensemble = checkpoint_utils.load_model_ensemble_and_task
+    building = False  # a resumed training builds nothing from the settings of its checkpoint
+
+    @wraps(load)
+    def checked_load(path: str, *rest: Any, **named: Any) -> Any:
+        local = PathManager.get_local_path(path)
+        check_settings(path, peek(local) or load_checkpoint(local), building)
+        return load(path, *rest, **named)
+
+    @wraps(load_ensemble)
+    def load_ours(*rest: Any, **named: Any) -> Any:
+        nonlocal building
+        building = True
+        try:
+            return load_ensemble(*rest, **named)
+        finally:
+            building = False
+
+    checkpoint_utils.load_checkpoint_to_cpu = checked_load
+    checkpoint_utils.load_model_ensemble_and_task = load_ours
