@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from itertools import permutations
 
@@ -186,6 +187,26 @@ def test_many_like_variables_and_deep_forms_take_no_time() -> None:
     deep = "( and a " * 10_000 + "a" + " )" * 10_000
     bound = "( exists $0 " * 10_000 + "$0" + " )" * 10_000
     assert value("modulo:sexpr", [deep, bound], [deep, bound.replace("$0", "$1")]) == 100
+
+
+def ring(names: list[str]) -> str:
+    return ", ".join(f"p({a}, {b})" for a, b in zip(names, names[1:] + names[:1], strict=True))
+
+
+@pytest.mark.parametrize("rings", [3, 4, 50])
+def test_what_takes_too_long_is_undecided_and_counted(rings: int) -> None:
+    """Five-cycles and a hexagon against five-cycles and two triangles: trying takes minutes."""
+    pentagons = [ring([f"V{n}_{k}" for k in range(5)]) for n in range(rings)]
+    six = [*pentagons, ring([f"X{k}" for k in range(6)])]
+    twice_three = [*pentagons, ring(["Y0", "Y1", "Y2"]), ring(["Z0", "Z1", "Z2"])]
+    goals = [", ".join(parts) for parts in (six, twice_three)]
+    begin = time.process_time()
+    (score,) = get_metric("modulo:prolog")([goals[0], "p(A)"], [goals[1], "p(B)"])
+    assert time.process_time() - begin < 5
+    assert (score.value, score.n) == (50, 2)
+    assert score.signature.startswith("modulo:prolog|undecided:1|v:")
+    assert modulo_items(goals, goals[::-1], "prolog") == [None, None]
+    assert modulo_items(goals, goals, "prolog") == [True, True]
 
 
 def test_other_notations_have_no_such_freedom() -> None:

@@ -50,7 +50,9 @@ from treesyntax.metrics.trees import (
 from treesyntax.trees.formats import FORMATS
 
 UNSEEN = ":unseen"
-TREE_KINDS: dict[str, Callable[..., list[bool]]] = {
+Items = Sequence[bool | None]
+"""By line whether it is right; None where that is undecided, which counts as wrong."""
+TREE_KINDS: dict[str, Callable[..., Items]] = {
     "tree": tree_items,
     "program": tree_items,
     "wellformed": wellformed_items,
@@ -58,7 +60,7 @@ TREE_KINDS: dict[str, Callable[..., list[bool]]] = {
     "top2": partial(top_items, depth=2),
 }
 # For the formats of logical forms alone.
-FORM_KINDS: dict[str, Callable[..., list[bool]]] = {
+FORM_KINDS: dict[str, Callable[..., Items]] = {
     "unordered": unordered_items,
     "modulo": modulo_items,
     "dong_lapata": dong_lapata_items,
@@ -86,7 +88,7 @@ class Score(NamedTuple):
 
 
 Metric = Callable[[Sequence[str], Sequence[str]], list[Score]]
-ItemMetric = Callable[[Sequence[str], Sequence[str]], list[bool]]
+ItemMetric = Callable[[Sequence[str], Sequence[str]], Items]
 PartMetric = Callable[[Sequence[str], Sequence[str]], Parts]
 
 
@@ -100,10 +102,12 @@ def exact_items(hypotheses: Sequence[str], references: Sequence[str]) -> list[bo
 def share(
     hypotheses: Sequence[str], references: Sequence[str], items: ItemMetric, name: str
 ) -> list[Score]:
-    """The percentage of lines that are right."""
+    """The percentage of lines that are right, and in the signature how many are undecided."""
     settings = "exact|tok:space" if name == "exact" else name
     right = items(hypotheses, references)
-    return [_score(name, 100 * sum(right) / len(right), settings, len(right))]
+    if None in right:
+        settings += f"|undecided:{right.count(None)}"
+    return [_score(name, 100 * sum(map(bool, right)) / len(right), settings, len(right))]
 
 
 def tree_f1(

@@ -5,13 +5,15 @@ binder's other children; each occurrence is replaced by the number of binders be
 Bruijn 1972), which no order of conjuncts changes. In Prolog a name means the same variable in the
 whole goal, so a one-to-one map between the variables of both goals is searched for: variables
 are coloured by the places where they occur, until the colours change no more
-(Weisfeiler & Leman 1968); variables that still look alike are tried in turn.
+(Weisfeiler & Leman 1968); variables that still look alike are tried in turn. No way is known that is
+quick for all goals (it is as hard as comparing graphs), so the search ends undecided after `EFFORT`.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from treesyntax.trees.tree import Tree
@@ -52,10 +54,19 @@ NO_NAME = re.compile(r"(?!)")
 
 NO_VARIABLE = -1
 
+EFFORT = 200_000
+"""Nodes that the comparison of two forms may look at, about half a second."""
+LEAST_ROUNDS = 4
+"""Refinements of the colours that two forms of any size get."""
+
 
 def with_names(calculus: Calculus) -> Calculus:
     """The same, but every name counts: nothing but order is without meaning."""
     return calculus._replace(variable=NO_NAME, binders=frozenset())
+
+
+class _UndecidedError(Exception):
+    """The effort was not enough."""
 
 
 class _Form(NamedTuple):
@@ -76,35 +87,49 @@ class _Form(NamedTuple):
     unordered: list[bool]
 
 
-def equivalent(left: Tree, right: Tree, calculus: Calculus) -> bool:
+def equivalent(left: Tree, right: Tree, calculus: Calculus) -> bool | None:
     """Whether renaming bound variables and reordering children makes one tree the other.
 
     Linear in the nodes, up to sorting, for bound variables with binders; for others it depends on
-    how much they look alike, and is exact in any case.
+    how much they look alike. None if that is not known after `EFFORT`.
     """
     if len(left) != len(right):
         return False
+    if left == right:
+        return True
     forms = (_form(left, calculus), _form(right, calculus))
     known = [Counter(zip(form.labels, map(bool, form.children), strict=True)) for form in forms]
     size = max(forms[0].variables, default=NO_VARIABLE) + 1
     if known[0] != known[1] or size != max(forms[1].variables, default=NO_VARIABLE) + 1:
         return False
-    open_colours = [([0] * size, [0] * size)]
-    while open_colours:
-        found = _refined(forms, open_colours.pop())
+    rounds = iter(range(max(LEAST_ROUNDS, EFFORT // (2 * max(len(left), 1)))))
+    branches = [iter([([0] * size, [0] * size)])]
+    while branches:
+        colours = next(branches[-1], None)
+        if colours is None:
+            branches.pop()
+            continue
+        try:
+            found = _refined(forms, colours, rounds)
+        except _UndecidedError:
+            return None
         if found is None:
             continue
         alike = [colour for colour, number in Counter(found[0]).items() if number > 1]
         if not alike:
             return True
-        # One of them must be the partner of the first.
-        first = _marked(found[0], found[0].index(alike[0]))
-        open_colours += [
-            (first, _marked(found[1], number))
-            for number, colour in enumerate(found[1])
-            if colour == alike[0]
-        ]
+        branches.append(_partners(*found, alike[0]))
     return False
+
+
+def _partners(
+    left: list[int], right: list[int], colour: int
+) -> Iterator[tuple[list[int], list[int]]]:
+    """The colours after each choice of a partner for the first variable of a colour."""
+    first = _marked(left, left.index(colour))
+    for number, own in enumerate(right):
+        if own == colour:
+            yield first, _marked(right, number)
 
 
 def _marked(colours: list[int], number: int) -> list[int]:
@@ -112,11 +137,11 @@ def _marked(colours: list[int], number: int) -> list[int]:
 
 
 def _refined(
-    forms: tuple[_Form, _Form], colours: tuple[list[int], list[int]]
+    forms: tuple[_Form, _Form], colours: tuple[list[int], list[int]], rounds: Iterator[int]
 ) -> tuple[list[int], list[int]] | None:
     """Colours that occurrences cannot refine any more; None if they tell the forms apart."""
     left, right = colours
-    while True:
+    for _ in rounds:
         numbers: dict[object, int] = {}
         codes = [_codes(form, own, numbers) for form, own in zip(forms, (left, right), strict=True)]
         if codes[0][:1] != codes[1][:1]:
@@ -128,6 +153,7 @@ def _refined(
         )
         if len(set(left)) == classes:
             return left, right
+    raise _UndecidedError
 
 
 def _codes(form: _Form, colours: list[int], numbers: dict[object, int]) -> list[int]:

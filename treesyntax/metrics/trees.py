@@ -20,14 +20,17 @@ def tree_items(hypotheses: Sequence[str], references: Sequence[str], notation: s
     return [left == right for left, right in _parsed(hypotheses, references, notation)]
 
 
-def modulo_items(hypotheses: Sequence[str], references: Sequence[str], notation: str) -> list[bool]:
-    """Which hypotheses differ from their reference in order and names alone (`equivalent`)."""
+def modulo_items(
+    hypotheses: Sequence[str], references: Sequence[str], notation: str
+) -> list[bool | None]:
+    """Which hypotheses differ from their reference in order and names alone; None where nobody knows
+    (`equivalent`)."""
     return _equivalent(hypotheses, references, notation, _calculus(notation))
 
 
 def unordered_items(
     hypotheses: Sequence[str], references: Sequence[str], notation: str
-) -> list[bool]:
+) -> list[bool | None]:
     """Which hypotheses differ from their reference in the order of conjuncts alone."""
     return _equivalent(hypotheses, references, notation, with_names(_calculus(notation)))
 
@@ -53,7 +56,7 @@ def _calculus(notation: str) -> Calculus:
 
 def _equivalent(
     hypotheses: Sequence[str], references: Sequence[str], notation: str, calculus: Calculus
-) -> list[bool]:
+) -> list[bool | None]:
     pairs = _parsed(hypotheses, references, notation)
     return [left is not None and equivalent(left, right, calculus) for left, right in pairs]
 

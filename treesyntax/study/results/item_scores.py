@@ -123,7 +123,8 @@ class ItemScores:
             return line_statistics(self.judge(plain, tuple(references)), hypotheses)
         if plain in PART_METRICS:
             return np.array(PART_METRICS[plain](hypotheses, references), dtype=np.float64)
-        return np.array(ITEM_METRICS[plain](hypotheses, references), dtype=np.float64)[:, None]
+        right = map(bool, ITEM_METRICS[plain](hypotheses, references))
+        return np.array([*right], dtype=np.float64)[:, None]
 
     def _check(self, metric: str, runs: Sequence[Run], scores: NDArray[np.float64]) -> None:
         """Refuse hypotheses whose score is not the recorded one: one table has one truth."""
