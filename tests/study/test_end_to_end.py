@@ -139,8 +139,8 @@ def test_the_page_is_whole_in_a_browser(studies: dict[str, Path], browser: Any, 
         )
         assert lost == []
         shapes = page.eval_on_selector_all(
-            "figure svg",
-            "all => all.map(one => [one.getBoundingClientRect(), one.getAttribute('aria-label')])",
+            "figure img",
+            "all => all.map(one => [one.getBoundingClientRect(), one.getAttribute('alt')])",
         )
         assert len(shapes) >= 5
         for box, label in shapes:
@@ -197,7 +197,7 @@ def test_the_page_is_whole_without_scripts(studies: dict[str, Path], browser: An
     with opened(browser, page_file, java_script_enabled=False) as page:
         assert page.locator("#results th button").count() == 0
         assert "paths" in page.locator("#results").inner_text()
-        assert page.locator("figure svg").count() >= 5
+        assert page.locator("figure img").count() >= 5
 
 
 @pytest.mark.parametrize("study", STUDIES)

@@ -8,7 +8,7 @@ from pathlib import Path
 from support.study_helpers import make_study, outputs, recipe_content, score, write
 
 from treesyntax.study.report.report import read_study, write_report
-from treesyntax.study.report.table import markdown_table
+from treesyntax.study.report.table_files import markdown_table
 
 
 def test_each_test_set_has_a_table_and_all_have_a_summary(tmp_path: Path):

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 from support.study_helpers import plan_of, result
 
-from treesyntax.study.report.table import Spread, make_table, markdown_table, print_table
+from treesyntax.study.report.table import Spread, make_table, print_table
+from treesyntax.study.report.table_files import markdown_table
 from treesyntax.study.run.failures import Failure
 
 
@@ -110,7 +111,7 @@ def test_brackets_in_a_message_are_no_markup(tmp_path: Path):
     console = Console(width=100, record=True, file=(tmp_path / "out.txt").open("w"))
     print_table(table, console)
     assert "[bold]x[/] | y*" in console.export_text()
-    assert r"[bold]x[/] \| y\*" in markdown_table(table)
+    assert r"\[bold\]x\[/\] \| y\*" in markdown_table(table)
 
 
 def test_the_markdown_table_is_rectangular(tmp_path: Path):

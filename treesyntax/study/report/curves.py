@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import html
+import base64
 import io
-import re
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -78,21 +77,6 @@ def svg_text(figure: Figure) -> str:
     return stream.getvalue()
 
 
-def inline_svg(text: str, prefix: str, label: str) -> str:
-    """An SVG file's text as an element of an HTML page.
-
-    Args:
-        text: the file.
-        prefix: put before all ids, so that several figures can share a page.
-        label: what the figure shows, for those who cannot see it.
-    """
-    # Names of methods may hold what an id may not.
-    prefix = re.sub(r"[^A-Za-z0-9_-]", lambda letter: f"_{ord(letter[0]):x}_", prefix)
-    body = text[text.index("<svg") :]
-    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
-    body = re.sub(r'\bid="', f'id="{prefix}-', body)
-    body = re.sub(r"url\(#", f"url(#{prefix}-", body)
-    body = re.sub(r'(xlink:href|href)="#', rf'\1="#{prefix}-', body)
-    # Its width stays, so that text has the size it was drawn at; the page says the height.
-    body = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", body, count=1)
-    return body.replace("<svg", f'<svg role="img" aria-label="{html.escape(label)}"', 1)
+def data_uri(svg: bytes) -> str:
+    """An SVG file for an ``<img>`` of a page: as an image it runs no script and fetches nothing."""
+    return "data:image/svg+xml;base64," + base64.b64encode(svg).decode("ascii")

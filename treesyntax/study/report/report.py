@@ -5,11 +5,14 @@ Beside them: tables as CSV and LaTeX, figures with their numbers, and the tests 
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from treesyntax.data.limits import long_references
 from treesyntax.data.token_files import TokenData, find_prefix
@@ -21,8 +24,14 @@ from treesyntax.study.recipe.recipe import RECIPE_FILE, Recipe, read_recipe
 from treesyntax.study.report.comparison_table import COMPARISON_HEADER, comparison_cells
 from treesyntax.study.report.data_notes import data_notes
 from treesyntax.study.report.sections import make_sections
-from treesyntax.study.report.table import StudyTable, make_table, markdown_table
-from treesyntax.study.report.table_files import latex_table, results_csv, table_csv
+from treesyntax.study.report.table import StudyTable, make_table
+from treesyntax.study.report.table_files import (
+    latex_table,
+    markdown_table,
+    markdown_text,
+    results_csv,
+    table_csv,
+)
 from treesyntax.study.report.table_notes import direction
 from treesyntax.study.results.comparisons import Comparison, read_comparisons, write_comparisons
 from treesyntax.study.results.current import (
@@ -137,7 +146,10 @@ def write_report(study: Study) -> Path:
     """Write the report, its figures and its tables; returns the HTML file."""
     failures = read_failures(study.folder)
     sections = make_sections(study.plan, study.folder, study.results, failures)
-    context = {**_context(study), "sections": sections, "script": SCRIPT.read_text("utf-8")}
+    script = SCRIPT.read_text("utf-8").strip()
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    page = {"sections": sections, "script": script, "script_hash": f"sha256-{digest}"}
+    context = {**_context(study), **page}
     for suffix in ("md", "html"):
         write_text(study.folder / f"report.{suffix}", _render(f"report.{suffix}.j2", context))
     if study.comparisons:
@@ -264,4 +276,5 @@ def _render(template: str, context: dict[str, Any]) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters |= {"md": markdown_text, "url": quote}
     return environment.get_template(template).render(context)

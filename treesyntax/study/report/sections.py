@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treesyntax.errors import InputError, TreeSyntaxError
-from treesyntax.files import read_json, write_json, write_text
+from treesyntax.errors import TreeSyntaxError
+from treesyntax.files import write_json, write_text
 from treesyntax.study.report.breakdown import (
     Quantity,
     break_down,
@@ -21,7 +21,8 @@ from treesyntax.study.report.categories import (
     score_categories,
 )
 from treesyntax.study.report.cost import compute_costs, cost_numbers, draw_costs
-from treesyntax.study.report.curves import draw_curves, inline_svg, svg_text
+from treesyntax.study.report.curves import data_uri, draw_curves, svg_text
+from treesyntax.study.report.listed_figures import Picture, listed_pictures, read_list
 from treesyntax.study.report.table_files import categories_csv
 from treesyntax.study.results.results import Result
 from treesyntax.study.run.failures import Failure, failure_of
@@ -34,23 +35,6 @@ if TYPE_CHECKING:  # matplotlib is loaded by those who draw
 
 FIGURES = "figures"
 LIST = "analyses.json"
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A figure of the report.
-
-    Attributes:
-        file: the SVG inside the study.
-        numbers: JSON files with its numbers inside the study.
-        caption: what it shows.
-        svg: for a page.
-    """
-
-    file: str
-    numbers: tuple[str, ...]
-    caption: str
-    svg: str
 
 
 @dataclass
@@ -222,7 +206,7 @@ def _write(folder: Path, name: str, figure: Figure, numbers: Any, caption: str) 
     write_json(folder / FIGURES / f"{name}.json", numbers)
     write_text(folder / FIGURES / f"{name}.svg", text)
     file = f"{FIGURES}/{name}.svg"
-    return Picture(file, (f"{FIGURES}/{name}.json",), caption, inline_svg(text, name, caption))
+    return Picture(file, (f"{FIGURES}/{name}.json",), caption, data_uri(text.encode()))
 
 
 def _analyses(plan: Plan, folder: Path, failures: Mapping[str, Failure]) -> list[Section]:
@@ -236,11 +220,12 @@ def _analyses(plan: Plan, folder: Path, failures: Mapping[str, Failure]) -> list
         if (failure := failure_of(step, plan, failures)) is not None:
             lost.notes.append(f"{owner}: {failure.message} (see {failure.log})")
             continue
-        listed = _read_list(folder / place / LIST)
+        listed = read_list(folder / place / LIST)
         for entry in listed["drawn"]:
             if entry["name"] in sections:
-                pictures = _pictures(folder, place, owner, entry)
+                pictures, foreign = listed_pictures(folder, place, owner, entry)
                 sections[entry["name"]].pictures += pictures
+                lost.notes += foreign
         for entry in listed["absent"]:
             heading = ANALYSES.get(entry["name"], (entry["name"],))[0]
             why = str(entry["why"]).replace(f"{folder}/", "")
@@ -255,39 +240,3 @@ def _places(plan: Plan) -> Iterator[tuple[str, str, str]]:
             yield run.name, f"{run.folder}/analyses", run.step("analyses")
     if any(step.name == STUDY_ANALYSES for step in plan.steps):
         yield "all runs", STUDY_ANALYSES, STUDY_ANALYSES
-
-
-def _read_list(path: Path) -> dict[str, list[dict[str, Any]]]:
-    """The analyses that were drawn and those that were not; both empty before the step ran."""
-    try:
-        found = read_json(path)
-        return {"drawn": list(found["drawn"]), "absent": list(found["absent"])}
-    except (InputError, KeyError, TypeError):
-        return {"drawn": [], "absent": []}
-
-
-def _pictures(folder: Path, place: str, owner: str, entry: Mapping[str, Any]) -> list[Picture]:
-    side = " (decoder)" if entry["side"] == "decoder" else ""
-    numbers = tuple(f"{place}/{name}" for name in entry["numbers"])
-    pictures = []
-    for name in entry["figures"]:
-        if not (folder / place / name).is_file():
-            continue
-        stem = Path(name).stem
-        caption = f"{owner}{side}: {stem.replace('_', ' ')}"
-        if stem == "learned_p":
-            caption += f" = {_learned_p(folder / numbers[0])}"
-        caption += "."
-        text = (folder / place / name).read_text(encoding="utf-8")
-        prefix = f"{owner}-{entry['side']}-{stem}"
-        svg = inline_svg(text, prefix, caption)
-        pictures.append(Picture(f"{place}/{name}", numbers, caption, svg))
-    return pictures
-
-
-def _learned_p(path: Path) -> str:
-    try:
-        values = read_json(path)["learned_p"]
-    except (InputError, KeyError):
-        return "?"
-    return ", ".join(f"{value:.3f}" for value in values)

@@ -268,24 +268,3 @@ def _print(
 def print_line(console: Console, text: str) -> None:
     """A line as it is: no markup, no colours, no breaks."""
     console.print(Text(text), soft_wrap=True)
-
-
-def markdown_table(table: StudyTable) -> str:
-    """For report.md: the table, then its notes and failures."""
-    lines: list[str] = []
-    for title, header, rows in table.parts:
-        lines += [f"\n### {_escape(title)}\n"] if table.domains else []
-        lines += _markdown(header, rows)
-    if table.comparisons:
-        lines += ["", *_markdown(COMPARISON_HEADER, list(map(comparison_cells, table.comparisons)))]
-    lines += [f"\n{_escape(note)}" for note in (*table.notes, *table.failed)]
-    return "\n".join(lines) + "\n"
-
-
-def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    rule = ["---", *(["---:"] * (len(header) - 1))]
-    return ["| " + " | ".join(map(_escape, row)) + " |" for row in (header, rule, *rows)]
-
-
-def _escape(text: str) -> str:
-    return text.replace("|", "\\|").replace("*", "\\*")

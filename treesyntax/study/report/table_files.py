@@ -1,8 +1,12 @@
 """The table of a study as files for papers and spreadsheets, in the folder ``tables``.
 
 ``results.csv`` has all of results.jsonl, a line a run and metric; ``table.csv`` the rows of the table
+<<<<<<< HEAD
 with means, standard deviations, intervals and p-values in full; ``table.tex`` the table itself, or
 one for each test set and a summary.
+=======
+with means, standard deviations, intervals and p-values in full; ``table.tex`` the table itself. For report.md the table is Markdown.
+>>>>>>> d98a6d8 (The report of somebody else's study is data: figures as images, one script by its hash, text as text)
 """
 
 from __future__ import annotations
@@ -10,11 +14,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
 from treesyntax.study.report.categories import CategoryScore
+from treesyntax.study.report.comparison_table import COMPARISON_HEADER, comparison_cells
 from treesyntax.study.report.domains import Domain
 from treesyntax.study.report.table import StudyTable
 from treesyntax.study.report.table_notes import SIGNIFICANT
@@ -107,3 +113,27 @@ def latex_table(table: StudyTable) -> str:
 
 def _latex(text: str) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in text)
+
+
+def markdown_table(table: StudyTable) -> str:
+    """For report.md: the table, then its notes and failures."""
+    lines: list[str] = []
+    for title, header, rows in table.parts:
+        lines += [f"\n### {markdown_text(title)}\n"] if table.domains else []
+        lines += _markdown(header, rows)
+    if table.comparisons:
+        lines += ["", *_markdown(COMPARISON_HEADER, list(map(comparison_cells, table.comparisons)))]
+    lines += [f"\n{markdown_text(note)}" for note in (*table.notes, *table.failed)]
+    return "\n".join(lines) + "\n"
+
+
+def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    rule = "|".join(["", "---", *(["---:"] * (len(header) - 1)), ""])
+    first, *others = ("| " + " | ".join(map(markdown_text, row)) + " |" for row in (header, *rows))
+    return [first, rule, *others]
+
+
+def markdown_text(text: object) -> str:
+    """Text that Markdown shows as it is: no markup, link or HTML begins in it."""
+    shown = " ".join(str(text).splitlines())
+    return re.sub(r"([\\|*`<\[\]])", r"\\\1", shown)
