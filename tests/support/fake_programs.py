@@ -58,6 +58,9 @@ def train(journal: Path, arguments: list[str]) -> None:
     if last.exists():
         with zipfile.ZipFile(last) as archive:
             done = int(archive.read("update"))
+    said = f"Loaded checkpoint {last} (epoch 1 @ {done} updates)"
+    said = said if done else f"No existing checkpoint found {last}"
+    print(f"t | INFO | fairseq.trainer | {said}", flush=True)
     for update in range(done + 1, UPDATES + 1):
         time.sleep(NAP)
         note(journal, "update", folder.parent.name, update)

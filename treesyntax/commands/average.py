@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, help="folder of the checkpoints of one training")
     parser.add_argument(
         "--last", type=int, default=8, metavar="N",
-        help="how many of them, or as many as there are (%(default)s)",
+        help="how many of them; fewer are refused (%(default)s)",
     )  # fmt: skip
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the mean of them")
 
@@ -55,6 +55,12 @@ def run(args: argparse.Namespace) -> int:
     if args.last < 1:
         raise OptionError(f"--last {args.last}: give 1 or more")
     paths = find_checkpoints(args.folder)[-args.last :]
+    if len(paths) < args.last:
+        raise InputError(
+            args.folder, None, f"has {len(paths)} checkpoints, not {args.last}",
+            f"give --last {len(paths)}, train longer, or save and keep more (--save-interval-updates, "
+            "--keep-interval-updates)",
+        )  # fmt: skip
     state = average(paths)
     with atomic_file(args.out) as staged:
         torch.save(state, staged)

@@ -23,7 +23,7 @@ from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.report.table import make_console, print_line, print_table
 from treesyntax.study.results.current import current_results
 from treesyntax.study.results.record import Recorder
-from treesyntax.study.results.results import RESULTS_FILE, write_results
+from treesyntax.study.results.results import RESULTS_FILE, drop_results, write_results
 from treesyntax.study.run.archive import check_code, check_data, settle
 from treesyntax.study.run.executor import ExecutionOptions, Executor
 from treesyntax.study.run.folder import check_folder, locked, remove_leftovers
@@ -140,8 +140,14 @@ def _end_other_jobs(ledger: Ledger, cluster: Cluster | None, console: Console) -
 
 
 def _restore_results(recorder: Recorder, done: set[str]) -> None:
-    """Write the results of finished runs that results.jsonl lacks."""
-    recipe = recorder.plan.recipe
+    """Write the results of finished runs that results.jsonl lacks; drop those of runs to be trained."""
+    recipe, path = recorder.plan.recipe, recorder.folder / RESULTS_FILE
+    untrained = {
+        (run.method.name, run.seed, recorder.identity.runs[run.name])
+        for run in recorder.plan.runs
+        if run.step("train") not in done
+    }
+    drop_results(path, lambda one: (one.method, one.seed, one.run) in untrained)
     known = {result.key for result in current_results(recorder.folder, recipe)[0]}
     found = [
         result
@@ -151,7 +157,7 @@ def _restore_results(recorder: Recorder, done: set[str]) -> None:
         for result in recorder.results(run)
     ]
     if found:
-        write_results(recorder.folder / RESULTS_FILE, found)
+        write_results(path, found)
 
 
 def report(folder: Path, baseline: str | None = None, mix_versions: bool = False) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -164,6 +164,14 @@ def _whole_lines(path: Path) -> list[bytes]:
     except OSError as error:
         raise InputError(path, None, f"cannot be read ({error.strerror})") from None
     return content.split(b"\n")[:-1]
+
+
+def drop_results(path: Path, unwanted: Callable[[Result], bool]) -> None:
+    """Take results out of the file; the whole file or nothing."""
+    found = read_results(path)
+    kept = [result for result in found if not unwanted(result)]
+    if len(kept) < len(found):
+        write_text(path, "".join(map(_line, kept)))
 
 
 def write_results(path: Path, results: Iterable[Result]) -> None:

@@ -172,6 +172,7 @@ class Executor:
         self.attempts[step.name] += 1
         try:
             self._begin_log(log, words)
+            self.ledger.forget(step)
             for output in step.outputs:
                 (self.folder / output).parent.mkdir(parents=True, exist_ok=True)
             if step.name in self.plan.run_of_training:

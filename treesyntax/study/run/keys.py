@@ -12,7 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from treesyntax.files import sha256_of_value
@@ -101,6 +101,18 @@ class Keys:
     def chain(self, name: str) -> list[Step]:
         """A step and all that must be done before it."""
         return [self._steps[one] for one in (*self._before[name], name)]
+
+    @cached_property
+    def followers(self) -> dict[str, list[str]]:
+        """By the name of a step the steps that use what it makes, last first, and the step itself."""
+        found: dict[str, list[str]] = {step.name: [step.name] for step in self.plan.steps}
+        sources: dict[str, set[str]] = {}
+        for step in self.plan.steps:
+            read = self.reads[step.name]
+            sources[step.name] = read.union(*(sources[one] for one in read))
+            for one in sources[step.name]:
+                found[one].insert(0, step.name)
+        return found
 
     def data(self, method: Method) -> dict[str, str]:
         """What determines each of the six data files of a row, by the file's key in the recipe."""

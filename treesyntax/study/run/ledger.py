@@ -158,6 +158,14 @@ class Ledger:
         found = map(read_object, trainings(self.folder))
         return {str(one.get("key")): one for one in found}
 
+    def forget(self, step: Step) -> None:
+        """Remove the markers of a step that starts and of all that uses what it makes.
+
+        Those of prepared data stay: data that is made anew must have their digests, see `mark`.
+        """
+        for name in () if step.kind in PREPARED else self.keys.followers[step.name]:
+            marker_of(self.folder, name).unlink(missing_ok=True)
+
     def mark(self, step: Step, seconds: float) -> None:
         """Note that a step ended well.
 

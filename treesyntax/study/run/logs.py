@@ -17,6 +17,8 @@ TAIL = 65536
 DONE = "done training in"
 _STATS = re.compile(r" \| (train_inner|train|valid) \| (\{.*\})$")
 _SAVED = re.compile(r"Saved checkpoint .* @ ([0-9]{1,18}) updates")
+_FRESH = "| No existing checkpoint found "
+_LOADED = re.compile(r"\| Loaded checkpoint .* @ ([0-9]{1,18}) updates\)")
 _DEVICE = re.compile(
     r"\| rank +\d+: capabilities = .*; total memory = ([\d.]+) GB ; name = (.+?)\s*$"
 )
@@ -123,6 +125,10 @@ def read_log(path: Path, tail: bool = False) -> TrainLog:
             _take(log, stats[1], stats[2])
         elif saved := _SAVED.search(line):
             log.saved = int(saved[1])
+        elif loaded := _LOADED.search(line):
+            log.saved, log.finished = int(loaded[1]), False
+        elif _FRESH in line:
+            log = TrainLog()  # what stands above is about checkpoints that are gone
         elif device := _DEVICE.search(line):
             log.gpu_total, log.device = float(device[1]), device[2]
         elif load := _LOAD.match(line):
