@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
 
 import pytest
 
-from treesyntax.cli import COMMANDS
+from treesyntax.cli import COMMANDS, main
 
 SLOW = ("fairseq", "matplotlib", "numpy", "sacrebleu", "sentencepiece", "torch")
 LOADED = f"""
@@ -35,3 +36,22 @@ def loaded() -> dict[str, list[str]]:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_help_of_a_command_loads_no_slow_library(loaded: dict, command: str):
     assert loaded[command] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["study", "a recipe.yaml"], "what is done is kept; to go on: treesyntax study 'a recipe.yaml'"),
+        (["score", "--reference", "a", "--hypothesis", "b", "--metric", "bleu"], "to begin again: treesyntax score --ref"),
+    ],
+)  # fmt: skip
+def test_an_interrupted_command_says_how_to_go_on(words, told, capsys, monkeypatch):
+    def interrupted(_: object) -> int:
+        raise KeyboardInterrupt
+
+    module = importlib.import_module(COMMANDS[words[0]].module)
+    monkeypatch.setattr(module, "run", interrupted)
+    assert main(words) == 130
+    error = capsys.readouterr().err
+    assert f"treesyntax {words[0]}: interrupted; {told}" in error
+    assert error.count("\n") == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -39,6 +40,10 @@ COMMANDS = {
     "plugins": Command("treesyntax.commands.plugins", "print the folder for fairseq's --user-dir"),
 }
 
+GOES_ON = ("parse", "study")
+"""The commands that go on where they were interrupted; the others write their output whole or not at
+all."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand; an error of the user's gives one line on stderr and status 2."""
@@ -66,7 +71,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         _flush_output()
         return status
     except KeyboardInterrupt:
-        print(f"treesyntax {args.command}: interrupted", file=sys.stderr)
+        kept = "what is done is kept; to go on" if args.command in GOES_ON else "to begin again"
+        again = shlex.join(["treesyntax", *arguments])
+        print(f"treesyntax {args.command}: interrupted; {kept}: {again}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         sys.stderr.close()

@@ -29,7 +29,7 @@ from treesyntax.study.run.executor import ExecutionOptions, Executor
 from treesyntax.study.run.folder import check_folder, locked, remove_leftovers
 from treesyntax.study.run.ledger import Ledger
 from treesyntax.study.run.plan import Plan
-from treesyntax.study.run.progress import Estimate, watch
+from treesyntax.study.run.progress import Estimate, outlook, watch
 from treesyntax.study.run.steps import Step
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
@@ -89,10 +89,12 @@ def execute(plan: Plan, folder: Path, options: ExecutionOptions, mix_versions: b
     ledger.digests.save()
     _restore_results(recorder, executor.done)
     estimate = Estimate(plan, folder, executor.done)
+    took = {step.name: float(ledger.marker(step).get("seconds", 0)) for step in plan.steps}
+    at_once = options.submitted or options.jobs
     print_line(
         console,
         f"study {folder}: {len(plan.runs)} runs, {estimate.runs_done} done before, "
-        f"{options.submitted or options.jobs} at once",
+        f"{at_once} at once; {outlook(plan, executor.done, took, at_once)}",
     )
     try:
         with watch(estimate, console) as watcher:

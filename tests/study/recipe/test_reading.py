@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from support import ROOT
 from support.study_helpers import write_recipe
 
 from treesyntax.errors import InputError
@@ -74,3 +75,14 @@ def test_what_cannot_be_extended_is_named(tmp_path: Path, extends: object, messa
     other = write(tmp_path / "other.yaml", extends=extends)
     with pytest.raises(InputError, match=message):
         read_recipe(other)
+
+
+def test_titles_name_the_data_of_the_user():
+    """As README of the recipes has it: the questions of mine.tsv in the recipe for GeoQuery."""
+    recipe = ROOT / "recipes/semantic_parsing/geo.yaml"
+    assert read_recipe(recipe).title == "GeoQuery: questions to logical forms"
+    assert read_recipe(recipe, ["data=x/mine.tsv"]).title == "mine: questions to logical forms"
+    named = read_recipe(recipe, ["data=x/mine/", "corpus=My questions"])
+    assert named.title == "My questions: questions to logical forms"
+    pairs = read_recipe(ROOT / "recipes/nmt/dependency.yaml", ["root=news", "source=fi"])
+    assert pairs.title == "news: fi to de with dependency trees of the source"

@@ -33,6 +33,8 @@ def test_a_study_runs_every_step_once(finished: Path):
     assert len(starts) == len(set(starts)) == len(all_steps(finished))
     output = (finished / "output").read_text()
     assert "6 runs, 0 done before" in output
+    steps = "1 prepare, 2 binarize, 6 train, 6 generate, 6 hypotheses, 6 score, 6 facts, 7 analyses"
+    assert f"; 40 of 40 steps left ({steps}); the time left is told once a training" in output
     assert "2 of 2" in output
     assert (finished / "out" / "report.html").exists()
 
@@ -42,7 +44,7 @@ def test_a_finished_study_does_nothing_more(finished: Path):
     before = (finished / "out" / "results.jsonl").read_bytes()
     again = study(finished)
     assert again.returncode == 0
-    assert "6 runs, 6 done before" in again.output()
+    assert "6 runs, 6 done before, 2 at once; nothing left to do" in again.output()
     assert commands_in(finished, "start") == starts
     assert (finished / "out" / "results.jsonl").read_bytes() == before
 
@@ -112,7 +114,10 @@ def test_a_program_that_is_not_there_is_a_failure(tmp_path: Path):
     assert process.returncode == 1
     assert "no-such-program-here cannot be started (No such file or directory)" in output
     assert output.count("Traceback") == 0
-    assert "sequence-1 failed" in output
+    assert (
+        "sequence-1, relation_mask-1, stack_pe-1 and 3 more runs failed: no-such-program" in output
+    )
+    assert output.count("cannot be started") == 2  # when it happened, and in the report
 
 
 def test_a_folder_serves_one_process(path: Path, tmp_path: Path):

@@ -9,7 +9,7 @@ from rich.console import Console
 from support.study_helpers import plan_of, recipe_content
 
 from treesyntax.study.run.failures import Failure
-from treesyntax.study.run.progress import Estimate, PlainProgress, clock, state_of, summary
+from treesyntax.study.run.progress import Estimate, PlainProgress, clock, outlook, state_of, summary
 
 
 def test_the_share_of_a_study_that_is_done(tmp_path: Path):
@@ -77,3 +77,28 @@ def test_time_in_a_queue_says_nothing_about_the_pace(tmp_path: Path):
     assert "a-1/train waits (Resources); " in said
     assert "; 2 more jobs wait" in said
     assert estimate.elapsed - estimate.idle < 5
+
+
+def test_what_is_left_is_told_with_the_time_that_such_steps_took(tmp_path: Path):
+    plan = plan_of(tmp_path)
+    done = {step.name for step in plan.steps if not step.name.startswith("stack_pe-2/")}
+    took = {name: {"train": 600.0, "generate": 60.0}.get(name.split("/")[-1], 1.0) for name in done}
+    left = outlook(plan, done, took, at_once=2)
+    assert left == (
+        "6 of 40 steps left (1 train, 1 generate, 1 hypotheses, 1 score, 1 facts, 1 analyses), about "
+        "5:32 as the steps done so far took"
+    )
+    assert outlook(plan, {*took} - {"stack_pe-1/train"}, {}, 1).endswith(
+        "once a training has begun"
+    )
+
+
+def test_one_fault_of_several_steps_is_told_once(tmp_path: Path):
+    plan = plan_of(tmp_path)
+    console = Console(width=100, record=True, file=(tmp_path / "out.txt").open("w"))
+    progress = PlainProgress(Estimate(plan, tmp_path, set()), console)
+    for step in (step for step in plan.steps if step.kind == "binarize"):
+        progress.failed(step, Failure("train.tgt:3: is no tree", step.log))
+    first, second = (line.split(" ", 1)[1] for line in console.export_text().splitlines())
+    assert first.startswith("FAILED binarize/sequence: train.tgt:3: is no tree (see logs/")
+    assert second.startswith("FAILED binarize/relation_mask+stack_pe: as binarize/sequence (see")

@@ -17,7 +17,7 @@ OPEN = ("train", "generate", "binarize", "vars")
 FLAT = {"axes": 2, "differences": 1}
 """Sections whose keys hold dots, and the depth at which those keys begin; an override may add them."""
 MAY_BE_ADDED = (*FLAT, "average", "baseline", "primary")
-DATA, ROOT = "data", "root"
+DATA, ROOT, CORPUS = "data", "root", "corpus"
 
 LARGEST_FILE = 1 << 20
 """Characters of a file; PyYAML reads about a million a second."""
@@ -67,7 +67,8 @@ def apply_override(content: dict[str, Any], override: str) -> None:
     """Set one entry of a recipe in place.
 
     ``root=DIR`` alone means ``vars.root=DIR`` where the recipe has that variable, and so does
-    ``data=DIR``. The value null removes the entry, as in a recipe that extends another.
+    ``data=DIR``. The variable ``corpus``, which titles name, then becomes the name of that folder or file.
+    The value null removes the entry, as in a recipe that extends another.
 
     Args:
         content: the recipe as nested mappings.
@@ -87,6 +88,9 @@ def apply_override(content: dict[str, Any], override: str) -> None:
         keys = ["vars", *keys]
     if keys == [DATA] and isinstance(value, str) and ROOT in (variables or {}):
         keys = ["vars", ROOT]
+    data = Path(value).name if keys == ["vars", ROOT] and isinstance(value, str) else ""
+    if isinstance(variables, dict) and data and CORPUS in variables:
+        variables[CORPUS] = data.partition(".")[0] or data
     start = FLAT.get(keys[0], len(keys))
     keys = [*keys[:start], *filter(None, [".".join(keys[start:])])]
     _set(content, keys, value, override)

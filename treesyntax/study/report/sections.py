@@ -25,7 +25,7 @@ from treesyntax.study.report.curves import data_uri, draw_curves, svg_text
 from treesyntax.study.report.listed_figures import Picture, listed_pictures, read_list
 from treesyntax.study.report.table_files import categories_csv
 from treesyntax.study.results.results import Result
-from treesyntax.study.run.failures import Failure, failure_of
+from treesyntax.study.run.failures import Failure, failure_lines, failure_of
 from treesyntax.study.run.logs import read_log
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import STUDY_ANALYSES, Run
@@ -216,9 +216,10 @@ def _analyses(plan: Plan, folder: Path, failures: Mapping[str, Failure]) -> list
         for name, (heading, text) in ANALYSES.items()
     }
     lost = Section("not-drawn", "Analyses that are not drawn", "")
+    failed: dict[str, Failure] = {}
     for owner, place, step in _places(plan):
         if (failure := failure_of(step, plan, failures)) is not None:
-            lost.notes.append(f"{owner}: {failure.message} (see {failure.log})")
+            failed[owner] = failure
             continue
         listed = read_list(folder / place / LIST)
         for entry in listed["drawn"]:
@@ -230,6 +231,7 @@ def _analyses(plan: Plan, folder: Path, failures: Mapping[str, Failure]) -> list
             heading = ANALYSES.get(entry["name"], (entry["name"],))[0]
             why = str(entry["why"]).replace(f"{folder}/", "")
             lost.notes.append(f"{heading}, {owner}: {why}")
+    lost.notes += failure_lines(failed)
     return [*sections.values(), lost]
 
 

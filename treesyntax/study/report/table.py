@@ -27,7 +27,7 @@ from treesyntax.study.report.table_notes import (
 )
 from treesyntax.study.results.comparisons import Comparison
 from treesyntax.study.results.results import Result
-from treesyntax.study.run.failures import Failure, failure_of
+from treesyntax.study.run.failures import Failure, failed_runs, failure_lines
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import Run
 
@@ -154,7 +154,7 @@ def make_table(
 ) -> StudyTable:
     """The table of a study, finished or not."""
     recipe = plan.recipe
-    failed = _failed(plan, failures)
+    failed = failed_runs(plan, failures)
     texts = row_notes(recipe)
     marks = {name: _mark(number) for number, name in enumerate(texts, start=1)}
     own: dict[str, list[Result]] = {method.name: [] for method in recipe.methods}
@@ -183,13 +183,12 @@ def make_table(
         *average_note(recipe),
         *([BUSY_NOTE] if any(row.speed and row.speed.busy for row in rows) else []),
     ]
-    lines = [f"{name} failed: {why.message} (see {why.log})" for name, why in failed.items()]
     return StudyTable(
         recipe.title,
         recipe.score,
         tuple(rows),
         tuple(notes),
-        tuple(lines),
+        tuple(failure_lines(failed)),
         tuple(comparisons),
         recipe.primary,
         find_domains(recipe),
@@ -222,18 +221,6 @@ def _row(
 
 def _mark(number: int) -> str:
     return "*" * number if number <= STARS else f"*{number}"
-
-
-def _failed(plan: Plan, failures: Mapping[str, Failure]) -> dict[str, Failure]:
-    """The runs that failed by name, each with its first failure; analyses fail for themselves."""
-    failed: dict[str, Failure] = {}
-    for run in plan.runs:
-        for step in plan.steps_of(run):
-            if step.name == run.step("analyses"):
-                continue
-            if (failure := failure_of(step.name, plan, failures)) is not None:
-                failed.setdefault(run.name, failure)
-    return failed
 
 
 def make_console() -> Console:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from treesyntax.errors import InputError
 from treesyntax.files import read_json, write_json
 from treesyntax.study.run.plan import Plan
+from treesyntax.study.run.steps import BINARIZE, PREPARE
 
 FAILURES_FILE = "failures.json"
+SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -51,3 +53,29 @@ def failure_of(name: str, plan: Plan, failures: Mapping[str, Failure]) -> Failur
             return failures[current]
         agenda.extend(plan.needs[current])
     return None
+
+
+def failed_runs(plan: Plan, failures: Mapping[str, Failure]) -> dict[str, Failure]:
+    """The runs that failed by name, each with its first failure; analyses fail for themselves."""
+    failed: dict[str, Failure] = {}
+    for run in plan.runs:
+        for step in plan.steps_of(run):
+            if step.name == run.step("analyses"):
+                continue
+            if (failure := failure_of(step.name, plan, failures)) is not None:
+                failed.setdefault(run.name, failure)
+    return failed
+
+
+def failure_lines(failed: Mapping[str, Failure]) -> Iterator[str]:
+    """A line for each failed run; a fault of the data is told once for all runs that need it."""
+    groups: dict[tuple[str, str], dict[str, Failure]] = {}
+    for name, why in failed.items():
+        step = why.log.removeprefix("logs/")
+        cause = ("", why.message) if step.startswith((PREPARE, BINARIZE)) else (name, why.message)
+        groups.setdefault(cause, {})[name] = why
+    for group in groups.values():
+        names = list(group)
+        more = f" and {len(names) - SHOWN} more runs" if len(names) > SHOWN else ""
+        why = group[names[0]]
+        yield f"{', '.join(names[:SHOWN])}{more} failed: {why.message} (see {why.log})"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -125,12 +127,38 @@ def summary(running: Sequence[Step], estimate: Estimate) -> str:
     )
 
 
+def outlook(plan: Plan, done: set[str], seconds: Mapping[str, float], at_once: int) -> str:
+    """What is left of a study before it goes on: steps by kind, and the time if it can be told.
+
+    Args:
+        plan: the study's plan.
+        done: names of the steps that are done.
+        seconds: how long they took, by name.
+        at_once: how many steps run at a time.
+    """
+    left = [step for step in plan.steps if step.name not in done]
+    if not left:
+        return "nothing left to do"
+    kinds = Counter(step.kind for step in left)
+    took: dict[str, list[float]] = {}
+    for step in plan.steps:
+        if seconds.get(step.name):
+            took.setdefault(step.kind, []).append(seconds[step.name])
+    text = ", ".join(f"{number} {kind}" for kind, number in kinds.items())
+    steps = f"{len(left)} of {len(plan.steps)} steps left ({text})"
+    if "train" in kinds and "train" not in took:
+        return f"{steps}; the time left is told once a training has begun"
+    total = sum(median(took.get(kind, [0.0])) * number for kind, number in kinds.items())
+    return f"{steps}, about {clock(total / min(at_once, len(left)))} as the steps done so far took"
+
+
 class PlainProgress:
     """A line for each training that starts and each step that ends, and a summary twice a minute."""
 
     def __init__(self, estimate: Estimate, console: Console) -> None:
         self.estimate, self.console = estimate, console
         self.next_line = time.monotonic() + LINE_EVERY
+        self.told: dict[str, str] = {}
 
     def started(self, step: Step) -> None:
         """Say so, for a training."""
@@ -153,7 +181,9 @@ class PlainProgress:
     def failed(self, step: Step, failure: Failure) -> None:
         """Say so, with the reason."""
         self.estimate.failed.add(step.name)
-        self.say(f"FAILED {step.name}: {failure.message} (see {failure.log})")
+        first = self.told.setdefault(failure.message, step.name)
+        message = failure.message if first == step.name else f"as {first}"
+        self.say(f"FAILED {step.name}: {message} (see {failure.log})")
 
     def tick(self, running: list[Step], queued: Mapping[str, str]) -> None:
         """Print the summary twice a minute; ``queued`` says of the jobs that wait, why."""
