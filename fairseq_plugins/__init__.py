@@ -10,6 +10,8 @@ from fairseq_plugins.help import name_our_additions
 from fairseq_plugins.literals import parse_literals_only
 from fairseq_plugins.resume import resume_in_every_process, resume_on_data_that_fit
 from fairseq_plugins.settings import check_before_loading
+from fairseq_plugins.training.launch import check_launches
+from fairseq_plugins.training.warning import save_at_the_warning
 from treesyntax.model.checkpoint import allow_plain_classes
 
 # fairseq loads with weights_only=True, and its own checkpoints hold an argparse.Namespace.
@@ -20,5 +22,7 @@ name_our_additions()
 resume_in_every_process()
 resume_on_data_that_fit()
 keep_checkpoints_at_ends_of_epochs()
+check_launches()
+save_at_the_warning()
 
 __all__ = ["archs", "model", "scoring", "task"]

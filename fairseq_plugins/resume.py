@@ -1,4 +1,4 @@
-"""Resuming from a checkpoint: in every process, and only with data that fit it.
+"""Resuming from a checkpoint: in every process, by one training, and only with data that fit it.
 
 In fairseq 0.12.3 the first process reads the checkpoint and sends it to the others, in classes that
 ``torch.load`` refuses under ``weights_only=True``, its default today. Its own flag
@@ -18,6 +18,8 @@ from fairseq import options
 from fairseq.trainer import Trainer
 
 from fairseq_plugins.data_record import ESSENTIAL, FIELDS
+from fairseq_plugins.training.launch import hold_folder
+from fairseq_plugins.training.warning import heed_warnings
 from treesyntax.errors import InputError
 from treesyntax.model.checkpoint import peek
 
@@ -41,6 +43,8 @@ def resume_in_every_process() -> None:
 def _checked_load(
     trainer: Any, filename: str, reset_optimizer: bool = False, *rest: Any, **named: Any
 ) -> Any:
+    hold_folder(trainer.cfg)
+    heed_warnings()
     find_misfit = getattr(trainer.task, "find_misfit", None)
     if find_misfit is not None and Path(filename).is_file():
         # Fine-tuning (--finetune-from-model sets a reset) may use trees of another kind.

@@ -80,8 +80,8 @@ def check_complete(folder: Path) -> None:
     assert len(found) == len({item.key for item in found}) == size
     assert (folder / "out" / "results.jsonl").read_text().count("\n") == size
     assert {item.hash for item in found} == {read_identity(folder / "out").hash}
-    for run in ("sequence-1", "stack_pe-1"):
-        assert (folder / "out" / "runs" / run / "hypotheses.txt").read_text() == "\nb c\n"
+    for run in make_plan(recipe).runs:
+        assert (folder / "out" / run.folder / "hypotheses.txt").read_text() == "\nb c\n"
 
 
 def wait_for_events(folder: Path, count: int, process: Fork) -> None:

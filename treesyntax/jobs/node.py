@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 from treesyntax.files import read_object, write_json
 from treesyntax.jobs import processes, processor
@@ -56,6 +55,16 @@ class Order:
     before: Callable[[], object] | None = None
 
 
+def job_line(job: str, node: str, waited: float, cpu: str) -> str:
+    """The line by which a job says in a log where it runs, after so many seconds in the queue."""
+    return f"# job {job} on {node} after {waited:.0f} s, {cpu}\n"
+
+
+def peak_line(size: int) -> str:
+    """The line by which the largest resident size, in bytes, is added to a log."""
+    return f"# peak resident memory: {size} bytes\n"
+
+
 def ticket_of(folder: Path, name: str) -> Path:
     """The file that names the job of some work."""
     return folder / "tickets" / f"{name}.json"
@@ -76,18 +85,20 @@ def carry_out(order: Order) -> None:
     if result.exists() or not _is_called(order, job):
         print(f"job {job} has nothing to do: {order.name} is done, or another job does it")
         return
-    _rename(order.name)
+    ticket = read_object(ticket_of(order.folder, order.name))
+    _rename(job, order.name)
     with locked(order.folder / "locks" / f"{order.name}.lock", LOCK_WAIT):
         if order.before is not None:
             order.before()
         order.log.parent.mkdir(parents=True, exist_ok=True)
-        with order.log.open("a", encoding="utf-8") as stream:
-            stream.write(f"# job {job} on {socket.gethostname()}, {processor()}\n")
         begun = time.time()
+        waited = max(0.0, begun - float(ticket.get("time", begun)))
+        with order.log.open("a", encoding="utf-8") as stream:
+            stream.write(job_line(job, socket.gethostname(), waited, processor()))
         status, peak = _run(order)
         if peak:
             with suppress(OSError), order.log.open("a", encoding="utf-8") as stream:
-                stream.write(f"# peak resident memory: {peak} bytes\n")
+                stream.write(peak_line(peak))
         write_json(result, {"returncode": status, "begun": begun, "seconds": time.time() - begun})
 
 
@@ -95,19 +106,15 @@ def _run(order: Order) -> tuple[int, int]:
     """The exit status of the command, and its peak memory in bytes."""
     # Slurm signals every process of a job. Those that do not handle the warning shall ignore it.
     signal.signal(WARNING, signal.SIG_IGN)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: sys.exit(STOPPED))
     child = processes.start(order.words, order.log, order.stdout, order.environment)
 
     def warn(*_: object) -> None:
         with suppress(ProcessLookupError):
             os.killpg(child.pid, WARNING)
 
-    def stop(number: int, frame: FrameType | None) -> None:
-        processes.stop([child])
-        sys.exit(STOPPED)
-
     signal.signal(WARNING, warn)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, stop)
     try:
         while True:
             status, peak = processes.poll(child)
@@ -139,9 +146,9 @@ def _is_called(order: Order, job: str) -> bool:
     return not named.get("cancelled")
 
 
-def _rename(name: str) -> None:
+def _rename(job: str, name: str) -> None:
     """Give a task of an array a name of its own."""
     if "SLURM_ARRAY_JOB_ID" in os.environ:
-        update = f"JobId={os.environ['SLURM_JOB_ID']}", f"JobName={name}"
+        words = ["scontrol", "update", f"JobId={job}", f"JobName={name}"]
         with suppress(OSError, subprocess.SubprocessError):
-            subprocess.run(["scontrol", "update", *update], timeout=30, capture_output=True)
+            subprocess.run(words, timeout=30, capture_output=True)

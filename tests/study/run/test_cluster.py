@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from socket import gethostname
 from types import SimpleNamespace
 
 import pytest
@@ -22,6 +23,8 @@ from treesyntax.jobs.cluster import Cluster, Job
 from treesyntax.jobs.locks import locked
 from treesyntax.jobs.node import Order, carry_out, result_of
 from treesyntax.jobs.queues import GONE, Entry, SlurmQueue
+from treesyntax.study.results.results import read_results
+from treesyntax.study.run.logs import read_log
 
 
 def test_a_study_on_a_cluster(tmp_path: Path):
@@ -37,6 +40,11 @@ def test_a_study_on_a_cluster(tmp_path: Path):
             log = (tmp_path / f"out/logs/{method}-1/{kind}.log").read_text()
             assert ("\n# job " in log) == (kind != "score")
     assert "done training" in (tmp_path / "out/logs/sequence-1/train.log").read_text()
+    for one in read_results(tmp_path / "out/results.jsonl"):
+        assert one.node == gethostname()
+        assert one.job
+        assert one.peak_memory
+        assert one.queue_seconds is not None
 
 
 def test_a_job_that_fails_is_a_failure_of_its_run_only(tmp_path: Path):
@@ -246,7 +254,12 @@ def test_a_node_works_only_if_it_is_called(cluster: Cluster, tmp_path: Path):
     assert (tmp_path / "journal").read_text() == "work\n"
     assert job.poll() == 0
     log = asked.log.read_text()
-    assert re.match(r"# job 1 on \S+, .+\ndone\n# peak resident memory: \d+ bytes\n$", log)
+    assert re.match(
+        r"# job 1 on \S+ after \d+ s, .+\ndone\n# peak resident memory: \d+ bytes\n$", log
+    )
+    read = read_log(asked.log)
+    assert (list(read.waited), read.node, bool(read.processor)) == (["1"], gethostname(), True)
+    assert read.resident > 0
 
 
 def test_a_node_that_is_told_to_end_leaves_no_result_and_no_orphan(

@@ -68,7 +68,7 @@ class Recorder:
             best_update=int(facts["best_update"]),
             commit=origin.pop("commit"),
             versions=origin,
-            device=log.device or processor(),
+            device=log.device or log.processor or processor(),
             date=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
             data_sha256=self.data_sha256(run.method.source, run.method.target),
             commands=[shlex.join(step.command) for step in self.plan.steps_of(run)],
@@ -83,6 +83,9 @@ class Recorder:
             slow=slow,
             fast=fast,
             load=log.load,
+            node=log.node or None,
+            job=", ".join(log.waited) or None,
+            queue_seconds=sum(log.waited.values()) if log.waited else None,
         )
 
     def _data_sha256(self, *sides: Side) -> str:

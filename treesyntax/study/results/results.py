@@ -48,7 +48,7 @@ class Result:
         commands: what was run, ``{out}`` being the study's folder and ``{plugins}`` what
             ``treesyntax plugins`` prints.
         peak_memory: MiB of the training, see :attr:`treesyntax.study.run.logs.TrainLog.peak_memory`;
-            None where it is not known, as on a cluster without GPU.
+            None where it is not known.
         run: the key of the outputs that were scored, see :mod:`treesyntax.study.run.keys`.
         code: digests of the code of all steps, see :func:`treesyntax.study.run.code.code_of`.
         lengths: of BLEU its brevity penalty and the ratio of lengths.
@@ -59,6 +59,9 @@ class Result:
         pairs_per_second: median over log intervals of training, without validation.
         slow, fast: the quartiles of the same.
         load: commands at once for each core when training ended, those of others included.
+        node: of the cluster, that trained; None for this machine.
+        job: the ids of the jobs that trained.
+        queue_seconds: how long they waited, which no other time of a run includes.
     """
 
     recipe: str
@@ -94,6 +97,9 @@ class Result:
     slow: float | None = None
     fast: float | None = None
     load: float | None = None
+    node: str | None = None
+    job: str | None = None
+    queue_seconds: float | None = None
 
     @property
     def key(self) -> Key:

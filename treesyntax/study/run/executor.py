@@ -18,11 +18,12 @@ from pathlib import Path
 from treesyntax.errors import TreeSyntaxError
 from treesyntax.jobs import load_per_core, processes
 from treesyntax.jobs.cluster import Cluster
+from treesyntax.jobs.node import peak_line
 from treesyntax.study.run import process
 from treesyntax.study.run.checkpoints import is_trained, repair_checkpoints
 from treesyntax.study.run.failures import Failure, write_failures
 from treesyntax.study.run.ledger import PREPARED, Ledger
-from treesyntax.study.run.logs import divergence, last_line, load_line, peak_line, read_log
+from treesyntax.study.run.logs import divergence, last_line, load_line, read_log
 from treesyntax.study.run.process import Devices
 from treesyntax.study.run.progress import PlainProgress
 from treesyntax.study.run.steps import OUT, PLUGINS, Step

@@ -24,6 +24,7 @@ _DEVICE = re.compile(
 )
 _PEAK = re.compile(r"^# peak resident memory: (\d+) bytes$")
 _LOAD = re.compile(r"^# commands for each core: ([\d.]{1,9})$")
+_JOB = re.compile(r"^# job (\S+) on (\S+) after (\d{1,9}) s, (.*)$")
 _BEGUN = re.compile(r"^# \d{4}-\d\d-\d\dT")
 _DIVERGED = re.compile(
     r"(gradients are Nan/Inf|\b(NaN|Inf) detected in)|Minimum loss scale reached"
@@ -52,6 +53,9 @@ class TrainLog:
         resident: largest resident size of the process in bytes, over all sessions; 0 if unknown.
         load: most commands at once for each core when a session of it ended, those of others
             included; None if unknown.
+        waited: seconds in the queue of the jobs of a cluster that trained, by their ids.
+        node: where the last one ran, "" if there was none.
+        processor: of that node.
     """
 
     valid: dict[int, float] = field(default_factory=dict)
@@ -69,6 +73,9 @@ class TrainLog:
     gpu_free: float | None = None
     resident: int = 0
     load: float | None = None
+    waited: dict[str, float] = field(default_factory=dict)
+    node: str = ""
+    processor: str = ""
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -107,11 +114,6 @@ def load_line(load: float) -> str:
     return f"# commands for each core: {load:.2f}\n"
 
 
-def peak_line(size: int) -> str:
-    """The line by which a study adds the largest resident size, in bytes, to a log."""
-    return f"# peak resident memory: {size} bytes\n"
-
-
 def read_log(path: Path, tail: bool = False) -> TrainLog:
     """Read a log; a missing file is an empty log, and lines in any other form are skipped.
 
@@ -135,6 +137,9 @@ def read_log(path: Path, tail: bool = False) -> TrainLog:
             log.load = max(log.load or 0.0, float(load[1]))
         elif peak := _PEAK.match(line):
             log.resident = max(log.resident, int(peak[1]))
+        elif job := _JOB.match(line):
+            log.waited.setdefault(job[1], float(job[3]))  # a requeue says it once more
+            log.node, log.processor = job[2], job[4]
         elif DONE in line:
             log.finished = True
     return log

@@ -1,0 +1,116 @@
+"""How a training is launched: what cannot work is refused in one line, and one writes in a folder.
+
+fairseq does without a word what it can: under torchrun on CPUs each process takes itself for the only
+one, and all of them write the same checkpoints.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import torch
+from fairseq.distributed import utils as distributed_utils
+from torch.multiprocessing import ProcessExitedException
+
+from treesyntax.errors import OptionError, TreeSyntaxError
+from treesyntax.jobs.locks import HeldError, locked
+from treesyntax.jobs.node import SAVED
+
+LOCK = ".training.lock"
+LOCK_WAIT = 10.0
+"""Seconds in which a training that was killed may still be ending."""
+COPIES = ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
+"""Variables by which torchrun, srun and mpirun tell how many processes they have started."""
+TWO_ON_CPUS = (
+    "start each process yourself with --distributed-world-size N --distributed-rank 0 (1, …) "
+    "--distributed-no-spawn --distributed-backend gloo --ddp-backend legacy_ddp "
+    "--distributed-init-method tcp://HOST:PORT, see docs/cluster.md"
+)
+
+_call_main = distributed_utils.call_main
+_held = ExitStack()
+
+
+def check_launch(cfg: Any, environment: Mapping[str, str], gpus: int) -> None:
+    """Refuse options that end in a traceback, and processes that do not know of each other.
+
+    Args:
+        cfg: of fairseq.
+        environment: of the process.
+        gpus: how many it sees.
+    """
+    common, distributed = cfg.common, cfg.distributed_training
+    on_cpu, world = common.cpu or not gpus, distributed.distributed_world_size
+    if common.bf16:
+        instead = "leave it out" if on_cpu else "use --fp16"
+        raise OptionError(f"--bf16 is for TPUs in fairseq 0.12.3; {instead}")
+    if common.fp16 and on_cpu and not common.fp16_no_flatten_grads:
+        raise OptionError("--fp16 is for GPUs; leave it out to train in fp32 on a CPU")
+    if distributed.distributed_init_method is not None:
+        return
+    copies = [name for name in COPIES if int(environment.get(name) or 1) > 1]
+    if copies and (on_cpu or world == 1):
+        count = environment[copies[0]]
+        instead = (
+            TWO_ON_CPUS if on_cpu else "let each see all GPUs of its machine, see docs/cluster.md"
+        )
+        raise OptionError(
+            f"{count} processes were started ({copies[0]}={count}), and each would train alone and "
+            f"write to {cfg.checkpoint.save_dir}; {instead}"
+        )
+    if on_cpu and common.cpu and world > 1:
+        raise OptionError(f"--cpu --distributed-world-size {world}: {TWO_ON_CPUS}")
+    if world > max(gpus, 1) and distributed.distributed_port <= 0 and not copies:
+        raise OptionError(
+            f"--distributed-world-size {world}, but there are {gpus} GPUs; "
+            + (TWO_ON_CPUS if on_cpu else "for several machines see docs/cluster.md")
+        )
+
+
+def _checked_main(cfg: Any, main: Callable[..., None], **kwargs: Any) -> None:
+    if hasattr(cfg, "common"):
+        check_launch(cfg, os.environ, torch.cuda.device_count())
+    try:
+        _call_main(cfg, main, **kwargs)
+    except ProcessExitedException as error:  # one of the processes that fairseq starts, a GPU each
+        if error.exit_code == SAVED:
+            sys.exit(SAVED)
+        raise
+
+
+def hold_folder(cfg: Any) -> None:
+    """Keep the folder of checkpoints for this training until the process ends.
+
+    Raises:
+        OptionError: if another training writes there.
+    """
+    if cfg.checkpoint.no_save or not distributed_utils.is_master(cfg.distributed_training):
+        return
+    folder = Path(cfg.checkpoint.save_dir)
+    try:
+        _held.enter_context(locked(folder / LOCK, LOCK_WAIT))
+    except HeldError as error:
+        raise OptionError(
+            f"{folder}: another training writes here ({error.holder}); wait until it ends, or "
+            "choose another --save-dir"
+        ) from None
+
+
+def _one_line(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if isinstance(error, TreeSyntaxError):
+        print(error, file=sys.stderr)
+    else:
+        sys.__excepthook__(kind, error, trace)
+
+
+def check_launches() -> None:
+    """Let fairseq check how it is launched, and show what users can mend in one line."""
+    distributed_utils.call_main = _checked_main
+    if sys.excepthook is sys.__excepthook__:
+        sys.excepthook = _one_line

@@ -1,0 +1,119 @@
+"""How fairseq-train may be launched, and that one training at a time writes in a folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from reliability.fairseq_jobs import SOAK, binarize, parameters, start, train
+from support import wait_until
+from support.forked_programs import Fork, fork
+
+from fairseq_plugins.training import launch
+from fairseq_plugins.training.launch import LOCK, check_launch, hold_folder
+from treesyntax.errors import OptionError
+from treesyntax.jobs.locks import locked
+from treesyntax.jobs.node import SAVED
+
+
+def config(folder: Path = Path("save"), **changes: object) -> SimpleNamespace:
+    """fairseq's settings, as far as a launch has to do with them."""
+    common = {"cpu": False, "fp16": False, "bf16": False, "fp16_no_flatten_grads": False}
+    distributed = {
+        "distributed_world_size": 1, "distributed_rank": 0, "distributed_port": -1,
+        "distributed_init_method": None,
+    }  # fmt: skip
+    assert changes.keys() <= common.keys() | distributed.keys()
+    return SimpleNamespace(
+        common=SimpleNamespace(**{name: changes.get(name, common[name]) for name in common}),
+        distributed_training=SimpleNamespace(
+            **{name: changes.get(name, distributed[name]) for name in distributed}
+        ),
+        checkpoint=SimpleNamespace(save_dir=str(folder), no_save=False),
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "environment", "gpus", "message"),
+    [
+        ({"fp16": True}, {}, 0, "--fp16 is for GPUs; leave it out"),
+        ({"fp16": True, "cpu": True}, {}, 1, "--fp16 is for GPUs; leave it out"),
+        ({"bf16": True}, {}, 0, "--bf16 is for TPUs .*; leave it out"),
+        ({"bf16": True}, {}, 1, "--bf16 is for TPUs .*; use --fp16"),
+        ({"cpu": True, "distributed_world_size": 2}, {}, 0, "--cpu --distributed-world-size 2: st"),
+        ({"distributed_world_size": 4}, {}, 2, "-world-size 4, but there are 2 GPUs"),
+        ({"cpu": True}, {"WORLD_SIZE": "2"}, 0, "2 processes were started .* write to save; start"),
+        ({"cpu": True, "distributed_world_size": 2}, {"WORLD_SIZE": "2"}, 2, "train alone"),
+        ({}, {"SLURM_STEP_NUM_TASKS": "3"}, 1, "3 processes were started .* let each see all GPUs"),
+    ],
+)
+def test_launches_that_cannot_work_are_refused(changes, environment, gpus, message):
+    with pytest.raises(OptionError, match=message) as refused:
+        check_launch(config(**changes), environment, gpus)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "environment", "gpus"),
+    [
+        ({"cpu": True}, {}, 0),
+        ({}, {"WORLD_SIZE": "1", "SLURM_STEP_NUM_TASKS": "1"}, 0),
+        ({"distributed_world_size": 8}, {}, 8),
+        ({"distributed_world_size": 8}, {"WORLD_SIZE": "16"}, 8),  # torchrun on two machines
+        ({"distributed_world_size": 16, "distributed_port": 9}, {}, 8),  # srun on two machines
+        ({"cpu": True, "distributed_world_size": 2, "distributed_init_method": "x"}, {}, 0),
+        ({"cpu": True, "fp16": True, "fp16_no_flatten_grads": True}, {}, 0),
+    ],
+)
+def test_launches_that_work_are_not(changes, environment, gpus):
+    check_launch(config(**changes), environment, gpus)
+
+
+def test_a_second_training_in_a_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(launch, "LOCK_WAIT", 0.3)
+
+    def hold() -> int:
+        with locked(tmp_path / "save" / LOCK):
+            (tmp_path / "held").touch()
+            signal.pause()
+        return 0
+
+    other = fork(hold, tmp_path / "log")
+    wait_until((tmp_path / "held").exists, 20)
+    with pytest.raises(OptionError, match=f"another training writes here .process {other.pid} on"):
+        hold_folder(config(tmp_path / "save"))
+    hold_folder(config(tmp_path / "save", distributed_rank=1))  # which writes nothing
+    other.send_signal(signal.SIGKILL)
+    other.wait()
+    hold_folder(config(tmp_path / "save"))
+
+
+def updates(job: Fork) -> int:
+    return len(re.findall(r"train_inner \| ", job.output()))
+
+
+SOAKED = pytest.mark.skipif(not SOAK, reason="saves of its own beside those; runs with make soak")
+
+
+@pytest.mark.parametrize("every", [0, pytest.param(2, marks=SOAKED)])
+def test_a_training_that_is_warned_saves_and_goes_on_as_if_nothing_was(every, tmp_path: Path):
+    data = binarize(tmp_path, "nary_dfs")
+    flags = ["--max-update", 16, "--batch-size", 5, "--update-epoch-batch-itr", "True"]
+    flags += ["--save-interval-updates", every, "--keep-interval-updates", 1]
+    whole = train(data, tmp_path / "whole", *flags)
+    job = start(data, tmp_path / "half", *flags)
+    wait_until(lambda: updates(job) >= 2 or job.poll() is not None, 60)
+    os.kill(job.pid, signal.SIGUSR2)
+    assert job.wait() == SAVED, job.output()[-2000:]
+    assert "saved at the warning signal" in job.output()
+    done = int(re.findall(r"Saved checkpoint .* @ (\d+) updates", job.output())[-1])
+    assert done < 16
+    resumed = train(data, tmp_path / "half", *flags)
+    assert f"@ {done} updates)" in resumed.output()
+    one, other = parameters(whole), parameters(resumed)
+    assert all(torch.equal(value, other[name]) for name, value in one.items())
