@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ from typing import Any
 
 from treesyntax.errors import InputError
 
+MOST_LINKS = 40
+"""Links to links, as Linux counts them."""
 LONGEST_LINE = 1 << 24
 """Most bytes of a line. A tree needs about a hundred times the memory of its text, and a small ``.gz``
 file may hold a line of any length."""
@@ -173,15 +176,59 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
 
 
 @contextmanager
+def output_file(path: str | Path) -> Iterator[Path]:
+    """A temporary name for a file that the user has named, as `atomic_file`.
+
+    Links stay links: what they point to is replaced. Pipes, devices and the files of this process,
+    such as /dev/stdout, are written through on success and never replaced.
+
+    Raises:
+        InputError: if the file cannot be written.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(path, None, "is a folder", "name a file")
+    if not is_special(path):
+        with atomic_file(os.path.realpath(path)) as staged:
+            yield staged
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        staged = Path(folder) / "output"
+        yield staged
+        try:
+            # Not truncated: what a redirected standard output has already got stays there.
+            target = os.open(path, os.O_WRONLY | os.O_APPEND)
+            with staged.open("rb") as source, os.fdopen(target, "wb") as stream:
+                sys.stdout.flush()
+                shutil.copyfileobj(source, stream)
+        except OSError as error:
+            raise _unwritable(path, error) from None
+
+
+def is_special(path: Path) -> bool:
+    """Whether a path is a pipe, a device or, as /dev/stdout, an open file of a process."""
+    for _ in range(MOST_LINKS):
+        if not path.is_symlink():
+            return path.exists() and not path.is_file() and not path.is_dir()
+        if path.parent.resolve().is_relative_to("/proc"):
+            return True
+        path = path.parent / os.readlink(path)
+    return False
+
+
+@contextmanager
 def atomic_folder(path: str | Path) -> Iterator[Path]:
     """A temporary folder beside ``path``; on success it replaces ``path``.
 
-    The old folder at ``path`` stays untouched until then, and stays if anything fails.
+    The old folder at ``path`` stays untouched until then, and stays if anything fails. A link to a
+    folder stays a link.
 
     Raises:
-        InputError: if the folder cannot be written or the disk is full.
+        InputError: if the folder cannot be written or the disk is full, or ``path`` is no folder.
     """
-    path = Path(path)
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_dir():
+        raise InputError(path, None, "is no folder", "choose another name")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         staged = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treesyntax.errors import InputError, OptionError
-from treesyntax.files import atomic_file
+from treesyntax.files import output_file
 
 if TYPE_CHECKING:
     import torch
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
             "--keep-interval-updates)",
         )  # fmt: skip
     state = average(paths)
-    with atomic_file(args.out) as staged:
+    with output_file(args.out) as staged:
         torch.save(state, staged)
     print(f"{args.out}: the mean of {', '.join(path.name for path in paths)}")
     return 0

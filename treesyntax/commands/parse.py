@@ -89,10 +89,9 @@ def run(args: argparse.Namespace) -> int:
         print(f"{task.output} is complete already: {in_words(cases)}", file=sys.stderr)
         return 0
     seconds = time.monotonic() - begun
-    print(
-        f"{cases.lines} lines in {seconds:.0f} s: {in_words(cases)}; see {report_of(task.output)}",
-        file=sys.stderr,
-    )
+    report = report_of(task.output)
+    see = f"; see {report}" if report.exists() else ""  # a pipe has no report beside it
+    print(f"{cases.lines} lines in {seconds:.0f} s: {in_words(cases)}{see}", file=sys.stderr)
     return 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ import sentencepiece
 from treesyntax.data.manifest import SideData
 from treesyntax.decoding.engine import Hypothesis
 from treesyntax.errors import InputError
-from treesyntax.files import atomic_file
+from treesyntax.files import output_file
 from treesyntax.trees.linearizations import as_text, get_linearization
 
 ToText = Callable[[Sequence[str]], str]
@@ -61,9 +60,7 @@ def opened(path: str) -> Iterator[BinaryIO]:
     if path == "-":
         yield sys.stdout.buffer
         return
-    if os.path.isdir(path):
-        raise InputError(path, None, "is a folder", "name a file")
-    with atomic_file(Path(path)) as staged, staged.open("wb") as stream:
+    with output_file(path) as staged, staged.open("wb") as stream:
         yield stream
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,7 +12,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from treesyntax.errors import InputError
-from treesyntax.files import read_object, write_json
+from treesyntax.files import is_special, output_file, read_object, write_json
 from treesyntax.jobs import cores
 from treesyntax.jobs.cluster import Cluster
 from treesyntax.parsers import load_parser
@@ -54,6 +57,8 @@ def parse_file(
     Returns:
         The cases of all lines, and whether the tree file was complete already.
     """
+    if is_special(task.output):
+        return _parse_through(task, execution, strict), False
     parts, identity = Parts(task), task_identity(task)
     found = read_object(report_of(task.output))
     known = read_cases(found)
@@ -76,6 +81,15 @@ def parse_file(
         cases = _parse_rest(task, parts, identity["lines"], execution, strict)
         _join(task, parts, identity, cases)
     return cases, False
+
+
+def _parse_through(task: ParseTask, execution: Execution, strict: Sequence[str]) -> Cases:
+    """Parse into a pipe or a device, which get the trees alone, and nothing beside them."""
+    with tempfile.TemporaryDirectory() as folder, output_file(task.output) as staged:
+        place = Path(folder) / "trees"
+        cases, _ = parse_file(task._replace(output=place), execution, strict, overwrite=True)
+        shutil.move(place, staged)
+    return cases
 
 
 def _parse_rest(
@@ -109,7 +123,7 @@ def _saved(task: ParseTask, parts: Parts, left: list[int], execution: Execution)
 
 def _join(task: ParseTask, parts: Parts, identity: dict[str, Any], cases: Cases) -> None:
     """Write the files from the shards, the tree file last: where it exists, all others do."""
-    task.output.unlink(missing_ok=True)
+    Path(os.path.realpath(task.output)).unlink(missing_ok=True)  # a link stays
     count = -(-cases.lines // task.shard_lines)
     write_json(report_of(task.output), {**cases.to_dict(), "identity": identity})
     if OFFSETS in parts.suffixes:

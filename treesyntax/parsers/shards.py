@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from treesyntax.errors import InputError, OptionError, TreeSyntaxError
-from treesyntax.files import atomic_file, read_lines, read_object, write_json
+from treesyntax.files import atomic_file, output_file, read_lines, read_object, write_json
 from treesyntax.parsers.cases import Cases, cases_of, read_cases
 from treesyntax.parsers.parse_task import ParseTask, differences
 from treesyntax.parsers.parser import Parser
@@ -74,7 +74,7 @@ class Parts:
 
     def join(self, count: int, suffix: str, target: Path) -> None:
         """Write one file from those of all shards."""
-        with atomic_file(target) as staged, staged.open("wb") as stream:
+        with output_file(target) as staged, staged.open("wb") as stream:
             for number in range(count):
                 with self.path(number, suffix).open("rb") as part:
                     shutil.copyfileobj(part, stream)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from treesyntax.errors import TreeError, unknown_name
-from treesyntax.files import atomic_file
+from treesyntax.files import output_file
 from treesyntax.trees.formats import (
     coffeescript,
     conllu,
@@ -81,7 +81,7 @@ def write_trees(path: str | Path, trees: Iterable[Tree], format_name: str) -> in
     """
     tree_format = get_format(format_name)
     count = 0
-    with atomic_file(path) as staged, staged.open("w", encoding="utf-8", newline="\n") as stream:
+    with output_file(path) as staged, staged.open("w", encoding="utf-8", newline="\n") as stream:
         for count, tree in enumerate(trees, start=1):
             try:
                 text = tree_format.write(tree)
