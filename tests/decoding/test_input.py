@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,7 @@ from support.translate_helpers import (
 )
 
 from treesyntax.cli import main
+from treesyntax.decoding.remarks import Remarks
 from treesyntax.parsers import PARSERS
 
 CONLLU = ("--source-format", "conllu", "--subword-policy", "copy", "--subword-vocab", "40")
@@ -266,3 +268,30 @@ def test_help_teaches_by_example(capsys):
     with pytest.raises(SystemExit):
         main(["translate", "--help"])
     assert capsys.readouterr().out.count("\n  treesyntax translate data-bin/") == 2
+
+
+def test_unknown_words_and_long_and_deep_sources_are_told(folder, tmp_path, capsys):
+    """Before, a model that knew none of the words answered as if nothing were wrong."""
+    (tmp_path / "in").write_text(
+        "( and p q )\n( foo p bar )\n" + "( not " * 30 + "p" + " )" * 30 + "\n"
+    )
+    words = command(folder, "sexpr", "--input", tmp_path / "in")
+    assert main(words) == 0
+    told = capsys.readouterr().err
+    assert "line 1" not in told
+    assert "line 2: unknown to the model: foo, bar\n" in told
+    assert re.search("line 3: 31 tokens, the longest sentence in training has [0-9]+; its tree is 30 "
+                     "deep, the deepest in training is [0-9]", told)  # fmt: skip
+    assert main([*words, "--quiet"]) == 0
+    assert "line" not in capsys.readouterr().err
+
+
+def test_remarks_on_many_lines_are_counted(capsys):
+    remarks = Remarks(3, 0)
+    for line in range(1, 31):
+        remarks.check(line, ["x"] * 9 + list("abcdef"), 3, 99)
+    remarks.close()
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 21
+    assert told[0] == "line 1: unknown to the model: x, a, b, c, d and 2 more"
+    assert told[-1].startswith("10 more lines with words unknown")

@@ -83,6 +83,7 @@ def _add_search(group: argparse._ArgumentGroup) -> None:
 
 def _add_output(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
+    add("--quiet", action="store_true", help="do not tell on standard error of unknown words, and of sources longer or deeper than those of the training")  # fmt: skip
     add("--tokens", action="store_true", help="target tokens as the model writes them")
     add("--nbest", type=int, metavar="N", help="the N best as tab-separated line number, score and text")  # fmt: skip
 
@@ -117,6 +118,7 @@ def run(args: argparse.Namespace) -> int:
         records_of,
     )
     from treesyntax.decoding.output import Writer, make_to_text, opened
+    from treesyntax.decoding.remarks import Remarks
     from treesyntax.decoding.translate import translate
     from treesyntax.parsers.cases import in_words
 
@@ -133,11 +135,13 @@ def run(args: argparse.Namespace) -> int:
     if args.parser and encoding.format_name in BRACKETS:
         encoding = encoding._replace(format_name=get_kind(args.parser).notation)
     dictionary = data.dictionary(data.source)
-    encoder = SourceEncoder(encoding, dictionary, batches, engine.longest_source)
+    remarks = Remarks(data.source.longest, data.source.deepest, args.quiet)
+    encoder = SourceEncoder(encoding, dictionary, batches, engine.longest_source, remarks)
     with opened(args.output) as output, _progress(args, path, source_format) as advance:
         records = chunks(records_of(path, source_format), args.buffer, wait=path.is_file())
         writer = Writer(output, to_text, with_scores=args.nbest is not None)
         translate(records, encoder, engine, writer, advance)
+    remarks.close()
     if isinstance(batches, ParsedBatches):
         print(f"{batches.cases.lines} lines: {in_words(batches.cases)}", file=sys.stderr)
     return 0

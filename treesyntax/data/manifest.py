@@ -75,11 +75,16 @@ class SideData(NamedTuple):
         language: its name in the names of the files.
         encoding: how records became tokens, with the subword model of the folder.
         segmented: whether its words were segmented elsewhere.
+        longest: tokens of the longest sentence in the training data.
+        deepest: steps from the root to the deepest node there. Both are 0 where the folder was written
+            before they were noted.
     """
 
     language: str
     encoding: Encoding
     segmented: bool
+    longest: int = 0
+    deepest: int = 0
 
     @property
     def has_trees(self) -> bool:
@@ -131,4 +136,6 @@ def _side(folder: Path, manifest: dict[str, Any], role: str) -> SideData:
         control_seed=int(options["control_seed"]),
         units=str(side.get("subword_units") or ""),
     )
-    return SideData(str(side["language"]), encoding, bool(options[f"{role}_pieces"]))
+    trained = manifest["splits"]["train"][side["language"]]
+    most = (int(trained.get(name, 0)) for name in ("longest", "deepest"))
+    return SideData(str(side["language"]), encoding, bool(options[f"{role}_pieces"]), *most)

@@ -63,6 +63,19 @@ class TreeArrays(NamedTuple):
     token_nodes: IntArray
 
 
+def deepest(trees: TreeArrays) -> int:
+    """Steps from the root to the deepest node of all trees; 0 without any."""
+    begins = np.cumsum(trees.node_counts, dtype=np.int64) - trees.node_counts
+    parents = trees.parents + np.repeat(begins, trees.node_counts)
+    found = 0
+    nodes: NDArray[Any] = np.flatnonzero(trees.parents >= 0)
+    while len(nodes):  # one step up from each node that is not at a root yet
+        found += 1
+        nodes = parents[nodes]
+        nodes = np.unique(nodes[trees.parents[nodes] >= 0])
+    return found
+
+
 class StoredTree(NamedTuple):
     """One sentence: ``parents`` and ``branches`` int64 [N], ``token_nodes`` int64 [T]."""
 

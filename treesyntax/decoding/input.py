@@ -15,8 +15,10 @@ from treesyntax.data.binarize.encode import encode_batch
 from treesyntax.data.binarize.records import Records
 from treesyntax.data.dictionary import EOS, Dictionary
 from treesyntax.data.encoding import TEXT, Encoding
-from treesyntax.data.tree_store import StoredTree
+from treesyntax.data.sentencepiece import SPACE
+from treesyntax.data.tree_store import StoredTree, deepest
 from treesyntax.decoding.engine import EncodedSource
+from treesyntax.decoding.remarks import Remarks
 from treesyntax.errors import InputError, TreeError
 from treesyntax.parsers import Parser
 from treesyntax.parsers.cases import Cases, cases_of, total
@@ -126,12 +128,19 @@ class ParsedBatches:
 class SourceEncoder:
     """Encodes records exactly as ``treesyntax binarize`` does.
 
-    ``to_batches`` makes trees or text of records; ``longest`` counts EOS.
+    ``to_batches`` makes trees or text of records; ``longest`` counts EOS; ``remarks`` gets what the
+    model was not trained for.
     """
 
     def __init__(
-        self, encoding: Encoding, dictionary: Dictionary, to_batches: ToBatches, longest: int
+        self,
+        encoding: Encoding,
+        dictionary: Dictionary,
+        to_batches: ToBatches,
+        longest: int,
+        remarks: Remarks,
     ) -> None:
+        self.remarks, self.unknown = remarks, {*dictionary.unknown_ids}
         self.encoding, self.dictionary = encoding, dictionary
         self.to_batches, self.longest = to_batches, longest
 
@@ -157,6 +166,13 @@ class SourceEncoder:
                 f"{self.longest}",
                 "split or shorten it",
             )
+        unknown = [
+            symbol.replace(SPACE, "")
+            for symbol, index in zip(encoded.symbols, symbols, strict=True)
+            if index in self.unknown
+        ]
+        depth = 0 if encoded.trees is None else deepest(encoded.trees)
+        self.remarks.check(batch.records.lines[0], unknown, len(ids) - 1, depth)
         if encoded.trees is None:
             return EncodedSource(ids, None)
         arrays = (encoded.trees.parents, encoded.trees.branches, encoded.trees.token_nodes)

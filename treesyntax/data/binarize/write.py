@@ -18,6 +18,7 @@ from treesyntax.data.binarize.options import BinarizeOptions, SideOptions
 from treesyntax.data.binarize.read import BatchMap, changed, tasks
 from treesyntax.data.dictionary import EOS, Dictionary, one_unknown, unknown_symbol
 from treesyntax.data.token_files import Fingerprint, TokenData, write_tokens
+from treesyntax.data.tree_store import deepest
 from treesyntax.data.tree_store_write import TreeStoreWriter
 from treesyntax.errors import OptionError
 from treesyntax.trees.linearizations import get_linearization
@@ -54,7 +55,10 @@ class Symbols:
 class Counts:
     """What was written of one side of one split; tokens without ends of sentences.
 
-    ``bin_crc32`` is the checksum of its ``.bin`` file.
+    Attributes:
+        longest: tokens of the longest sentence.
+        deepest: steps from the root to the deepest node of all trees.
+        bin_crc32: the checksum of its ``.bin`` file.
     """
 
     sentences: int = 0
@@ -62,6 +66,8 @@ class Counts:
     nodes: int = 0
     unknown: int = 0
     empty: int = 0
+    longest: int = 0
+    deepest: int = 0
     bin_crc32: int = 0
 
 
@@ -72,7 +78,7 @@ class Spool:
         self._file = TemporaryFile(dir=folder)  # noqa: SIM115, kept open for all batches
         self._batches: list[tuple[int, NDArray[np.int32]]] = []
         self._trees = TreeStoreWriter(folder) if has_trees else None
-        self.sentences = 0
+        self.sentences = self.longest = self.deepest = 0
 
     def append(self, batch: EncodedBatch, indices: NDArray[np.int32]) -> None:
         """Keep a batch with the index of each of its symbols."""
@@ -80,7 +86,9 @@ class Spool:
         self._file.write(batch.ids.data)
         self._batches.append((len(indices), batch.token_counts))
         self.sentences += len(batch.token_counts)
+        self.longest = max(self.longest, int(batch.token_counts.max(initial=0)))
         if self._trees and batch.trees:
+            self.deepest = max(self.deepest, deepest(batch.trees))
             self._trees.append(batch.trees)
 
     def write(
@@ -91,7 +99,12 @@ class Spool:
         dictionary: Dictionary,
     ) -> Counts:
         """Write the token files and, if there are trees, the tree store."""
-        counts = Counts(self.sentences, nodes=self._trees.nodes if self._trees else 0)
+        counts = Counts(
+            self.sentences,
+            nodes=self._trees.nodes if self._trees else 0,
+            longest=self.longest,
+            deepest=self.deepest,
+        )
         tokens = self._tokens(ids_of_symbols, dictionary, counts)
         fingerprint: Fingerprint = write_tokens(prefix, tokens, len(dictionary), EOS)
         counts.bin_crc32 = TokenData(prefix).bin_crc32()
