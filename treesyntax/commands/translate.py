@@ -177,9 +177,9 @@ def _progress(args: argparse.Namespace, path: Path, format_name: str) -> Iterato
     done, begin = 0, time.perf_counter()
     with shown(total, 0, console) if drawn else nullcontext() as bar:
 
-        def advance(lines: int) -> None:
+        def advance(lines: float) -> None:
             nonlocal done
-            done += lines
+            done += int(lines)
             if bar is not None:
                 bar(lines)
 

@@ -19,7 +19,7 @@ from treesyntax.parsers import load_parser
 from treesyntax.parsers.cases import Cases, check_strict, read_cases, total
 from treesyntax.parsers.cluster_shards import parse_in_jobs
 from treesyntax.parsers.parse_task import ParseTask, task_identity
-from treesyntax.parsers.progress_bar import shown
+from treesyntax.parsers.progress_bar import Advance, shown
 from treesyntax.parsers.record_text import OFFSETS
 from treesyntax.parsers.shards import TREES, Parts, shards_of
 from treesyntax.parsers.workers import parse_all
@@ -105,20 +105,23 @@ def _parse_rest(
             left.append(number)
     done = min(lines, (count - len(left)) * task.shard_lines)
     with shown(lines, done, Console(stderr=True)) as advance:
-        for number in _saved(task, parts, left, execution):
-            cases = parts.cases(number)
-            check_strict(task.source, cases, strict)
-            advance(cases.lines)
+        for number in _saved(task, parts, left, execution, advance):
+            check_strict(task.source, parts.cases(number), strict)
     return total(parts.cases(number) for number in range(count))
 
 
-def _saved(task: ParseTask, parts: Parts, left: list[int], execution: Execution) -> Iterator[int]:
+def _saved(
+    task: ParseTask, parts: Parts, left: list[int], execution: Execution, advance: Advance
+) -> Iterator[int]:
     """Parse and save shards; yields the number of each once it is saved."""
     if execution.cluster and left:
         cluster = Cluster(execution.cluster, parts.folder, execution.parameters)
-        return parse_in_jobs(task, parts, left, cluster, execution.workers or JOBS)
+        for number in parse_in_jobs(task, parts, left, cluster, execution.workers or JOBS):
+            advance(parts.cases(number).lines)
+            yield number
+        return
     workers = min(execution.workers or cores(), max(len(left), 1))
-    return parse_all(task, shards_of(task, parts), workers, execution.gpus)
+    yield from parse_all(task, shards_of(task, parts), workers, execution.gpus, advance)
 
 
 def _join(task: ParseTask, parts: Parts, identity: dict[str, Any], cases: Cases) -> None:

@@ -43,15 +43,20 @@ class Parsed(NamedTuple):
 
 
 def parse_lines(
-    parser: Parser, lines: Sequence[str], dependencies: bool, max_words: int
+    parser: Parser,
+    lines: Sequence[str],
+    dependencies: bool,
+    max_words: int,
+    tell: Callable[[float], None] = lambda share: None,
 ) -> list[Parsed]:
     """The trees of raw lines. They depend on the lines alone, not on batches or workers.
 
-    The parser gets no line of more than ``max_words`` words.
+    The parser gets no line of more than ``max_words`` words. ``tell`` is called while it works with the
+    share of all words that it has done since the last call.
     """
     flat = flat_dependencies if dependencies else flat_constituents
     join = join_dependencies if dependencies else join_constituents
-    done = _trees(parser, _sentences(parser, lines, max_words), join)
+    done = _trees(parser, _sentences(parser, lines, max_words), join, tell)
     parsed = []
     for number, line in enumerate(lines):
         words = white_space_words(line)
@@ -88,10 +93,11 @@ def _trees(
     parser: Parser,
     split: dict[int, list[ParsedSentence] | ParseFailure],
     join: Callable[[Sequence[Tree]], Tree],
+    tell: Callable[[float], None],
 ) -> dict[int, Parsed | ParseFailure]:
     """The tree of each line; a failure in one sentence is a failure of its line."""
     sentences = [s for value in split.values() if isinstance(value, list) for s in value]
-    parsed = iter(_parse(parser, sentences))
+    parsed = iter(_parse(parser, sentences, tell))
     lines: dict[int, Parsed | ParseFailure] = {}
     for number, value in split.items():
         if isinstance(value, ParseFailure):
@@ -140,7 +146,9 @@ def _check_spans(line: str, spans: list[Span]) -> None:
         previous = (start, end)
 
 
-def _parse(parser: Parser, sentences: list[ParsedSentence]) -> list[list[Tree] | ParseFailure]:
+def _parse(
+    parser: Parser, sentences: list[ParsedSentence], tell: Callable[[float], None]
+) -> list[list[Tree] | ParseFailure]:
     """The trees of every sentence, parsed in batches of similar length."""
 
     def parse(batch: Sequence[ParsedSentence]) -> list[list[Tree]]:
@@ -150,9 +158,11 @@ def _parse(parser: Parser, sentences: list[ParsedSentence]) -> list[list[Tree] |
                 raise TreeError("the parser's tree lacks words of the sentence")
         return trees
 
-    order = sorted(range(len(sentences)), key=lambda i: len(sentences[i].words))
+    sizes = [len(sentence.words) for sentence in sentences]
+    order = sorted(range(len(sentences)), key=sizes.__getitem__)
     results: list[list[Tree] | ParseFailure] = [ParseFailure("")] * len(sentences)
-    for batch in batches(order, [len(sentences[i].words) for i in order]):
+    for batch in batches(order, [sizes[i] for i in order]):
         for i, result in zip(batch, in_halves(parse, [sentences[i] for i in batch]), strict=True):
             results[i] = result
+        tell(sum(sizes[i] for i in batch) / sum(sizes))
     return results

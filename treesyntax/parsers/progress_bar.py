@@ -9,8 +9,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-Advance = Callable[[int], None]
+Advance = Callable[[float], None]
 """Called with the number of lines that have been done since the last call."""
+
+SPEED_OVER = 300.0
+"""Seconds over which the speed is taken: a slow parser may take more than a minute for a batch."""
 
 
 class _Speed(ProgressColumn):
@@ -30,7 +33,13 @@ def shown(total: int, done: int, console: Console) -> Iterator[Advance]:
         TimeRemainingColumn(),
     )
     # The speed counts only what this run does.
-    bar = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
+    bar = Progress(
+        *columns,
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
+        speed_estimate_period=SPEED_OVER,
+    )
     with bar:
         task = bar.add_task("parse", total=total, completed=done)
         yield lambda lines: bar.advance(task, lines)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -132,10 +132,23 @@ def shards_of(task: ParseTask, parts: Parts) -> Iterator[Shard]:
         number += 1
 
 
-def parse_shard(task: ParseTask, parser: Parser, shard: Shard) -> int:
-    """Parse and save a shard; returns its number."""
+def parse_shard(
+    task: ParseTask, parser: Parser, shard: Shard, tell: Callable[[float], None]
+) -> int:
+    """Parse and save a shard; returns its number.
+
+    ``tell`` is called while the parser works with the lines done since the last call.
+    """
+    left = float(len(shard.lines))
+
+    def told(share: float) -> None:
+        nonlocal left
+        done = min(left, share * len(shard.lines))
+        left -= done
+        tell(done)
+
     dependencies = task.notation == "conllu"
-    parsed = parse_lines(parser, shard.lines, dependencies, task.max_words)
+    parsed = parse_lines(parser, shard.lines, dependencies, task.max_words, told)
     _check_parser(task, shard, parsed)
     if dependencies:
         pairs = zip(shard.lines, parsed, strict=True)
@@ -144,6 +157,7 @@ def parse_shard(task: ParseTask, parser: Parser, shard: Shard) -> int:
         records = [ptb_text(result.tree) for result in parsed]
     offsets = "".join(offsets_text(result.spans) + "\n" for result in parsed)
     Parts(task).save(shard.number, cases_of(shard.first_line, parsed), records, offsets)
+    tell(left)
     return shard.number
 
 

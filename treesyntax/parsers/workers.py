@@ -7,7 +7,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -17,23 +17,29 @@ from treesyntax.jobs import begin_worker
 from treesyntax.parsers import load_parser
 from treesyntax.parsers.parse_task import ParseTask
 from treesyntax.parsers.parser import Parser, ParserConfig
+from treesyntax.parsers.progress_bar import Advance
 from treesyntax.parsers.shards import Shard, parse_shard
 
 if TYPE_CHECKING:
     from multiprocessing.queues import SimpleQueue
+    from multiprocessing.sharedctypes import Synchronized
 
+TICK = 0.5
 SHARDS_AHEAD = 2
 """Shards queued for each worker: it never waits, and few are in memory."""
 
 
-def parse_all(task: ParseTask, shards: Iterable[Shard], workers: int, gpus: int) -> Iterator[int]:
+def parse_all(
+    task: ParseTask, shards: Iterable[Shard], workers: int, gpus: int, tell: Advance
+) -> Iterator[int]:
     """Parse and save shards; yields the number of each in order, once it is saved.
 
+    ``tell`` is called while parsers work with the lines done since the last call.
     One worker is this process. Unless ``gpus`` is 0, each of them has a process, and no CPU has.
     """
     if workers == 1 and not gpus:
         for shard in shards:
-            yield parse_here(task, shard)
+            yield parse_here(task, shard, tell)
         return
     # Spawned, as torch's threads and CUDA do not survive a fork.
     context = multiprocessing.get_context("spawn")
@@ -41,15 +47,27 @@ def parse_all(task: ParseTask, shards: Iterable[Shard], workers: int, gpus: int)
     devices = context.SimpleQueue()
     for device in _visible_devices(gpus) if gpus else [""] * count:
         devices.put(device)
-    with ProcessPoolExecutor(count, context, _start, (devices,)) as executor:
+    done, told = context.Value("d", 0.0), 0.0
+
+    def saved(future: Future[int]) -> int:
+        nonlocal told
+        working = True
+        while working:
+            working = bool(wait([future], TICK).not_done)
+            now = done.value
+            tell(now - told)
+            told = now
+        return future.result()
+
+    with ProcessPoolExecutor(count, context, _start, (devices, done)) as executor:
         pending: deque[Future[int]] = deque()
         try:
             for shard in shards:
-                pending.append(executor.submit(parse_here, task, shard))
+                pending.append(executor.submit(_parse_in_worker, task, shard))
                 if len(pending) >= count * SHARDS_AHEAD:
-                    yield pending.popleft().result()
+                    yield saved(pending.popleft())
             while pending:
-                yield pending.popleft().result()
+                yield saved(pending.popleft())
         except BrokenProcessPool:
             raise TreeSyntaxError(
                 "a worker process died, possibly out of memory; finished shards are kept: run "
@@ -67,16 +85,30 @@ def _visible_devices(gpus: int) -> list[str]:
     return names[:gpus]
 
 
-def _start(devices: SimpleQueue[str]) -> None:
+_done: Synchronized[float]
+"""In a worker: the lines that all workers have done."""
+
+
+def _start(devices: SimpleQueue[str], done: Synchronized[float]) -> None:
     """Prepare a worker, before anything imports torch."""
+    global _done
     begin_worker()
+    _done = done
     os.environ["OMP_NUM_THREADS"] = "1"
     os.environ["CUDA_VISIBLE_DEVICES"] = devices.get()
 
 
-def parse_here(task: ParseTask, shard: Shard) -> int:
+def _parse_in_worker(task: ParseTask, shard: Shard) -> int:
+    def tell(lines: float) -> None:
+        with _done.get_lock():
+            _done.value += lines
+
+    return parse_here(task, shard, tell)
+
+
+def parse_here(task: ParseTask, shard: Shard, tell: Advance = lambda lines: None) -> int:
     """Parse and save a shard in this process, which keeps the parser; returns its number."""
-    return parse_shard(task, _loaded(task.config), shard)
+    return parse_shard(task, _loaded(task.config), shard, tell)
 
 
 @lru_cache(maxsize=1)
