@@ -130,7 +130,9 @@ def read_log(path: Path, tail: bool = False) -> TrainLog:
         elif loaded := _LOADED.search(line):
             log.saved, log.finished = int(loaded[1]), False
         elif _FRESH in line:
-            log = TrainLog()  # what stands above is about checkpoints that are gone
+            # What stands above is about checkpoints that are gone, but for the job of this training.
+            job_of_this = dict(list(log.waited.items())[-1:])
+            log = TrainLog(waited=job_of_this, node=log.node, processor=log.processor)
         elif device := _DEVICE.search(line):
             log.gpu_total, log.device = float(device[1]), device[2]
         elif load := _LOAD.match(line):
