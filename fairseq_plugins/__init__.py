@@ -6,6 +6,7 @@ the package was imported before.
 
 from fairseq_plugins import archs, model, scoring, task
 from fairseq_plugins.checkpoints import keep_checkpoints_at_ends_of_epochs
+from fairseq_plugins.dataset import double_trees_too
 from fairseq_plugins.help import name_our_additions
 from fairseq_plugins.literals import parse_literals_only
 from fairseq_plugins.resume import resume_in_every_process, resume_on_data_that_fit
@@ -24,5 +25,6 @@ resume_on_data_that_fit()
 keep_checkpoints_at_ends_of_epochs()
 check_launches()
 save_at_the_warning()
+double_trees_too()
 
 __all__ = ["archs", "model", "scoring", "task"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
+from fairseq.criterions import label_smoothed_cross_entropy_with_rdrop as r_drop
 from fairseq.data import BaseWrapperDataset, LanguagePairDataset
 
 from treesyntax.data.tree_store import TreeStore
@@ -72,3 +74,20 @@ class TreePairDataset(BaseWrapperDataset):
         )
         left_out = indices[sum(len(batch) for batch in batches) :]
         return [*batches, left_out] if len(left_out) else batches
+
+
+_duplicate_input = r_drop.duplicate_input
+
+
+def double_trees_too() -> None:
+    """Make R-Drop, which runs each batch twice, double its trees: fairseq doubles tensors alone."""
+    r_drop.duplicate_input = _with_trees
+
+
+def _with_trees(sample: dict[str, Any]) -> dict[str, Any]:
+    doubled = _duplicate_input(sample)
+    inputs = doubled.get("net_input", doubled)
+    if inputs.get("source_tree"):
+        tree = inputs["source_tree"].items()
+        inputs["source_tree"] = {name: torch.cat([value, value]) for name, value in tree}
+    return doubled

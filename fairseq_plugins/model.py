@@ -21,6 +21,7 @@ from treesyntax.model.composition import parse_spec
 from treesyntax.model.decoder import Decoder, KVCache
 from treesyntax.model.encoder import Encoder, EncoderOutput
 from treesyntax.model.layers import ACTIVATIONS, POSITIONS, TransformerConfig
+from treesyntax.nn.dropout import Dropout
 from treesyntax.nn.growth import GROWING_LINEARIZATIONS, GrowingTrees
 from treesyntax.nn.tree_batch import TreeBatch
 
@@ -76,6 +77,11 @@ class TreeTransformerConfig(FairseqDataclass):
     dropout: float = flag(0.1, "dropout")
     attention_dropout: float = flag(0.0, "dropout on attention weights")
     activation_dropout: float = flag(0.0, "dropout after the activation function")
+    encoder_layerdrop: float = flag(0.0, "probability of leaving an encoder layer out in training")
+    decoder_layerdrop: float = flag(0.0, "the same for a decoder layer")
+    checkpoint_activations: bool = flag(
+        False, "compute what is inside layers again in the backward pass, to save memory"
+    )
     max_source_positions: int = flag(1024, "longest source")
     max_target_positions: int = flag(1024, "longest target")
 
@@ -211,6 +217,23 @@ class TreeTransformer(FairseqEncoderDecoderModel):
         )
         settings, trees = TransformerConfig.from_flags(cfg, "decoder"), _growing_trees(cfg, task)
         return cls(encoder, TreeDecoder(settings, target_embedding, share_output, target, trees))
+
+    def make_generation_fast_(self, **kwargs: Any) -> None:
+        """Prepare for search as fairseq does; with ``retain_dropout``, dropout stays on.
+
+        Raises:
+            OptionError: if it should stay on in some modules alone.
+        """
+        super().make_generation_fast_(**kwargs)
+        if kwargs.get("retain_dropout"):
+            if kwargs.get("retain_dropout_modules"):
+                raise OptionError(
+                    "--retain-dropout-modules names modules of fairseq's own models; leave it out, "
+                    "and dropout stays on in all"
+                )
+            for module in self.modules():
+                if isinstance(module, Dropout):
+                    module.retained = True
 
 
 def is_ours(name: Any) -> bool:

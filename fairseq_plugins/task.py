@@ -193,12 +193,12 @@ class TreeTranslationTask(TranslationTask):
         extra = extra_gen_cls_kwargs or {}
         scoring = getattr(args, "score_reference", False)
         constraints = None if scoring else self._constraints()
+        if getattr(args, "print_alignment", None):
+            raise OptionError(
+                "--print-alignment needs attention weights, which these models do not return; leave "
+                "it out; treesyntax analyse draws attention"
+            )
         if constraints is not None:
-            if getattr(args, "print_alignment", None):
-                raise OptionError(
-                    "--print-alignment does not go with constraints; leave it out or add "
-                    "--tree-constraints none"
-                )
             seq_gen_cls = seq_gen_cls or ConstrainedGenerator
             extra = {**extra, "tree_constraints": constraints}
         return super().build_generator(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)

@@ -214,6 +214,18 @@ def test_training_uses_dropout_and_evaluation_does_not(spec):
 
 
 @pytest.mark.parametrize("spec", SPECS)
+def test_activations_that_are_computed_again_give_the_same_gradients(spec):
+    tokens, batch = sentences(TREES)
+    gradients = []
+    for recompute in (False, True):
+        encoder = build(spec, recompute=recompute).train()
+        torch.manual_seed(5)
+        encoder.encode(tokens, batch).memory.square().sum().backward()
+        gradients.append([one.grad for one in encoder.parameters() if one.grad is not None])
+    assert all(map(torch.equal, *gradients))
+
+
+@pytest.mark.parametrize("spec", SPECS)
 def test_no_key_of_padding_gets_weight_even_when_all_relations_are_forbidden(spec):
     """Strengths of 20 push every real key to the edge of half precision; padding stays below."""
     encoder = build(spec)

@@ -8,14 +8,16 @@ from fairseq.models.transformer import TransformerDecoderBase, TransformerEncode
 from torch import nn
 
 from treesyntax.model.decoder import Decoder
-from treesyntax.model.encoder import Encoder
+from treesyntax.model.encoder import Encoder, EncoderOutput
 from treesyntax.model.layers import TransformerConfig
 
 PADDING = 1
 
 
-def build(normalize_before, learned, activation, share):
+def build(normalize_before, learned, activation, share, layerdrop=0.0):
     cfg = FairseqConfig()
+    cfg.encoder.layerdrop = cfg.decoder.layerdrop = layerdrop
+    cfg.dropout = 0.0
     for side in (cfg.encoder, cfg.decoder):
         side.embed_dim, side.ffn_embed_dim, side.layers, side.attention_heads = 16, 32, 2, 4
         side.normalize_before, side.learned_pos = normalize_before, learned
@@ -35,6 +37,8 @@ def build(normalize_before, learned, activation, share):
         learned_positions=learned,
         activation=activation,
         max_positions=40,
+        layer_dropout=layerdrop,
+        dropout=0.0,
     )
     theirs = (
         TransformerEncoderBase(cfg, dictionary, embeddings[0]).eval(),
@@ -78,6 +82,26 @@ def test_encoder_and_decoder_agree_with_fairseq(
     real = target.ne(PADDING)
     assert torch.allclose(logits[real], their_logits[real], atol=1e-5)
     assert their_logits[real].std() > 0.01, "a constant output would agree with anything"
+
+
+def test_layers_are_left_out_as_in_fairseq():
+    pairs = zip(*build(True, False, "relu", False, layerdrop=0.5), strict=True)
+    source = batch(False)
+    outputs = []
+    (encoder, their_encoder), (decoder, their_decoder) = pairs
+    for seed in range(8):
+        found = []
+        for one in (encoder.train(), their_encoder.train()):
+            torch.manual_seed(seed)
+            found.append(one.encode(source, None).memory if one is encoder else
+                         one(source)["encoder_out"][0].transpose(0, 1))  # fmt: skip
+        assert torch.allclose(*(memory[source.ne(PADDING)] for memory in found), atol=1e-5)
+        outputs.append(found[0])
+    assert len({round(float(output.detach()[0, 0, 0]), 4) for output in outputs}) > 2
+    decoder.train()
+    states = [decoder.decode(source, EncoderOutput(outputs[0], None)) for _ in range(9)]
+    assert len({round(float(state.detach()[0, 0, 0]), 4) for state in states}) > 2
+    assert their_decoder.layers.p == decoder.layers.layer_dropout
 
 
 def test_positions_agree_with_fairseq_beyond_the_first_table():

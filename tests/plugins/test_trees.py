@@ -212,7 +212,7 @@ def test_folders_must_agree_and_records_be_whole(data, tmp_path):
     ("folder", "on_task", "generation", "message"),
     [
         ("plain", {"tree_constraints": "tree"}, {}, "--tree-constraints tree needs a target"),
-        ("nary_dfs", {}, {"print_alignment": "hard"}, "--print-alignment does not go with"),
+        ("nary_dfs", {}, {"print_alignment": "hard"}, "--print-alignment needs attention weights"),
         ("nary_dfs", {}, {"sampling": True}, "or add --tree-constraints none"),
         ("nary_dfs", {"tree_constraints": "grammar", "train_subset": "gone"}, {},
          "grammar learns from .*gone.say-mean.mean, which is not there"),

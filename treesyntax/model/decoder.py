@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from treesyntax.errors import OptionError
@@ -19,12 +18,14 @@ from treesyntax.model.composition import Composition
 from treesyntax.model.encoder import EncoderOutput
 from treesyntax.model.layers import (
     Layer,
+    Layers,
     TransformerConfig,
     make_positions,
     padding_index_of,
     token_positions,
 )
 from treesyntax.nn.attention import Attention, KeyValues
+from treesyntax.nn.dropout import Dropout
 from treesyntax.nn.growth import GROWING_LINEARIZATIONS, GrowingTrees, PartialTrees
 from treesyntax.nn.injection import Injection, Site
 from treesyntax.nn.pairs import PairTerm
@@ -140,7 +141,8 @@ class Decoder(nn.Module):
         self._check_methods()
         self.next_slot = _encodings_alone(settings.injection, site) if settings.next_slot else None
         self.embed_positions = make_positions(settings, self.injections, self.padding_index)
-        self.layers = nn.ModuleList(DecoderLayer(settings) for _ in range(settings.layers))
+        self.layers = Layers((DecoderLayer(settings) for _ in range(settings.layers)), settings)
+        self.dropout = Dropout(settings.dropout)
         self.layer_norm = nn.LayerNorm(settings.d_model) if settings.normalize_before else None
         self.output_projection = nn.Linear(
             settings.d_model, embed_tokens.num_embeddings, bias=False
@@ -194,10 +196,11 @@ class Decoder(nn.Module):
             mask = mask & torch.ones(size, size, dtype=torch.bool, device=tokens.device).tril()
         terms_of = self.injections.relate(tree, rows=columns)
         x = self._embedded(tokens, tree, partial, columns)
-        x = F.dropout(x, self.settings.dropout, self.training)
-        for index, layer in enumerate(self.layers):
-            cached = cache.layers[index] if cache is not None else None
-            x = layer(x, mask, terms_of(index), source, cached)
+        cached = None if cache is None else cache.layers
+        x = self.layers.run(
+            self.dropout(x),
+            lambda layer: (mask, terms_of(layer), source, cached and cached[layer]),
+        )
         return x if self.layer_norm is None else self.layer_norm(x)
 
     def _tree(self, tokens: Tensor, partial: PartialTrees | None) -> TreeBatch:

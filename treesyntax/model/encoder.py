@@ -11,18 +11,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from treesyntax.errors import OptionError
 from treesyntax.model.composition import Composition
 from treesyntax.model.layers import (
     Layer,
+    Layers,
     TransformerConfig,
     make_positions,
     padding_index_of,
     token_positions,
 )
+from treesyntax.nn.dropout import Dropout
 from treesyntax.nn.injection import Site
 from treesyntax.nn.pairs import PairTerm
 from treesyntax.nn.tree_batch import TreeBatch
@@ -75,7 +76,8 @@ class Encoder(nn.Module):
         site = Site(settings.d_model, settings.heads, settings.layers)
         self.injections = Composition(settings.injection, site)
         self.embed_positions = make_positions(settings, self.injections, self.padding_index)
-        self.layers = nn.ModuleList(EncoderLayer(settings) for _ in range(settings.layers))
+        self.layers = Layers((EncoderLayer(settings) for _ in range(settings.layers)), settings)
+        self.dropout = Dropout(settings.dropout)
         self.layer_norm = nn.LayerNorm(settings.d_model) if settings.normalize_before else None
 
     def encode(self, tokens: Tensor, tree: TreeBatch | None) -> EncoderOutput:
@@ -98,15 +100,14 @@ class Encoder(nn.Module):
         encoding = self.injections.encode(tree)
         if encoding is not None:
             x = x + encoding.to(x.dtype)
-        x = F.dropout(x, self.settings.dropout, self.training)
+        x = self.dropout(x)
         real = tokens.ne(self.padding_index)
         if bool(real.all()):
             return EncoderOutput(self._layers(x, None, tree), None)
         return EncoderOutput(self._layers(x * real.unsqueeze(-1), real[:, None, None], tree), real)
 
     def _layers(self, x: Tensor, mask: Tensor | None, tree: TreeBatch) -> Tensor:
-        drops = self.training and self.settings.attention_dropout > 0
+        drops = self.dropout.on and self.settings.attention_dropout > 0
         terms_of = self.injections.relate(tree, may_compute=not drops)
-        for index, layer in enumerate(self.layers):
-            x = layer(x, mask, terms_of(index))
+        x = self.layers.run(x, lambda layer: (mask, terms_of(layer)))
         return x if self.layer_norm is None else self.layer_norm(x)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from treesyntax.errors import OptionError
 from treesyntax.model.composition import Composition
 from treesyntax.nn.attention import Attention
+from treesyntax.nn.dropout import Dropout
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 POSITIONS = ("auto", "absolute", "none")
@@ -39,6 +42,8 @@ class TransformerConfig:
         positions: ``absolute`` adds fairseq's absolute positions, ``none`` does not, ``auto``
             does unless a method takes their place.
         next_slot: whether a decoder also gets the encoding of the slot to be filled next.
+        layer_dropout: probability of leaving a layer out in training.
+        recompute: whether activations inside layers are computed again instead of stored.
         d_memory: width of the encoder's output, for a decoder of another width.
     """
 
@@ -57,6 +62,8 @@ class TransformerConfig:
     injection: str = "none"
     positions: str = "auto"
     next_slot: bool = False
+    layer_dropout: float = 0.0
+    recompute: bool = False
     d_memory: int | None = None
 
     @classmethod
@@ -78,6 +85,8 @@ class TransformerConfig:
             max_positions=getattr(flags, longest, None) or cls.max_positions,
             injection=getattr(flags, f"{side}_injection", cls.injection),
             positions=str(getattr(flags, f"{side}_positions", cls.positions)),
+            layer_dropout=getattr(flags, f"{side}_layerdrop", cls.layer_dropout),
+            recompute=getattr(flags, "checkpoint_activations", cls.recompute),
             next_slot=side == "decoder" and getattr(flags, "decoder_next_slot", False),
             d_memory=getattr(flags, "encoder_embed_dim", None),
         )
@@ -119,12 +128,14 @@ class Layer(nn.Module):
         self.final_layer_norm = nn.LayerNorm(settings.d_model)
         self.self_attn = Attention(settings.d_model, settings.heads, settings.attention_dropout)
         self.self_attn_layer_norm = nn.LayerNorm(settings.d_model)
+        self.dropout = Dropout(settings.dropout)
+        self.activation_dropout = Dropout(settings.activation_dropout)
 
     def _before(self, norm: nn.LayerNorm, x: Tensor) -> Tensor:
         return norm(x) if self.settings.normalize_before else x
 
     def _after(self, norm: nn.LayerNorm, residual: Tensor, change: Tensor) -> Tensor:
-        x = residual + F.dropout(change, self.settings.dropout, self.training)
+        x = residual + self.dropout(change)
         return x if self.settings.normalize_before else norm(x)
 
     def feed_forward(self, x: Tensor) -> Tensor:
@@ -132,8 +143,34 @@ class Layer(nn.Module):
         hidden = ACTIVATIONS[self.settings.activation](
             self.fc1(self._before(self.final_layer_norm, x))
         )
-        hidden = F.dropout(hidden, self.settings.activation_dropout, self.training)
-        return self._after(self.final_layer_norm, x, self.fc2(hidden))
+        return self._after(self.final_layer_norm, x, self.fc2(self.activation_dropout(hidden)))
+
+
+class Layers(nn.ModuleList):
+    """A stack of layers, with LayerDrop (Fan, Grave & Joulin 2020) and recomputed activations.
+
+    Args:
+        layers: from the first to the last.
+        settings: ``layer_dropout`` is the probability of leaving a layer out in training; with
+            ``recompute`` the backward pass runs each layer once more instead of storing what is
+            in it.
+    """
+
+    def __init__(self, layers: Iterable[nn.Module], settings: TransformerConfig) -> None:
+        super().__init__(layers)
+        self.layer_dropout, self.recompute = settings.layer_dropout, settings.recompute
+
+    def run(self, x: Tensor, arguments_of: Callable[[int], Sequence[Any]]) -> Tensor:
+        """[B, T, d_model] through all layers, each with the other arguments of its index."""
+        kept = [True] * len(self)
+        if self.training and self.layer_dropout:
+            kept = (torch.empty(len(self)).uniform_() > self.layer_dropout).tolist()
+        recompute = self.recompute and self.training and torch.is_grad_enabled()
+        for index, layer in enumerate(self):
+            if kept[index]:
+                run = partial(checkpoint, layer, use_reentrant=False) if recompute else layer
+                x = run(x, *arguments_of(index))
+        return x
 
 
 def padding_index_of(embedding: nn.Embedding) -> int:

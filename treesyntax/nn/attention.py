@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from treesyntax.nn.dropout import Dropout
 from treesyntax.nn.flex_kernel import flex_attend
 from treesyntax.nn.pairs import PairTerm, attend_to_pairs, padding_bias, total_bias
 
@@ -75,7 +76,7 @@ class Attention(nn.Module):
     def __init__(self, d_model: int, heads: int, dropout: float, d_key: int | None = None) -> None:
         super().__init__()
         self.heads = heads
-        self.dropout = dropout
+        self.dropout = Dropout(dropout)
         self.k_proj = nn.Linear(d_key or d_model, d_model)
         self.v_proj = nn.Linear(d_key or d_model, d_model)
         self.q_proj = nn.Linear(d_model, d_model)
@@ -98,7 +99,7 @@ class Attention(nn.Module):
         self, query: Tensor, memory: KeyValues, mask: Tensor | None, terms: Sequence[PairTerm] = ()
     ) -> Tensor:
         """Attend from [B, Q, d_model] to what :meth:`project` made; the rest as in :func:`attend`."""
-        dropout = self.dropout if self.training else 0.0
+        dropout = self.dropout.rate if self.dropout.on else 0.0
         queries = self._split(self.q_proj(query))
         attended = attend(queries, memory.keys, memory.values, mask, terms, dropout)
         return self.out_proj(attended.transpose(1, 2).flatten(2))

@@ -1,0 +1,90 @@
+"""Options of stock fairseq that reach into a model or a batch: honoured with trees, or refused."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from fairseq.criterions.label_smoothed_cross_entropy_with_rdrop import (
+    RdropLabelSmoothedCrossEntropyCriterion,
+)
+from plugins.test_trees import data, model_of, task_of
+from torch import Tensor
+
+from treesyntax.errors import OptionError
+
+__all__ = ["data"]  # a fixture
+
+
+@pytest.fixture
+def parts(data):
+    """A model with dropout over source and target trees, and a batch."""
+    task = task_of(data / "lcrs_bfs")
+    task.load_dataset("train")
+    dataset = task.datasets["train"]
+    torch.manual_seed(0)
+    methods = {f"{side}_injection": "stack_pe+relation_mask" for side in ("encoder", "decoder")}
+    model = model_of(task, dropout=0.4, attention_dropout=0.4, **methods)
+    return task, model, dataset.collater([dataset[index] for index in range(6)])
+
+
+def logits(model, batch) -> Tensor:
+    return model(**batch["net_input"])[0]
+
+
+def inference(**flags: object) -> SimpleNamespace:
+    return SimpleNamespace(generation=SimpleNamespace(**flags))
+
+
+def test_retained_dropout_makes_each_search_another_sample(parts):
+    _, model, batch = parts
+    model.eval()
+    assert torch.equal(logits(model, batch), logits(model, batch))
+    model.prepare_for_inference_(inference(retain_dropout=True, retain_dropout_modules=None))
+    assert not torch.allclose(logits(model, batch), logits(model, batch))
+
+
+def test_dropout_is_off_in_search_unless_it_is_retained(parts):
+    _, model, batch = parts
+    model.eval().prepare_for_inference_(inference())
+    assert torch.equal(logits(model, batch), logits(model, batch))
+
+
+def test_dropout_cannot_be_retained_in_modules_of_other_models(parts):
+    asked = inference(retain_dropout=True, retain_dropout_modules=["TransformerDecoder"])
+    with pytest.raises(
+        OptionError, match="--retain-dropout-modules names modules of fairseq's own"
+    ):
+        parts[1].prepare_for_inference_(asked)
+
+
+def test_r_drop_doubles_the_trees(parts):
+    task, model, batch = parts
+    criterion = RdropLabelSmoothedCrossEntropyCriterion(task, False, 0.1, rdrop_alpha=1.0)
+    model.eval()
+    plain = RdropLabelSmoothedCrossEntropyCriterion(task, False, 0.1)(model, batch)[0]
+    twice, _, logged = criterion(model, batch)
+    # Without dropout both passes agree: no divergence, and twice the loss.
+    assert logged["rdrop_kl_loss"] == pytest.approx(0, abs=1e-4)
+    assert twice.item() == pytest.approx(2 * plain.item(), rel=1e-5)
+    model.train()
+    assert criterion(model, batch)[2]["rdrop_kl_loss"] > 0
+
+
+@pytest.mark.parametrize("flag", ["encoder_layerdrop", "decoder_layerdrop"])
+def test_layers_are_left_out_when_asked(parts, flag):
+    task, _, batch = parts
+    model = model_of(task, dropout=0.0, **{flag: 0.5}).train()
+    found = {round(float(logits(model, batch).detach()[0, 0, 0]), 5) for _ in range(12)}
+    assert 1 < len(found) <= 4
+
+
+def test_activations_may_be_computed_again(parts):
+    task, _, batch = parts
+    models = [model_of(task, dropout=0.0, checkpoint_activations=asked) for asked in (False, True)]
+    models[1].load_state_dict(models[0].state_dict())
+    for model in models:
+        logits(model.train(), batch).square().mean().backward()
+    one, other = (dict(model.named_parameters()) for model in models)
+    assert all(torch.allclose(one[name].grad, other[name].grad, atol=1e-6) for name in one)
