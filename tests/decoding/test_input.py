@@ -259,7 +259,14 @@ def test_a_bad_record_ends_it_after_the_ones_before(folder, tmp_path, capsysbina
 def test_a_source_without_its_trees_is_refused(folder, tmp_path, capsys):
     """The data has none, but the model was made for some."""
     save_model(folder / "text", tmp_path / "m.pt", *ARCH)
-    words = ["translate", str(folder / "text"), "--path", str(tmp_path / "m.pt"), "--cpu", "--quiet"]
+    words = [
+        "translate",
+        str(folder / "text"),
+        "--path",
+        str(tmp_path / "m.pt"),
+        "--cpu",
+        "--quiet",
+    ]
     said = refused(capsys, [*words, "--input", str(folder / "raw")])
     assert "the method relation_mask needs trees, but the data has none" in said
 
