@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,16 @@ class Check:
         for number, command in enumerate(value, start=1):
             self.text(command, f"prepare, command {number},")
         return value
+
+    def command(self, text: str, place: str) -> str:
+        """A command line with at least one word."""
+        try:
+            if any(shlex.split(text)):
+                return text
+            problem = "it must name a program"
+        except ValueError as error:
+            problem = f"it is no command line ({error})"
+        raise self.error(place, f"is {text!r}; {problem}")
 
     def placeholders(self, text: str, place: str) -> str:
         """Text in which no variable is left."""

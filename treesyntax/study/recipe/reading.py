@@ -24,6 +24,8 @@ LARGEST_FILE = 1 << 20
 MOST_VALUES = 100_000
 """Values of a file, including those that ``*name`` repeats: nine lines can stand for a billion."""
 DEEPEST = 50
+MOST_SHOWN = 200
+"""Characters of an override in a message."""
 
 
 def read_extended(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
@@ -78,11 +80,11 @@ def apply_override(content: dict[str, Any], override: str) -> None:
     keys = path.split(".")
     if not equals or not all(keys):
         raise OptionError(f"--set {override}: write it as key=value or key.sub=value")
+    override = override[:MOST_SHOWN]
     try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        reason = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise OptionError(f"--set {override}: the value is not YAML ({reason})") from None
+        value = _parsed(text)
+    except _NotYamlError as error:
+        raise OptionError(f"--set {override}: the value is not YAML ({error})") from None
     variables = content.get("vars")
     if len(keys) == 1 and isinstance(variables, dict) and keys[0] in variables:
         keys = ["vars", *keys]
@@ -167,22 +169,33 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+class _NotYamlError(Exception):
+    """What is wrong, in one clause, and the line if it is known."""
+
+    def __init__(self, reason: str | None, line: int | None = None) -> None:
+        super().__init__(" ".join((reason or "malformed").split())[:200])
+        self.line = line
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return yaml.load(text, _Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        raise _NotYamlError(error.problem, mark.line + 1 if mark else None) from None
+    except (yaml.YAMLError, ValueError, OverflowError, AttributeError, TypeError) as error:
+        # A month 13 is a plain ValueError, a timestamp without numbers an AttributeError.
+        raise _NotYamlError(str(error)) from None
+
+
 def _read_yaml(path: Path) -> dict[str, Any]:
     text = "\n".join(read_lines(path))
     if len(text) > LARGEST_FILE:
         raise InputError(path, None, "is too large for a recipe", "check that it is one")
     try:
-        content = yaml.load(text, _Loader)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise InputError(path, line, f"is not YAML ({_short(error.problem)})") from None
-    except (yaml.YAMLError, ValueError, OverflowError) as error:
-        # A month 13, for instance, is a plain ValueError.
-        raise InputError(path, None, f"is not YAML ({_short(str(error))})") from None
+        content = _parsed(text)
+    except _NotYamlError as error:
+        raise InputError(path, error.line, f"is not YAML ({error})") from None
     if not isinstance(content, dict):
         raise InputError(path, None, "holds no recipe", "write keys and values, such as name: demo")
     return content
-
-
-def _short(reason: str | None) -> str:
-    return " ".join((reason or "malformed").split())[:200]

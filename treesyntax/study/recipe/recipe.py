@@ -148,7 +148,8 @@ def read_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Recipe:
     filled = _ordered({**copy.deepcopy(DEFAULTS), **content})
     for override in overrides:
         apply_override(filled, override)
-    return _recipe(_ordered(filled), check)
+    check.keys(filled, "", REQUIRED, (*DEFAULTS, *OPTIONAL))
+    return _recipe(_ordered({**copy.deepcopy(DEFAULTS), **filled}), check)
 
 
 def _ordered(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -222,7 +223,7 @@ def _prepare(
     for number, command in enumerate(check.commands(raw["prepare"]), start=1):
         texts = dict.fromkeys(replace_variables(command, values) for values in known)
         place = f"prepare, command {number},"
-        commands += [check.placeholders(text, place) for text in texts]
+        commands += [check.command(check.placeholders(text, place), place) for text in texts]
     return tuple(commands)
 
 

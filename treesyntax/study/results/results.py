@@ -6,6 +6,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, fields
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,10 @@ KINDS = {
     "float | None": (int, float, NONE),
     "str | None": (str, NONE),
 }
+
+
+LARGEST = 1 << 63
+"""No number of a result is larger; those of Python may have any number of digits."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +148,10 @@ def _result(values: Any) -> Result:
     for item in fields(Result):
         if not _fits(known.get(item.name), str(item.type)):
             raise TypeError
+        if isinstance(number := known.get(item.name), int) and abs(number) > LARGEST:
+            raise TypeError
+    if not isfinite(known["value"]) or known["parameters"] < 1:
+        raise TypeError
     return Result(**known)
 
 

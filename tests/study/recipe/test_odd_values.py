@@ -1,0 +1,87 @@
+"""Odd values for ``--set`` and in recipes: one line at the command, never a traceback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from reliability.figures import count
+from support.study_helpers import recipe_content, recipe_with, write_recipe
+
+from treesyntax.cli import main
+from treesyntax.errors import TreeSyntaxError
+from treesyntax.study.recipe.recipe import DEFAULTS, OPTIONAL, REQUIRED, read_recipe
+from treesyntax.study.run.plan import make_plan
+
+KEYS = [*REQUIRED, *DEFAULTS, *OPTIONAL]
+NESTED = ["data.source", "data.source.lang", "data.target.test", "methods.sequence",
+          "methods.sequence.arch", "train.lr", "binarize.workers", "vars.size"]  # fmt: skip
+BROKEN = [
+    "2026-99-99", "2026-13-01T99:99:99", "!!timestamp x", "!!int x", "!!float x", "9" * 5000,
+    "[" * 500 + "]" * 500, "&a [*a]", "{a: &b {c: *b}}", "*a", "[", "{[1]: 2}", "\0",
+    "!!python/object/apply:os.system [x]", "{a: 1, a: 2}",
+]  # fmt: skip
+ODD = [
+    "2026-01-01",
+    "nan",
+    ".inf",
+    "1e999",
+    "''",
+    "[]",
+    "{}",
+    "-1",
+    "0x",
+    "[null]",
+    "[[[1]]]",
+    "!!set {a}",
+]
+
+
+def refused(words: list[str], capsys: pytest.CaptureFixture) -> str:
+    assert main(["study", *words]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("treesyntax study: ")
+    assert said.count("\n") == 1
+    return said
+
+
+@pytest.mark.parametrize("key", REQUIRED)
+def test_a_key_that_must_be_there_cannot_be_taken_away(key: str, tmp_path: Path, capsys):
+    words = [str(write_recipe(tmp_path)), "--set", f"{key}=null"]
+    assert f"recipe.yaml: the recipe lacks the key {key!r}; it needs " in refused(words, capsys)
+
+
+@pytest.mark.parametrize("key", [key for key in DEFAULTS if key in recipe_content()])
+def test_other_keys_fall_back_to_what_they_are_without(key: str, tmp_path: Path):
+    text = "treesyntax generate for2lam --out {data}/p"  # without a variable
+    content = {"prepare": [text], "vars": {}}
+    taken = recipe_with(tmp_path, f"{key}=null", **content)
+    assert taken.content[key] == DEFAULTS[key]
+
+
+@pytest.mark.parametrize("value", BROKEN)
+def test_what_is_no_yaml_is_refused(value: str, tmp_path: Path, capsys):
+    recipe = write_recipe(tmp_path)
+    said = refused([str(recipe), "--set", f"name={value}"], capsys)
+    assert f"--set name={value[:80]}"[:80] in said
+    recipe.write_text(recipe.read_text() + f"question: {value}\n")
+    assert f"{recipe}" in refused([str(recipe)], capsys)
+    count("recipes: odd values", 2)
+
+
+@pytest.mark.parametrize("key", [*KEYS, *NESTED])
+def test_any_value_is_taken_or_refused_in_one_line(key: str, tmp_path: Path):
+    recipe = write_recipe(tmp_path)
+    for value in ("null", *BROKEN, *ODD):
+        try:
+            make_plan(read_recipe(recipe, [f"{key}={value}"]))
+        except TreeSyntaxError as error:
+            assert "\n" not in str(error)  # noqa: PT017
+        count("recipes: odd values")
+
+
+@pytest.mark.parametrize("command", ["", "  ", "'unclosed", "{nothing}"])
+def test_a_command_of_no_words_is_refused(command: str, tmp_path: Path, capsys):
+    recipe = write_recipe(tmp_path, prepare=[command], vars={"nothing": ""})
+    said = refused([str(recipe)], capsys)
+    assert "recipe.yaml: prepare, command 1, is " in said

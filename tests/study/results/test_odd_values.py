@@ -1,0 +1,73 @@
+"""Odd numbers in a study's files: the report is made, or refused in one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from reliability.figures import count
+from support.study_helpers import make_study
+
+from treesyntax.cli import main
+from treesyntax.files import sha256_of_value
+from treesyntax.study.results.comparisons import SIGNIFICANCE_FILE
+from treesyntax.study.results.results import CHECKSUM, RESULTS_FILE, _checksum
+
+ODD = {
+    "value": [float("nan"), float("inf"), None, 10**400, "1", [1], True],
+    "parameters": [0, -1, 10**400, None],
+    "valid_loss": [float("nan"), 1e308, 10**400],
+    "train_seconds": [10**400, float("nan"), "x"],
+    "versions": [{"a": 1}, None],
+    "n": [10**400, None, 0],
+}
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = make_study(tmp_path_factory.mktemp("odd"), seeds=[1], score=["exact"])
+    assert main(["report", str(folder)]) == 0
+    return folder
+
+
+def reported(folder: Path, capsys: pytest.CaptureFixture) -> str:
+    capsys.readouterr()
+    status = main(["report", str(folder)])
+    said = capsys.readouterr().err
+    assert status in (0, 2)
+    assert said.count("\n") == (status == 2)
+    count("reports: odd values")
+    return said
+
+
+@pytest.mark.parametrize("key", ODD)
+def test_odd_results_are_shown_or_refused(key: str, study: Path, capsys):
+    path = study / RESULTS_FILE
+    whole = path.read_bytes()
+    first, *others = whole.split(b"\n")
+    values = json.loads(first)
+    values.pop(CHECKSUM)
+    refused = 0
+    for odd in ODD[key]:
+        changed = {**values, key: odd}
+        line = json.dumps({**changed, CHECKSUM: _checksum(changed)}, ensure_ascii=False)
+        path.write_bytes(b"\n".join([line.encode(), *others]))
+        said = reported(study, capsys)
+        assert not said or f"{RESULTS_FILE}:1: is not a result" in said
+        refused += bool(said)
+    path.write_bytes(whole)
+    assert refused
+
+
+@pytest.mark.parametrize("odd", [None, float("nan"), "x", [], {"a": 1}, 10**400])
+def test_odd_comparisons_are_made_anew(odd: object, study: Path, capsys):
+    path = study / SIGNIFICANCE_FILE
+    whole = json.loads(path.read_text())
+    for key in ("difference", "holm_p", "runs", "low", "checkpoint_p", "items"):
+        changed = [{**one, key: odd} for one in whole["comparisons"]]
+        content = {**whole, CHECKSUM: sha256_of_value(changed), "comparisons": changed}
+        path.write_text(json.dumps(content))
+        assert not reported(study, capsys)
+    path.write_text(json.dumps(odd))
+    assert not reported(study, capsys)
