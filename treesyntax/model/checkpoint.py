@@ -51,7 +51,11 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
     except Exception as error:  # what a damaged pickle raises has no end
         reason = (str(error) or type(error).__name__).splitlines()[0][:200]
         raise InputError(path, None, f"cannot be read as a checkpoint ({reason})") from None
-    if not isinstance(state, dict) or "model" not in state:
+    weights = state.get("model") if isinstance(state, dict) else None
+    if not isinstance(weights, dict) or not all(
+        isinstance(name, str) and isinstance(tensor, torch.Tensor)
+        for name, tensor in weights.items()
+    ):
         raise InputError(path, None, "holds no model", "give a checkpoint written by fairseq-train")
     return state
 

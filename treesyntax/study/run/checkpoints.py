@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickletools
 import shutil
 import zipfile
 from pathlib import Path
@@ -24,7 +25,8 @@ def repair_checkpoints(folder: Path) -> None:
     for leftover in folder.glob("*.tmp"):
         leftover.unlink()
     complete = [path for path in folder.glob("*.pt") if zipfile.is_zipfile(path)]
-    newest = max(complete, key=lambda path: path.stat().st_mtime_ns, default=None)
+    # The clock may have been set back, so updates count first.
+    newest = max(complete, key=lambda p: (_updates(p), p.stat().st_mtime_ns), default=None)
     for path in (folder / name for name in NAMES):
         if not path.exists() or path in complete:
             continue
@@ -34,6 +36,22 @@ def repair_checkpoints(folder: Path) -> None:
             staged = path.with_suffix(".tmp")
             shutil.copy2(newest, staged)
             os.replace(staged, path)
+
+
+def _updates(path: Path) -> int:
+    """The updates that a checkpoint tells, read without unpickling anything; -1 if it tells none."""
+    found, named = -1, False
+    try:
+        with zipfile.ZipFile(path) as archive:
+            data = next(name for name in archive.namelist() if name.endswith("data.pkl"))
+            for operation, argument, _ in pickletools.genops(archive.read(data)):
+                if operation.name not in ("BINPUT", "LONG_BINPUT", "MEMOIZE"):
+                    if named and isinstance(argument, int):
+                        found = argument
+                    named = argument == "num_updates"
+    except Exception:  # what a damaged archive raises has no end
+        return -1
+    return found
 
 
 def is_trained(folder: Path, log: TrainLog, max_update: int) -> bool:
