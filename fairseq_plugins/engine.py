@@ -16,7 +16,7 @@ from omegaconf import OmegaConf
 from fairseq_plugins.dataset import TreePairDataset
 from fairseq_plugins.settings import check_settings
 from treesyntax.decoding.engine import EncodedSource, Hypothesis, Search
-from treesyntax.errors import InputError, OptionError
+from treesyntax.errors import InputError, OptionError, TreeSyntaxError
 from treesyntax.model.checkpoint import load_checkpoint
 
 PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
@@ -107,7 +107,7 @@ def load(search: Search) -> FairseqEngine:
         check_settings(path, state)
         cfg = OmegaConf.create(state["cfg"], flags={"allow_objects": True})
         task = task or _task(path, cfg, search)
-        _check_sizes(path, state["model"], task)
+        _check_sizes(path, state["model"], cfg, task)
         models.append(_model(path, state, cfg, task, search))
     return FairseqEngine(search, task, models)
 
@@ -129,12 +129,14 @@ def _task(path: Path, cfg: Any, search: Search) -> Any:
     return tasks.setup_task(cfg.task, from_checkpoint=True)
 
 
-def _check_sizes(path: Path, weights: dict[str, Any], task: Any) -> None:
+def _check_sizes(path: Path, weights: dict[str, Any], cfg: Any, task: Any) -> None:
     for side, dictionary in (
         ("encoder", task.source_dictionary),
         ("decoder", task.target_dictionary),
     ):
         weight = weights.get(f"{side}.embed_tokens.weight")
+        if weight is not None and weight.dim() != 2:
+            raise InputError(path, None, f"its {side} has no table of embeddings")
         if weight is not None and len(weight) != len(dictionary):
             role = "source" if side == "encoder" else "target"
             raise InputError(
@@ -144,6 +146,16 @@ def _check_sizes(path: Path, weights: dict[str, Any], task: Any) -> None:
                 f"{len(dictionary)}",
                 "give the data folder of its training",
             )
+    # A model that its weights cannot fill is not built: it may be of any size.
+    widest = max((size for tensor in weights.values() for size in tensor.shape), default=1)
+    limits = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), 1)
+    for side in ("encoder", "decoder"):
+        limits |= {f"{side}_layers": len(weights), f"{side}_embed_dim": widest,
+                   f"{side}_ffn_embed_dim": widest, f"{side}_attention_heads": widest}  # fmt: skip
+    for setting, most in limits.items():
+        if weights and not 0 <= (cfg.model.get(setting) or 0) <= most:
+            cause = f"its setting model.{setting} does not fit the model"
+            raise InputError(path, None, cause, "train it again")
 
 
 def _model(path: Path, state: dict[str, Any], cfg: Any, task: Any, search: Search) -> Any:
@@ -151,7 +163,15 @@ def _model(path: Path, state: dict[str, Any], cfg: Any, task: Any, search: Searc
         task.load_state_dict(state.get("task_state", {}))
     except OptionError as error:
         raise InputError(path, None, str(error)) from None
-    model = task.build_model(cfg.model, from_checkpoint=True)
+    except (AttributeError, TypeError, ValueError, RuntimeError):
+        raise InputError(path, None, "holds no record of its data", "train it again") from None
+    try:
+        model = task.build_model(cfg.model, from_checkpoint=True)
+    except TreeSyntaxError as error:
+        raise InputError(path, None, str(error)) from None
+    except Exception as error:  # of torch: a dropout above 1, a size that no memory holds
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(path, None, f"its settings make no model ({reason})") from None
     try:
         model.load_state_dict(state["model"], strict=True, model_cfg=cfg.model)
     except RuntimeError as error:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor, nn
 
 from treesyntax.data.dictionary import PAD
-from treesyntax.errors import InputError
+from treesyntax.errors import InputError, TreeSyntaxError
 from treesyntax.model.composition import Composition
 from treesyntax.model.encoder import Encoder
 from treesyntax.model.layers import TransformerConfig
@@ -39,9 +40,18 @@ def model_config(state: Mapping[str, Any], path: Path, side: str) -> Transformer
         InputError: if it lacks the sizes.
         OptionError: for methods that are not registered.
     """
-    try:
+    with _sizes_of(path, side):
         return TransformerConfig.from_flags(model_flags(state), side)
-    except (KeyError, TypeError, AttributeError):
+
+
+@contextmanager
+def _sizes_of(path: Path, side: str) -> Iterator[None]:
+    """Refuse a checkpoint of which nothing can be built; what torch and methods raise has no end."""
+    try:
+        yield
+    except TreeSyntaxError:
+        raise
+    except Exception:
         raise InputError(
             path, None, f"does not hold the sizes of its {side}", "give one of fairseq-train"
         ) from None
@@ -55,8 +65,9 @@ def build_encoder(state: Mapping[str, Any], path: Path) -> Encoder:
         OptionError: as :func:`model_config`.
     """
     config = model_config(state, path, "encoder")
-    embedding = nn.Embedding(vocabulary_size(state, path), config.d_model, PAD)
-    encoder = Encoder(config, embedding)
+    with _sizes_of(path, "encoder"):
+        embedding = nn.Embedding(vocabulary_size(state, path), config.d_model, PAD)
+        encoder = Encoder(config, embedding)
     _load(encoder, _part_of(state, "encoder."), path, "encoder")
     return encoder.eval()
 
@@ -93,7 +104,8 @@ def build_methods(state: Mapping[str, Any], path: Path, side: str) -> Compositio
         OptionError: as :func:`model_config`.
     """
     config = model_config(state, path, side)
-    methods = Composition(config.injection, Site(config.d_model, config.heads, config.layers))
+    with _sizes_of(path, side):
+        methods = Composition(config.injection, Site(config.d_model, config.heads, config.layers))
     _load(methods, _part_of(state, f"{side}.injections."), path, f"{side}'s methods")
     return methods.eval()
 
