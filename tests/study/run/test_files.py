@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from treesyntax.errors import InputError
+from treesyntax.jobs.node import peak_line
 from treesyntax.study.run.checkpoints import is_trained, repair_checkpoints
 from treesyntax.study.run.hypotheses import main as collect_hypotheses
 from treesyntax.study.run.hypotheses import read_hypotheses
@@ -17,7 +18,6 @@ from treesyntax.study.run.logs import (
     divergence,
     last_line,
     load_line,
-    peak_line,
     read_log,
 )
 
