@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,7 @@ from support.fake_parser import LINES, outputs, start
 from support.fake_parser import words as arguments
 
 from treesyntax.cli import main
-from treesyntax.parsers import PARSERS, halving, parse_file, workers
+from treesyntax.parsers import PARSERS
 from treesyntax.parsers.record_text import read_offsets
 from treesyntax.parsers.workers import _loaded
 from treesyntax.trees.formats import read_trees
@@ -280,29 +278,3 @@ def test_mistakes_in_files(text, tmp_path, capsys):
     (tmp_path / "file").write_text("")
     under = arguments(text, tmp_path / "file" / "out")
     assert "cannot be written" in refused(capsys, *under)
-
-
-class ThreadPool(ThreadPoolExecutor):
-    """In place of processes, which would not know the stand-in for a parser."""
-
-    def __init__(self, count, context, start, arguments):
-        super().__init__(count)
-        workers._done = arguments[1]
-
-
-@pytest.mark.parametrize("count", [1, 2])
-def test_lines_are_told_while_a_shard_is_parsed(count, text, tmp_path, monkeypatch):
-    """Before, they were told when a shard of 2,000 was saved: minutes for a slow parser."""
-    told = []
-
-    @contextmanager
-    def shown(total, done, console):
-        yield told.append
-
-    monkeypatch.setattr(workers, "ProcessPoolExecutor", ThreadPool)
-    monkeypatch.setattr(parse_file, "shown", shown)
-    monkeypatch.setattr(workers, "TICK", 0.005)
-    monkeypatch.setattr(halving, "BATCH_WORDS", 8)
-    parse(text, tmp_path / "out", "--shard-lines", "25", "--workers", count, "--lang", "5")
-    assert sum(told) == pytest.approx(49)
-    assert len([lines for lines in told if 0 < lines < 12]) >= 4

@@ -22,7 +22,6 @@ from support.translate_helpers import (
 )
 
 from treesyntax.cli import main
-from treesyntax.decoding.remarks import Remarks
 from treesyntax.parsers import PARSERS
 
 CONLLU = ("--source-format", "conllu", "--subword-policy", "copy", "--subword-vocab", "40")
@@ -296,14 +295,3 @@ def test_unknown_words_and_long_and_deep_sources_are_told(folder, tmp_path, caps
                      "deep, the deepest in training is [0-9]", told)  # fmt: skip
     assert main([*words, "--quiet"]) == 0
     assert "line" not in capsys.readouterr().err
-
-
-def test_remarks_on_many_lines_are_counted(capsys):
-    remarks = Remarks(3, 0)
-    for line in range(1, 31):
-        remarks.check(line, ["x"] * 9 + list("abcdef"), 3, 99)
-    remarks.close()
-    told = capsys.readouterr().err.splitlines()
-    assert len(told) == 21
-    assert told[0] == "line 1: unknown to the model: x, a, b, c, d and 2 more"
-    assert told[-1].startswith("10 more lines with words unknown")

@@ -230,3 +230,16 @@ def _start_accounting(slurm: Slurm, port: int, database: int) -> None:
         return "tests" in slurm.ask("sacctmgr", "-n", "list", "cluster", check=False)
 
     wait_until(has_cluster, 60)
+
+
+def writers(folder: Path) -> list[str]:
+    """The processes that train in a folder."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = file.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"fairseq-train" in words and any(str(folder).encode() in word for word in words):
+            found.append(file.parent.name)
+    return found

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from reliability.cluster.slurm import NODE, Slurm, started, why_not
+from reliability.cluster.slurm import NODE, Slurm, started, why_not, writers
 from reliability.figures import SOAK
 from support import wait_until
 from support.forked_programs import Fork
@@ -84,19 +84,6 @@ def no_orphan(slurm: Slurm, folder: Path) -> None:
         events = [words for words in journal(folder) if words[:2] == ["update", run]]
         turns = [process for process, _ in groupby(events, key=lambda words: words[-1])]
         assert len(turns) == len(set(turns)), "one training came between the updates of another"
-
-
-def writers(folder: Path) -> list[str]:
-    """The processes that train in a folder."""
-    found = []
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = file.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if b"fairseq-train" in words and any(str(folder).encode() in word for word in words):
-            found.append(file.parent.name)
-    return found
 
 
 def test_a_study_of_arrays(tmp_path: Path, slurm: Slurm, begin: Callable[..., Fork]):
