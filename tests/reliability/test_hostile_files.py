@@ -140,9 +140,10 @@ def test_any_value_in_any_place_is_read_or_refused(name: str, tmp_path_factory):
     def check(data: st.DataObject) -> None:
         content = json.loads(data.draw(st.sampled_from([line for line in lines if line])))
         place = data.draw(st.sampled_from(places(content)))
-        changed = json.dumps(replaced(content, place, data.draw(json_values)))
-        first = [lines[0]] if name.startswith("results") else []
-        path.write_text("".join(f"{line}\n" for line in (*first, changed)))
+        changed = replaced(content, place, data.draw(json_values))
+        first = name.startswith("results") and changed != json.loads(lines[0])
+        written = [*lines[:first], json.dumps(changed)]
+        path.write_text("".join(f"{line}\n" for line in written))
         count("hostile: values of another type tried")
         try:
             reader.read(model)

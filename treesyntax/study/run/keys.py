@@ -116,7 +116,7 @@ class Keys:
 
     def data(self, method: Method) -> dict[str, str]:
         """What determines each of the six data files of a row, by the file's key in the recipe."""
-        prepare = [step.name for step in self.plan.steps if step.kind == PREPARE]
+        prepare = [step.name for step in self.plan.prepare]
         return {
             key: self.digest(name)
             if OUT not in inside(name)

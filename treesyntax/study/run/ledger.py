@@ -88,7 +88,7 @@ class Ledger:
     def _own(self, step: Step) -> dict[str, str]:
         """The outputs of a step without those that a later prepare command wrote once more."""
         outputs = dict(self.marker(step).get("outputs", {}))
-        prepare = [one for one in self.plan.steps if one.kind == PREPARE == step.kind]
+        prepare = self.plan.prepare if step.kind == PREPARE else []
         for later in prepare[prepare.index(step) + 1 :] if prepare else ():
             for name in self.marker(later).get("outputs", {}):
                 outputs.pop(name, None)
@@ -194,8 +194,8 @@ class Ledger:
             return {}
         names = ["data"] if step.kind == PREPARE else step.outputs
         others: dict[str, str] = {}
-        for other in self.plan.steps if step.kind == PREPARE else ():
-            if other.kind == PREPARE and other is not step:
+        for other in self.plan.prepare if step.kind == PREPARE else ():
+            if other is not step:
                 others |= self.marker(other).get("outputs", {})
         files = [
             file

@@ -52,6 +52,11 @@ class Plan:
         return found
 
     @cached_property
+    def prepare(self) -> list[Step]:
+        """The commands of the recipe that make its data."""
+        return [step for step in self.steps if step.kind == PREPARE]
+
+    @cached_property
     def needs(self) -> dict[str, tuple[str, ...]]:
         """The names of the steps that each step needs."""
         return {step.name: step.needs for step in self.steps}
