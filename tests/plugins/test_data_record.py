@@ -129,7 +129,7 @@ def loaded(monkeypatch) -> list[str]:
 
 def go_on(data: Path, checkpoint: Path, *reset: str) -> None:
     flags = dict.fromkeys(resume.RESETS, False) | dict.fromkeys(reset, True)
-    cfg = SimpleNamespace(checkpoint=SimpleNamespace(**flags))
+    cfg = SimpleNamespace(checkpoint=SimpleNamespace(no_save=True, **flags))
     trainer = SimpleNamespace(task=task_of(data), cfg=cfg)
     resume._checked_load(trainer, str(checkpoint), flags["reset_optimizer"])
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from support.browser import PHONE, chromium, keep, opened
@@ -116,7 +117,8 @@ def test_files_beside_the_recipe_take_the_place_of_no_module(studies: dict[str, 
 
 def test_every_link_of_the_markdown_report_resolves(studies: dict[str, Path]):
     for folder in studies.values():
-        links = re.findall(r"\]\(<(.*?)>\)", (folder / "report.md").read_text())
+        text = (folder / "report.md").read_text()
+        links = [unquote(link) for link in re.findall(r"(?<!\\)\]\((\S+?)\)", text)]
         assert len(links) > 8
         assert [link for link in links if not (folder / link).is_file()] == []
 

@@ -157,7 +157,7 @@ def test_the_page_shows_table_figures_failures_and_provenance(study_folder: Path
         'alt="relation_mask-1: mask strengths."', "0 of 2, 1 failed",
         "stack_pe-1 failed: exit status 1: [bold]&lt;b&gt;| * bad (see logs/x.log)",
         "McDonald &amp; Chiang 2021", "exact: s|1", "<code>figures/score_by_cost.json</code>",
-        "Peak memory was not recorded", "sequence-1: killed by SIGKILL (see logs/y.log)",
+        "Peak memory was not recorded", "sequence-1 failed: killed by SIGKILL (see logs/y.log)",
         "Attention by tree relation, relation_mask-1: x has &lt;no&gt; trees", "python 3", "<h3>stack_pe-1</h3>",
         "name=\"viewport\"", "@media print",
     ):  # fmt: skip

@@ -99,9 +99,8 @@ class Executor:
         self.done: set[str] = set()
         for step in plan.steps:
             # What a run makes anew is used anew; data that is made anew is the same, see Ledger.mark.
-            run = step.name.partition("/")[0]
-            own = {read for read in ledger.keys.reads[step.name] if read.startswith(f"{run}/")}
-            if own <= self.done and ledger.is_done(step):
+            made = {name for name in ledger.keys.reads[step.name] if not name.startswith(PREPARED)}
+            if made <= self.done and ledger.is_done(step):
                 self.done.add(step.name)
             elif self._ended_unnoticed(step):
                 ledger.mark(step, 0.0)
