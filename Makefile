@@ -17,7 +17,8 @@ demo: $(READY)
 test: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal tests
 
-# The long versions of the tests of docs/reliability.md: 27 minutes on two cores.
+# The long versions of the tests of docs/reliability.md: 27 minutes on two cores, and more for those with a
+# real Slurm and with a million pairs.
 soak: $(READY)
 	@rm -f $(VENV)/figures
 	TREESYNTAX_SOAK=1 TREESYNTAX_FIGURES=$(abspath $(VENV)/figures) OMP_NUM_THREADS=1 \
