@@ -22,11 +22,11 @@ from treesyntax.jobs.node import peak_line
 from treesyntax.study.run import process
 from treesyntax.study.run.checkpoints import is_trained, repair_checkpoints
 from treesyntax.study.run.failures import Failure, write_failures
-from treesyntax.study.run.ledger import PREPARED, Ledger
+from treesyntax.study.run.ledger import Ledger
 from treesyntax.study.run.logs import divergence, last_line, load_line, read_log
 from treesyntax.study.run.process import Devices
 from treesyntax.study.run.progress import PlainProgress
-from treesyntax.study.run.steps import OUT, PLUGINS, Step
+from treesyntax.study.run.steps import OUT, PLUGINS, PREPARED, Step
 from treesyntax.study.run.submission import Submission, Submitted
 
 POLL = 0.05

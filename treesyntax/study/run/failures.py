@@ -9,7 +9,7 @@ from pathlib import Path
 from treesyntax.errors import InputError
 from treesyntax.files import read_json, write_json
 from treesyntax.study.run.plan import Plan
-from treesyntax.study.run.steps import BINARIZE, PREPARE
+from treesyntax.study.run.steps import PREPARED
 
 FAILURES_FILE = "failures.json"
 SHOWN = 3
@@ -72,7 +72,7 @@ def failure_lines(failed: Mapping[str, Failure]) -> Iterator[str]:
     groups: dict[tuple[str, str], dict[str, Failure]] = {}
     for name, why in failed.items():
         step = why.log.removeprefix("logs/")
-        cause = ("", why.message) if step.startswith((PREPARE, BINARIZE)) else (name, why.message)
+        cause = ("", why.message) if step.startswith(PREPARED) else (name, why.message)
         groups.setdefault(cause, {})[name] = why
     for group in groups.values():
         names = list(group)

@@ -22,12 +22,11 @@ from treesyntax.study.run.code import code_of, merged
 from treesyntax.study.run.content import Digests, files_in, size_of
 from treesyntax.study.run.keys import Keys, checkpoints_kept, data_files
 from treesyntax.study.run.plan import Plan
-from treesyntax.study.run.steps import BINARIZE, PREPARE, Run, Step
+from treesyntax.study.run.steps import BINARIZE, PREPARE, PREPARED, Run, Step
 
 DONE, REPLACED = "done", "replaced"
 BEGUN_FILE = "begun.json"
 """In a run's folder: key, data, code and versions of the training in it, finished or not."""
-PREPARED = (PREPARE, BINARIZE)
 REPEATED = ("hypotheses", "score", "facts")
 """Kinds of steps of seconds, done again where only their code is another."""
 LARGE = ("train", "average", "analyses")

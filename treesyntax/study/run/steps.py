@@ -33,7 +33,7 @@ a training that was interrupted the same as one that was not.
 A killed run goes on from its last checkpoint, which is written at the end of an epoch and after that
 many updates. Each checkpoint is also validated, so the interval is part of how the best checkpoint is chosen.
 """
-PREPARE, BINARIZE = "prepare", "binarize"
+PREPARE, BINARIZE = PREPARED = "prepare", "binarize"
 MASKS = "relation_mask"
 STUDY_ANALYSES = "analyses"
 """Name of the step, and folder, of the analyses of a study as a whole."""
