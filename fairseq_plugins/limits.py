@@ -11,7 +11,7 @@ from torch import nn
 
 from fairseq_plugins.dataset import TreePairDataset
 from treesyntax.data.limits import PathTree, large_trees, long_references
-from treesyntax.methods.stack_pe import StackEncoding
+from treesyntax.methods.encodings.stack_pe import StackEncoding
 from treesyntax.nn.growth import GrowingTrees
 
 logger = logging.getLogger(__name__)

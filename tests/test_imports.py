@@ -136,7 +136,7 @@ def test_a_step_backward_in_a_study_is_found():
     assert backward("run", "from treesyntax.study.results.current import mixed_parts")
 
 
-METHOD_FILES = sorted((ROOT / "treesyntax" / "methods").glob("[!_]*.py"))
+METHOD_FILES = sorted((ROOT / "treesyntax" / "methods").rglob("[!_]*.py"))
 
 
 @pytest.mark.parametrize("file", METHOD_FILES, ids=lambda file: file.stem)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from support.helpers import stored
 from support.strategies import dependency_trees
 
-from treesyntax.methods.parent_scaled import parent_positions
+from treesyntax.methods.pairs.parent_scaled import parent_positions
 from treesyntax.model.composition import Composition
 from treesyntax.nn.attention import attend
 from treesyntax.nn.injection import Site

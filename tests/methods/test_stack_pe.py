@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support.helpers import batch_of
 from support.strategies import trees
 
-from treesyntax.methods.stack_pe import StackEncoding
+from treesyntax.methods.encodings.stack_pe import StackEncoding
 from treesyntax.nn.injection import Site
 from treesyntax.trees.tree import Tree
 

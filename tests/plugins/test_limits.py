@@ -12,7 +12,7 @@ from support.helpers import stored
 from torch import nn
 
 from fairseq_plugins.limits import tell_limits
-from treesyntax.methods.stack_pe import StackEncoding
+from treesyntax.methods.encodings.stack_pe import StackEncoding
 from treesyntax.nn.growth import GrowingTrees
 from treesyntax.nn.injection import Site
 from treesyntax.trees.tree import Tree

@@ -36,7 +36,7 @@ from treesyntax.analysis.loading import build_method
 from treesyntax.analysis.sentences import Sentences
 from treesyntax.analysis.stack_operators import pop, push
 from treesyntax.analysis.tree_nodes import Nodes, complete_tree, tokens_of
-from treesyntax.methods.stack_pe import StackEncoding
+from treesyntax.methods.encodings.stack_pe import StackEncoding
 from treesyntax.model.checkpoint import load_checkpoint
 
 NAME = "encoding_similarity"

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from treesyntax.analysis.figures import DIVERGING, head_panels, write_figure, write_numbers
 from treesyntax.analysis.loading import build_method
 from treesyntax.files import atomic_file
-from treesyntax.methods.relation_mask import RelationMask
+from treesyntax.methods.pairs.relation_mask import RelationMask
 from treesyntax.model.checkpoint import load_checkpoint
 
 NAME = "mask_strengths"

@@ -28,7 +28,7 @@ from treesyntax.analysis.loading import build_methods
 from treesyntax.analysis.sentences import Sentences
 from treesyntax.data.token_files import find_prefix, token_files
 from treesyntax.errors import InputError, OptionError
-from treesyntax.methods.stack_pe import StackEncoding
+from treesyntax.methods.encodings.stack_pe import StackEncoding
 from treesyntax.model.checkpoint import load_checkpoint
 
 BEST = "checkpoint_best.pt"

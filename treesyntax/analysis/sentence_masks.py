@@ -29,7 +29,7 @@ from treesyntax.analysis.figures import (
 from treesyntax.analysis.loading import build_method, vocabulary_size
 from treesyntax.analysis.sentences import AnalysedSentence, Sentences
 from treesyntax.data.token_files import find_prefix
-from treesyntax.methods.relation_mask import RelationMask
+from treesyntax.methods.pairs.relation_mask import RelationMask
 from treesyntax.model.checkpoint import load_checkpoint
 from treesyntax.nn.coordinates import depth
 
@@ -46,7 +46,7 @@ class SentenceMasks:
         summed: [layers, heads, T, T], one layer or head where all share their strengths.
         symbols: the T tokens.
         depths: of the tokens' nodes [T], -1 for none.
-        form: of the masks, as in :class:`treesyntax.methods.relation_mask.RelationMask`.
+        form: of the masks, as in :class:`treesyntax.methods.pairs.relation_mask.RelationMask`.
     """
 
     summed: NDArray[np.float64]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from treesyntax.analysis.figures import MARKERS, OKABE_ITO, panel_grid, write_figure, write_numbers
 from treesyntax.analysis.loading import build_method
 from treesyntax.errors import InputError
-from treesyntax.methods.relation_mask import RelationMask
+from treesyntax.methods.pairs.relation_mask import RelationMask
 from treesyntax.model.checkpoint import load_checkpoint
 
 NAME = "strength_trajectories"

@@ -131,10 +131,10 @@ def test_runs_of_different_code_are_refused_unless_asked(tmp_path: Path, monkeyp
 
 def test_a_new_method_leaves_the_runs_of_others_as_they_are(tmp_path: Path, monkeypatch):
     run(tmp_path, seeds=[1])
-    other_code(monkeypatch, "methods/up_down.py")
+    other_code(monkeypatch, "methods/pairs/up_down.py")
     methods = {**content(tmp_path)["methods"], "new": {"arch": "tree_up_down_mini"}}
     assert trained(run(tmp_path, seeds=[1], methods=methods)) == ["new-1"]
-    other_code(monkeypatch, "methods/stack_pe.py")
+    other_code(monkeypatch, "methods/encodings/stack_pe.py")
     assert run(tmp_path, seeds=[1, 2], methods=methods, status=2) == ""
 
 

@@ -63,8 +63,9 @@ def _digest(pattern: str) -> str:
 def _named_methods(command: str) -> list[str]:
     presets = _PRESET.findall((PACKAGE / "model/composition.py").read_text("utf-8"))
     named = " ".join([command, *(spec for name, spec in presets if name in command)])
-    names = sorted(file.stem for file in (PACKAGE / "methods").glob("*.py"))
-    return [f"methods/{name}.py" for name in names if name in named or name == "__init__"]
+    files = sorted((PACKAGE / "methods").rglob("*.py"))
+    wanted = [file for file in files if file.stem in named or file.stem == "__init__"]
+    return [file.relative_to(PACKAGE).as_posix() for file in wanted]
 
 
 def merged(parts: Iterable[Mapping[str, str]]) -> dict[str, str]:

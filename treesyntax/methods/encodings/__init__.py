@@ -1,0 +1,1 @@
+"""Methods that add an encoding to each node."""

@@ -1,0 +1,1 @@
+"""Methods that add something to pairs of tokens."""
