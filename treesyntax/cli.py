@@ -35,6 +35,8 @@ COMMANDS = {
     "score": Command("treesyntax.commands.score", "score a file of outputs against references"),
     "methods": Command("treesyntax.commands.methods", "list the injection methods"),
     "analyse": Command("treesyntax.commands.analyse", "draw what a trained model has learnt"),
+    "recipes": Command("treesyntax.commands.recipes", "list the recipes, or copy one to change it"),
+    "new": Command("treesyntax.commands.new", "write a recipe for data of your own"),
     "study": Command("treesyntax.commands.study", "train and compare methods side by side"),
     "report": Command("treesyntax.commands.report", "write the report of a study again"),
     "plugins": Command("treesyntax.commands.plugins", "print the folder for fairseq's --user-dir"),

@@ -48,3 +48,10 @@ def test_the_recipes_template_files_are_packed(installed: Path):
         if file.is_file() and "__pycache__" not in file.parts
     }
     assert not {file for file in sources if not (installed / "treesyntax" / file).exists()}
+
+
+def test_the_recipes_are_packed_and_run_by_name(installed: Path):
+    listed = run(installed, "-m", "treesyntax", "recipes").splitlines()
+    assert len(listed) == len([*(ROOT / "recipes").glob("*/*.yaml")])
+    commands = run(installed, "-m", "treesyntax", "study", "demo/for2lam", "--dry-run")
+    assert commands.startswith("treesyntax generate for2lam --out runs/for2lam-demo/data/programs")

@@ -5,8 +5,8 @@ more seeds, rows or metrics and another search leave what is trained as it is; a
 differs is trained anew, and the former one is kept under replaced/. Data that changed are refused.
 
 Examples:
-  treesyntax study recipes/demo/for2lam.yaml
-  treesyntax study recipes/demo/for2lam.yaml --set seeds=[1,2,3] --set train.max-update=2000
+  treesyntax study demo/for2lam
+  treesyntax study demo/for2lam --set seeds=[1,2,3] --set train.max-update=2000
   treesyntax study RECIPE --gpus 0 1 2 3 --retries 1
   treesyntax study RECIPE --cluster slurm --cluster-set timeout_min=600 --retries 1
 """
@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Recipe, folder, overrides and how much at once."""
-    parser.add_argument("recipe", type=Path, help="YAML file, see the folder recipes")
+    parser.add_argument(
+        "recipe", type=Path, metavar="RECIPE",
+        help="a YAML file, or one of those that treesyntax recipes lists",
+    )  # fmt: skip
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="folder of the study (default: runs/NAME)"
     )
@@ -98,13 +101,14 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     from treesyntax.study.recipe.fairness import check_fairness
     from treesyntax.study.recipe.identity import check_data_files
     from treesyntax.study.recipe.recipe import read_recipe
+    from treesyntax.study.recipe.shipped import recipe_file
     from treesyntax.study.run.early import CHECKER, check_early
     from treesyntax.study.run.executor import command_words
     from treesyntax.study.run.folder import check_folder, default_folder
     from treesyntax.study.run.plan import make_plan
     from treesyntax.study.session import execute, held_folder
 
-    recipe = read_recipe(args.recipe, args.overrides)
+    recipe = read_recipe(recipe_file(args.recipe), args.overrides)
     check_fairness(recipe)
     check_data_files(recipe)
     plan, folder = make_plan(recipe), args.out or default_folder(recipe)

@@ -10,6 +10,7 @@ import yaml
 
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import read_lines
+from treesyntax.study.recipe.shipped import shipped_recipe
 
 EXTENDS = "extends"
 OPEN = ("train", "generate", "binarize", "vars")
@@ -31,9 +32,10 @@ MOST_SHOWN = 200
 def read_extended(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     """The mapping in a recipe file, laid over those of the files that it extends.
 
-    The value of ``extends`` is the name of a file, relative to the recipe's folder, or a list of
-    names, later ones over earlier ones. Mappings are merged key by key. Any other value replaces
-    the earlier one, and null removes it.
+    The value of ``extends`` is the name of a file, relative to the recipe's folder, the name of a
+    recipe of the package such as ``nmt/dependency``, or a list of names, later ones over earlier
+    ones. Mappings are merged key by key. Any other value replaces the earlier one, and null removes
+    it.
 
     Args:
         path: the recipe file.
@@ -49,8 +51,17 @@ def read_extended(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     for name in names if isinstance(names, list) else [names]:
         if not isinstance(name, str):
             raise InputError(path, None, f"{EXTENDS} is {name!r}", "give the name of a recipe file")
-        merged = _over(merged, read_extended(path.parent / name, (*above, path.resolve())))
+        extended = _extended(path, name)
+        merged = _over(merged, read_extended(extended, (*above, path.resolve())))
     return _over(merged, content)
+
+
+def _extended(path: Path, name: str) -> Path:
+    beside = path.parent / name
+    try:
+        return beside if beside.exists() or beside.suffix else shipped_recipe(name)
+    except OptionError as error:
+        raise OptionError(f"{path}: {EXTENDS}: {error}") from None
 
 
 def _over(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,147 @@
+"""`treesyntax new` and `treesyntax recipes`: from files of one's own to a study that plans."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from treesyntax.cli import main
+from treesyntax.study.recipe.reading import read_extended
+from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.recipe.shipped import shipped_recipes
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    for split in ("train", "valid", "test"):
+        for suffix in ("en", "de", "conllu"):
+            (folder / f"{split}.{suffix}").write_text("words\n")
+    (tmp_path / "pairs.tsv").write_text("question\t( form )\n" * 40)
+    return folder
+
+
+PARSED = ["--source", "corpus/train.en", "--target", "corpus/train.de", "--model", "m", "--parser"]
+GIVEN = ["--source", "corpus/train.conllu", "--target", "corpus/train.de", "--source-format"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "base", "command"),
+    [
+        ([*PARSED, "benepar"], "nmt/constituency", "--parser benepar --model m --lang en"),
+        ([*PARSED, "spacy"], "nmt/dependency", "--train corpus/train.en corpus/train.de"),
+        ([*GIVEN, "conllu"], "nmt/dependency", "--train corpus/train.conllu corpus/train.de"),
+        (
+            ["--source", "pairs.tsv", "--target-format", "sexpr"],
+            "semantic_parsing/geo",
+            "--data pairs.tsv --out runs/my/data/questions --notation sexpr --valid 4 --test 4",
+        ),
+    ],
+)
+def test_a_recipe_for_data_of_ones_own_can_be_planned(
+    corpus: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], base: str, command: str
+):
+    assert main(["new", "my.yaml", "--title", "Mine", *arguments]) == 0
+    written = yaml.safe_load(Path("my.yaml").read_text())
+    assert (written["extends"], read_recipe("my.yaml").title) == (base, "Mine")
+    capsys.readouterr()
+    assert main(["study", "my.yaml", "--dry-run"]) == 0
+    assert command in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--source", "corpus/train.en"],
+            "--target is missing: the file with the training targets",
+        ),
+        (PARSED[:4], "--parser is missing: the parser of the sources"),
+        ([*PARSED, "stanza"], "no parser is named 'stanza'; did you mean 'stanza-dep'?"),
+        (["--source", "corpus/train.fr"], "corpus/train.fr: does not exist"),
+        ([*PARSED[:4], "--target-format", "sexpr"], "paste corpus/train.en corpus/train.de"),
+        (["--source", "pairs.tsv", "--target-format", "lisp"], "no tree format is named 'lisp'"),
+        (["--source", "pairs.tsv", "--parser", "spacy"], "give --target-format alone"),
+    ],
+)
+def test_what_is_missing_is_named(
+    corpus: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+):
+    assert main(["new", "my.yaml", *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert not Path("my.yaml").exists()
+
+
+def test_sets_beside_the_training_files_are_needed(
+    corpus: Path, capsys: pytest.CaptureFixture[str]
+):
+    (corpus / "valid.en").rename(corpus / "dev.en")
+    assert main(["new", "my.yaml", *PARSED, "spacy"]) == 0
+    assert read_extended(Path("my.yaml"))["vars"]["valid"] == "dev"
+    (corpus / "test.en").unlink()
+    assert main(["new", "other.yaml", *PARSED, "spacy"]) == 2
+    assert "a study needs a test set beside train.en" in capsys.readouterr().err
+
+
+def test_the_user_is_asked_on_a_terminal(corpus: Path, monkeypatch: pytest.MonkeyPatch):
+    class Terminal:
+        answers = iter(["pairs.tsv\n", "sexpr\n"])
+
+        def isatty(self) -> bool:
+            return True
+
+        def readline(self) -> str:
+            return next(self.answers)
+
+    monkeypatch.setattr("sys.stdin", Terminal())
+    assert main(["new", "my.yaml"]) == 0
+    assert read_extended(Path("my.yaml"))["vars"]["root"] == "pairs.tsv"
+
+
+def test_an_existing_recipe_stays(corpus: Path, capsys: pytest.CaptureFixture[str]):
+    Path("my.yaml").write_text("mine\n")
+    for command in (["new", "my.yaml", *PARSED, "spacy"], ["recipes", "copy", "geo", "my.yaml"]):
+        assert main(command) == 2
+        assert "my.yaml: already exists" in capsys.readouterr().err
+    assert Path("my.yaml").read_text() == "mine\n"
+
+
+def test_all_recipes_are_listed_with_their_titles(capsys: pytest.CaptureFixture[str]):
+    assert main(["recipes"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == [*shipped_recipes()]
+    assert not [line for line in lines if len(line.split()) < 2 or "{" in line]
+
+
+@pytest.mark.parametrize("name", shipped_recipes())
+def test_a_copy_of_a_recipe_is_the_same_anywhere(tmp_path: Path, name: str):
+    copy = tmp_path / "copy.yaml"
+    assert main(["recipes", "copy", name, str(copy)]) == 0
+    assert read_extended(copy) == read_extended(shipped_recipes()[name])
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("demo/for2lan", "no recipe is named 'demo/for2lan'; did you mean 'demo/for2lam'?"),
+        ("for2lan.yaml", "for2lan.yaml: "),
+    ],
+)
+def test_a_recipe_that_does_not_exist_is_told(
+    capsys: pytest.CaptureFixture[str], name: str, message: str
+):
+    assert main(["study", name, "--dry-run"]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_an_extended_recipe_that_does_not_exist_is_told_with_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    recipe = tmp_path / "my.yaml"
+    recipe.write_text("extends: nmt/dependancy\n")
+    assert main(["study", str(recipe), "--dry-run"]) == 2
+    assert f"{recipe}: extends: no recipe is named 'nmt/dependancy'" in capsys.readouterr().err

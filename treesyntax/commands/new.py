@@ -1,0 +1,184 @@
+"""Write a recipe for data of your own: a dozen lines that extend one that comes with treesyntax.
+
+  treesyntax new my.yaml --source corpus/train.en --target corpus/train.de --parser benepar --model MODEL
+  treesyntax new my.yaml --source corpus/train.conllu --source-format conllu --target corpus/train.de
+  treesyntax new my.yaml --source questions.tsv --target-format sexpr
+
+What is missing is asked for, on a terminal. Text to text needs valid and test files beside the training
+files, with valid and test for train in their names (treesyntax generate split draws them). Of questions
+with logical forms, in a TSV or in a folder with train.src and train.tgt, missing sets are drawn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from treesyntax.errors import InputError, OptionError
+
+SPLITS = ("train", "valid", "test")
+TEXT, TABLE = "text", ".tsv"
+SMALL: dict[str, dict[str, Any]] = {
+    "vars": {"size": "compact", "vocab": 4000},
+    "train": {"max-update": 1500, "batch-size": 64, "lr": 0.002, "warmup-updates": 300},
+}
+"""Sizes of a translation study for two CPU cores."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The recipe, the two files, and where trees come from."""
+    add = parser.add_argument
+    add("recipe", type=Path, metavar="RECIPE.yaml", help="file to write")
+    add("--source", type=Path, metavar="FILE", help="training sources; or a TSV, or a folder")
+    add("--target", type=Path, metavar="FILE", help="training targets, in the same order")
+    add("--title", help="of the report (default: the name of the data)")
+    add("--parser", metavar="NAME", help="makes trees of source text, see treesyntax parse")
+    add("--model", metavar="MODEL", help="of the parser: a folder, or a name")
+    add("--source-format", metavar="FORMAT", help="if the sources are trees: conllu, ptb, sexpr, …")
+    add("--target-format", metavar="FORMAT", help="if the targets are trees: sexpr, prolog, …")
+    add("--gpu", action="store_true", help="sizes for a GPU instead of two CPU cores")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the recipe and say how to go on."""
+    import yaml
+
+    from treesyntax.files import write_text
+
+    if args.recipe.exists():
+        raise InputError(args.recipe, None, "already exists", "choose another name")
+    source = _existing(_value(args.source, "--source", "file with the training sources"))
+    whole = source.is_dir() or _plain_name(source).endswith(TABLE)
+    content = _forms(args, source) if whole else _translation(args, source)
+    content = {"name": args.recipe.stem, **content}
+    if args.title:
+        content["title"] = args.title
+    if not args.gpu and not whole:
+        content["train"] = SMALL["train"]
+        content["vars"] = {**content.get("vars", {}), **SMALL["vars"]}
+    command = f"treesyntax study {shlex.quote(str(args.recipe))}"
+    text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=1000)
+    write_text(args.recipe, f"# {command}\n{text}")
+    print(f"{args.recipe} is written. Look at its commands, then run it:")
+    print(f"  {command} --dry-run\n  {command}")
+    return 0
+
+
+def _forms(args: argparse.Namespace, source: Path) -> dict[str, Any]:
+    """Questions with logical forms."""
+    if args.target or args.parser or args.source_format:
+        raise OptionError(f"{source} holds both sides as text: give --target-format alone")
+    notation = _format(_value(args.target_format, "--target-format", "format of the forms"))
+    variables: dict[str, Any] = {"root": str(source), "notation": notation}
+    if source.is_dir():
+        parts = [part for part in SPLITS if any(source.glob(f"{part}.*"))]
+        size = max((_count(file) for file in source.glob("train.*")), default=0)
+    else:
+        parts, size = ["train"], _count(source)
+    draw = {part: max(size // 10, 1) for part in SPLITS[1:] if part not in parts}
+    return {
+        "extends": "semantic_parsing/geo",
+        "title": f"{source.stem}: questions to logical forms",
+        "vars": {**variables, **draw},
+    }
+
+
+def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
+    """Text to text, with trees of the sources by a parser or from files."""
+    from treesyntax.parsers import get_kind
+
+    target = _existing(_value(args.target, "--target", "file with the training targets"))
+    if args.target_format not in (None, TEXT):
+        raise OptionError(
+            "--target-format is for questions with logical forms in one file; make it with: "
+            f"paste {shlex.quote(str(source))} {shlex.quote(str(target))} > pairs.tsv"
+        )
+    languages = [Path(_plain_name(file)).suffix.removeprefix(".") for file in (source, target)]
+    if not all(languages) or languages[0] == languages[1]:
+        raise OptionError(f"{source} and {target} need different suffixes, such as .en and .de")
+    sets = {file: [_of_split(file, split) for split in SPLITS] for file in (source, target)}
+    if args.source_format not in (None, TEXT):
+        sides = zip(("source", "target"), sets.values(), ("tree", languages[1]), strict=True)
+        return {
+            "extends": "nmt/dependency",
+            "title": f"{source.resolve().parent.name}: trees to {languages[1]}",
+            "prepare": [],
+            "data": {
+                side: {"lang": language, **dict(zip(SPLITS, map(str, files), strict=True))}
+                for side, files, language in sides
+            },
+            "binarize": {"source-format": _format(args.source_format), "source-text": None},
+        }
+    parser = _value(args.parser, "--parser", "parser of the sources (treesyntax parse --help)")
+    constituents = get_kind(parser).annotation == "constituency"
+    return {
+        "extends": "nmt/constituency" if constituents else "nmt/dependency",
+        "vars": {
+            "corpus": source.resolve().parent.name,
+            "root": str(source.parent),
+            "source": languages[0],
+            "target": languages[1],
+            **{split: _split_name(file) for split, file in zip(SPLITS, sets[source], strict=True)},
+            "parser": parser,
+            "model": str(_value(args.model, "--model", "model of the parser")),
+        },
+    }
+
+
+def _of_split(train: Path, split: str) -> Path:
+    """The file of a set beside the training file: valid or dev, or test in place of train."""
+    names = [
+        train.name.replace("train", name) for name in ((split, "dev")[: 1 + (split == "valid")])
+    ]
+    for name in names:
+        for found in (train.with_name(name), train.with_name(f"{name}.gz")):
+            if found.is_file() and (split == "train" or found != train):
+                return found
+    raise InputError(
+        train.with_name(names[0]), None, "does not exist",
+        f"a study needs a {split} set beside {train.name}; treesyntax generate split --help draws one",
+    )  # fmt: skip
+
+
+def _split_name(file: Path) -> str:
+    return Path(_plain_name(file)).stem
+
+
+def _plain_name(file: Path) -> str:
+    return file.name.removesuffix(".gz")
+
+
+def _existing(name: str | Path) -> Path:
+    path = Path(name)
+    if not path.exists():
+        raise InputError(path, None, "does not exist", "check the name")
+    return path
+
+
+def _count(path: Path) -> int:
+    from treesyntax.files import read_lines
+
+    return sum(1 for _ in read_lines(path))
+
+
+def _format(name: str) -> str:
+    from treesyntax.trees.formats import get_format
+
+    get_format(name)
+    return name
+
+
+def _value(given: Any, flag: str, what: str) -> Any:
+    """What was given, or what the user types."""
+    if given:
+        return given
+    answer = ""
+    if sys.stdin.isatty():
+        print(f"{what}: ", end="", file=sys.stderr, flush=True)
+        answer = sys.stdin.readline().strip()
+    if not answer:
+        raise OptionError(f"{flag} is missing: the {what}")
+    return answer

@@ -1,0 +1,69 @@
+"""List the recipes that come with treesyntax, or copy one to change it.
+
+  treesyntax recipes
+  treesyntax recipes copy nmt/dependency my_study.yaml
+
+A recipe runs by its name as by a file (treesyntax study demo/for2lam), and a recipe of your own can
+extend it by its name (extends: nmt/dependency). Each file begins with the command that runs it and
+says which data it needs; treesyntax new writes a short recipe for data of your own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from typing import Any
+
+from treesyntax.errors import InputError
+from treesyntax.files import write_text
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The list, and copy NAME FILE."""
+    commands = parser.add_subparsers(dest="action", metavar="copy")
+    copy = commands.add_parser("copy", help="write a recipe to a file of your own")
+    copy.add_argument("name", metavar="NAME", help="of the recipe, such as nmt/dependency")
+    copy.add_argument("file", metavar="FILE", type=Path, help="to write")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print a line for each recipe, or copy one."""
+    from treesyntax.study.recipe.shipped import shipped_recipe, shipped_recipes
+
+    if args.action == "copy":
+        text = copied(shipped_recipe(args.name))
+        if args.file.exists():
+            raise InputError(args.file, None, "already exists", "choose another name")
+        write_text(args.file, text)
+        print(f"{args.file}: edit it, then run: treesyntax study {args.file}")
+        return 0
+    titles = {name: title_of(path) for name, path in shipped_recipes().items()}
+    width = max(map(len, titles), default=0)
+    for name, title in titles.items():
+        print(f"{name:<{width}}  {title}")
+    return 0
+
+
+def title_of(path: Path) -> str:
+    """What a recipe compares, in one line."""
+    from treesyntax.study.recipe.checks import Check, replace_variables
+    from treesyntax.study.recipe.reading import read_extended
+
+    content: dict[str, Any] = read_extended(path)
+    variables = Check(path).resolved(
+        {name: str(value) for name, value in content.get("vars", {}).items()}
+    )
+    return str(replace_variables(content.get("title", ""), variables))
+
+
+def copied(path: Path) -> str:
+    """The text of a recipe as it stands in any folder: what it extends is named in full."""
+    from treesyntax.study.recipe.shipped import recipes_folder
+
+    def full(found: re.Match[str]) -> str:
+        other = (path.parent / found[2]).resolve().relative_to(recipes_folder().resolve())
+        return f"{found[1]}{other.with_suffix('').as_posix()}"
+
+    text = path.read_text(encoding="utf-8")
+    return re.sub(r"^(extends: *)(\S+\.yaml)", full, text, flags=re.MULTILINE)

@@ -1,0 +1,51 @@
+"""The recipes that come with the package, by name: ``nmt/dependency`` is ``recipes/nmt/dependency.yaml``.
+
+The last part of a name is enough where no other recipe has it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from treesyntax.errors import OptionError, unknown_name
+
+PACKAGE = Path(__file__).parents[2]
+SUFFIX = ".yaml"
+
+
+def recipes_folder() -> Path:
+    """The folder of the recipes: in the package where it was installed, beside it in a clone."""
+    inside = PACKAGE / "recipes"
+    return inside if inside.is_dir() else PACKAGE.parent / "recipes"
+
+
+@cache
+def shipped_recipes() -> dict[str, Path]:
+    """All recipes by name, such as ``demo/for2lam``."""
+    folder = recipes_folder()
+    return {
+        path.relative_to(folder).with_suffix("").as_posix(): path
+        for path in sorted(folder.glob(f"*/*{SUFFIX}"))
+    }
+
+
+def shipped_recipe(name: str) -> Path:
+    """The file of a recipe.
+
+    Raises:
+        OptionError: if no recipe has that name, or several have it as their last part.
+    """
+    recipes = shipped_recipes()
+    found = [full for full in recipes if name in (full, full.rpartition("/")[2])]
+    if len(found) > 1:
+        raise OptionError(f"several recipes are named {name}: {', '.join(found)}")
+    if not found:
+        raise unknown_name("recipe", name, recipes)
+    return recipes[found[0]]
+
+
+def recipe_file(path: Path) -> Path:
+    """A file as it is; a name without a suffix, where no file has it, as the shipped recipe."""
+    named = not path.suffix and not path.exists() and not path.is_absolute()
+    return shipped_recipe(path.as_posix()) if named else path
