@@ -17,7 +17,7 @@ from fairseq import options
 from fairseq_plugins.model import is_ours
 from fairseq_plugins.settings import TASK
 from treesyntax.errors import OptionError
-from treesyntax.flags import Fault, find_fault
+from treesyntax.jobs.flags import Fault, find_fault
 from treesyntax.model.composition import Composition
 from treesyntax.nn.injection import Site
 

@@ -1,3 +1,116 @@
-"""treesyntax: trees in Transformers, and whether they help."""
+"""treesyntax: trees in Transformers, and whether they help.
+
+The public names, each loaded when it is first used::
+
+    import treesyntax as ts
+
+    tree = ts.parse_tree("(S (NP (DT the) (NN cat)) (VP sleeps))", "ptb")
+    encoding = tokenizer(text, return_offsets_mapping=True)
+    nodes = ts.align(tree, encoding["offset_mapping"], text)
+    batch = ts.batch_trees([tree], [nodes])
+    methods = ts.compose("stack_pe+relation_mask", d_model=512, heads=8, layers=6)
+
+Nothing here needs fairseq. What a command or a bridge needs besides, it names where it is missing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from treesyntax.errors import InputError, OptionError, TreeError, TreeSyntaxError
+    from treesyntax.methods import METHODS
+    from treesyntax.metrics import Score, get_metric, score
+    from treesyntax.metrics.runs import RunComparison, compare_corpus_scores, compare_runs
+    from treesyntax.metrics.statistics import holm
+    from treesyntax.model.composition import Composition, compose
+    from treesyntax.model.decoder import Decoder, KVCache
+    from treesyntax.model.encoder import Encoder, EncoderOutput
+    from treesyntax.model.layers import TransformerConfig
+    from treesyntax.nn.growth import GrowingTrees
+    from treesyntax.nn.injection import Injection, Site, register
+    from treesyntax.nn.tree_batch import TreeBatch, batch_trees
+    from treesyntax.trees.alignment import align, align_words, word_spans
+    from treesyntax.trees.binary import from_binary, to_binary
+    from treesyntax.trees.controls import control_tree
+    from treesyntax.trees.formats import parse_tree, read_trees, write_trees
+    from treesyntax.trees.linearizations import get_linearization
+    from treesyntax.trees.tree import Tree
 
 __version__ = "0.1.0"
+
+_PLACES = {
+    "errors": ("InputError", "OptionError", "TreeError", "TreeSyntaxError"),
+    "methods": ("METHODS",),
+    "metrics": ("Score", "get_metric", "score"),
+    "metrics.runs": ("RunComparison", "compare_corpus_scores", "compare_runs"),
+    "metrics.statistics": ("holm",),
+    "model.composition": ("Composition", "compose"),
+    "model.decoder": ("Decoder", "KVCache"),
+    "model.encoder": ("Encoder", "EncoderOutput"),
+    "model.layers": ("TransformerConfig",),
+    "nn.growth": ("GrowingTrees",),
+    "nn.injection": ("Injection", "Site", "register"),
+    "nn.tree_batch": ("TreeBatch", "batch_trees"),
+    "trees.alignment": ("align", "align_words", "word_spans"),
+    "trees.binary": ("from_binary", "to_binary"),
+    "trees.controls": ("control_tree",),
+    "trees.formats": ("parse_tree", "read_trees", "write_trees"),
+    "trees.linearizations": ("get_linearization",),
+    "trees.tree": ("Tree",),
+}
+"""The public names by the module that has them."""
+_MODULE_OF = {name: module for module, names in _PLACES.items() for name in names}
+
+__all__ = [
+    "METHODS",
+    "Composition",
+    "Decoder",
+    "Encoder",
+    "EncoderOutput",
+    "GrowingTrees",
+    "Injection",
+    "InputError",
+    "KVCache",
+    "OptionError",
+    "RunComparison",
+    "Score",
+    "Site",
+    "TransformerConfig",
+    "Tree",
+    "TreeBatch",
+    "TreeError",
+    "TreeSyntaxError",
+    "align",
+    "align_words",
+    "batch_trees",
+    "compare_corpus_scores",
+    "compare_runs",
+    "compose",
+    "control_tree",
+    "from_binary",
+    "get_linearization",
+    "get_metric",
+    "holm",
+    "parse_tree",
+    "read_trees",
+    "register",
+    "score",
+    "to_binary",
+    "word_spans",
+    "write_trees",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used: torch takes seconds, and commands' --help needs none."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

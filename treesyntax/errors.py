@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from importlib.util import find_spec
 from os import PathLike
 
 
@@ -52,6 +53,24 @@ class InputError(TreeSyntaxError):
 
 class OptionError(TreeSyntaxError):
     """An option, method name or recipe key that does not exist or does not fit."""
+
+
+def need_package(module: str, extra: str, purpose: str) -> None:
+    """Refuse what needs a package that is not installed.
+
+    Args:
+        module: the package's import name.
+        extra: the optional dependencies of this package that install it.
+        purpose: what needs it.
+    """
+    try:
+        found = find_spec(module)
+    except (ImportError, ValueError):
+        found = None
+    if found is None:
+        raise OptionError(
+            f"{purpose} needs {module}, which is not installed; pip install 'treesyntax[{extra}]'"
+        )
 
 
 def unknown_name(what: str, name: str, names: Iterable[str], where: str = "") -> OptionError:

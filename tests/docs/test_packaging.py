@@ -35,7 +35,7 @@ def run(site: Path, *command: str) -> str:
 
 
 def test_the_plugin_folder_of_an_installed_wheel_serves_fairseq(installed: Path):
-    folder = run(installed, "-m", "treesyntax", "plugins").strip()
+    folder = run(installed, "-m", "treesyntax.cli", "plugins").strip()
     assert Path(folder) == installed / "fairseq_plugins"
     shown = run(installed, "-m", "fairseq_cli.train", "--user-dir", folder, "--help")
     assert "tree_translation" in shown

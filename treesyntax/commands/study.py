@@ -98,6 +98,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     # They take seconds to load, and --help needs none of them. All are loaded before a step runs.
     from treesyntax.commands import binarize
     from treesyntax.data.binarize.options import read_options
+    from treesyntax.decoding.engine import plugin_folder
     from treesyntax.study.recipe.fairness import check_fairness
     from treesyntax.study.recipe.identity import check_data_files
     from treesyntax.study.recipe.recipe import read_recipe
@@ -109,6 +110,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     from treesyntax.study.session import execute, held_folder
 
     recipe = read_recipe(recipe_file(args.recipe), args.overrides)
+    plugin_folder()  # names fairseq if it is missing
     check_fairness(recipe)
     check_data_files(recipe)
     plan, folder = make_plan(recipe), args.out or default_folder(recipe)

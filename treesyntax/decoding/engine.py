@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from treesyntax.errors import OptionError
+from treesyntax.errors import OptionError, need_package
 
 if TYPE_CHECKING:
     import numpy as np
@@ -101,8 +101,9 @@ def plugin_folder() -> Path:
     """The folder of the fairseq plugins, wherever the package is installed.
 
     Raises:
-        OptionError: if the plugins are not installed beside this package.
+        OptionError: if fairseq is not installed, or the plugins are not beside this package.
     """
+    need_package("fairseq", "fairseq", "training and searching")
     spec = find_spec("fairseq_plugins")
     if spec is None or spec.origin is None:
         raise OptionError("fairseq_plugins is not installed; install treesyntax with pip")

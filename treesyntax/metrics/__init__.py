@@ -179,6 +179,21 @@ def get_metric(name: str, unseen: Sequence[bool] | None = None) -> Metric:
     return partial(_score_unseen, metric=METRICS[plain], unseen=unseen)
 
 
+def score(metric: str, hypotheses: Sequence[str], references: Sequence[str]) -> Score:
+    """Score outputs against references, line by line or as a whole.
+
+    Args:
+        metric: its name, such as ``bleu``, ``exact`` or ``f1:sexpr``.
+        hypotheses: one output a line.
+        references: as many.
+
+    Raises:
+        OptionError: if there is no such metric, or it needs the training data.
+        TreeSyntaxError: if there is not one hypothesis for each reference, or a reference is malformed.
+    """
+    return get_metric(metric)(hypotheses, references)[0]
+
+
 def unseen_lines(
     sources: Sequence[str], references: Sequence[str],
     train_sources: Sequence[str], train_references: Sequence[str],

@@ -193,6 +193,21 @@ class Composition(nn.ModuleDict):
         return [] if any(relation_of is None for _, relation_of, _ in found) else [*found]
 
 
+def compose(spec: str, d_model: int, heads: int, layers: int) -> Composition:
+    """Methods as one module for a stack of layers.
+
+    Args:
+        spec: such as ``stack_pe(depth=16)+relation_mask``, see :func:`parse_spec`.
+        d_model: width of the model.
+        heads: attention heads of each layer.
+        layers: number of layers.
+
+    Raises:
+        OptionError: as :func:`parse_spec`, and for arguments that cannot be built.
+    """
+    return Composition(spec, Site(d_model, heads, layers))
+
+
 LayerTerms = Callable[[int], list[PairTerm]]
 """What is added to the pairs of a layer, by the index of the layer."""
 

@@ -165,6 +165,12 @@ class Decoder(nn.Module):
                 f"{' or '.join(GROWING_LINEARIZATIONS)}"
             )
 
+    def forward(
+        self, tokens: Tensor, source: EncoderOutput, cache: KVCache | None = None
+    ) -> Tensor:
+        """Logits [B, T, V], or [B, 1, V] of the last position with a cache; see :meth:`decode`."""
+        return self.output_projection(self.decode(tokens, source, cache))
+
     def decode(
         self,
         tokens: Tensor,

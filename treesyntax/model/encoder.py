@@ -80,6 +80,10 @@ class Encoder(nn.Module):
         self.dropout = Dropout(settings.dropout)
         self.layer_norm = nn.LayerNorm(settings.d_model) if settings.normalize_before else None
 
+    def forward(self, tokens: Tensor, tree: TreeBatch | None = None) -> EncoderOutput:
+        """As :meth:`encode`."""
+        return self.encode(tokens, tree)
+
     def encode(self, tokens: Tensor, tree: TreeBatch | None) -> EncoderOutput:
         """Encode a batch.
 

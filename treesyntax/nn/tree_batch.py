@@ -10,6 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from treesyntax.trees.tree import Tree
+
 NO_NODE = -1
 
 
@@ -95,6 +97,38 @@ def collate(
     if check:
         _check_nodes(parent, token_node, [len(parents) for parents, _, _ in trees])
     return TreeBatch(*(torch.from_numpy(array) for array in (parent, branch, token_node)))
+
+
+def batch_trees(
+    trees: Sequence[Tree],
+    token_nodes: Sequence[Sequence[int]] | None = None,
+    width: int | None = None,
+    left_pad: bool = False,
+) -> TreeBatch:
+    """A batch of trees under the tokens of a model.
+
+    Args:
+        trees: B trees.
+        token_nodes: the node of each token of each row, -1 for special tokens and padding, as
+            :func:`treesyntax.trees.alignment.align` finds them; None where the tokens are the nodes.
+        width: columns T of the token batch, by default of the longest row.
+        left_pad: whether shorter rows are padded on the left.
+
+    Raises:
+        ValueError: if there are not as many rows as trees, a row is longer than ``width``, or a node is
+            none of its tree.
+    """
+    rows = [range(len(tree)) for tree in trees] if token_nodes is None else token_nodes
+    if len(rows) != len(trees):
+        raise ValueError(f"{len(trees)} trees, but token nodes of {len(rows)} rows")
+    longest = max(map(len, rows), default=0)
+    if width is not None and longest > width:
+        raise ValueError(f"a row has {longest} tokens, but the batch has {width} columns")
+    arrays = [
+        (tree.parents.astype(np.int64), tree.branches.astype(np.int64), np.array(row, np.int64))
+        for tree, row in zip(trees, rows, strict=True)
+    ]
+    return collate(arrays, longest if width is None else width, left_pad, specials=0)
 
 
 def _check_nodes(

@@ -15,7 +15,7 @@ from treesyntax import cli
 from treesyntax.commands import binarize
 from treesyntax.data.binarize.options import read_options
 from treesyntax.errors import OptionError
-from treesyntax.flags import Fault, find_fault
+from treesyntax.jobs.flags import Fault, find_fault
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.run.early import check_early
 from treesyntax.study.run.plan import make_plan

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from treesyntax.errors import OptionError
-from treesyntax.flags import Fault, fault_of, find_fault
+from treesyntax.jobs.flags import Fault, fault_of, find_fault
 from treesyntax.metrics import get_metric
 from treesyntax.study.recipe.checks import PLACEHOLDER
 from treesyntax.study.recipe.recipe import DATA, Method, Recipe

@@ -27,6 +27,7 @@ __all__ = [
     "RecordError",
     "get_format",
     "parse_record",
+    "parse_tree",
     "read_trees",
     "write_trees",
 ]
@@ -58,6 +59,16 @@ def get_format(name: str) -> Format:
     if name not in FORMATS:
         raise unknown_name("tree format", name, FORMATS)
     return FORMATS[name]
+
+
+def parse_tree(text: str, format_name: str) -> Tree:
+    """The tree of one record, such as ``(S (NP she) (VP sleeps))`` in the format ``ptb``.
+
+    Raises:
+        TreeError: if the text is malformed.
+        OptionError: if there is no such format.
+    """
+    return get_format(format_name).parse(text)
 
 
 def read_trees(path: str | Path, format_name: str) -> Iterator[Tree]:

@@ -1,0 +1,199 @@
+"""``import treesyntax as ts``: its public names, from a text to the output of a model, without fairseq."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from support import ROOT
+from torch import nn
+
+import treesyntax as ts
+
+SENTENCE = "the cat sat , unhappily"
+BRACKETS = "(S (NP (DT the) (NN cat)) (VP (VBD sat) (, ,) (ADV unhappily)))"
+# As a tokenizer for subwords gives them: <s> the cat sat , un happ ily </s> <pad>
+OFFSETS = [(0, 0), (0, 3), (4, 7), (8, 11), (12, 13), (14, 16), (16, 20), (20, 23), (0, 0), (0, 0)]
+
+
+def labels_of(tree: ts.Tree, nodes: list[int]) -> list[str]:
+    return ["-" if node < 0 else tree.labels[node] for node in nodes]
+
+
+def test_every_public_name_is_there_and_typed():
+    """The names that type checkers see are those that load."""
+    source = ast.parse((ROOT / "treesyntax/__init__.py").read_text("utf-8"))
+    (typed,) = [node for node in source.body if isinstance(node, ast.If)]
+    seen = {alias.name for node in typed.body for alias in node.names}
+    assert seen == set(ts.__all__)
+    for name in ts.__all__:
+        assert getattr(ts, name).__doc__, name
+    assert set(ts.__all__) <= set(dir(ts))
+    with pytest.raises(AttributeError, match="has no attribute 'encode'"):
+        _ = ts.encode
+    assert (ROOT / "treesyntax/py.typed").exists()
+
+
+def test_from_a_text_to_the_output_of_an_encoder():
+    tree = ts.parse_tree(BRACKETS, "ptb")
+    nodes = ts.align(tree, OFFSETS, SENTENCE)
+    assert labels_of(tree, nodes) == [
+        "-", "the", "cat", "sat", ",", "unhappily", "unhappily", "unhappily", "-", "-",
+    ]  # fmt: skip
+    batch = ts.batch_trees([tree, ts.to_binary(tree)], [nodes, nodes[:6]])
+    config = ts.TransformerConfig(16, 32, 4, 2, injection="stack_pe(depth=4)+relation_mask")
+    encoder = ts.Encoder(config, nn.Embedding(20, 16, padding_idx=1)).eval()
+    tokens = torch.randint(4, 20, (2, 10))
+    output = encoder(tokens, batch)
+    assert output.memory.shape == (2, 10, 16)
+    other = ts.batch_trees([ts.control_tree(tree, "right_branching", 1)], [[-1] * 10])
+    assert not torch.equal(encoder(tokens[:1], other).memory, output.memory[:1])
+    decoder = ts.Decoder(ts.TransformerConfig(16, 32, 4, 2), nn.Embedding(20, 16, padding_idx=1))
+    assert decoder(tokens[:, :3], output).shape == (2, 3, 20)
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [("first", "- the cat sat , unhappily - - - -"), ("last", "- the cat sat , - - unhappily - -")],
+)
+def test_one_token_of_a_word_stands_on_its_node(policy: str, expected: str):
+    tree = ts.parse_tree(BRACKETS, "ptb")
+    assert labels_of(tree, ts.align(tree, OFFSETS, SENTENCE, policy=policy)) == expected.split()
+    with pytest.raises(ts.OptionError, match="no subword policy is named 'all'; there are copy"):
+        ts.align(tree, OFFSETS, SENTENCE, policy="all")
+
+
+def test_a_token_over_several_words_belongs_to_the_highest_and_one_between_to_the_next():
+    tree = ts.parse_tree("1\tdo\t_\t_\t_\t_\t2\tx\t_\t_\n2\tn't\t_\t_\t_\t_\t0\tr\t_\t_", "conllu")
+    assert labels_of(tree, ts.align(tree, [(0, 5)], "don't")) == ["n't"]
+    assert labels_of(tree, ts.align(tree, [(0, 2), (2, 3), (3, 6), (6, 7)], "do n't ")) == [
+        "do", "n't", "n't", "n't",
+    ]  # fmt: skip
+    spans = [(0, 5), (0, 5)]
+    assert labels_of(tree, ts.align(tree, [(0, 2), (2, 5)], spans=spans)) == ["n't", "n't"]
+
+
+def test_words_that_are_not_the_texts_are_refused():
+    tree = ts.parse_tree(BRACKETS, "ptb")
+    with pytest.raises(ts.TreeError, match=r"word 2 \('cat'\) is not at character 4"):
+        ts.align(tree, OFFSETS, "the dog sat")
+    with pytest.raises(ts.TreeError, match="2 spans, but the tree has 5 words"):
+        ts.align(tree, OFFSETS, spans=[(0, 3), (4, 7)])
+    with pytest.raises(ts.TreeError, match="a token is of word 6, but the tree has 5 words"):
+        ts.align_words(tree, [None, 0, 5])
+    assert labels_of(tree, ts.align_words(tree, [None, 0, 4, 4])) == [
+        "-", "the", "unhappily", "unhappily",
+    ]  # fmt: skip
+
+
+def test_a_batch_is_padded_on_either_side_and_checked():
+    trees = [ts.Tree([-1, 0], ["a", "b"]), ts.Tree([-1], ["c"])]
+    assert ts.batch_trees(trees).token_node.tolist() == [[0, 1], [0, -1]]
+    assert ts.batch_trees(trees, left_pad=True, width=3).token_node.tolist() == [
+        [-1, 0, 1], [-1, -1, 0],
+    ]  # fmt: skip
+    for rows, message in (
+        ([[0, 1]], "2 trees, but token nodes of 1 rows"),
+        ([[0, 1, 1, 1], [0]], "a row has 4 tokens, but the batch has 3 columns"),
+        ([[0], [1]], "the node of token 0 is none of its 1 nodes"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ts.batch_trees(trees, rows, width=3)
+
+
+def test_methods_metrics_and_statistics():
+    methods = ts.compose("stack_pe(depth=4)+relation_mask", d_model=16, heads=4, layers=2)
+    assert list(methods) == ["stack_pe", "relation_mask"]
+    assert ts.score("exact", ["a", "b"], ["a", "c"]).value == 50
+    assert ts.score("f1:sexpr", ["(a b)"], ["(a b)"]).value == 100
+    found = ts.compare_runs([[1, 1, 1], [1, 0, 1]], [[0, 1, 0], [0, 0, 0]])
+    assert 0 < found.p <= 1
+    assert ts.holm([0.01, 0.04]) == [0.02, 0.04]
+
+
+BLOCKED = """
+import sys
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("fairseq", "fairseq_cli"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Blocker())
+"""
+EVERYTHING = """
+import importlib, io, json, pkgutil
+from contextlib import redirect_stderr, redirect_stdout
+import treesyntax
+from treesyntax.cli import COMMANDS, main
+names = [module.name for module in pkgutil.walk_packages(treesyntax.__path__, "treesyntax.")]
+for name in names:
+    importlib.import_module(name)
+def said(*words):
+    out = io.StringIO()
+    with redirect_stdout(out), redirect_stderr(out):
+        try:
+            status = main(words)
+        except SystemExit as end:
+            status = end.code
+    return [status, out.getvalue()]
+answers = {name: said(name, "--help")[0] for name in COMMANDS}
+binarize = ("binarize", "bin", "--source-lang", "a", "--target-lang", "b", "--source-format", "ptb",
+            "--source-linearization", "preorder")
+for split in ("train", "valid", "test"):
+    binarize += (f"--{split}", "x.ptb", "x.txt")
+done = {
+    "binarize": said(*binarize),
+    "score": said("score", "--reference", "x.txt", "--hypothesis", "x.txt", "--metric", "exact"),
+    "methods": said("methods"),
+    "generate": said("generate", "for2lam", "--out", "programs", "--train", "2", "--test", "1"),
+    "plugins": said("plugins"),
+    "study": said("study", "recipe.yaml"),
+}
+print(json.dumps([len(names), answers, done]))
+"""
+
+
+def test_what_needs_no_fairseq_works_without_it(tmp_path: Path):
+    """Every module is imported and every command called in a process that has no fairseq."""
+    (tmp_path / "x.ptb").write_text("(S a b)\n", encoding="utf-8")
+    (tmp_path / "x.txt").write_text("c d\n", encoding="utf-8")
+    (tmp_path / "recipe.yaml").write_text(
+        (ROOT / "recipes/demo/for2lam.yaml").read_text("utf-8"), encoding="utf-8"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKED + EVERYTHING],
+        capture_output=True, text=True, cwd=tmp_path, check=False,
+    )  # fmt: skip
+    assert not done.returncode, done.stderr
+    modules, helps, answers = json.loads(done.stdout.splitlines()[-1])
+    assert modules > 100
+    assert set(helps.values()) == {0}, helps
+    for name in ("binarize", "score", "methods", "generate"):
+        assert answers[name][0] == 0, answers[name]
+    for name in ("plugins", "study"):
+        status, text = answers[name]
+        assert status == 2
+        assert text.splitlines()[-1] == (
+            f"treesyntax {name}: training and searching needs fairseq, which is not installed; "
+            "pip install 'treesyntax[fairseq]'"
+        )
+
+
+@pytest.mark.parametrize("words", [["study"], ["methods"], ["score"], ["analyse"], ["translate"]])
+def test_the_help_of_a_command_loads_no_heavy_library(words: list[str]):
+    heavy = ("torch", "matplotlib", "fairseq", "sacrebleu", "transformers", "scipy")
+    code = f"""
+import sys
+from treesyntax.cli import main
+try:
+    main({[*words, "--help"]!r})
+except SystemExit:
+    pass
+print([name for name in {heavy!r} if name in sys.modules], file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1] == "[]"
