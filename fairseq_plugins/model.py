@@ -95,7 +95,7 @@ class TreeEncoder(Encoder, FairseqEncoder):
         Encoder.__init__(self, settings, embed_tokens)
         self.dictionary = dictionary
 
-    def forward(
+    def forward(  # type: ignore[override]  # fairseq's interface
         self,
         src_tokens: Tensor,
         src_lengths: Tensor | None = None,
@@ -145,7 +145,7 @@ class TreeDecoder(Decoder, FairseqIncrementalDecoder):
         self.onnx_trace = False
         self.adaptive_softmax = None
 
-    def forward(
+    def forward(  # type: ignore[override]  # fairseq's interface
         self,
         prev_output_tokens: Tensor,
         encoder_out: EncoderOut,
