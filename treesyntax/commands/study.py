@@ -7,6 +7,8 @@ differs is trained anew, and the former one is kept under replaced/. Data that c
 Examples:
   treesyntax study demo/for2lam
   treesyntax study demo/for2lam --set seeds=[1,2,3] --set train.max-update=2000
+  treesyntax study RECIPE --plan
+  treesyntax study RECIPE --only sequence relation_mask
   treesyntax study RECIPE --gpus 0 1 2 3 --retries 1
   treesyntax study RECIPE --cluster slurm --cluster-set timeout_min=600 --retries 1
 """
@@ -76,6 +78,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="submit also averaging, scoring and analyses, which are done on this machine otherwise",
     )  # fmt: skip
     parser.add_argument(
+        "--only", nargs="+", metavar="ROW", default=[],
+        help="do the runs of these rows now; the same command without it goes on with the others",
+    )  # fmt: skip
+    parser.add_argument(
+        "--plan", action="store_true",
+        help="print rows, runs and steps left, time and disk; run and create nothing",
+    )  # fmt: skip
+    parser.add_argument(
         "--dry-run", action="store_true", help="print every command; run and create nothing"
     )
 
@@ -99,8 +109,9 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     from treesyntax.commands import binarize
     from treesyntax.data.binarize.options import read_options
     from treesyntax.decoding.engine import plugin_folder
+    from treesyntax.study.outline import outline
     from treesyntax.study.recipe.fairness import check_fairness
-    from treesyntax.study.recipe.identity import check_data_files
+    from treesyntax.study.recipe.identity import IDENTITY_FILE, check_data_files, read_identity
     from treesyntax.study.recipe.recipe import read_recipe
     from treesyntax.study.recipe.shipped import recipe_file
     from treesyntax.study.run.early import CHECKER, check_early
@@ -114,23 +125,28 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     check_fairness(recipe)
     check_data_files(recipe)
     plan, folder = make_plan(recipe), args.out or default_folder(recipe)
+    part = plan.part(args.only) if args.only else plan
     # Tests bring programs of their own, which have flags of their own.
     checker = CHECKER if programs is None else ()
     check_early(plan, (binarize.add_arguments, read_options), checker)
-    options = _options(args, len(plan.runs), programs)
+    options = _options(args, len(part.runs), programs)
     check_folder(folder)
+    if args.plan:
+        began = read_identity(folder).digests if (folder / IDENTITY_FILE).exists() else {}
+        print("\n".join(outline(part, folder, began, args.jobs or options.jobs)))
+        return 0
     if args.dry_run:
         typed = replace(options, programs={})  # "treesyntax", not the Python that runs it
-        for step in plan.steps:
+        for step in part.steps:
             print(shlex.join(command_words(step, folder, typed)))
         return 0
     with held_folder(folder):
         if args.cluster:
             cluster = Cluster(args.cluster, folder, read_parameters(args))
-            limit = args.jobs or len(plan.runs)
+            limit = args.jobs or len(part.runs)
             kinds = STEPS if args.cluster_all else STEPS[:2]
             options = replace(options, cluster=cluster, submitted=limit, kinds=kinds)
-        return execute(plan, folder, options, args.mix_versions)
+        return execute(plan, folder, options, args.mix_versions, part)
 
 
 def _options(

@@ -61,7 +61,13 @@ def _stop_signals_interrupt() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def execute(plan: Plan, folder: Path, options: ExecutionOptions, mix_versions: bool = False) -> int:
+def execute(
+    plan: Plan,
+    folder: Path,
+    options: ExecutionOptions,
+    mix_versions: bool = False,
+    part: Plan | None = None,
+) -> int:
     """Run all steps that are not done and write the report; returns 1 if a step failed, else 0.
 
     Args:
@@ -69,12 +75,13 @@ def execute(plan: Plan, folder: Path, options: ExecutionOptions, mix_versions: b
         folder: the study's folder, held by this process.
         options: how to run them.
         mix_versions: go on with other code than that of runs that are done.
+        part: the part of the plan that is done now, by default all of it.
 
     Raises:
         OptionError: if a file that the study reads has changed since it began, if its runs were
             trained on other data, or would be of different code.
     """
-    console = make_console()
+    console, part = make_console(), part or plan
     ledger, identity = _take_up(plan, folder, console, options.cluster, mix_versions)
     # On a cluster this says nothing about the machines that train.
     recorder = Recorder(ledger, identity)
@@ -85,16 +92,16 @@ def execute(plan: Plan, folder: Path, options: ExecutionOptions, mix_versions: b
         if run and {run.step("score"), run.step("facts")} <= {*executor.done, step.name}:
             write_results(folder / RESULTS_FILE, recorder.results(run))
 
-    executor = Executor(ledger, options, after)
+    executor = Executor(ledger, options, after, part)
     ledger.digests.save()
     _restore_results(recorder, executor.done)
-    estimate = Estimate(plan, folder, executor.done)
-    took = {step.name: float(ledger.marker(step).get("seconds", 0)) for step in plan.steps}
+    estimate = Estimate(part, folder, executor.done)
+    took = {step.name: float(ledger.marker(step).get("seconds", 0)) for step in part.steps}
     at_once = options.submitted or options.jobs
     print_line(
         console,
-        f"study {folder}: {len(plan.runs)} runs, {estimate.runs_done} done before, "
-        f"{at_once} at once; {outlook(plan, executor.done, took, at_once)}",
+        f"study {folder}: {len(part.runs)} runs, {estimate.runs_done} done before, "
+        f"{at_once} at once; {outlook(part, executor.done, took, at_once)}",
     )
     try:
         with watch(estimate, console) as watcher:

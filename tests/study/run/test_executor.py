@@ -145,6 +145,33 @@ def test_a_dry_run_prints_commands_and_creates_nothing(path: Path, tmp_path: Pat
     assert {file.name for file in tmp_path.iterdir()} == {"recipe.yaml"}
 
 
+def test_rows_can_be_done_one_after_the_other(path: Path, tmp_path: Path):
+    first = study(tmp_path, "--only", "relation_mask")
+    assert first.returncode == 0
+    assert "2 runs, 0 done before" in first.output()
+    runs = tmp_path / "out" / "runs"
+    assert {run.name for run in runs.iterdir()} == {"relation_mask-1", "relation_mask-2"}
+    planned = study(tmp_path, "--plan").output()
+    assert "6 runs, 2 done" in planned
+    assert "  relation_mask  2 of 2 runs done\n  stack_pe       0 of 2 runs done" in planned
+    assert "runs take" in planned
+    assert "the 4 left" in planned
+    whole = study(tmp_path)
+    assert "6 runs, 2 done before" in whole.output()
+    assert len([*runs.iterdir()]) == 6
+    assert "no row is named 'relation_masks'; did you mean 'relation_mask'?" in refused(
+        tmp_path, "--only", "relation_masks"
+    )
+
+
+def test_a_plan_creates_nothing(path: Path, tmp_path: Path):
+    lines = study(tmp_path, "--plan").output().splitlines()
+    assert lines[0] == f"study {tmp_path}/out: 6 runs, 0 done"
+    assert "the time left is told once a training has begun" in lines[-2]
+    assert "what a run takes is told once one is done" in lines[-1]
+    assert {file.name for file in tmp_path.iterdir()} == {"recipe.yaml"}
+
+
 @pytest.mark.parametrize("option", [("--jobs", "0"), ("--threads", "0"), ("--retries", "-1")])
 def test_numbers_are_checked(path: Path, tmp_path: Path, option: tuple):
     assert f"must be {int(option[1] == '0')} or more" in refused(tmp_path, *option)

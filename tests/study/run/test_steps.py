@@ -29,7 +29,9 @@ class Silent:
 def execute(folder: Path, plan: Plan, **changes: tuple[str, ...]) -> Executor:
     known = {**programs(folder / "journal"), **changes}
     ledger = Ledger(plan, folder / "out", {})
-    executor = Executor(ledger, ExecutionOptions(4, 1, "plugins", known), lambda step: None)
+    executor = Executor(
+        ledger, ExecutionOptions(4, 1, "plugins", known), lambda step: None, ledger.plan
+    )
     executor.execute(Silent())
     return executor
 

@@ -24,6 +24,7 @@ from treesyntax.study.run.checkpoints import is_trained, repair_checkpoints
 from treesyntax.study.run.failures import Failure, write_failures
 from treesyntax.study.run.ledger import Ledger
 from treesyntax.study.run.logs import divergence, last_line, load_line, read_log
+from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.process import Devices
 from treesyntax.study.run.progress import PlainProgress
 from treesyntax.study.run.steps import OUT, PLUGINS, PREPARED, Step
@@ -83,10 +84,11 @@ class Executor:
         options: how to run them.
         after: called after each step that ended well, before it counts as done; if it raises a
             TreeSyntaxError, the step failed.
+        part: the part of the plan that is to be done now, see :meth:`Plan.part`.
     """
 
     def __init__(
-        self, ledger: Ledger, options: ExecutionOptions, after: Callable[[Step], None]
+        self, ledger: Ledger, options: ExecutionOptions, after: Callable[[Step], None], part: Plan
     ) -> None:
         plan = ledger.plan
         self.ledger, self.plan, self.folder = ledger, plan, ledger.folder
@@ -109,7 +111,7 @@ class Executor:
         # The steps that wait for others, and by whether they are jobs the indices of those that do
         # not wait; the smallest is started next.
         self.waiting = TopologicalSorter(
-            {name: set(needs) - self.done for name, needs in plan.needs.items()
+            {name: set(needs) - self.done for name, needs in part.needs.items()
              if name not in self.done}
         )  # fmt: skip
         self.waiting.prepare()

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 
 from treesyntax.data.encoding import TEXT
-from treesyntax.errors import OptionError
+from treesyntax.errors import OptionError, unknown_name
 from treesyntax.study.recipe.recipe import SPLITS, Method, Recipe, Side, flag_words
 from treesyntax.study.run.steps import (
     BINARIZE,
@@ -60,6 +60,27 @@ class Plan:
     def needs(self) -> dict[str, tuple[str, ...]]:
         """The names of the steps that each step needs."""
         return {step.name: step.needs for step in self.steps}
+
+    def part(self, rows: Sequence[str]) -> Plan:
+        """The runs of some rows alone, and the steps that they need.
+
+        Args:
+            rows: names of rows, or of methods for all their rows on the axes of the study.
+
+        Raises:
+            OptionError: for a name that no row has.
+        """
+        names = {name for run in self.runs for name in (run.method.name, run.method.base)}
+        for row in rows:
+            if row not in names:
+                raise unknown_name("row", row, sorted(names), "--only:")
+        runs = [run for run in self.runs if {run.method.name, run.method.base} & {*rows}]
+        wanted = [step.name for run in runs for step in self.steps_of(run)]
+        for name in wanted:  # grows while it is read
+            wanted += [need for need in self.needs[name] if need not in wanted]
+        chosen = {*wanted}
+        steps = tuple(step for step in self.steps if step.name in chosen)
+        return Plan(self.recipe, steps, tuple(runs))
 
     @cached_property
     def run_of_training(self) -> dict[str, Run]:
