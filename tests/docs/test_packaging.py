@@ -51,7 +51,7 @@ def test_the_recipes_template_files_are_packed(installed: Path):
 
 
 def test_the_recipes_are_packed_and_run_by_name(installed: Path):
-    listed = run(installed, "-m", "treesyntax", "recipes").splitlines()
+    listed = run(installed, "-m", "treesyntax.cli", "recipes").splitlines()
     assert len(listed) == len([*(ROOT / "recipes").glob("*/*.yaml")])
-    commands = run(installed, "-m", "treesyntax", "study", "demo/for2lam", "--dry-run")
+    commands = run(installed, "-m", "treesyntax.cli", "study", "demo/for2lam", "--dry-run")
     assert commands.startswith("treesyntax generate for2lam --out runs/for2lam-demo/data/programs")
