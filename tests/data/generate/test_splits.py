@@ -10,10 +10,16 @@ import pytest
 from commands.test_generate import generate, read
 
 from treesyntax.data.generate import lexical
-from treesyntax.data.generate.for2lam_sets import For2LamOptions, generate_splits
+from treesyntax.data.generate.for2lam_sets import (
+    For2LamOptions,
+    fitted_size,
+    generate_splits,
+    longest_known,
+    texts,
+)
 from treesyntax.data.generate.for_programs import Style, draw_program
 from treesyntax.data.generate.for_to_lambda import translate
-from treesyntax.data.generate.lexical import EXPOSED, check_exposed, draw_train_program
+from treesyntax.data.generate.lexical import check_exposed, draw_plain_program
 from treesyntax.data.generate.split import split_pairs
 from treesyntax.errors import OptionError
 from treesyntax.trees.formats.for2lam import FOR, LAMBDA
@@ -50,9 +56,11 @@ def test_hard_splits_are_disjoint_translated_and_the_same_for_a_seed(
     for line in ("valid_in_train: 0", "test_in_train: 0", "test_sources_in_train: 0"):
         assert f"{line}\n" in printed
     found = programs(tmp_path / "a")
-    assert {part: len(set(lines)) for part, lines in found.items()} == {
+    assert {part: len(lines) for part, lines in found.items()} == {
         "train": 600, "valid": 60, "test": 80,
     }  # fmt: skip
+    repeated = [line for lines in found.values() for line in lines if lines.count(line) > 1]
+    assert all(len(source.split()) == 3 for source, _ in repeated), "but those that show words"
     sources = {part: {source for source, _ in lines} for part, lines in found.items()}
     assert not sources["test"] & (sources["train"] | sources["valid"])
     assert not sources["train"] & sources["valid"]
@@ -81,6 +89,34 @@ def test_test_programs_can_be_longer_than_any_known(tmp_path: Path, capsys):
     assert "held_out" not in options
 
 
+def new_places(source: str, held_out: set[str]) -> list[int]:
+    """Where held-out words stand in a program, but for both sides of an assignment ``x = y``."""
+    tokens = source.split()
+    ends = {None, ";", "then", "else", "endif", "do", "endfor", "(", ")"}
+    padded = [None, None, *tokens, None, None]
+    found = []
+    for index, token in enumerate(tokens, start=2):
+        target = padded[index + 1] == "=" and padded[index - 1] in ends
+        value = (
+            padded[index - 1] == "=" and padded[index + 1] in ends and padded[index - 3] != "for"
+        )
+        if token in held_out and not (target or value):
+            found.append(index)
+    return found
+
+
+def test_the_bound_of_the_length_split_does_not_depend_on_how_many_are_drawn():
+    options = For2LamOptions(style=Style.CHEN, length=20, test_length=50)
+    sets = [generate_splits(train, 5, 40, options) for train in (50, 800)]
+    bound = longest_known(fitted_size(options), Style.CHEN)
+    for splits in sets:
+        for split, programs in splits.items():
+            lengths = [[len(text.split()) for text in texts(program)] for program in programs]
+            for side in (0, 1):
+                own = [length[side] for length in lengths]
+                assert max(own) <= bound[side] if split != "test" else min(own) > bound[side]
+
+
 def test_known_programs_have_held_out_words_in_single_assignments_only(tmp_path: Path, capsys):
     assert chen(tmp_path, "--held-out", 3) == 0
     names, constants = {"a22", "a23", "a24"}, {"11", "12", "13"}
@@ -91,16 +127,16 @@ def test_known_programs_have_held_out_words_in_single_assignments_only(tmp_path:
     for source, _ in found["train"] + found["valid"]:
         held = set(source.split()) & (names | constants)
         if held:
-            assert FOR.parse(source).labels[0] == "<ASSIGN>", source
+            assert len(source.split()) == 3, source
             exposures += 1
             shown |= held
     assert shown == names | constants
-    assert 0.06 < exposures / 660 < 0.12
+    assert exposures == 66
     for source, target in found["test"]:
         words = set(source.split())
         assert FOR.parse(source).labels[0] != "<ASSIGN>"
-        assert words & names
-        assert words & constants
+        assert new_places(source, names)
+        assert new_places(source, constants)
         assert words & (names | constants) == set(target.split()) & (names | constants)
     roles = {
         (tree.labels[tree.parents[node]], tree.labels[tree.parents[tree.parents[node]]])
@@ -114,12 +150,8 @@ def test_known_programs_have_held_out_words_in_single_assignments_only(tmp_path:
 
 def test_renamed_programs_keep_their_structure_and_tell_variables_apart() -> None:
     for seed in range(200):
-        # The first number decides whether words are shown; then comes the program itself.
-        rng = random.Random(seed)
-        if rng.random() < EXPOSED:
-            continue
-        plain = draw_program(rng, Style.CHEN, 40)
-        renamed = draw_train_program(random.Random(seed), Style.CHEN, 40, 3)
+        plain = draw_program(random.Random(seed), Style.CHEN, 40)
+        renamed = draw_plain_program(random.Random(seed), Style.CHEN, 40)
         assert renamed is not None
         assert renamed.parents.tolist() == plain.parents.tolist()
         words = set(zip(plain.labels, renamed.labels, strict=True))
@@ -130,7 +162,7 @@ def test_renamed_programs_keep_their_structure_and_tell_variables_apart() -> Non
 def test_programs_with_too_many_variables_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lexical, "SEEN_NAMES", 2)
     rng = random.Random(1)
-    drawn = [draw_train_program(rng, Style.CHEN, 60, 1) for _ in range(40)]
+    drawn = [draw_plain_program(rng, Style.CHEN, 60) for _ in range(40)]
     assert {program is None for program in drawn} == {True, False}
 
 

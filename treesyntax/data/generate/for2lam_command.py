@@ -3,8 +3,9 @@
 Test programs are like the training programs, or harder where structure should matter:
 
   --test-length N   all of them are longer than any program in train and valid, in both languages
-  --held-out K      each has names and constants that train and valid show only in single
-                    assignments, such as a22 = 11; K names and K constants are held out
+  --held-out K      each has a name and a constant in loops, comparisons or sums that train and valid
+                    show only in assignments such as a22 = 11, a tenth of the programs; K names and
+                    K constants are held out
 
 No program is in two splits, so neither is any pair; the counts printed at the end say so.
 """
@@ -23,9 +24,13 @@ from treesyntax.data.generate.data_set import (
     wanted_numbers,
     write_data_set,
 )
-from treesyntax.data.generate.for2lam_sets import For2LamOptions, fitted_size, generate_splits
+from treesyntax.data.generate.for2lam_sets import (
+    For2LamOptions,
+    fitted_size,
+    generate_splits,
+    texts,
+)
 from treesyntax.data.generate.for_programs import Style
-from treesyntax.data.generate.for_to_lambda import translate
 from treesyntax.data.generate.lexical import check_exposed, held_out_words
 from treesyntax.data.generate.split import Split
 from treesyntax.trees.formats.for2lam import FOR, LAMBDA
@@ -81,7 +86,7 @@ def _draw(numbers: dict[str, int], options: For2LamOptions) -> Split:
         for split, programs in splits.items():
             parts[split] = []
             for program in programs:
-                parts[split].append((FOR.write(program), LAMBDA.write(translate(program))))
+                parts[split].append(texts(program))
                 progress.advance(bar)
     return Split(**parts)
 

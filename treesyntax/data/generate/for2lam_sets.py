@@ -5,12 +5,18 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from statistics import fmean
 
 from treesyntax.data.generate.for_programs import Style, draw_program
 from treesyntax.data.generate.for_to_lambda import translate
-from treesyntax.data.generate.lexical import draw_test_program, draw_train_program
+from treesyntax.data.generate.lexical import (
+    EXPOSED,
+    SINGLE_ASSIGNMENT,
+    draw_exposing_program,
+    draw_plain_program,
+    draw_test_program,
+)
 from treesyntax.data.generate.split import SPLITS
 from treesyntax.errors import OptionError
 from treesyntax.trees.formats.for2lam import FOR, LAMBDA
@@ -18,9 +24,10 @@ from treesyntax.trees.tree import Tree
 
 MAX_BARREN_DRAWS = 10_000
 MAX_LENGTH = 500
-SINGLE_ASSIGNMENT = 5
 TOLERANCE = 0.1
 SAMPLE = 500
+BOUND_SAMPLE = 2000
+"""Programs of which the longest is the bound between known programs and longer test programs."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +40,11 @@ class For2LamOptions:
             set.
         length: instead of `size`, for the style chen only: the mean length in tokens, met
             within 10 %. SYN-S has 20, SYN-L 50.
-        test_length: the mean length of test programs, each longer than any program of train and
-            valid, and its translation longer than theirs; None for the same as those.
+        test_length: the mean length of test programs, each longer than a bound that no program of
+            train and valid passes, and so its translation; None for the same as those. The bound
+            depends on `length` alone, see `longest_known`.
         held_out: how many names and how many constants train and valid have in single assignments
-            only, see `lexical`.
+            only, see `lexical`; those assignments come up again.
         min_nodes: smaller programs are drawn again. A single assignment has 5 nodes and 3 more
             for each operator (of which drissi has one at most), any other program 11 or more: 9
             leaves out the single assignments of drissi and nothing else.
@@ -110,35 +118,54 @@ def generate_splits(
     style, size, held_out = options.style, fitted_size(options), options.held_out
     known = {split: wanted[split] for split in SPLITS[:2]}
     if held_out:
-        splits = filling.fill(known, lambda rng: draw_train_program(rng, style, size, held_out))
+        shown = {split: round(EXPOSED * number) for split, number in known.items()}
+        plain = {split: known[split] - shown[split] for split in known}
+        plain_programs = filling.fill(plain, lambda rng: draw_plain_program(rng, style, size))
+        exposing = filling.fill(
+            shown, lambda rng: draw_exposing_program(rng, style, held_out), repeats=True
+        )
+        splits = {split: filling.mixed(plain_programs[split], exposing[split]) for split in known}
         return splits | filling.fill(
             {"test": test}, lambda rng: draw_test_program(rng, style, size, held_out)
         )
     if options.test_length is None:
         return filling.fill(wanted, lambda rng: draw_program(rng, style, size))
-    splits = filling.fill(known, lambda rng: draw_program(rng, style, size))
-    test_size = fitted_size(options.of_test())
-    longer = _longer_than([*splits["train"], *splits["valid"]])
-    return splits | filling.fill(
-        {"test": test}, lambda rng: longer(draw_program(rng, style, test_size))
-    )
+    most, test_size = longest_known(size, style), fitted_size(options.of_test())
+
+    def short(rng: random.Random) -> Tree | None:
+        program = draw_program(rng, style, size)
+        fits = all(own <= bound for own, bound in zip(_lengths(program), most, strict=True))
+        return program if fits else None
+
+    def longer(rng: random.Random) -> Tree | None:
+        program = draw_program(rng, style, test_size)
+        fits = all(own > bound for own, bound in zip(_lengths(program), most, strict=True))
+        return program if fits else None
+
+    return filling.fill(known, short) | filling.fill({"test": test}, longer)
 
 
-def _longer_than(programs: list[Tree]) -> Callable[[Tree], Tree | None]:
-    """A function that returns a program only if it and its translation are longer than all these."""
-    lengths = [_lengths(program) for program in programs]
-    longest = [max(side) for side in zip(*lengths, strict=True)] or [0, 0]
+@cache
+def longest_known(size: int, style: Style) -> tuple[int, int]:
+    """Tokens of the longest program, and of the longest translation, in a sample of one size.
 
-    def passed(program: Tree) -> Tree | None:
-        longer = all(own > most for own, most in zip(_lengths(program), longest, strict=True))
-        return program if longer else None
-
-    return passed
+    The sample is the same for every seed and number of programs, so larger sets have the same test.
+    """
+    rng = random.Random(0)
+    lengths = [_lengths(draw_program(rng, style, size)) for _ in range(BOUND_SAMPLE)]
+    return max(source for source, _ in lengths), max(target for _, target in lengths)
 
 
 def _lengths(program: Tree) -> tuple[int, int]:
     """Tokens of a program and of its translation."""
-    return len(FOR.write(program).split()), len(LAMBDA.write(translate(program)).split())
+    source, target = texts(program)
+    return len(source.split()), len(target.split())
+
+
+@lru_cache(1 << 18)
+def texts(program: Tree) -> tuple[str, str]:
+    """A program and its translation as text; they are kept, since printing takes most of the time."""
+    return FOR.write(program), LAMBDA.write(translate(program))
 
 
 class _Filling:
@@ -149,16 +176,28 @@ class _Filling:
         self.rng = random.Random(options.seed)
         self.homes: dict[Tree, str] = {}
 
+    def mixed(self, some: list[Tree], others: list[Tree]) -> list[Tree]:
+        """Two lists as one, in random order."""
+        both = [*some, *others]
+        self.rng.shuffle(both)
+        return both
+
     def fill(
-        self, wanted: dict[str, int], draw: Callable[[random.Random], Tree | None]
+        self,
+        wanted: dict[str, int],
+        draw: Callable[[random.Random], Tree | None],
+        repeats: bool = False,
     ) -> dict[str, list[Tree]]:
-        """The wanted number of programs for each split; no program is in two splits."""
+        """The wanted number of programs for each split; no program is in two splits.
+
+        With ``repeats``, or if the options say so, a program may come up again in its split.
+        """
         missing = dict(wanted)
         splits: dict[str, list[Tree]] = {split: [] for split in missing}
         barren = 0
         while any(missing.values()):
             tree = draw(self.rng)
-            home = "" if tree is None else self.home(tree, missing)
+            home = "" if tree is None else self.home(tree, missing, repeats)
             if tree is not None and missing.get(home):
                 splits[home].append(tree)
                 missing[home] -= 1
@@ -170,14 +209,14 @@ class _Filling:
                     raise _too_few(sum(wanted.values()), len(self.homes), self.options)
         return splits
 
-    def home(self, tree: Tree, missing: dict[str, int]) -> str:
+    def home(self, tree: Tree, missing: dict[str, int], repeats: bool) -> str:
         """The split to add a program to, "" for none."""
         if tree not in self.homes:
             if len(tree) < self.options.min_nodes:
                 return ""
             self.homes[tree] = self.rng.choices(list(missing), list(missing.values()))[0]
             return self.homes[tree]
-        return self.homes[tree] if self.options.repeats else ""
+        return self.homes[tree] if self.options.repeats or repeats else ""
 
 
 def _too_few(wanted: int, found: int, options: For2LamOptions) -> OptionError:

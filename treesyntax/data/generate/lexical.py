@@ -1,9 +1,12 @@
-"""The lexical split: names and constants that training programs use rarely.
+"""The lexical split: names and constants that training programs show, but never use.
 
 The held-out words are K names beyond the first `SEEN_NAMES` and the K constants after 10. In train
-and valid they occur in single assignments only (``a22 = 11``), at most a tenth of the programs; a
-model can learn that they are a name and a constant, but never sees one as a loop variable, in a
-comparison, or anywhere in a longer program. Every test program is a longer one that has both.
+and valid they occur in single assignments without a sum only (``a22 = 11``), which are a tenth of
+the programs. A model can learn that they are a name and a constant, but never sees one as a loop
+variable, in a comparison or a sum, or anywhere in a longer program. Every test program is a longer one
+that has a held-out name and a held-out constant in such a new place.
+
+There are few such assignments (405 with five words of each kind), so they come up again and again.
 """
 
 from __future__ import annotations
@@ -22,6 +25,9 @@ from treesyntax.trees.tree import Tree
 
 SEEN_NAMES = 20
 EXPOSED = 0.1
+"""Share of train and valid that shows held-out words."""
+SINGLE_ASSIGNMENT = 5
+"""Nodes of an assignment without a sum."""
 # Programs of this size are single assignments in every style.
 _SINGLE = 0
 
@@ -32,25 +38,38 @@ def held_out_words(number: int) -> tuple[list[str], list[str]]:
     return names, [str(LARGEST_CONSTANT + 1 + index) for index in range(number)]
 
 
-def draw_train_program(rng: random.Random, style: Style, size: int, held_out: int) -> Tree | None:
-    """A program for train or valid, None where there are more variables than names.
+def draw_plain_program(rng: random.Random, style: Style, size: int) -> Tree | None:
+    """A program without held-out words, None where there are more variables than names."""
+    return _renamed(rng, draw_program(rng, style, size), 0)
 
-    ``held_out`` names, and as many constants, are held out: 1 or more.
-    """
-    if rng.random() >= EXPOSED:
-        return _renamed(rng, draw_program(rng, style, size), 0)
-    while True:
-        program = _renamed(rng, draw_program(rng, style, _SINGLE), held_out)
-        if program and any(_held_out(program, held_out)):
-            return program
+
+def draw_exposing_program(rng: random.Random, style: Style, held_out: int) -> Tree | None:
+    """A single assignment that shows held-out words, of which there are 1 or more; or None."""
+    program = _renamed(rng, draw_program(rng, style, _SINGLE), held_out)
+    shows = program is not None and not set().union(*held_out_words(held_out)).isdisjoint(
+        program.labels
+    )
+    return program if shows and program is not None and len(program) == SINGLE_ASSIGNMENT else None
 
 
 def draw_test_program(rng: random.Random, style: Style, size: int, held_out: int) -> Tree | None:
-    """A program for test, None if it is a single assignment or lacks held-out words."""
+    """A program for test, None if it lacks a held-out name or constant in a new place."""
     program = _renamed(rng, draw_program(rng, style, size), held_out)
-    if program is None or program.labels[0] == "<ASSIGN>":
+    if program is None:
         return None
-    return program if all(_held_out(program, held_out)) else None
+    new = _in_new_places(program)
+    return program if all(new.intersection(words) for words in held_out_words(held_out)) else None
+
+
+def _in_new_places(program: Tree) -> set[str]:
+    """The words of a program that do not stand right under an assignment, as a variable or constant."""
+    parents, labels = program.parents.tolist(), program.labels
+    return {
+        label
+        for node, label in enumerate(labels)
+        if node
+        and (labels[parents[node]] == "<FOR>" or labels[parents[parents[node]]] != "<ASSIGN>")
+    }
 
 
 def check_exposed(name: str, programs: Sequence[str], held_out: int) -> None:
@@ -63,13 +82,6 @@ def check_exposed(name: str, programs: Sequence[str], held_out: int) -> None:
             f"{name} never shows the held-out {', '.join(lacking)}, so that no model could know "
             "them; ask for more training programs or hold out less"
         )
-
-
-def _held_out(program: Tree, held_out: int) -> tuple[bool, bool]:
-    """Whether a program has held-out names, and constants."""
-    names, constants = held_out_words(held_out)
-    labels = set(program.labels)
-    return not labels.isdisjoint(names), not labels.isdisjoint(constants)
 
 
 def _renamed(rng: random.Random, program: Tree, held_out: int) -> Tree | None:
