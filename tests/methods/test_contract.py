@@ -241,6 +241,11 @@ def test_no_key_of_padding_gets_weight_even_when_all_relations_are_forbidden(spe
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
+        ("constrained_mask(views='parents')", "unknown relation 'parents' .* are ancestors, desc"),
+        ("constrained_mask(views='')", "unknown relation ''"),
+        ("constrained_mask(views='siblings<=0')", "'siblings<=0' has no such limit; limits are 1"),
+        ("constrained_mask(views='stack<=2')", "stack and all take none"),
+        ("constrained_mask(views='all, all, all, all, all')", "5 views, 1 of them diff.* 4 heads"),
         ("depth_sibling(depths=0)", "depths and siblings must be 1 or more"),
         ("parent_scaled(sd=0.0)", "sd must be above 0"),
         ("parent_scaled(ignore=1.0)", "ignore from 0 to below 1"),

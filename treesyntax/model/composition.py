@@ -253,6 +253,12 @@ PRESETS = {
         "microsoft/icecaps, the authors' published code: as the paper, and p = tanh(raw) with raw "
         "from U(-a, a), a = sqrt(3 / parameters), so |p| <= 0.30 at the start.",
     ),
+    "ast_trans_mask": Preset(
+        "constrained_mask(views='ancestors<=7|descendants<=7, siblings<=7')",
+        "Tang et al. 2022 (AST-Trans), with at most 7 steps as in their published configuration, "
+        "which has 1 head for ancestors and descendants and 7 for siblings; here half of the heads "
+        "for each. Their vectors by distance are not built.",
+    ),
     "dependency_and_position": Preset(
         "relative_position(clip=2)+relative_depth(clip=2)",
         "Omote, Tamura & Ninomiya 2019, their hybrid dep+rel with k = l = 2.",

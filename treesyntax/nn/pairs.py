@@ -137,7 +137,7 @@ def clamped(table: Tensor, dtype: torch.dtype) -> Tensor:
     exp(20), the bias of a strength of 20, is beyond half precision. Sums of several tables stay
     in range as well.
     """
-    most = torch.finfo(dtype).max / 16
+    most = min(torch.finfo(one).max for one in (dtype, table.dtype)) / 16
     return table.clamp(-most, most).to(dtype)
 
 
