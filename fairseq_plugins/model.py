@@ -15,6 +15,7 @@ from fairseq.models import (
 )
 from torch import Tensor, nn
 
+from fairseq_plugins.target import find_copies
 from treesyntax.errors import OptionError
 from treesyntax.methods import METHODS
 from treesyntax.model.composition import parse_spec
@@ -57,6 +58,11 @@ class TreeTransformerConfig(FairseqDataclass):
     )
     decoder_next_slot: bool = flag(
         False, "add the encoding of the slot to be filled next to that of the last target token"
+    )
+    copy_source: bool = flag(
+        False,
+        "let the decoder also copy tokens of the source, as leaves where target tokens grow "
+        "trees: p = g softmax + (1 - g) attention (pointer-generator)",
     )
     encoder_embed_dim: int = flag(512, "encoder width")
     encoder_ffn_embed_dim: int = flag(2048, "encoder feed-forward width")
@@ -111,13 +117,13 @@ class TreeEncoder(Encoder, FairseqEncoder):
             else [~output.attention_mask],
             "encoder_embedding": [],
             "encoder_states": [],
-            "src_tokens": [],
+            "src_tokens": [src_tokens],
             "src_lengths": [],
         }
 
     def reorder_encoder_out(self, encoder_out: EncoderOut, new_order: Tensor) -> EncoderOut:
         """Pick rows of the batch."""
-        dims = {"encoder_out": 1, "encoder_padding_mask": 0}
+        dims = {"encoder_out": 1, "encoder_padding_mask": 0, "src_tokens": 0}
         picked = {
             key: [value.index_select(dim, new_order) for value in encoder_out[key]]
             for key, dim in dims.items()
@@ -139,8 +145,9 @@ class TreeDecoder(Decoder, FairseqIncrementalDecoder):
         share: bool,
         dictionary: Any,
         trees: GrowingTrees | None,
+        copies: Tensor | None = None,
     ) -> None:
-        Decoder.__init__(self, settings, embed_tokens, share, trees)
+        Decoder.__init__(self, settings, embed_tokens, share, trees, copies)
         self.dictionary = dictionary
         self.onnx_trace = False
         self.adaptive_softmax = None
@@ -153,17 +160,19 @@ class TreeDecoder(Decoder, FairseqIncrementalDecoder):
         features_only: bool = False,
         **unused: Any,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """Logits [B, T, V] (or features), and no attention weights."""
+        """Logits [B, T, V] (or features; log-probabilities of a decoder that copies)."""
         cache = partial = None
         if incremental_state is not None:
             cache = incremental_state.setdefault(KV_CACHE, KVCache())
             partial = incremental_state.get(PARTIAL_TREES)
         padding = encoder_out["encoder_padding_mask"]
         source = EncoderOutput(
-            encoder_out["encoder_out"][0].transpose(0, 1), ~padding[0] if padding else None
+            encoder_out["encoder_out"][0].transpose(0, 1),
+            ~padding[0] if padding else None,
+            encoder_out["src_tokens"][0],
         )
         features = self.decode(prev_output_tokens, source, cache, partial)
-        output = features if features_only else self.output_layer(features)
+        output = features if features_only else self.output(features, source, cache)
         return output, {"attn": [None], "inner_states": []}
 
     def extract_features(
@@ -173,7 +182,7 @@ class TreeDecoder(Decoder, FairseqIncrementalDecoder):
         return self.forward(prev_output_tokens, encoder_out, features_only=True, **kwargs)
 
     def output_layer(self, features: Tensor, **unused: Any) -> Tensor:
-        """Logits [B, T, V]."""
+        """Logits [B, T, V], without what is copied."""
         return self.output_projection(features)
 
     def reorder_incremental_state_scripting(
@@ -216,7 +225,10 @@ class TreeTransformer(FairseqEncoderDecoderModel):
             TransformerConfig.from_flags(cfg, "encoder"), source_embedding, source
         )
         settings, trees = TransformerConfig.from_flags(cfg, "decoder"), _growing_trees(cfg, task)
-        return cls(encoder, TreeDecoder(settings, target_embedding, share_output, target, trees))
+        copies = find_copies(task) if getattr(cfg, "copy_source", False) else None
+        return cls(
+            encoder, TreeDecoder(settings, target_embedding, share_output, target, trees, copies)
+        )
 
     def make_generation_fast_(self, **kwargs: Any) -> None:
         """Prepare for search as fairseq does; with ``retain_dropout``, dropout stays on.

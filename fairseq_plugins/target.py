@@ -1,4 +1,4 @@
-"""What the target's data says about its trees: its linearization, and which outputs are legal."""
+"""What the target's data says: its linearization, which outputs are legal, what can be copied."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, as_tensor
 
 from treesyntax.data.manifest import side_of
 from treesyntax.decoding.constraints import Constraints
@@ -15,6 +15,7 @@ from treesyntax.decoding.learned_grammar import learn_grammar, learn_sibling_gra
 from treesyntax.decoding.notation_grammar import notation_grammar
 from treesyntax.errors import OptionError
 from treesyntax.nn.growth import GrowingTrees
+from treesyntax.trees.copies import copy_table
 from treesyntax.trees.formats import FORMATS
 
 FROM_DATA = "auto"
@@ -82,3 +83,20 @@ def make_constraints(
     else:
         grammar = learn_grammar(training, trees, eos)
     return Constraints(trees, eos, grammar)
+
+
+def find_copies(task: Any) -> Tensor:
+    """The target ids of source tokens [F, V], for a decoder that copies them.
+
+    Raises:
+        OptionError: if the target has no word of the source.
+    """
+    source, target = task.source_dictionary.symbols, task.target_dictionary.symbols
+    linearization = getattr(task, "records", {}).get("source", {}).get("view", "")
+    table = copy_table(source, target, (linearization, getattr(task, "target_linearization", "")))
+    if (table < 0).all():
+        raise OptionError(
+            "--copy-source: no symbol of the source dictionary is a word of the target; binarize "
+            "with --copy-words"
+        )
+    return as_tensor(table)

@@ -111,6 +111,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add("--joined-dictionary", action="store_true", help="one dictionary for both sides")
     add(
+        "--copy-words", action="store_true",
+        help="the target's dictionary also gets the words of the source's, as leaves where its tokens "
+        "have slots: a model with --copy-source can then output words that no training target has",
+    )  # fmt: skip
+    add(
         "--workers", type=int, default=cores(), metavar="N",
         help="processes; the output does not depend on it (all cores: %(default)s)",
     )  # fmt: skip

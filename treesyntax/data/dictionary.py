@@ -102,6 +102,13 @@ class Dictionary:
         kept += _by_frequency(unknown.items())
         return cls(_padded(kept), unknown_of)
 
+    def extended(self, symbols: Iterable[str]) -> Dictionary:
+        """With more symbols, of count 0, after its own; again a multiple of 8 where it was padded."""
+        pairs = list(zip(self.symbols, self.counts, strict=True))[len(SPECIALS) :]
+        new = dict.fromkeys(symbol for symbol in symbols if can_hold(symbol))
+        pairs += [(symbol, 0) for symbol in new if symbol not in self._ids]
+        return Dictionary(_padded(pairs), self._unknown_of)
+
     def write(self, path: str | Path) -> None:
         """Write ``dict.LANG.txt``."""
         lines = zip(self.symbols[len(SPECIALS) :], self.counts[len(SPECIALS) :], strict=True)

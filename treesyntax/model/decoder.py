@@ -25,6 +25,7 @@ from treesyntax.model.layers import (
     token_positions,
 )
 from treesyntax.nn.attention import Attention, KeyValues
+from treesyntax.nn.copying import Copying, CopySource
 from treesyntax.nn.dropout import Dropout
 from treesyntax.nn.growth import GROWING_LINEARIZATIONS, GrowingTrees, PartialTrees
 from treesyntax.nn.injection import Injection, Site
@@ -95,12 +96,14 @@ class KVCache:
     """The kv cache of step-by-step decoding, layer by layer."""
 
     layers: list[LayerKVCache] = field(default_factory=list)
+    copied: CopySource | None = None
 
     def reorder(self, order: Tensor) -> None:
         """Keep the rows ``order`` of the batch, as beam search picks them."""
         for layer in self.layers:
             layer.prefix = layer.prefix and layer.prefix.reorder(order)
             layer.source = layer.source and layer.source.reorder(order)
+        self.copied = self.copied and self.copied.reorder(order)
 
 
 class Decoder(nn.Module):
@@ -115,6 +118,8 @@ class Decoder(nn.Module):
         embed_tokens: token embedding with a padding index.
         share_output: use the embedding as the output projection as well.
         trees: how target tokens grow trees; None if no method needs them.
+        copies: LongTensor [F, V_source], the target ids of source tokens, which the decoder then
+            copies from the source; see :class:`treesyntax.nn.copying.Copying`.
 
     Raises:
         OptionError: if a method would see the future, if it needs trees and there are none, or if
@@ -129,6 +134,7 @@ class Decoder(nn.Module):
         embed_tokens: nn.Embedding,
         share_output: bool = False,
         trees: GrowingTrees | None = None,
+        copies: Tensor | None = None,
     ) -> None:
         nn.Module.__init__(self)
         self.settings = settings
@@ -151,6 +157,8 @@ class Decoder(nn.Module):
             self.output_projection.weight = embed_tokens.weight
         else:
             nn.init.normal_(self.output_projection.weight, std=settings.d_model**-0.5)
+        d_memory = settings.d_memory or settings.d_model
+        self.copying = None if copies is None else Copying(settings.d_model, d_memory, copies)
 
     def _check_methods(self) -> None:
         leak = self.injections.leaks_future()
@@ -169,7 +177,7 @@ class Decoder(nn.Module):
         self, tokens: Tensor, source: EncoderOutput, cache: KVCache | None = None
     ) -> Tensor:
         """Logits [B, T, V], or [B, 1, V] of the last position with a cache; see :meth:`decode`."""
-        return self.output_projection(self.decode(tokens, source, cache))
+        return self.output(self.decode(tokens, source, cache), source, cache)
 
     def decode(
         self,
@@ -208,6 +216,22 @@ class Decoder(nn.Module):
             lambda layer: (mask, terms_of(layer), source, cached and cached[layer]),
         )
         return x if self.layer_norm is None else self.layer_norm(x)
+
+    def output(
+        self, features: Tensor, source: EncoderOutput, cache: KVCache | None = None
+    ) -> Tensor:
+        """Logits [B, T, V] of what :meth:`decode` gave; log-probabilities where it copies."""
+        logits = self.output_projection(features)
+        if self.copying is None:
+            return logits
+        copied = None if cache is None else cache.copied
+        if copied is None:
+            if source.tokens is None:
+                raise ValueError("the decoder copies tokens, but the encoder's output has none")
+            copied = self.copying.source(source.memory, source.tokens)
+        if cache is not None:
+            cache.copied = copied
+        return self.copying(logits, features, copied)
 
     def _tree(self, tokens: Tensor, partial: PartialTrees | None) -> TreeBatch:
         if partial is None or not self.injections.needs_tree:

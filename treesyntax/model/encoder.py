@@ -46,10 +46,12 @@ class EncoderOutput:
     Attributes:
         memory: [B, T, d_model].
         attention_mask: bool [B, T], True for real tokens; None where there is no padding.
+        tokens: LongTensor [B, T], for a decoder that copies them.
     """
 
     memory: Tensor
     attention_mask: Tensor | None
+    tokens: Tensor | None = None
 
     @property
     def mask(self) -> Tensor | None:
@@ -107,8 +109,9 @@ class Encoder(nn.Module):
         x = self.dropout(x)
         real = tokens.ne(self.padding_index)
         if bool(real.all()):
-            return EncoderOutput(self._layers(x, None, tree), None)
-        return EncoderOutput(self._layers(x * real.unsqueeze(-1), real[:, None, None], tree), real)
+            return EncoderOutput(self._layers(x, None, tree), None, tokens)
+        x = self._layers(x * real.unsqueeze(-1), real[:, None, None], tree)
+        return EncoderOutput(x, real, tokens)
 
     def _layers(self, x: Tensor, mask: Tensor | None, tree: TreeBatch) -> Tensor:
         drops = self.dropout.on and self.settings.attention_dropout > 0

@@ -27,6 +27,11 @@ def check_options(args: argparse.Namespace, options: BinarizeOptions) -> None:
         )
     if options.joined_dictionary:
         _check_joined_dictionary(args)
+    if options.copy_words and (args.target_dict or (args.source_dict and args.joined_dictionary)):
+        raise OptionError(
+            "--copy-words adds to the dictionary that is counted here, and a given one stays as it "
+            "is; leave it out"
+        )
     if options.workers < 1:
         raise OptionError(f"--workers {options.workers}: at least 1 is needed")
     _check_destination(options, args.overwrite)

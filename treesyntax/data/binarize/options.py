@@ -100,6 +100,7 @@ class BinarizeOptions:
     training: Training
     joined_subwords: bool
     joined_dictionary: bool
+    copy_words: bool
     workers: int
 
     @property
@@ -132,6 +133,7 @@ def read_options(args: argparse.Namespace) -> BinarizeOptions:
         ),
         joined_subwords=args.joined_subwords,
         joined_dictionary=args.joined_dictionary,
+        copy_words=args.copy_words,
         workers=args.workers,
     )
     check_options(args, options)

@@ -21,6 +21,7 @@ from treesyntax.data.token_files import Fingerprint, TokenData, write_tokens
 from treesyntax.data.tree_store import deepest
 from treesyntax.data.tree_store_write import TreeStoreWriter
 from treesyntax.errors import OptionError
+from treesyntax.trees.copies import copied_forms, copied_label
 from treesyntax.trees.linearizations import get_linearization
 
 
@@ -201,4 +202,11 @@ def _make_dictionaries(
         counts = symbols[side.role].trained_counts()
         return Dictionary.build(counts, side.threshold, side.vocab_size, unknown_of)
 
-    return {side.role: make(side) for side in options.sides}
+    made = {side.role: make(side) for side in options.sides}
+    if options.copy_words:
+        source, target = (side.encoding.linearization for side in options.sides)
+        trained = zip(made["source"].symbols, made["source"].counts, strict=True)
+        labels = [copied_label(symbol, source) for symbol, count in trained if count]
+        forms = [form for label in labels if label for form in copied_forms(label, target)]
+        made["target"] = made["target"].extended(forms)
+    return {**made, "source": made["target"]} if options.joined_dictionary else made
