@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from fairseq import utils
+from fairseq.data import data_utils
 from torch import Tensor, as_tensor
 
 from treesyntax.data.manifest import side_of
@@ -52,6 +54,45 @@ def find_target_linearization(folders: Sequence[str], language: str, given: str)
             "leave out the flag"
         )
     return given
+
+
+def is_learned(notation: str) -> bool:
+    """Whether search learns the grammar of a format from training trees, unless it is told otherwise."""
+    return notation in FORMATS and FORMATS[notation].learned
+
+
+class TrainingTargets(NamedTuple):
+    """The training targets of binarized data.
+
+    Attributes:
+        data: the folders, as fairseq takes them.
+        name: of the files without suffixes.
+    """
+
+    data: str
+    name: str
+
+    def _files(self) -> list[Path]:
+        return [Path(folder) / self.name for folder in utils.split_paths(self.data)]
+
+    def exist(self) -> bool:
+        """Whether all folders have them."""
+        return all(Path(f"{file}.idx").exists() for file in self._files())
+
+    def read(self, dictionary: Any, implementation: str | None) -> Iterator[Tensor]:
+        """The token ids of each.
+
+        Raises:
+            OptionError: if a folder does not have them.
+        """
+        for file in self._files():
+            if not Path(f"{file}.idx").exists():
+                raise OptionError(
+                    f"--tree-constraints grammar learns from {file}, which is not there; give the "
+                    "folder with the training data"
+                )
+            sentences = data_utils.load_indexed_dataset(str(file), dictionary, implementation)
+            yield from (sentences[index] for index in range(len(sentences)))
 
 
 def make_constraints(

@@ -5,7 +5,7 @@ in an order that the data folder records; search can be limited to whole trees.
 """
 
 # No postponed annotations here: fairseq makes flags from the types of dataclass fields.
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from fairseq.data import data_utils
 from fairseq.dataclass import ChoiceEnum
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
-from torch import Tensor
 
 from fairseq_plugins.data_record import (
     EVALUATED,
@@ -30,7 +29,13 @@ from fairseq_plugins.dataset import TreePairDataset
 from fairseq_plugins.generator import ConstrainedGenerator
 from fairseq_plugins.limits import tell_limits
 from fairseq_plugins.model import is_ours
-from fairseq_plugins.target import FROM_DATA, find_target_linearization, make_constraints
+from fairseq_plugins.target import (
+    FROM_DATA,
+    TrainingTargets,
+    find_target_linearization,
+    is_learned,
+    make_constraints,
+)
 from treesyntax.data.manifest import check_tokens, side_of
 from treesyntax.data.token_files import TokenData
 from treesyntax.data.tree_store import TreeStore
@@ -64,7 +69,8 @@ class TreeTranslationConfig(TranslationConfig):
         metadata={
             "help": "what search may generate: whole trees (tree), whole trees of parents and "
             "children that occur in the training data (grammar), or anything (none); auto is tree "
-            "where target tokens grow trees, else none"
+            "where target tokens grow trees (of JavaScript and CoffeeScript grammar, if the training "
+            "data is there), else none"
         },
     )
     no_target_eos_loss: bool = field(
@@ -220,29 +226,21 @@ class TreeTranslationTask(TranslationTask):
                 f"--tree-constraints {kind} needs a target whose tokens grow a tree; binarize it "
                 f"with --target-linearization {' or '.join(GROWING_LINEARIZATIONS)}"
             )
-        training = self._training_targets() if kind == "grammar" else None
         folder = Path(utils.split_paths(self.cfg.data)[0])
         side = side_of(folder, self.cfg.target_lang)
         # The rules of a format do not hold for control trees.
         notation = str(side.get("format", "")) if side.get("control") == GIVEN else ""
+        train = f"{self.cfg.train_subset}.{self.cfg.source_lang}-{self.cfg.target_lang}"
+        training = TrainingTargets(self.cfg.data, f"{train}.{self.cfg.target_lang}")
+        learns = kind == "auto" and is_learned(notation) and training.exist()
         return make_constraints(
-            self.target_linearization, self.target_dictionary, training, notation
+            self.target_linearization,
+            self.target_dictionary,
+            training.read(self.target_dictionary, self.cfg.dataset_impl)
+            if learns or kind == "grammar"
+            else None,
+            notation,
         )
-
-    def _training_targets(self) -> Iterator[Tensor]:
-        """Token ids of all training targets."""
-        source, target = self.cfg.source_lang, self.cfg.target_lang
-        for folder in utils.split_paths(self.cfg.data):
-            prefix = Path(folder) / f"{self.cfg.train_subset}.{source}-{target}.{target}"
-            if not prefix.with_name(prefix.name + ".idx").exists():
-                raise OptionError(
-                    f"--tree-constraints grammar learns from {prefix}, which is not there; give "
-                    "the folder with the training data"
-                )
-            sentences = data_utils.load_indexed_dataset(
-                str(prefix), self.target_dictionary, self.cfg.dataset_impl
-            )
-            yield from (sentences[index] for index in range(len(sentences)))
 
     def load_dataset(
         self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any

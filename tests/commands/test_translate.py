@@ -68,14 +68,18 @@ def test_trees_that_a_decoder_grows_are_written_in_their_notation(
 
 
 @pytest.mark.parametrize("linearization", ["bracketed", "nary_dfs"])
-def test_without_constraints_what_is_no_tree_stays_malformed(folder, linearization, tmp_path):
+def test_without_constraints_what_is_no_tree_is_malformed_and_counted(
+    folder, linearization, tmp_path, capsys
+):
     data = folder / f"to_{linearization}"
     model = save_model(data, tmp_path / "model.pt", "--arch", "tree_sequence_tiny")
     flags = ("--tree-constraints", "none")
     expected = study(data, model, tmp_path, linearization, *flags)
+    capsys.readouterr()
     found = translate(data, model, tmp_path / "out", "--input", folder / "all.txt", *flags)
     assert found == expected
-    assert "(" in found
+    assert found.count("(")
+    assert f"{found.count('(')} outputs cannot be written as sexpr" in capsys.readouterr().err
 
 
 def test_trees_on_both_sides_and_several_models(folder, tmp_path):

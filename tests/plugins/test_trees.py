@@ -237,6 +237,25 @@ def test_which_generator_is_built(data):
     assert type(scorer).__name__ == "SequenceScorer"
 
 
+def test_search_learns_the_grammar_of_a_language_that_is_not_written_down(tmp_path):
+    programs = ["x = 1 ;", "x = y ;", "if ( x ) { y = 2 ; }", "x = 3 + y ;"]
+    for name in ("say", "js"):
+        (tmp_path / f"text.{name}").write_text("".join(f"{program}\n" for program in programs))
+    folder, files = tmp_path / "data", [tmp_path / f"text.{name}" for name in ("say", "js")]
+    flags = ("--target-format", "javascript", "--target-linearization", "nary_dfs")
+    binarize(folder, *files, "--source-lang", "say", "--target-lang", "js", *flags)
+
+    def legal(kind: str) -> torch.Tensor:
+        built = task_of(folder, target_lang="js", tree_constraints=kind)._constraints()
+        return built.costs
+
+    assert torch.equal(legal("auto"), legal("grammar"))
+    assert legal("tree").shape != legal("auto").shape
+    for file in folder.glob("train.*"):
+        file.unlink()
+    assert torch.equal(legal("auto"), legal("tree")), "without the training data"
+
+
 def test_the_end_is_left_out_of_the_loss_when_asked(data):
     batches = []
     for left_out in (False, True):

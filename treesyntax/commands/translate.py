@@ -28,6 +28,7 @@ import os
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -78,7 +79,7 @@ def _add_search(group: argparse._ArgumentGroup) -> None:
     add("--max-len-a", type=float, metavar="A", help="at most A x + B tokens, x those of the longest source of a batch (0)")  # fmt: skip
     add("--max-len-b", type=int, metavar="B", help="see there (200)")
     add("--lenpen", type=float, metavar="P", help="below 1 favours short translations, above 1 long ones (1)")  # fmt: skip
-    add("--tree-constraints", choices=CONSTRAINTS, help="generate whole trees (tree), those of parents and children seen in training (grammar), or anything (none); auto: tree where target tokens grow trees, else none")  # fmt: skip
+    add("--tree-constraints", choices=CONSTRAINTS, help="generate whole trees (tree), those of parents and children seen in training (grammar), or anything (none); auto: tree where target tokens grow trees (grammar for JavaScript and CoffeeScript, if the training data is there), else none")  # fmt: skip
 
 
 def _add_output(group: argparse._ArgumentGroup) -> None:
@@ -139,9 +140,9 @@ def run(args: argparse.Namespace) -> int:
     encoder = SourceEncoder(encoding, dictionary, batches, engine.longest_source, remarks)
     with opened(args.output) as output, _progress(args, path, source_format) as advance:
         records = chunks(records_of(path, source_format), args.buffer, wait=path.is_file())
-        writer = Writer(output, to_text, with_scores=args.nbest is not None)
+        writer = Writer(output, to_text, args.nbest is not None, Counter())
         translate(records, encoder, engine, writer, advance)
-    remarks.close()
+    remarks.close(writer.written["malformed"], str(data.target.encoding.format_name))
     if isinstance(batches, ParsedBatches):
         print(f"{batches.cases.lines} lines: {in_words(batches.cases)}", file=sys.stderr)
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from treesyntax.data.manifest import SideData
 from treesyntax.decoding.engine import Hypothesis
 from treesyntax.errors import InputError
 from treesyntax.files import output_file
-from treesyntax.trees.linearizations import as_text, get_linearization
+from treesyntax.trees.linearizations import MALFORMED, as_text, get_linearization
 
 ToText = Callable[[Sequence[str]], str]
 """Makes text of target tokens."""
@@ -72,11 +73,14 @@ class Writer(NamedTuple):
         to_text: turns tokens into text.
         with_scores: write all hypotheses as tab-separated columns: number of the sentence from 1,
             score, text; else only the text of the best one.
+        written: counts under ``malformed`` the hypotheses that the format of the target cannot hold,
+            which are written as a lone bracket.
     """
 
     stream: BinaryIO
     to_text: ToText
     with_scores: bool
+    written: Counter[str]
 
     def write(self, number: int, hypotheses: Sequence[Hypothesis]) -> None:
         """Write the hypotheses of a sentence, of which there is at least one, best first."""
@@ -84,5 +88,6 @@ class Writer(NamedTuple):
             hypotheses = hypotheses[:1]
         for score, tokens in hypotheses:
             text = self.to_text(tokens).translate(_LINE_ENDS) if tokens else ""
+            self.written["malformed"] += text == MALFORMED
             columns = f"{number}\t{score:.4f}\t" if self.with_scores else ""
             self.stream.write(f"{columns}{text}\n".encode())

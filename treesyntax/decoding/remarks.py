@@ -46,8 +46,13 @@ class Remarks:
         if remarks and self.lines <= SHOWN:
             self._say(f"line {line}: {'; '.join(remarks)}")
 
-    def close(self) -> None:
-        """Tell how many lines were only counted."""
+    def close(self, malformed: int = 0, format_name: str = "") -> None:
+        """Tell how many lines were only counted, and how many outputs their format cannot hold."""
+        if malformed:
+            self._say(
+                f"{malformed} outputs cannot be written as {format_name}, each is a lone bracket; see "
+                "--tree-constraints"
+            )
         if self.lines > SHOWN:
             self._say(
                 f"{self.lines - SHOWN} more lines with words unknown to the model, or too long or deep"

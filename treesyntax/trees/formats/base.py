@@ -81,6 +81,8 @@ class Format(NamedTuple):
         root: the labels that a root may have.
         children: what children the nodes of a label have; None where they may be any. Trees that
             keep to it can be written, as far as labels and numbers of children tell.
+        learned: whether search learns from training trees what children nodes have, since the
+            grammar of the language is too large to be written in ``children``.
     """
 
     name: str
@@ -91,6 +93,7 @@ class Format(NamedTuple):
     end: str = "\n"
     root: Labels = any_label
     children: Callable[[str], Children | None] = _any_children
+    learned: bool = False
 
 
 def line_records(path: Path) -> Iterator[Record]:

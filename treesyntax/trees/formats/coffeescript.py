@@ -126,4 +126,4 @@ def write(tree: Tree) -> str:
     return exact("coffeescript", parse, tree, text)
 
 
-COFFEESCRIPT = Format("coffeescript", ".coffee", line_records, parse, write)
+COFFEESCRIPT = Format("coffeescript", ".coffee", line_records, parse, write, learned=True)

@@ -71,4 +71,4 @@ def write(tree: Tree) -> str:
     return exact("javascript", parse, tree, text)
 
 
-JAVASCRIPT = Format("javascript", ".js", line_records, parse, write)
+JAVASCRIPT = Format("javascript", ".js", line_records, parse, write, learned=True)
