@@ -28,6 +28,7 @@ COMMANDS = {
     ),
     "average": Command("treesyntax.commands.average", "average the last checkpoints of a training"),
     "inspect": Command("treesyntax.commands.inspect", "show sentences and trees of binarized data"),
+    "data": Command("treesyntax.commands.data", "list and make data sets by name"),
     "generate": Command("treesyntax.commands.generate", "make synthetic data sets"),
     "translate": Command(
         "treesyntax.commands.translate", "translate text or trees with a trained model"

@@ -9,6 +9,7 @@ from treesyntax.errors import TreeError, unknown_name
 from treesyntax.files import output_file
 from treesyntax.trees.formats import (
     coffeescript,
+    cogs,
     conllu,
     for2lam,
     javascript,
@@ -46,6 +47,8 @@ FORMATS: dict[str, Format] = {
         for2lam.LAMBDA,
         coffeescript.COFFEESCRIPT,
         javascript.JAVASCRIPT,
+        cogs.COGS,
+        cogs.COGS_VARFREE,
     )
 }
 

@@ -1,0 +1,52 @@
+"""Data sets by name: list them, or make the folder of one.
+
+  treesyntax data list
+  treesyntax data get slog DIR --from FOLDER
+  treesyntax data get scan_length DIR --seed 1
+
+The folder gets train, valid, test and further test sets, each as PART.src, PART.tgt and, where there are
+any, PART.ptb (trees of the source, one a line) and PART.category. manifest.json has the checksums of the
+published files, the licence and the citation. Files come from FOLDER or else from their public address, and
+are checked; generated sets need neither. If the folder is up to date, the same command does nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare ``list`` and ``get``."""
+    commands = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    commands.add_parser("list", help="name, origin, licence and content of every data set")
+    getter = commands.add_parser("get", help="make the folder of a data set")
+    add = getter.add_argument
+    add("name", metavar="NAME", help="of the data set, see treesyntax data list")
+    add("folder", type=Path, metavar="DIR", help="folder to write")
+    add(
+        "--from", type=Path, metavar="FOLDER", dest="source",
+        help="folder with the published files (default: fetch them)",
+    )  # fmt: skip
+    add(
+        "--sample", type=int, default=0, metavar="N",
+        help="also write each test set as PART.sample with N lines of each category, always the same "
+        "ones (default 0: no samples)",
+    )  # fmt: skip
+    add("--seed", type=int, default=1, help="of what is drawn or generated: 0, 1, 2, … (default 1)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """List the data sets or make one."""
+    if args.action == "get":
+        from treesyntax.data.sets.making import get
+
+        get(args.name, args.folder, args.source, args.sample, args.seed)
+        return 0
+    from treesyntax.data.sets import SETS
+
+    wide = max(map(len, SETS))
+    for data in SETS.values():
+        print(f"{data.name:{wide}}  {data.origin:10}  {data.licence:14}  {data.title}")
+        print(f"{'':{wide}}  {data.citation}{f' ({data.notes})' if data.notes else ''}")
+    return 0

@@ -1,0 +1,26 @@
+"""Data sets by name: those that test where structure matters, and the ones to compare them with."""
+
+from __future__ import annotations
+
+from treesyntax.data.sets.active_logical import ACTIVE_LOGICAL
+from treesyntax.data.sets.base import DataSet
+from treesyntax.data.sets.cogs import COGS_SET, COGS_VARFREE_SET, SLOG
+from treesyntax.data.sets.scan import SCAN
+from treesyntax.errors import unknown_name
+
+__all__ = ["SETS", "DataSet", "get_set"]
+
+SETS: dict[str, DataSet] = {
+    data.name: data for data in (SLOG, COGS_SET, COGS_VARFREE_SET, *SCAN, ACTIVE_LOGICAL)
+}
+
+
+def get_set(name: str) -> DataSet:
+    """The data set of that name.
+
+    Raises:
+        OptionError: if there is none.
+    """
+    if name not in SETS:
+        raise unknown_name("data set", name, SETS)
+    return SETS[name]

@@ -1,0 +1,143 @@
+"""What a data set is: where its files come from, and what is made of them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from treesyntax.data.generate.data_set import Files
+
+SAMPLE_SEED = 1
+
+
+@dataclass(frozen=True)
+class Input:
+    """A published file.
+
+    Attributes:
+        names: paths under which a user's folder may hold it, with or without ``.gz`` behind them.
+        address: where it is published; "" for nowhere.
+        sha256: of its contents, unpacked, as they were published; "" if unknown.
+    """
+
+    names: tuple[str, ...]
+    address: str = ""
+    sha256: str = ""
+
+
+@dataclass
+class Part:
+    """Aligned lines: one of train, valid and test, or a test set of its own.
+
+    Attributes:
+        sources: what is read.
+        targets: what is written.
+        trees: the sources' trees, in Penn brackets; empty for none.
+        categories: as the authors name them; empty for none.
+    """
+
+    sources: list[str] = field(default_factory=list)
+    targets: list[str] = field(default_factory=list)
+    trees: list[str] = field(default_factory=list)
+    categories: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    def add(self, source: str, target: str, tree: str = "", category: str = "") -> None:
+        """Append one example."""
+        self.sources.append(source)
+        self.targets.append(target)
+        self.trees += [tree] if tree else []
+        self.categories += [category] if category else []
+
+    def chosen(self, lines: Sequence[int]) -> Part:
+        """Some of the examples, in this order."""
+        columns = (self.sources, self.targets, self.trees, self.categories)
+        return Part(*([column[line] for line in lines] if column else [] for column in columns))
+
+    def files(self, name: str) -> Files:
+        """Its files: ``NAME.src``, ``NAME.tgt`` and, where there are any, ``NAME.ptb`` and ``NAME.category``."""
+        columns = (self.sources, self.targets, self.trees, self.categories)
+        suffixes = ("src", "tgt", "ptb", "category")
+        pairs = zip(suffixes, columns, strict=True)
+        return {f"{name}.{suffix}": column for suffix, column in pairs if column}
+
+
+Texts = Mapping[str, bytes]
+"""The contents of each input by its first name."""
+Make = Callable[[Texts, int], dict[str, Part]]
+"""Makes the parts from the inputs, and a seed for what is drawn."""
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set by name.
+
+    Attributes:
+        title: what is translated into what.
+        licence: as its authors state it.
+        citation: the paper.
+        make: its parts; ``train``, ``valid``, ``test`` and others.
+        inputs: the files that it is made from; none if it is generated.
+        notes: further facts, such as how parts are drawn.
+    """
+
+    name: str
+    title: str
+    licence: str
+    citation: str
+    make: Make
+    inputs: tuple[Input, ...] = ()
+    notes: str = ""
+
+    @property
+    def origin(self) -> str:
+        """Where it comes from, in a word or two."""
+        if not self.inputs:
+            return "generated"
+        return "download" if all(one.address for one in self.inputs) else "needs --from"
+
+
+def sample(part: Part, number: int) -> Part:
+    """So many examples of each category, or of the whole, the same ones always; all if there are fewer."""
+    rng = random.Random(SAMPLE_SEED)
+    homes: dict[str, list[int]] = {}
+    for line in range(len(part)):
+        homes.setdefault(part.categories[line] if part.categories else "", []).append(line)
+    chosen = [line for home in homes.values() for line in rng.sample(home, min(number, len(home)))]
+    return part.chosen(sorted(chosen))
+
+
+def hold_out(part: Part, number: int, seed: int) -> tuple[Part, Part]:
+    """The part without some examples, and these, drawn by a seed; no copy of one stays."""
+    pairs = list(zip(part.sources, part.targets, strict=True))
+    different = list(dict.fromkeys(pairs))
+    drawn = set(random.Random(seed).sample(different, number))
+    first = {pair: line for line, pair in reversed(list(enumerate(pairs)))}
+    rest = [line for line, pair in enumerate(pairs) if pair not in drawn]
+    return part.chosen(rest), part.chosen(sorted(first[pair] for pair in drawn))
+
+
+def part_files(parts: Mapping[str, Part], number: int) -> Files:
+    """The files of all parts; with a number, each test set also as ``NAME.sample``."""
+    files: Files = {}
+    for name, part in parts.items():
+        files |= part.files(name)
+        if number and name not in ("train", "valid"):
+            files |= sample(part, number).files(f"{name}.sample")
+    return files
+
+
+def overlaps(parts: Mapping[str, Part]) -> dict[str, Any]:
+    """How many pairs of each other part also stand in train."""
+    train = set(zip(parts["train"].sources, parts["train"].targets, strict=True))
+    return {
+        f"{name}_in_train": sum(
+            pair in train for pair in zip(part.sources, part.targets, strict=True)
+        )
+        for name, part in parts.items()
+        if name != "train"
+    }

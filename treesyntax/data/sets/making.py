@@ -1,0 +1,57 @@
+"""``treesyntax data get``: the folder of a data set."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from treesyntax.data.generate.data_set import Files, write_data_set
+from treesyntax.data.sets import get_set
+from treesyntax.data.sets.base import DataSet, overlaps, part_files
+from treesyntax.data.sets.reading import read_inputs
+from treesyntax.errors import InputError, OptionError
+
+
+def get(name: str, folder: Path, source: Path | None, number: int, seed: int) -> None:
+    """Make the folder of a data set, unless it is up to date; licence and citation are printed.
+
+    Args:
+        name: of the data set.
+        folder: absent, empty, or made with the same options.
+        source: where the user has the published files; None to fetch them.
+        number: examples of each category in the samples of the test sets; 0 for no samples.
+        seed: of what is drawn or generated.
+
+    Raises:
+        OptionError: for a name or an option that does not fit, or a file that cannot be fetched.
+        InputError: for a folder that is taken, and files that are missing or damaged.
+    """
+    data = get_set(name)
+    if number < 0 or seed < 0:
+        raise OptionError("--sample and --seed must be 0 or more")
+    if source is not None and not data.inputs:
+        raise OptionError(f"{name} is generated, so it takes no --from")
+    _check_apart(folder, source)
+    print(f"{name}: {data.title}\nlicence: {data.licence}\ncitation: {data.citation}")
+    texts = read_inputs(data, source)
+    options: dict[str, Any] = {
+        "data_set": name,
+        "inputs": {key: hashlib.sha256(text).hexdigest() for key, text in texts.items()},
+        "sample": number,
+        "seed": seed,
+    }
+    write_data_set(folder, options, lambda: _made(data, texts, number, seed))
+
+
+def _made(
+    data: DataSet, texts: dict[str, bytes], number: int, seed: int
+) -> tuple[Files, dict[str, Any]]:
+    parts = data.make(texts, seed)
+    notes = {"licence": data.licence, "citation": data.citation, **overlaps(parts)}
+    return part_files(parts, number), notes
+
+
+def _check_apart(folder: Path, source: Path | None) -> None:
+    if source is not None and folder.resolve() == source.resolve():
+        raise InputError(folder, None, "is the folder of --from", "name another folder to write")

@@ -1,0 +1,123 @@
+"""The published files of a data set: from a user's folder, or from their address."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import sys
+import zipfile
+import zlib
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from treesyntax.data.generate.data_set import packed
+from treesyntax.data.sets.base import DataSet, Input
+from treesyntax.errors import InputError, OptionError
+
+MOST_BYTES = 200 << 20
+"""Of a file, unpacked."""
+TIMEOUT = 60
+
+
+def read_inputs(data: DataSet, folder: Path | None) -> dict[str, bytes]:
+    """The contents of each input, by its first name.
+
+    Args:
+        data: the set.
+        folder: where the user has the files; None to fetch them.
+
+    Raises:
+        InputError: if a file is missing or cannot be read.
+        OptionError: if it has no public address, cannot be fetched, or is not what was published.
+    """
+    found = {}
+    for one in data.inputs:
+        if folder is None:
+            found[one.names[0]] = _fetched(data, one)
+            continue
+        path = _located(data, one, folder)
+        found[one.names[0]] = content = _read(path)
+        if one.sha256 and hashlib.sha256(content).hexdigest() != one.sha256:
+            print(
+                f"{path}: differs from the published file; scores may not compare", file=sys.stderr
+            )
+    return found
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
+            content: bytes = stream.read(MOST_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(path, None, f"cannot be read ({error})", "check the file") from None
+    if len(content) > MOST_BYTES:
+        raise InputError(path, None, f"is larger than {MOST_BYTES >> 20} MiB", "check the file")
+    return content
+
+
+def _located(data: DataSet, one: Input, folder: Path) -> Path:
+    if not folder.is_dir():
+        raise InputError(folder, None, "is no folder", "name the folder that holds the files")
+    for name in one.names:
+        path = packed(folder / name)
+        if path is not None:
+            return path
+    names = " or ".join(dict.fromkeys(one.names))
+    raise InputError(folder, None, f"has no {names}", f"{data.name} is made from it; it may be .gz")
+
+
+def _fetched(data: DataSet, one: Input) -> bytes:
+    if not one.address.startswith("https://"):
+        raise OptionError(
+            f"{data.name} has no public address for {one.names[0]}; get it from its authors "
+            f"({data.citation}) and give its folder with --from"
+        )
+    try:
+        with urlopen(one.address, timeout=TIMEOUT) as stream:
+            content: bytes = stream.read(MOST_BYTES + 1)
+    except (URLError, OSError, ValueError) as error:
+        reason = getattr(error, "reason", None) or error
+        raise OptionError(
+            f"{one.address} cannot be fetched ({reason}); get the file another way and give its "
+            "folder with --from"
+        ) from None
+    if hashlib.sha256(content).hexdigest() != one.sha256:
+        raise OptionError(
+            f"{one.address} is not the file that was published (other SHA-256); get the right one and "
+            "give its folder with --from"
+        )
+    return content
+
+
+def lines_of(content: bytes, name: str) -> list[str]:
+    """The lines of a text file."""
+    try:
+        return content.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise InputError(
+            name, None, f"is not UTF-8 ({error.reason})", "get the file again"
+        ) from None
+
+
+def rows_of(content: bytes, name: str, columns: int) -> Iterator[list[str]]:
+    """The lines of a table, each with so many columns, single spaces between words."""
+    for number, line in enumerate(lines_of(content, name), start=1):
+        row = [" ".join(column.split()) for column in line.split("\t")]
+        if len(row) != columns or not all(row):
+            cause = f"has {len(row)} columns or an empty one"
+            raise InputError(name, number, cause, f"{columns} are needed, with tabs between")
+        yield row
+
+
+def unzipped(content: bytes, name: str, member: str, password: str = "") -> bytes:
+    """One file of a ZIP archive."""
+    try:
+        with zipfile.ZipFile(BytesIO(content)) as archive:
+            if archive.getinfo(member).file_size > MOST_BYTES:
+                raise InputError(name, None, f"{member} is too large", "get the archive again")
+            return archive.read(member, pwd=password.encode() or None)
+    except (zipfile.BadZipFile, KeyError, RuntimeError, zlib.error, NotImplementedError) as error:
+        raise InputError(name, None, f"{member} cannot be read ({error})", "get it again") from None
