@@ -25,12 +25,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("name", metavar="NAME", help="of the data set, see treesyntax data list")
     add("folder", type=Path, metavar="DIR", help="folder to write")
     add(
-        "--from", type=Path, metavar="FOLDER", dest="source",
-        help="folder with the published files (default: fetch them)",
+        "--from", default="", metavar="FOLDER", dest="source",
+        help="folder with the published files (default, and with an empty name: fetch them)",
     )  # fmt: skip
     add(
         "--sample", type=int, default=0, metavar="N",
-        help="also write each test set as PART.sample with N lines of each category, always the same "
+        help="also write valid and each test set as PART.sample with N lines of each category, always the same "
         "ones (default 0: no samples)",
     )  # fmt: skip
     add("--seed", type=int, default=1, help="of what is drawn or generated: 0, 1, 2, … (default 1)")
@@ -41,7 +41,8 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "get":
         from treesyntax.data.sets.making import get
 
-        get(args.name, args.folder, args.source, args.sample, args.seed)
+        source = Path(args.source) if args.source else None
+        get(args.name, args.folder, source, args.sample, args.seed)
         return 0
     from treesyntax.data.sets import SETS
 

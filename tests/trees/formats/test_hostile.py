@@ -83,6 +83,8 @@ def deep_texts(name: str) -> list[str]:
         "jsonl": ('["f", ', "]", '"x"'),
         "coffeescript": ("( ", " )", "x"),
         "javascript": ("{ ", " }", "x ;"),
+        "cogs": ("LAMBDA a . ", "", "f ( a )"),
+        "cogs_varfree": ("f ( a = ", " )", "x"),
     }[name]
     return [
         *(before * DEEP + core + after * count for count in (DEEP, DEEP - 1, DEEP + 1, 0)),

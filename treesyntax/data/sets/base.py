@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from treesyntax.data.generate.data_set import Files
+from treesyntax.trees.formats.base import subtrees_ending
+from treesyntax.trees.tree import Tree
 
 SAMPLE_SEED = 1
 
@@ -101,6 +103,16 @@ class DataSet:
         return "download" if all(one.address for one in self.inputs) else "needs --from"
 
 
+def brackets(tree: Tree) -> str:
+    """A constituency tree in Penn brackets; for labels and words without brackets, and quick."""
+    pieces = []
+    for label, word, ends in zip(
+        tree.labels, tree.words.tolist(), subtrees_ending(tree), strict=True
+    ):
+        pieces.append(f"{label if word >= 0 else '(' + label}{')' * ends}")
+    return " ".join(pieces)
+
+
 def sample(part: Part, number: int) -> Part:
     """So many examples of each category, or of the whole, the same ones always; all if there are fewer."""
     rng = random.Random(SAMPLE_SEED)
@@ -122,11 +134,11 @@ def hold_out(part: Part, number: int, seed: int) -> tuple[Part, Part]:
 
 
 def part_files(parts: Mapping[str, Part], number: int) -> Files:
-    """The files of all parts; with a number, each test set also as ``NAME.sample``."""
+    """The files of all parts; with a number, each but train also as ``NAME.sample``."""
     files: Files = {}
     for name, part in parts.items():
         files |= part.files(name)
-        if number and name not in ("train", "valid"):
+        if number and name != "train":
             files |= sample(part, number).files(f"{name}.sample")
     return files
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from treesyntax.data.sets.base import DataSet, Input, Part, Texts
+from treesyntax.data.sets.base import DataSet, Input, Part, Texts, brackets
 from treesyntax.data.sets.english import parse
 from treesyntax.data.sets.reading import rows_of, unzipped
 from treesyntax.errors import InputError, TreeError
-from treesyntax.trees.formats import get_format
 from treesyntax.trees.formats.base import Format, Record, parse_record
-from treesyntax.trees.formats.cogs import COGS, COGS_VARFREE, without_variables
+from treesyntax.trees.formats.cogs import COGS, without_variables
+from treesyntax.trees.formats.cogs_varfree import COGS_VARFREE
 
 _COGS = "https://raw.githubusercontent.com/najoungkim/COGS/165a7b669eade971fa47bf568a2e51925360fed8/data/"
 _SLOG = "https://raw.githubusercontent.com/bingzhilee/SLOG/1c55df85006d58b842520c79dcb8e1b43df2836f/data/"
@@ -21,14 +21,15 @@ _GENERALISATION = "generalization_sets/gen_varfreeLF.tsv"
 
 def _part(rows: Iterable[list[str]], name: str, notation: Format) -> Part:
     part = Part()
-    ptb = get_format("ptb")
     for number, (sentence, form, category) in enumerate(rows, start=1):
-        tree = parse_record(notation, name, Record(number, form))
+        parse_record(
+            notation, name, Record(number, form)
+        )  # a check; spaces are single ones already
         try:
-            source = ptb.write(parse(sentence))
+            source = brackets(parse(sentence))
         except TreeError as error:
             raise InputError(name, number, error.cause, error.remedy) from None
-        part.add(sentence, notation.write(tree), source, category)
+        part.add(sentence, form, source, category)
     return part
 
 

@@ -125,7 +125,7 @@ def _parser(kind: str) -> Lark:
                 yield Token(name, word)
 
     options = {"ambiguity": "resolve"} if kind == "earley" else {}
-    return Lark(_GRAMMAR, parser=kind, lexer=Splitting, keep_all_tokens=True, **options)  # type: ignore[call-overload]
+    return Lark(_GRAMMAR, parser=kind, lexer=Splitting, keep_all_tokens=True, **options)
 
 
 def _tree(root: Parse) -> Tree:

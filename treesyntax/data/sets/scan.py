@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from treesyntax.data.sets.base import DataSet, Input, Part, Texts, hold_out
+from treesyntax.data.sets.base import DataSet, Input, Part, Texts, brackets, hold_out
 from treesyntax.data.sets.reading import lines_of
 from treesyntax.errors import InputError
-from treesyntax.trees.formats import get_format
 from treesyntax.trees.formats.notation import Node, to_tree
 from treesyntax.trees.tree import NO_WORD, Tree
 
@@ -70,7 +69,7 @@ def _with_words(root: Node) -> Tree:
 
 
 def _part(content: bytes, name: str) -> Part:
-    part, ptb = Part(), get_format("ptb")
+    part = Part()
     for number, line in enumerate(lines_of(content, name), start=1):
         try:
             match = _LINE.fullmatch(line.strip())
@@ -78,7 +77,7 @@ def _part(content: bytes, name: str) -> Part:
                 raise ValueError("there is no IN: … OUT: …")
             command, actions = (" ".join(text.split()) for text in match.groups())
             length = f"{len(actions.split()) // 10 * 10}+"
-            part.add(command, actions, ptb.write(parse(command)), length)
+            part.add(command, actions, brackets(parse(command)), length)
         except ValueError as error:
             raise InputError(
                 name, number, f"is no line of SCAN ({error})", "get the file again"

@@ -10,6 +10,7 @@ from treesyntax.files import output_file
 from treesyntax.trees.formats import (
     coffeescript,
     cogs,
+    cogs_varfree,
     conllu,
     for2lam,
     javascript,
@@ -48,7 +49,7 @@ FORMATS: dict[str, Format] = {
         coffeescript.COFFEESCRIPT,
         javascript.JAVASCRIPT,
         cogs.COGS,
-        cogs.COGS_VARFREE,
+        cogs_varfree.COGS_VARFREE,
     )
 }
 

@@ -1,20 +1,15 @@
-"""The logical forms of COGS (Kim & Linzen 2020) and the variable-free ones of SLOG (Li et al. 2023).
+"""The logical forms of COGS (Kim & Linzen 2020), with variables.
 
-``cogs_varfree``: ``cook ( theme = cake , agent = * scientist )``. A predicate with arguments is a node ``@``:
-its first child is the predicate, every other child a role with one child. ``*`` is a node above what is
-definite, ``nmod . on`` a role ``nmod.on``. A word is always a leaf: with arguments and without, it is the
-same symbol, so a decoder that grows trees can use a verb that it has read alone.
-
-``cogs``: ``* cake ( x _ 4 ) ; eat . agent ( x _ 2 , Emma ) AND eat . theme ( x _ 2 , x _ 4 )``. Each variable
-that has a predicate is a node with the predicate, the variable's number and its roles as children: ``@`` of an
-event, ``#`` of a noun, ``*`` of a definite noun. It stands where the variable is first an argument; a
-variable that is an argument again is its number alone. ``LAMBDA a .`` is a node over ``a`` and the rest. The
-order of the terms is that of the numbers, so the tree has no need of it.
+``* cake ( x _ 4 ) ; eat . agent ( x _ 2 , Emma ) AND eat . theme ( x _ 2 , x _ 4 )``. Each variable that has a
+predicate is a node with the predicate, the variable's number and its roles as children: ``@`` of an event,
+``#`` of a noun, ``*`` of a definite noun. It stands where the variable is first an argument; a variable that is
+an argument again is its number alone. ``LAMBDA a .`` is a node over ``a`` and the rest. The order of the terms
+is that of the numbers, so the tree has no need of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from treesyntax.trees.formats.base import (
     Children,
@@ -25,91 +20,17 @@ from treesyntax.trees.formats.base import (
     exact,
     line_records,
 )
+from treesyntax.trees.formats.cogs_varfree import (
+    AND,
+    DEFINITE,
+    FRAME,
+    LAMBDA,
+    NOUN,
+    mark_at,
+    word_at,
+)
 from treesyntax.trees.formats.notation import Node, to_tree
 from treesyntax.trees.tree import Tree
-
-FRAME, NOUN, DEFINITE, LAMBDA, AND = "@", "#", "*", "LAMBDA", "AND"
-_MARKS = {"(", ")", "=", ",", ".", ";", "_", "x", FRAME, NOUN, DEFINITE, LAMBDA, AND}
-
-
-def _word(tokens: list[str], place: int) -> str:
-    """The word at a place."""
-    token = tokens[place] if place < len(tokens) else "the end of the line"
-    if token in _MARKS or place >= len(tokens):
-        raise RecordError(f"token {place + 1} is {token[:40]!r}, expected a word")
-    return token
-
-
-def _mark(tokens: list[str], place: int, *expected: str) -> str:
-    """The mark at a place, which must be one of these."""
-    token = tokens[place] if place < len(tokens) else "the end of the line"
-    if token not in expected:
-        wanted = " or ".join(map(repr, expected))
-        raise RecordError(f"token {place + 1} is {token[:40]!r}, expected {wanted}")
-    return token
-
-
-def parse_free(text: str) -> Tree:
-    """The tree of one variable-free form; the stack holds what is open, so depth costs memory only."""
-    check_one_line(text)
-    tokens = text.split()
-    if not tokens:
-        return Tree([], [])
-    parents: list[int] = []
-    labels: list[str] = []
-
-    def add(parent: int, label: str) -> int:
-        parents.append(parent)
-        labels.append(label)
-        return len(labels) - 1
-
-    frames: list[int] = []
-    above, place = -1, 0
-    while True:
-        if tokens[place : place + 1] == [DEFINITE]:
-            above, place = add(above, DEFINITE), place + 1
-        word, place = _word(tokens, place), place + 1
-        if tokens[place : place + 1] == ["("]:
-            frames.append(add(above, FRAME))
-            add(frames[-1], word)
-        else:
-            add(above, word)
-            while frames and tokens[place : place + 1] == [")"]:
-                frames.pop()
-                place += 1
-            if not frames:
-                break
-            _mark(tokens, place, ",", ")")
-        place += 1
-        role, place = [_word(tokens, place)], place + 1
-        while _mark(tokens, place, "=", ".") == ".":
-            role.append(_word(tokens, place + 1))
-            place += 2
-        above, place = add(frames[-1], ".".join(role)), place + 1
-    if place < len(tokens):
-        raise RecordError(f"{tokens[place][:40]!r} follows the end of the form")
-    return Tree(parents, labels)
-
-
-def write_free(tree: Tree) -> str:
-    """The form on one line."""
-    children, labels = tree.children(), tree.labels
-    tokens: list[str] = []
-    pending: list[str | int] = [0] if len(tree) else []
-    while pending:
-        item = pending.pop()
-        if isinstance(item, str):
-            tokens.append(item)
-            continue
-        label, below = labels[item], children[item]
-        parts: list[str | int] = [label, *below]
-        if label == FRAME and below:
-            parts = [below[0], "("]
-            for role in below[1:]:
-                parts += [labels[role].replace(".", " . "), "=", *children[role], ","]
-            parts[-1:] = [")"]
-        pending.extend(reversed(parts))
-    return exact("cogs_varfree", parse_free, tree, " ".join(tokens))
 
 
 def parse(text: str) -> Tree:
@@ -133,7 +54,7 @@ class _Form:
 
     def tree(self) -> Node:
         if len(self.tokens) == 1:
-            return Node(_word(self.tokens, 0))
+            return Node(word_at(self.tokens, 0))
         filled = {value for roles in self.roles.values() for _, value in roles}
         tops = [variable for variable in self.predicates if variable not in filled]
         if len(tops) != 1:
@@ -177,30 +98,30 @@ class _Form:
     def read(self) -> None:
         tokens = self.tokens
         while tokens[self.place] == LAMBDA:
-            self.binders.append(_word(tokens, self.place + 1))
-            _mark(tokens, self.place + 2, ".")
+            self.binders.append(word_at(tokens, self.place + 1))
+            mark_at(tokens, self.place + 2, ".")
             self.place += 3
-            _word(tokens, self.place) if self.place >= len(tokens) else None
+            word_at(tokens, self.place) if self.place >= len(tokens) else None
         while tokens[self.place : self.place + 1] == [DEFINITE]:
             self.place += 1
             self.term(DEFINITE)
             if self.place < len(tokens):
-                _mark(tokens, self.place, ";")
+                mark_at(tokens, self.place, ";")
                 self.place += 1
         while self.place < len(tokens):
             self.term(NOUN)
             if self.place < len(tokens):
-                _mark(tokens, self.place, AND)
+                mark_at(tokens, self.place, AND)
                 self.place += 1
-                _word(tokens, self.place)
+                word_at(tokens, self.place)
 
     def term(self, kind: str) -> None:
         """``noun ( x _ 1 )`` or ``verb . role ( x _ 1 , x _ 2 )``."""
         tokens = self.tokens
-        words = [_word(tokens, self.place)]
+        words = [word_at(tokens, self.place)]
         self.place += 1
-        while _mark(tokens, self.place, "(", ".") == ".":
-            words.append(_word(tokens, self.place + 1))
+        while mark_at(tokens, self.place, "(", ".") == ".":
+            words.append(word_at(tokens, self.place + 1))
             self.place += 2
         self.place += 1
         variable = self.argument()
@@ -210,20 +131,20 @@ class _Form:
                 f"{variable} has the predicates {self.predicates[variable]} and {predicate}"
             )
         if role:
-            _mark(tokens, self.place, ",")
+            mark_at(tokens, self.place, ",")
             self.place += 1
             self.roles.setdefault(variable, []).append((".".join(role), self.argument()))
         else:
             self.kinds[variable] = kind
-        _mark(tokens, self.place, ")")
+        mark_at(tokens, self.place, ")")
         self.place += 1
 
     def argument(self) -> str:
         if self.tokens[self.place : self.place + 2] != ["x", "_"]:
             self.place += 1
-            return _word(self.tokens, self.place - 1)
+            return word_at(self.tokens, self.place - 1)
         self.place += 3
-        return _word(self.tokens, self.place - 1)
+        return word_at(self.tokens, self.place - 1)
 
 
 def _variable(label: str) -> str:
@@ -268,33 +189,37 @@ def write(tree: Tree) -> str:
 def without_variables(tree: Tree) -> Tree:
     """The tree in `cogs_varfree` of a sentence's tree in `cogs`.
 
-    A variable that is an argument again becomes its noun, as in SLOG's forms.
+    A variable that is an argument again becomes a copy of its noun with all that belongs to it, or the bare noun
+    inside of what belongs to it.
     """
-    children, labels = tree.children(), tree.labels
-    nouns: dict[str, tuple[str, ...]] = {}
+    children, labels, last = tree.children(), tree.labels, tree.last_descendants
+    nouns: dict[str, int] = {}
     for node in range(len(tree)):
         if labels[node] in (NOUN, DEFINITE):
-            noun, name = (labels[child] for child in children[node][:2])
-            nouns[name] = (DEFINITE, noun) if labels[node] == DEFINITE else (noun,)
+            nouns[labels[children[node][1]]] = node
 
-    def parts(node: int) -> Iterator[tuple[str, list[int]]]:
+    def path(node: int) -> tuple[tuple[str, ...], list[int]]:
         """The labels down to where the children are, and these."""
+        inside = False
+        if not children[node] and labels[node] in nouns:
+            noun = nouns[labels[node]]
+            inside = noun <= node <= last[noun]
+            node = noun
         label, below = labels[node], children[node]
-        if label == DEFINITE:
-            yield DEFINITE, []
-        if label in (FRAME, NOUN, DEFINITE):
-            yield (FRAME, below[:1] + below[2:]) if len(below) > 2 else (labels[below[0]], [])
-        elif not below and label in nouns:
-            yield from ((name, []) for name in nouns[label])
-        else:
-            yield label, below
+        if label not in (FRAME, NOUN, DEFINITE):
+            return (label,), below
+        definite = (DEFINITE,) if label == DEFINITE else ()
+        if len(below) == 2 or inside:
+            return (*definite, labels[below[0]]), []
+        return (*definite, FRAME), [below[0], *below[2:]]
 
     parents: list[int] = []
     new: list[str] = []
     agenda = [(-1, 0)] if len(tree) else []
     while agenda:
         parent, node = agenda.pop()
-        for label, below in parts(node):
+        found, below = path(node)
+        for label in found:
             parents.append(parent)
             new.append(label)
             parent = len(new) - 1
@@ -302,8 +227,6 @@ def without_variables(tree: Tree) -> Tree:
     return Tree(parents, new)
 
 
-_ONE = Children((any_label,), optional=True)
-_FREE = {FRAME: Children((any_label, any_label), more=True, optional=True), DEFINITE: _ONE}
 _SEVERAL = Children((any_label, any_label, any_label), more=True, optional=True)
 _TWO_OR_MORE = Children((any_label, any_label), more=True, optional=True)
 _WITH_VARIABLES = {
@@ -313,6 +236,3 @@ _WITH_VARIABLES = {
     LAMBDA: Children((any_label, any_label), optional=True),
 }
 COGS = Format("cogs", ".lf", line_records, parse, write, children=_WITH_VARIABLES.get)
-COGS_VARFREE = Format(
-    "cogs_varfree", ".lf", line_records, parse_free, write_free, children=_FREE.get
-)
