@@ -1,4 +1,8 @@
-"""Architectures: every method in every size, named ``tree_METHOD`` and ``tree_METHOD_SIZE``."""
+"""Architectures: every method in every size, named ``tree_METHOD`` and ``tree_METHOD_SIZE``.
+
+The base size goes by both ``tree_METHOD`` and ``tree_METHOD_base``. An architecture is the paper's model:
+where its vectors stand in the decoder, too, the architecture has them there.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +38,8 @@ SIZES = {
 
 
 def _preset(method: str, size: Size) -> Callable[[Namespace], None]:
-    values = {"encoder_injection": method}
+    encoder, decoder = METHODS[method].of_the_paper or (method, "none")
+    values = {"encoder_injection": encoder, "decoder_injection": decoder}
     sizes = {
         "embed_dim": size.d_model,
         "ffn_embed_dim": size.d_ff,
@@ -60,5 +65,6 @@ def architecture_names(method: str) -> list[str]:
 
 
 for _method in METHODS:
+    register_model_architecture(MODEL, f"tree_{_method}_base")(_preset(_method, SIZES["base"]))
     for _name, _size in zip(architecture_names(_method), SIZES.values(), strict=True):
         register_model_architecture(MODEL, _name)(_preset(_method, _size))

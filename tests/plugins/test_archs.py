@@ -13,6 +13,7 @@ from support.forked_programs import parse_options_once
 
 from treesyntax.errors import OptionError
 from treesyntax.methods import METHODS
+from treesyntax.model.composition import parse_spec
 
 parse_options_once()
 utils.import_user_module(options.argparse.Namespace(user_dir=str(PLUGINS)))
@@ -46,7 +47,9 @@ def build(arch: str, *flags: str):
 @pytest.mark.parametrize(("method", "arch", "size"), ARCHITECTURES)
 def test_an_architecture_has_its_own_method_and_size(method, arch, size):
     args = read(arch)
-    assert args.encoder_injection == method
+    papers = METHODS[method].of_the_paper or (method, "none")
+    assert (args.encoder_injection, args.decoder_injection) == papers
+    assert list(parse_spec(papers[0])) == [method]
     for side in ("encoder", "decoder"):
         names = ("embed_dim", "ffn_embed_dim", "layers", "attention_heads")
         assert Size(*(getattr(args, f"{side}_{name}") for name in names)) == size
@@ -60,10 +63,58 @@ def test_an_architecture_builds_its_own_method_and_size(method, arch, size):
     with torch.device("meta"):  # shapes without numbers: the largest have 60 million
         model = build(arch)
     assert list(model.encoder.injections) == [method]
+    has_more = method in ("relative_position", "relative_depth")
+    assert list(model.decoder.injections) == ["relative_position"] * has_more
     for side in (model.encoder, model.decoder):
         assert len(side.layers) == side.settings.layers == size.layers
         assert side.layers[0].fc1.weight.shape == (size.d_ff, size.d_model)
         assert side.layers[0].self_attn.heads == size.heads
+
+
+def tables(model) -> dict[str, tuple[int, ...]]:
+    """Shapes of the tables on keys, by side and method."""
+    return {
+        f"{side} {name}": tuple(method.key_table.shape)
+        for side in ("encoder", "decoder")
+        for name, method in getattr(model, side).injections.items()
+    }
+
+
+def has_positions(model) -> tuple[bool, bool]:
+    return tuple(side.embed_positions is not None for side in (model.encoder, model.decoder))
+
+
+def test_the_models_of_shaw_and_of_omote():
+    """Shaw et al. 2018, 4.1; Omote et al. 2019: vectors on both sides, l = k = 2."""
+    model = build("tree_relative_position_tiny")
+    # 2 layers, a table for each of 2 heads, 2 * 16 + 1 distances, 16 numbers.
+    assert tables(model) == {
+        f"{side} relative_position": (2, 2, 33, 16) for side in ("encoder", "decoder")
+    }
+    assert has_positions(model) == (False, False)
+    omote = {"--decoder-injection": "relative_position_omote"}
+    for encoder in ("relative_position", "relative_depth", "depth_and_position"):
+        flags = {"--encoder-injection": f"{encoder}_omote", **omote}
+        model = build("tree_sequence_tiny", *(word for pair in flags.items() for word in pair))
+        assert tables(model)["decoder relative_position"] == (2, 5, 16)
+        assert set(tables(model).values()) == {(2, 5, 16)}
+        assert has_positions(model) == (True, True), "dep and dep+rel differ in one thing"
+    assert tables(model) == {**tables(build("tree_relative_depth_tiny")),
+                             "encoder relative_position": (2, 5, 16)}  # fmt: skip
+    assert has_positions(build("tree_relative_depth_tiny")) == (True, True)
+
+
+def test_what_checkpoints_of_earlier_versions_name_keeps_its_meaning():
+    both = ("relative_position(clip=2)+relative_depth", "dependency_and_position")
+    models = [build("tree_sequence_tiny", "--encoder-injection", spec) for spec in both]
+    assert [has_positions(model) for model in models] == [(False, True)] * 2
+    assert tables(models[0]) == tables(models[1])
+
+
+def test_the_base_size_goes_by_its_name_too():
+    assert vars(read("tree_stack_pe_base")) == {
+        **vars(read("tree_stack_pe")), "arch": "tree_stack_pe_base"
+    }  # fmt: skip
 
 
 def test_flags_override_presets():

@@ -22,7 +22,8 @@ from treesyntax.trees.subwords import POLICIES
 FOLDER = ROOT / "recipes" / "nmt"
 GOLD = ("lines_en_sv", "lines_en_sv_controls")
 PARSED = sorted(file.stem for file in FOLDER.glob("*.yaml") if file.stem not in GOLD)
-PAPERS = ("masks_paper", "relative_depth_paper")
+WORDS_ALONE = ("relative_depth_paper", "relative_depth_ablation_paper")
+PAPERS = ("masks_paper", *WORDS_ALONE)
 DEPENDENCY = {
     "sequence", "linearized", "relation_mask", "stack_pe", "relative_position", "relative_depth",
     "depth_and_position", "mask_and_depth",
@@ -46,7 +47,8 @@ def test_a_fair_comparison_on_detokenised_text(name: str):
     recipe = read(name)
     assert recipe.score == ("bleu", "chrf", "ter")
     assert set(recipe.score) <= METRICS.keys()
-    assert recipe.generate["post-process"] == "sentencepiece"
+    joins = None if name in WORDS_ALONE else "sentencepiece"
+    assert recipe.generate.get("post-process") == joins
     assert len(recipe.seeds) >= 5
     assert recipe.baseline == "sequence"
     for method in recipe.methods:
@@ -54,7 +56,7 @@ def test_a_fair_comparison_on_detokenised_text(name: str):
             assert parse_spec(spec)
 
 
-@pytest.mark.parametrize("name", PARSED)
+@pytest.mark.parametrize("name", [name for name in PARSED if name not in WORDS_ALONE])
 def test_what_is_parsed_is_what_is_segmented(name: str):
     recipe = read(name)
     parsed = {
@@ -97,13 +99,62 @@ def test_the_settings_of_the_papers():
     assert [masks.train[flag] for flag in shown] == [0.0003, "(0.9, 0.999)", 0.1, 0.3, 4096, 0.8]
     assert "batch-size" not in masks.train
     assert {method.arch for method in masks.methods} == {
-        "tree_sequence", "tree_linearized", "tree_relation_mask",
+        "tree_sequence_base", "tree_linearized_base", "tree_relation_mask_base",
     }  # fmt: skip
-    shown = ("batch-size", "adam-betas", "adam-eps", "warmup-updates")
-    assert [depth.train[flag] for flag in shown] == [256, "(0.9, 0.98)", 1e-9, 4000]
+    shown = ("batch-size", "max-epoch", "adam-betas", "adam-eps", "warmup-updates")
+    assert [depth.train[flag] for flag in shown] == [256, 30, "(0.9, 0.98)", 1e-9, 4000]
+    assert "max-update" not in depth.train
+    assert depth.train["best-checkpoint-metric"] == "accuracy"
     assert float(depth.train["lr"]) == pytest.approx(512**-0.5 * 4000**-0.5, rel=1e-3)
     assert depth.generate["beam"] == 1
-    assert sum("encoder-positions" in method.train for method in depth.methods) == 4
+    assert any("--most-words 50" in command for command in depth.prepare)
+    assert not depth.binarize.keys() & {"subword-vocab", "joined-dictionary", "source-text"}
+
+
+def injections(recipe: Recipe) -> dict[str, tuple[str | None, ...]]:
+    return {
+        method.base: tuple(
+            recipe.flags(method, "train").get(f"{side}-injection")
+            for side in ("encoder", "decoder")
+        )
+        for method in recipe.methods
+    }
+
+
+@pytest.mark.parametrize("name", ["dependency", "ja_en", "relative_depth_paper"])
+def test_the_rows_of_omote_have_vectors_on_both_sides(name: str):
+    rows = injections(read(name))
+    decoder = "relative_position_omote"
+    assert rows["sequence"] == (None, None)
+    for row, encoder in (
+        ("relative_position", "relative_position_omote"),
+        ("relative_depth", "relative_depth_omote"),
+        ("depth_and_position", "depth_and_position_omote"),
+    ):
+        assert rows[row] == (encoder, decoder)
+    assert not any("encoder-positions" in method.train for method in read(name).methods)
+
+
+def test_the_ablation_of_omote():
+    recipe = read("relative_depth_ablation_paper")
+    shown = ("batch-size", "max-epoch", "encoder-positions", "decoder-positions")
+    assert [recipe.train[flag] for flag in shown] == [100, 50, "none", "none"]
+    assert any("--pairs 100000 " in command for command in recipe.prepare)
+    depth, position = "relative_depth_omote", "relative_position_omote"
+    assert injections(recipe) == {
+        "sequence": (None, None),
+        "keys_and_values": (depth, position),
+        "keys": (f"{depth}(values=False)", f"{position}(values=False)"),
+        "values": (f"{depth}(keys=False)", f"{position}(keys=False)"),
+    }
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_the_size_of_a_paper_can_be_set(name: str):
+    for size in ("base", "mini"):
+        rows = read(name, f"size={size}").methods
+        assert {row.arch.rpartition("_")[2] for row in rows} == {size}
+    assert {row.arch.rpartition("_")[2] for row in read(name).methods} == {"base"}
 
 
 WORDS = {"the": "den", "a": "en", "every": "varje", "this": "denna"}

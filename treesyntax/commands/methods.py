@@ -25,12 +25,14 @@ def describe(name: str) -> str:
     arguments = ", ".join(f"{key}={value!r}" for key, value in options_of(name).items())
     built = Composition(name, Site(D_MODEL, HEADS, LAYERS))
     size = sum(parameter.numel() for parameter in built.parameters())
+    encoder, decoder = method.of_the_paper or (name, "nothing")
     facts = {
         "paper": method.paper,
         "adds": method.equation,
         "arguments": arguments or "none",
         "cost": method.cost,
         "parameters": f"{size:,} at width {D_MODEL}, {HEADS} heads, {LAYERS} layers",
+        "architecture": f"{encoder} in the encoder, {decoder} in the decoder",
         "linearization": method.linearization,
         "positions": "takes their place" if method.replaces_positions else "kept",
         "file": method.__module__.replace(".", "/") + ".py",

@@ -259,9 +259,30 @@ PRESETS = {
         "which has 1 head for ancestors and descendants and 7 for siblings; here half of the heads "
         "for each. Their vectors by distance are not built.",
     ),
+    "relative_position_shaw": Preset(
+        "relative_position(clip=16, per_head=True)",
+        "Shaw, Uszkoreit & Vaswani 2018, section 4.1, the base model: in encoder and decoder, in "
+        "place of absolute positions.",
+    ),
+    "relative_position_omote": Preset(
+        "relative_position(clip=2, absolute=True)",
+        "Omote, Tamura & Ninomiya 2019, their rel with k = 2: in encoder and decoder, beside "
+        "absolute positions.",
+    ),
+    "relative_depth_omote": Preset(
+        "relative_depth(clip=2)",
+        "Omote, Tamura & Ninomiya 2019, the encoder of their dep with l = 2; the decoder has "
+        "relative_position_omote.",
+    ),
+    "depth_and_position_omote": Preset(
+        "relative_position(clip=2, absolute=True)+relative_depth(clip=2)",
+        "Omote, Tamura & Ninomiya 2019, the encoder of their hybrid dep+rel with k = l = 2; the "
+        "decoder has relative_position_omote.",
+    ),
     "dependency_and_position": Preset(
         "relative_position(clip=2)+relative_depth(clip=2)",
-        "Omote, Tamura & Ninomiya 2019, their hybrid dep+rel with k = l = 2.",
+        "A variant of depth_and_position_omote without absolute positions. Checkpoints of earlier "
+        "versions have it under this name.",
     ),
 }
 """All presets by name. Where a preset is one method, its arguments can be overridden."""

@@ -36,6 +36,8 @@ class Injection(nn.Module):
         linearization: of the tree that its paper feeds, see :mod:`treesyntax.trees.linearizations`.
         needs_tree: whether it needs trees beside the tokens.
         replaces_positions: whether the tokens' absolute positions are left out with it.
+        of_the_paper: what the paper's model has in its encoder and in its decoder, where that is
+            not the method with its defaults in the encoder alone; the architectures have it.
     """
 
     paper = ""
@@ -44,6 +46,7 @@ class Injection(nn.Module):
     linearization = "preorder"
     needs_tree = True
     replaces_positions = False
+    of_the_paper: tuple[str, str] | None = None
 
     def __init__(self, site: Site) -> None:
         super().__init__()

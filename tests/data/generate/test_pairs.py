@@ -62,6 +62,20 @@ def test_the_first_pairs_or_random_ones(tmp_path: Path):
     assert sets["five"] < sets["nine"]
 
 
+def test_long_pairs_of_training_are_left_out_before_pairs_are_taken(tmp_path: Path):
+    arguments = corpus(tmp_path / "c", train=6)
+    for lang, long in (("en", 1), ("de", 3)):
+        lines = [f"{lang} {number} x" + " y" * (number == long) for number in range(6)]
+        (tmp_path / "c" / f"train.{lang}.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    short = ("--most-words", 3, "--pairs", 3)
+    assert pairs(*arguments, *short, "--out", tmp_path / "d") == 0
+    found = read(tmp_path / "d")
+    assert found["train.en"] == ["en 0 x", "en 2 x", "en 4 x"]
+    assert found["train.de"] == ["de 0 x", "de 2 x", "de 4 x"]
+    assert len(found["valid.en"]) == 3
+    assert pairs(*arguments, *short[:2], "--pairs", 5, "--out", tmp_path / "e") == 2
+
+
 def test_again_it_does_nothing_and_other_data_are_refused(tmp_path: Path, capsys):
     arguments = [*corpus(tmp_path / "c"), "--out", tmp_path / "d"]
     assert pairs(*arguments) == 0
@@ -78,6 +92,7 @@ def test_again_it_does_nothing_and_other_data_are_refused(tmp_path: Path, capsys
         (["--pairs", 21], "--pairs is 21, but train has 20"),
         (["--pairs", -1], "--pairs must be 0 or more"),
         (["--seed", -1], "--seed must be 0 or more"),
+        (["--most-words", -1], "--most-words must be 0 or more"),
         (["--langs", "en", "en"], "both languages are 'en'"),
     ],
 )

@@ -169,6 +169,19 @@ def test_an_override_that_does_not_fit_is_refused(path: Path, override: str, mes
     assert message in str(error.value)
 
 
+@pytest.mark.parametrize("override", ["speed=4", "vars.speed=4"])
+def test_a_variable_that_nothing_uses_cannot_be_set(tmp_path: Path, override: str):
+    path = write_recipe(tmp_path, vars={**recipe_content()["vars"], "speed": 3})
+    read_recipe(path)
+    with pytest.raises(OptionError, match="has no use for the variable speed; it uses .*size"):
+        read_recipe(path, [override])
+
+
+def test_a_variable_may_be_used_through_another(tmp_path: Path):
+    path = write_recipe(tmp_path, vars={**recipe_content()["vars"], "size": "{speed}", "speed": 3})
+    assert read_recipe(path, ["speed=4"]).prepare[0].endswith("--size 4")
+
+
 @pytest.mark.parametrize("file", RECIPES, ids=lambda file: file.stem)
 def test_the_recipes_of_the_repository_are_valid_and_fair(file: Path):
     recipe = read_recipe(file)

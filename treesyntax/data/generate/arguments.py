@@ -84,6 +84,8 @@ def _pairs(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, required=True, help="folder to write: train.SOURCE and so on")
     add("--pairs", type=int, default=0, metavar="N", help="training pairs (default 0: all)")
     add("--seed", type=int, default=0, help="draw them at random (default 0: the first N)")
+    most = "leave out training pairs with more words on either side (default 0: none)"
+    add("--most-words", type=int, default=0, metavar="N", help=most)
 
 
 def _questions(parser: argparse.ArgumentParser) -> None:

@@ -2,7 +2,8 @@
 
 If a file NAME is absent, NAME.gz is read. --pairs N takes the first N pairs of train, with --seed N
 random ones in the order of the corpus; of two random sets with one seed, the larger holds the
-smaller. Nothing else is dropped or changed: line k stays a pair of source and target.
+smaller. --most-words N first leaves out training pairs with more words, counted between spaces, on
+either side. Nothing else is dropped or changed: line k stays a pair of source and target.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ def generate(args: argparse.Namespace) -> None:
     """Write the files, unless the folder is up to date."""
     if args.langs[0] == args.langs[1]:
         raise OptionError(f"both languages are {args.langs[0]!r}; give them different names")
-    for name in ("pairs", "seed"):
+    for name in ("pairs", "seed", "most_words"):
+        flag = name.replace("_", "-")
         if getattr(args, name) < 0:
-            raise OptionError(f"--{name} must be 0 or more")
+            raise OptionError(f"--{flag} must be 0 or more")
         if getattr(args, name) and not args.train:
-            raise OptionError(f"--{name} is about training pairs: give --train")
+            raise OptionError(f"--{flag} is about training pairs: give --train")
     read = {split: _read(*getattr(args, split)) for split in SPLITS if getattr(args, split)}
     if not read:
         raise OptionError("give at least one of --train, --valid and --test")
@@ -36,8 +38,10 @@ def generate(args: argparse.Namespace) -> None:
         "seed": args.seed,
         "sha256": {split: [checksum(lines) for lines in pair] for split, pair in read.items()},
     }
+    if args.most_words:
+        described["most_words"] = args.most_words
     if train := read.get("train"):
-        taken = _taken(len(train[0]), args.pairs, args.seed)
+        taken = _taken(_short_enough(train, args.most_words), args.pairs, args.seed)
         read["train"] = tuple([lines[index] for index in taken] for lines in train)
     files = {
         f"{split}.{lang}": lines
@@ -54,10 +58,17 @@ def _read(source: Path, target: Path) -> tuple[list[str], ...]:
     return pair
 
 
-def _taken(total: int, pairs: int, seed: int) -> list[int]:
-    if pairs > total:
-        raise OptionError(f"--pairs is {pairs}, but train has {total}")
-    indices = list(range(total))
+def _short_enough(sides: tuple[list[str], ...], most_words: int) -> list[int]:
+    """The indices of the pairs with no more words on either side; of all for 0."""
+    if not most_words:
+        return list(range(len(sides[0])))
+    sizes = (max(len(line.split()) for line in pair) for pair in zip(*sides, strict=True))
+    return [index for index, size in enumerate(sizes) if size <= most_words]
+
+
+def _taken(indices: list[int], pairs: int, seed: int) -> list[int]:
+    if pairs > len(indices):
+        raise OptionError(f"--pairs is {pairs}, but train has {len(indices)}")
     if not pairs:
         return indices
     if seed:

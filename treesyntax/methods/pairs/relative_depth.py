@@ -17,10 +17,10 @@ class RelativeDepth(DistanceVectors):
 
     As relative positions, with ``b_ij = w_clip(dist_ij, l)`` and
     ``dist_ij = depth(n_j) - depth(n_i)`` on the source's dependency tree (Omote, Tamura &
-    Ninomiya 2019). Their hybrid *dep+rel* is the composition
-    ``relative_position(clip=2)+relative_depth``. Absolute positions stay; the paper's models
-    without them are ``--encoder-positions none``. Pairs in which a token has no node (end of
-    sentence) get no vector.
+    Ninomiya 2019). It needs that tree, so it is the encoder's; the decoder of their models has
+    relative positions. Their hybrid *dep+rel* is the preset ``depth_and_position_omote``.
+    Absolute positions stay; the paper's models without them are ``--encoder-positions none
+    --decoder-positions none``. Pairs in which a token has no node (end of sentence) get no vector.
 
     Args:
         site: where the method is built in.
@@ -35,6 +35,7 @@ class RelativeDepth(DistanceVectors):
     equation = "k_j + w_clip(depth_j - depth_i), v_j + w'_clip(depth_j - depth_i)"
     cost = "two gathers and two sums by relation id a pair and layer"
     linearization = "words"
+    of_the_paper = ("relative_depth", "relative_position_omote")
 
     def relation_ids(self, tree: TreeBatch) -> Tensor:
         """Integers [B, T, T]: clip(depth_j - depth_i) + clip, or the id without a vector."""

@@ -17,8 +17,11 @@ class RelativePosition(DistanceVectors):
 
     ``e_ij = x_i W^Q (x_j W^K + a^K_ij)' / sqrt(d)``, ``z_i = sum_j alpha_ij (x_j W^V + a^V_ij)``
     with ``a_ij = w_clip(j - i, k)`` (Shaw, Uszkoreit & Vaswani 2018, Eqs. 3-4 and section 3.2).
-    Its authors use k = 16 for base models; Omote et al. 2019, who put it beside relative depth,
-    use k = 2. Left and right padding do not matter, distances are between tokens.
+    Its authors' base model (section 4.1) has it in encoder and decoder in place of absolute
+    positions, with k = 16 and a table for each head: the preset ``relative_position_shaw``. Omote
+    et al. 2019, who put it beside relative depth, take k = 2, one table for all heads and keep
+    absolute positions: ``relative_position_omote``. Left and right padding do not matter,
+    distances are between tokens.
 
     Args:
         site: where the method is built in.
@@ -26,6 +29,7 @@ class RelativePosition(DistanceVectors):
         keys: add vectors to the keys.
         values: add vectors to the values.
         per_head: a table for each head instead of one for all.
+        absolute: keep absolute positions beside the relative ones.
     """
 
     name = "relative_position"
@@ -35,6 +39,7 @@ class RelativePosition(DistanceVectors):
     linearization = "words"
     needs_tree = False
     replaces_positions = True
+    of_the_paper = ("relative_position_shaw", "relative_position_shaw")
 
     def __init__(
         self,
@@ -43,9 +48,11 @@ class RelativePosition(DistanceVectors):
         keys: bool = True,
         values: bool = True,
         per_head: bool = False,
+        absolute: bool = False,
     ) -> None:
         """As its base, with the clip of the paper."""
         super().__init__(site, clip, keys, values, per_head)
+        self.replaces_positions = not absolute
 
     def relation_ids(self, tree: TreeBatch) -> Tensor:
         """Integers [1, T, T]: clip(j - i) + clip."""

@@ -131,6 +131,28 @@ class Check:
                 raise self.error(f"{place}.{name}", f"is {item!r}; it must be text or a number")
         return {str(name): str(item) for name, item in variables.items()}
 
+    def used(self, name: str, content: Mapping[str, Any], overridden: Mapping[str, Any]) -> None:
+        """A variable that something in the recipe uses, directly or through other variables.
+
+        Args:
+            name: of the variable.
+            content: of the recipe file.
+            overridden: the same after all overrides, which may leave no use for it.
+        """
+        variables = {str(key): str(value) for key, value in overridden["vars"].items()}
+        parts = [*content.items(), *overridden.items()]
+        names = set().union(*(_names_in(value) for key, value in parts if key != "vars"))
+        while (
+            more := {
+                inner for outer in names & variables.keys() for inner in _names_in(variables[outer])
+            }
+            - names
+        ):
+            names |= more
+        if name in variables and name not in names:
+            known = ", ".join(key for key in variables if key in names) or "none"
+            raise self.error("", f"has no use for the variable {name}; it uses {known}")
+
     def resolved(self, variables: Mapping[str, str]) -> dict[str, str]:
         """Variables with the others that their values use replaced; unknown names stay as they are."""
 
@@ -190,6 +212,14 @@ def _instead(flag: str) -> str:
     return {"seed": "list the seeds under seeds", "arch": "give it as the method's arch"}.get(
         flag, "leave it out"
     )
+
+
+def _names_in(value: Any) -> set[str]:
+    """The variables that stand in the texts of a value."""
+    if isinstance(value, str):
+        return set(PLACEHOLDER.findall(value))
+    inner = [*value, *value.values()] if isinstance(value, dict) else value
+    return set().union(*map(_names_in, inner)) if isinstance(inner, list) else set()
 
 
 def replace_variables(value: Any, variables: Mapping[str, str]) -> Any:

@@ -76,8 +76,8 @@ def _over(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]
     return merged
 
 
-def apply_override(content: dict[str, Any], override: str) -> None:
-    """Set one entry of a recipe in place.
+def apply_override(content: dict[str, Any], override: str) -> list[str]:
+    """Set one entry of a recipe in place, and return its keys from the outermost on.
 
     ``root=DIR`` alone means ``vars.root=DIR`` where the recipe has that variable, and so does
     ``data=DIR``. The variable ``corpus``, which titles name, then becomes the name of that folder or file.
@@ -107,6 +107,7 @@ def apply_override(content: dict[str, Any], override: str) -> None:
     start = FLAT.get(keys[0], len(keys))
     keys = [*keys[:start], *filter(None, [".".join(keys[start:])])]
     _set(content, keys, value, override)
+    return keys
 
 
 def _set(content: dict[str, Any], keys: list[str], value: Any, override: str) -> None:

@@ -146,9 +146,11 @@ def read_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Recipe:
     check = Check(path)
     check.keys(content, "", REQUIRED, (*DEFAULTS, *OPTIONAL))
     filled = _ordered({**copy.deepcopy(DEFAULTS), **content})
-    for override in overrides:
-        apply_override(filled, override)
+    set_keys = [apply_override(filled, override) for override in overrides]
     check.keys(filled, "", REQUIRED, (*DEFAULTS, *OPTIONAL))
+    for section, *names in set_keys:
+        if section == "vars" and names and isinstance(filled["vars"], dict):
+            check.used(names[0], content, filled)
     return _recipe(_ordered({**copy.deepcopy(DEFAULTS), **filled}), check)
 
 
