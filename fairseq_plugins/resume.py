@@ -10,18 +10,20 @@ In training fairseq does not pass the checkpoint to the task, so the data are co
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
-from fairseq import options
+from fairseq import checkpoint_utils, options
 from fairseq.trainer import Trainer
 
 from fairseq_plugins.data_record import ESSENTIAL, FIELDS
 from fairseq_plugins.training.launch import hold_folder
+from fairseq_plugins.training.moments import reorder_moments
 from fairseq_plugins.training.warning import heed_warnings
 from treesyntax.errors import InputError
 from treesyntax.model.checkpoint import peek
+from treesyntax.model.composition import parse_spec
 
 _add_checkpoint_args = options.add_checkpoint_args
 _load_checkpoint = Trainer.load_checkpoint
@@ -51,11 +53,47 @@ def _checked_load(
         flags = trainer.cfg.checkpoint
         anew = reset_optimizer or any(getattr(flags, reset) for reset in RESETS)
         fields = ESSENTIAL if anew else FIELDS
-        misfit = find_misfit(peek(filename).get("task_state") or {}, fields)
+        content = peek(filename)
+        misfit = find_misfit(content.get("task_state") or {}, fields)
         if misfit is not None:
             remedy = "go on with the data of its training, or train anew in another --save-dir"
             raise InputError(filename, None, misfit.cause, misfit.remedy if anew else remedy)
-    return _load_checkpoint(trainer, filename, reset_optimizer, *rest, **named)
+        if not anew:
+            _check_methods(content, trainer.cfg.model, filename)
+    load = checkpoint_utils.load_checkpoint_to_cpu
+
+    def load_in_our_order(*words: Any, **options: Any) -> Any:
+        state = load(*words, **options)
+        reorder_moments(state, trainer.get_model(), filename)
+        return state
+
+    checkpoint_utils.load_checkpoint_to_cpu = load_in_our_order
+    try:
+        return _load_checkpoint(trainer, filename, reset_optimizer, *rest, **named)
+    finally:
+        checkpoint_utils.load_checkpoint_to_cpu = load
+
+
+def _check_methods(content: dict[str, Any], model: Any, filename: str) -> None:
+    """Refuse to go on with other methods or positions than those of a checkpoint of ours.
+
+    Absolute positions have no parameters, so a model without them would take those of one with them.
+    """
+    cfg = content.get("cfg")
+    then = cfg.get("model") if isinstance(cfg, dict) else None
+    then = vars(then) if isinstance(then, Namespace) else then
+    for side in ("encoder", "decoder"):
+        for what, read in (("injection", parse_spec), ("positions", str)):
+            name = f"{side}_{what}"
+            if not isinstance(then, dict) or not isinstance(then.get(name), str):
+                continue
+            now = str(getattr(model, name, then[name]))
+            if read(then[name]) != read(now):
+                flag = "--" + name.replace("_", "-")
+                raise InputError(
+                    filename, None, f"was trained with {flag} {then[name]!r}, not with {now!r}",
+                    f"go on with {flag} {then[name]!r}, or train anew in another --save-dir",
+                )  # fmt: skip
 
 
 def resume_on_data_that_fit() -> None:

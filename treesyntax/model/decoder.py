@@ -21,6 +21,7 @@ from treesyntax.model.layers import (
     Layers,
     TransformerConfig,
     make_positions,
+    move_last,
     padding_index_of,
     token_positions,
 )
@@ -45,6 +46,7 @@ class DecoderLayer(Layer):
             d_key=settings.d_memory or settings.d_model,
         )
         self.encoder_attn_layer_norm = nn.LayerNorm(settings.d_model)
+        move_last(self, "fc1", "fc2", "final_layer_norm")
 
     def forward(
         self,
@@ -159,6 +161,7 @@ class Decoder(nn.Module):
             nn.init.normal_(self.output_projection.weight, std=settings.d_model**-0.5)
         d_memory = settings.d_memory or settings.d_model
         self.copying = None if copies is None else Copying(settings.d_model, d_memory, copies)
+        move_last(self, "injections", "next_slot", "copying")
 
     def _check_methods(self) -> None:
         leak = self.injections.leaks_future()

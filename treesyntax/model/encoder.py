@@ -20,6 +20,7 @@ from treesyntax.model.layers import (
     Layers,
     TransformerConfig,
     make_positions,
+    move_last,
     padding_index_of,
     token_positions,
 )
@@ -81,6 +82,7 @@ class Encoder(nn.Module):
         self.layers = Layers((EncoderLayer(settings) for _ in range(settings.layers)), settings)
         self.dropout = Dropout(settings.dropout)
         self.layer_norm = nn.LayerNorm(settings.d_model) if settings.normalize_before else None
+        move_last(self, "injections")
 
     def forward(self, tokens: Tensor, tree: TreeBatch | None = None) -> EncoderOutput:
         """As :meth:`encode`."""

@@ -130,6 +130,8 @@ class Layer(nn.Module):
         self.self_attn_layer_norm = nn.LayerNorm(settings.d_model)
         self.dropout = Dropout(settings.dropout)
         self.activation_dropout = Dropout(settings.activation_dropout)
+        # Made first, so that seeds give the numbers that they always gave; counted last, as fairseq does.
+        move_last(self, "fc1", "fc2", "final_layer_norm")
 
     def _before(self, norm: nn.LayerNorm, x: Tensor) -> Tensor:
         return norm(x) if self.settings.normalize_before else x
@@ -171,6 +173,13 @@ class Layers(nn.ModuleList):
                 run = partial(checkpoint, layer, use_reentrant=False) if recompute else layer
                 x = run(x, *arguments_of(index))
         return x
+
+
+def move_last(module: nn.Module, *names: str) -> None:
+    """Let the parameters of some parts come last among a module's, in this order."""
+    for name in names:
+        if name in module._modules:  # an absent part is a plain None
+            module.register_module(name, module._modules.pop(name))
 
 
 def padding_index_of(embedding: nn.Embedding) -> int:

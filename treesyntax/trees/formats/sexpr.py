@@ -80,7 +80,7 @@ def _split(text: str) -> list[str]:
     for match in _TOKEN.finditer(text):
         token = match[0]
         if token in _NOT_ATOMS and (
-            token not in QUOTES or text[match.end() :][:1] in ("", " ", ")")
+            token not in QUOTES or text[match.end() : match.end() + 1] in ("", " ", ")")
         ):
             raise RecordError(*_NOT_ATOMS[token])
         if token[0] == '"':
