@@ -32,6 +32,9 @@ SPECS = [
     "stack_pe+relation_mask",
     "relative_position+relative_depth",
     "stack_pe+relation_mask+relative_depth",
+    "rotary+relation_mask",
+    "tree_rotation+relative_depth",
+    "tree_rotary+tree_rotation+stack_pe",
     "none",
 ]
 

@@ -34,6 +34,7 @@ from treesyntax.errors import InputError, OptionError
 from treesyntax.model.checkpoint import load_checkpoint
 from treesyntax.model.encoder import Encoder
 from treesyntax.nn.attention import Attention, KeyValues
+from treesyntax.nn.node_maps import NodeMap
 from treesyntax.nn.pairs import PairTerm, pair_weights
 from treesyntax.nn.relations import RELATIONS, tree_relations
 from treesyntax.nn.tree_batch import TreeBatch
@@ -69,6 +70,10 @@ class AttentionMass:
             return np.where(self.chance > 0, np.log2(self.mass / self.chance), np.nan)
 
 
+Asked = tuple[Tensor, KeyValues, Tensor | None, Sequence[PairTerm], NodeMap | None]
+"""The arguments of a layer's :class:`Attention`."""
+
+
 @torch.no_grad()
 def attention_weights(encoder: Encoder, tokens: Tensor, tree: TreeBatch) -> list[Tensor]:
     """The weights [B, H, T, T] of every layer of an encoder in evaluation mode.
@@ -80,12 +85,11 @@ def attention_weights(encoder: Encoder, tokens: Tensor, tree: TreeBatch) -> list
     """
     found: list[Tensor] = []
 
-    def record(
-        module: Attention, given: tuple[Tensor, KeyValues, Tensor | None, Sequence[PairTerm]]
-    ) -> None:
-        query, memory, mask, terms = given
+    def record(module: Attention, given: Asked) -> None:
+        query, memory, mask, terms, node_map = given
         heads = memory.keys.shape[1]
         q = module.q_proj(query).unflatten(2, (heads, -1)).transpose(1, 2)
+        q = q if node_map is None else node_map(q)
         found.append(pair_weights(q, memory.keys, mask, terms))
 
     # A ModuleList is not generic: mypy knows its layers as modules only.

@@ -14,6 +14,7 @@ from treesyntax.errors import OptionError
 from treesyntax.methods import METHODS
 from treesyntax.nn.flex_kernel import is_long
 from treesyntax.nn.injection import Injection, Site
+from treesyntax.nn.node_maps import InTurn, NodeMap
 from treesyntax.nn.pairs import PairTerm, RelationOf
 from treesyntax.nn.relations import QueriedTrees
 from treesyntax.nn.tree_batch import TreeBatch
@@ -120,7 +121,7 @@ def _check_options(name: str, options: dict[str, Any]) -> None:
 
 
 class Composition(nn.ModuleDict):
-    """Several methods as one module: their encodings and their biases are added.
+    """Several methods as one module: encodings and biases are added, maps follow one another.
 
     The keys of its state dict begin with the methods' names, so a method's parameters load whatever
     else it is composed with.
@@ -155,6 +156,19 @@ class Composition(nn.ModuleDict):
             if encoding is not None:
                 total = encoding if total is None else total + encoding
         return total
+
+    def node_map(self, tree: TreeBatch, columns: slice = slice(None)) -> NodeMap | None:
+        """The maps of queries and keys, one after the other in the order of the spec, or None.
+
+        Those by position come last, so that padding on the left does not matter.
+
+        Args:
+            columns: the tokens that are mapped, by default all.
+        """
+        found = [method.node_map(tree) for method in self.methods]
+        maps = [one.of(columns) for one in found if one is not None]
+        maps.sort(key=lambda one: one.last)
+        return InTurn(maps) if len(maps) > 1 else next(iter(maps), None)
 
     def leaks_future(self) -> str | None:
         """The first method that cannot be built into a decoder, with its reason, or None."""
@@ -278,6 +292,11 @@ PRESETS = {
         "relative_position(clip=2, absolute=True)+relative_depth(clip=2)",
         "Omote, Tamura & Ninomiya 2019, the encoder of their hybrid dep+rel with k = l = 2; the "
         "decoder has relative_position_omote.",
+    ),
+    "tree_rotation_paper": Preset(
+        "tree_rotation(degree=2, block=0, tree='nary', start='rotary')",
+        "Kogkalidis, Bernardy & Garg 2024: full matrices, binary trees. Their published program "
+        "also damps attention by 0.98^(path length) and maps the attention to the source.",
     ),
     "dependency_and_position": Preset(
         "relative_position(clip=2)+relative_depth(clip=2)",

@@ -30,6 +30,7 @@ from treesyntax.nn.copying import Copying, CopySource
 from treesyntax.nn.dropout import Dropout
 from treesyntax.nn.growth import GROWING_LINEARIZATIONS, GrowingTrees, PartialTrees
 from treesyntax.nn.injection import Injection, Site
+from treesyntax.nn.node_maps import NodeMap
 from treesyntax.nn.pairs import PairTerm
 from treesyntax.nn.tree_batch import TreeBatch
 
@@ -55,16 +56,18 @@ class DecoderLayer(Layer):
         terms: Sequence[PairTerm],
         source: EncoderOutput,
         cached: LayerKVCache | None,
+        node_map: NodeMap | None = None,
     ) -> Tensor:
         """[B, Q, d_model] of the positions to compute to the same; extends ``cached`` in place.
 
-        Mask and terms are over the target, as in :class:`Attention`.
+        Mask, terms and map are over the target, as in :class:`Attention`.
         """
         query = self._before(self.self_attn_layer_norm, x)
-        memory = self.self_attn.project(query)
+        memory = self.self_attn.project(query, node_map)
         if cached is not None:
             memory = cached.extend(memory)
-        x = self._after(self.self_attn_layer_norm, x, self.self_attn(query, memory, mask, terms))
+        attended = self.self_attn(query, memory, mask, terms, node_map)
+        x = self._after(self.self_attn_layer_norm, x, attended)
 
         query = self._before(self.encoder_attn_layer_norm, x)
         known = cached.source if cached is not None else None
@@ -212,11 +215,12 @@ class Decoder(nn.Module):
             size = tokens.shape[1]
             mask = mask & torch.ones(size, size, dtype=torch.bool, device=tokens.device).tril()
         terms_of = self.injections.relate(tree, rows=columns)
+        node_map = self.injections.node_map(tree, columns)
         x = self._embedded(tokens, tree, partial, columns)
         cached = None if cache is None else cache.layers
         x = self.layers.run(
             self.dropout(x),
-            lambda layer: (mask, terms_of(layer), source, cached and cached[layer]),
+            lambda layer: (mask, terms_of(layer), source, cached and cached[layer], node_map),
         )
         return x if self.layer_norm is None else self.layer_norm(x)
 

@@ -26,6 +26,7 @@ from treesyntax.model.layers import (
 )
 from treesyntax.nn.dropout import Dropout
 from treesyntax.nn.injection import Site
+from treesyntax.nn.node_maps import NodeMap
 from treesyntax.nn.pairs import PairTerm
 from treesyntax.nn.tree_batch import TreeBatch
 
@@ -33,10 +34,17 @@ from treesyntax.nn.tree_batch import TreeBatch
 class EncoderLayer(Layer):
     """Self-attention and feed-forward."""
 
-    def forward(self, x: Tensor, mask: Tensor | None, terms: Sequence[PairTerm]) -> Tensor:
-        """[B, T, d_model] to the same; mask and terms as in :func:`treesyntax.nn.attention.attend`."""
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor | None,
+        terms: Sequence[PairTerm],
+        node_map: NodeMap | None = None,
+    ) -> Tensor:
+        """[B, T, d_model] to the same; the rest as in :class:`treesyntax.nn.attention.Attention`."""
         query = self._before(self.self_attn_layer_norm, x)
-        attended = self.self_attn(query, self.self_attn.project(query), mask, terms)
+        memory = self.self_attn.project(query, node_map)
+        attended = self.self_attn(query, memory, mask, terms, node_map)
         return self.feed_forward(self._after(self.self_attn_layer_norm, x, attended))
 
 
@@ -118,5 +126,6 @@ class Encoder(nn.Module):
     def _layers(self, x: Tensor, mask: Tensor | None, tree: TreeBatch) -> Tensor:
         drops = self.dropout.on and self.settings.attention_dropout > 0
         terms_of = self.injections.relate(tree, may_compute=not drops)
-        x = self.layers.run(x, lambda layer: (mask, terms_of(layer)))
+        node_map = self.injections.node_map(tree)
+        x = self.layers.run(x, lambda layer: (mask, terms_of(layer), node_map))
         return x if self.layer_norm is None else self.layer_norm(x)

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from treesyntax.nn.dropout import Dropout
 from treesyntax.nn.flex_kernel import flex_attend
+from treesyntax.nn.node_maps import NodeMap
 from treesyntax.nn.pairs import PairTerm, attend_to_pairs, padding_bias, total_bias
 
 
@@ -91,15 +92,22 @@ class Attention(nn.Module):
     def _split(self, projected: Tensor) -> Tensor:
         return projected.unflatten(2, (self.heads, -1)).transpose(1, 2)
 
-    def project(self, attended: Tensor) -> KeyValues:
-        """Keys and values of a sequence [B, K, d_key]."""
-        return KeyValues(self._split(self.k_proj(attended)), self._split(self.v_proj(attended)))
+    def project(self, attended: Tensor, node_map: NodeMap | None = None) -> KeyValues:
+        """Keys, mapped by their nodes, and values of a sequence [B, K, d_key]."""
+        keys, values = self._split(self.k_proj(attended)), self._split(self.v_proj(attended))
+        return KeyValues(keys if node_map is None else node_map(keys), values)
 
     def forward(
-        self, query: Tensor, memory: KeyValues, mask: Tensor | None, terms: Sequence[PairTerm] = ()
+        self,
+        query: Tensor,
+        memory: KeyValues,
+        mask: Tensor | None,
+        terms: Sequence[PairTerm] = (),
+        node_map: NodeMap | None = None,
     ) -> Tensor:
         """Attend from [B, Q, d_model] to what :meth:`project` made; the rest as in :func:`attend`."""
         dropout = self.dropout.rate if self.dropout.on else 0.0
         queries = self._split(self.q_proj(query))
+        queries = queries if node_map is None else node_map(queries)
         attended = attend(queries, memory.keys, memory.values, mask, terms, dropout)
         return self.out_proj(attended.transpose(1, 2).flatten(2))

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from torch import Tensor, nn
 
+from treesyntax.nn.node_maps import NodeMap
 from treesyntax.nn.pairs import RelationOf
 from treesyntax.nn.tree_batch import TreeBatch
 
@@ -54,6 +55,14 @@ class Injection(nn.Module):
 
     def node_encoding(self, tree: TreeBatch) -> Tensor | None:
         """[B, T, d_model] to add to the scaled token embeddings, or None."""
+        return None
+
+    def node_map(self, tree: TreeBatch) -> NodeMap | None:
+        """A linear map of the query and the key of each token, for all layers, or None.
+
+        Made once a forward pass, for all T tokens; step by step a decoder takes the last one's.
+        Keys are mapped before they enter the kv cache, and before vectors of pairs are added.
+        """
         return None
 
     def relation_ids(self, tree: TreeBatch) -> Tensor | None:

@@ -1,0 +1,1 @@
+"""Methods that map the query and the key of each token by its place."""
