@@ -51,8 +51,16 @@ def _method_fault(args: Namespace) -> Fault | None:
     for side in ("encoder", "decoder"):
         if (spec := getattr(args, f"{side}_injection", None)) is None:
             continue  # another task's model
-        sizes = ("embed_dim", "attention_heads", "layers")
-        site = Site(*(int(getattr(args, f"{side}_{size}")) for size in sizes))
+        width, heads, layers = (
+            int(getattr(args, f"{side}_{size}"))
+            for size in ("embed_dim", "attention_heads", "layers")
+        )
+        shared = int(getattr(args, f"share_{side}_layers", 0))
+        if shared and (shared < 0 or layers % shared):
+            return Fault(
+                f"share-{side}-layers", f"is {shared}, which is no divisor of {layers} layers"
+            )
+        site = Site(width, heads, shared or layers)
         try:
             methods = Composition(str(spec), site)
         except OptionError as error:

@@ -21,7 +21,7 @@ from treesyntax.methods import METHODS
 from treesyntax.model.composition import parse_spec
 from treesyntax.model.decoder import Decoder, KVCache
 from treesyntax.model.encoder import Encoder, EncoderOutput
-from treesyntax.model.layers import ACTIVATIONS, POSITIONS, TransformerConfig
+from treesyntax.model.layers import ACTIVATIONS, POSITIONS, SCALINGS, TransformerConfig
 from treesyntax.nn.dropout import Dropout
 from treesyntax.nn.growth import GROWING_LINEARIZATIONS, GrowingTrees
 from treesyntax.nn.tree_batch import TreeBatch
@@ -78,6 +78,21 @@ class TreeTransformerConfig(FairseqDataclass):
     decoder_learned_pos: bool = flag(False, "learned positions in the decoder")
     share_decoder_input_output_embed: bool = flag(False, "share decoder in- and output embedding")
     share_all_embeddings: bool = flag(False, "share all embeddings (needs a joined dictionary)")
+    embedding_scaling: ChoiceEnum(SCALINGS) = flag(  # type: ignore[valid-type]
+        "up",
+        "how token embeddings and positions are brought to one scale: up multiplies embeddings that "
+        "start at N(0, 1/width) by sqrt(width), as fairseq does; none multiplies nothing and "
+        "starts embeddings at N(0, 1); down divides positions and encodings of nodes by sqrt(width) "
+        "and starts embeddings at N(0, 2/width) (Csordas et al. 2021). It decides on "
+        "compositional splits: compare with it set alike in all rows",
+    )
+    share_encoder_layers: int = flag(
+        0,
+        "this many encoder layers have parameters of their own and are applied in turn, "
+        "--encoder-layers in all (1: universal Transformer without halting); 0: each has its own. "
+        "A method's tables are shared with the layers",
+    )
+    share_decoder_layers: int = flag(0, "the same for the decoder")
     no_scale_embedding: bool = flag(False, "do not scale embeddings by sqrt(width)")
     activation_fn: ChoiceEnum(list(ACTIVATIONS)) = flag("relu", "activation function")  # type: ignore[valid-type]
     dropout: float = flag(0.1, "dropout")
@@ -210,7 +225,8 @@ class TreeTransformer(FairseqEncoderDecoderModel):
                 does not grow the trees that the decoder's methods need.
         """
         source, target = task.source_dictionary, task.target_dictionary
-        source_embedding = _embedding(source, cfg.encoder_embed_dim)
+        sides = [TransformerConfig.from_flags(cfg, side) for side in ("encoder", "decoder")]
+        source_embedding = _embedding(source, sides[0])
         share_output = cfg.share_decoder_input_output_embed or cfg.share_all_embeddings
         if cfg.share_all_embeddings:
             if source != target or cfg.encoder_embed_dim != cfg.decoder_embed_dim:
@@ -220,14 +236,12 @@ class TreeTransformer(FairseqEncoderDecoderModel):
                 )
             target_embedding = source_embedding
         else:
-            target_embedding = _embedding(target, cfg.decoder_embed_dim)
-        encoder = TreeEncoder(
-            TransformerConfig.from_flags(cfg, "encoder"), source_embedding, source
-        )
-        settings, trees = TransformerConfig.from_flags(cfg, "decoder"), _growing_trees(cfg, task)
+            target_embedding = _embedding(target, sides[1])
+        encoder = TreeEncoder(sides[0], source_embedding, source)
+        trees = _growing_trees(cfg, task)
         copies = find_copies(task) if getattr(cfg, "copy_source", False) else None
         return cls(
-            encoder, TreeDecoder(settings, target_embedding, share_output, target, trees, copies)
+            encoder, TreeDecoder(sides[1], target_embedding, share_output, target, trees, copies)
         )
 
     def make_generation_fast_(self, **kwargs: Any) -> None:
@@ -271,8 +285,8 @@ def _growing_trees(cfg: Any, task: Any) -> GrowingTrees | None:
     return GrowingTrees(task.target_dictionary.symbols, linearization)
 
 
-def _embedding(dictionary: Any, width: int) -> nn.Embedding:
-    embedding = nn.Embedding(len(dictionary), width, dictionary.pad())
-    nn.init.normal_(embedding.weight, std=width**-0.5)
+def _embedding(dictionary: Any, settings: TransformerConfig) -> nn.Embedding:
+    embedding = nn.Embedding(len(dictionary), settings.d_model, dictionary.pad())
+    nn.init.normal_(embedding.weight, std=settings.embedding_std)
     nn.init.zeros_(embedding.weight[dictionary.pad()])
     return embedding

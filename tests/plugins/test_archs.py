@@ -153,8 +153,29 @@ def test_embeddings_are_shared_when_asked():
 
 
 @pytest.mark.parametrize(
+    ("scaling", "std"), [("up", 32**-0.5), ("none", 1.0), ("down", (2 / 32) ** 0.5)]
+)
+def test_embeddings_start_at_the_scale_that_a_flag_says(scaling, std):
+    torch.manual_seed(0)
+    model = build("tree_sequence_tiny", "--embedding-scaling", scaling)
+    for side in (model.encoder, model.decoder):
+        assert side.settings.embedding_scaling == scaling
+        weight = side.embed_tokens.weight[2:]
+        assert abs(float(weight.std()) / std - 1) < 0.15
+        assert side.embed_tokens.weight[1].eq(0).all()
+
+
+def test_layers_share_parameters_when_asked():
+    model = build("tree_relation_mask_tiny", "--share-encoder-layers", "1")
+    assert (len(model.encoder.layers), len(model.decoder.layers)) == (1, 2)
+    assert model.encoder.settings.layers == 2
+    assert len(model.encoder.injections["relation_mask"].strengths) == 1
+
+
+@pytest.mark.parametrize(
     ("flags", "message"),
     [
+        (["--share-decoder-layers", "3"], "3 shared layers cannot be repeated to 2"),
         (["--encoder-injection", "stak_pe"], "unknown method 'stak_pe'"),
         (["--decoder-injection", "stak_pe"], "unknown method 'stak_pe'"),
         (["--decoder-injection", "stack_pe"], "stack_pe needs a target whose tokens grow a tree"),

@@ -15,7 +15,7 @@ from treesyntax.errors import InputError, TreeSyntaxError
 from treesyntax.model.composition import Composition
 from treesyntax.model.encoder import Encoder
 from treesyntax.model.layers import TransformerConfig
-from treesyntax.nn.injection import Injection, Site
+from treesyntax.nn.injection import Injection
 
 NO_PARAMETERS = ("embed_positions._float_tensor",)
 """What older versions of fairseq store beside the parameters."""
@@ -105,7 +105,7 @@ def build_methods(state: Mapping[str, Any], path: Path, side: str) -> Compositio
     """
     config = model_config(state, path, side)
     with _sizes_of(path, side):
-        methods = Composition(config.injection, Site(config.d_model, config.heads, config.layers))
+        methods = Composition(config.injection, config.site)
     _load(methods, _part_of(state, f"{side}.injections."), path, f"{side}'s methods")
     return methods.eval()
 

@@ -6,7 +6,6 @@ tokens alone, so training, step-by-step decoding and any beam see the same.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -146,13 +145,16 @@ class Decoder(nn.Module):
         self.register_buffer("version", torch.tensor([3.0]))
         self.embed_tokens = embed_tokens
         self.padding_index = padding_index_of(embed_tokens)
-        site = Site(settings.d_model, settings.heads, settings.layers)
-        self.injections = Composition(settings.injection, site)
+        self.injections = Composition(settings.injection, settings.site)
         self.trees = trees
         self._check_methods()
-        self.next_slot = _encodings_alone(settings.injection, site) if settings.next_slot else None
+        self.next_slot = (
+            _encodings_alone(settings.injection, settings.site) if settings.next_slot else None
+        )
         self.embed_positions = make_positions(settings, self.injections, self.padding_index)
-        self.layers = Layers((DecoderLayer(settings) for _ in range(settings.layers)), settings)
+        self.layers = Layers(
+            (DecoderLayer(settings) for _ in range(settings.site.layers)), settings
+        )
         self.dropout = Dropout(settings.dropout)
         self.layer_norm = nn.LayerNorm(settings.d_model) if settings.normalize_before else None
         self.output_projection = nn.Linear(
@@ -210,7 +212,7 @@ class Decoder(nn.Module):
         columns = slice(None)
         if cache is not None:
             columns = slice(-1, None)
-            cache.layers = cache.layers or [LayerKVCache() for _ in self.layers]
+            cache.layers = cache.layers or [LayerKVCache() for _ in range(self.layers.applied)]
         else:
             size = tokens.shape[1]
             mask = mask & torch.ones(size, size, dtype=torch.bool, device=tokens.device).tril()
@@ -220,7 +222,13 @@ class Decoder(nn.Module):
         cached = None if cache is None else cache.layers
         x = self.layers.run(
             self.dropout(x),
-            lambda layer: (mask, terms_of(layer), source, cached and cached[layer], node_map),
+            lambda step: (
+                mask,
+                terms_of(step % len(self.layers)),
+                source,
+                cached and cached[step],
+                node_map,
+            ),
         )
         return x if self.layer_norm is None else self.layer_norm(x)
 
@@ -249,16 +257,17 @@ class Decoder(nn.Module):
         self, tokens: Tensor, tree: TreeBatch, partial: PartialTrees | None, columns: slice
     ) -> Tensor:
         """Some columns with their positions and the encodings of their nodes."""
-        scale = math.sqrt(self.settings.d_model) if self.settings.scale_embedding else 1.0
+        scale, place_scale = self.settings.scales
         x = scale * self.embed_tokens(tokens[:, columns])
         if self.embed_positions is not None:
-            x = x + self.embed_positions(token_positions(tokens, self.padding_index)[:, columns])
+            positions = token_positions(tokens, self.padding_index)[:, columns]
+            x = x + place_scale * self.embed_positions(positions)
         encodings = [self.injections.encode(_of_columns(tree, columns))]
         if self.next_slot is not None and partial is not None:
             encodings.append(self.next_slot.encode(_of_columns(partial.next_slots, columns)))
         for encoding in encodings:
             if encoding is not None:
-                x = x + encoding.to(x.dtype)
+                x = x + place_scale * encoding.to(x.dtype)
         return x
 
 

@@ -6,7 +6,6 @@ tolerance; the methods add what they declare, nothing else is added.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,7 +24,6 @@ from treesyntax.model.layers import (
     token_positions,
 )
 from treesyntax.nn.dropout import Dropout
-from treesyntax.nn.injection import Site
 from treesyntax.nn.node_maps import NodeMap
 from treesyntax.nn.pairs import PairTerm
 from treesyntax.nn.tree_batch import TreeBatch
@@ -84,10 +82,11 @@ class Encoder(nn.Module):
         self.register_buffer("version", torch.tensor([3.0]))
         self.embed_tokens = embed_tokens
         self.padding_index = padding_index_of(embed_tokens)
-        site = Site(settings.d_model, settings.heads, settings.layers)
-        self.injections = Composition(settings.injection, site)
+        self.injections = Composition(settings.injection, settings.site)
         self.embed_positions = make_positions(settings, self.injections, self.padding_index)
-        self.layers = Layers((EncoderLayer(settings) for _ in range(settings.layers)), settings)
+        self.layers = Layers(
+            (EncoderLayer(settings) for _ in range(settings.site.layers)), settings
+        )
         self.dropout = Dropout(settings.dropout)
         self.layer_norm = nn.LayerNorm(settings.d_model) if settings.normalize_before else None
         move_last(self, "injections")
@@ -109,13 +108,14 @@ class Encoder(nn.Module):
                 "side; binarize it from tree files (treesyntax binarize --source-format …)"
             )
         tree = TreeBatch.without_trees(tokens) if tree is None else tree
-        scale = math.sqrt(self.settings.d_model) if self.settings.scale_embedding else 1.0
+        scale, place_scale = self.settings.scales
         x = scale * self.embed_tokens(tokens)
         if self.embed_positions is not None:
-            x = x + self.embed_positions(token_positions(tokens, self.padding_index))
+            positions = token_positions(tokens, self.padding_index)
+            x = x + place_scale * self.embed_positions(positions)
         encoding = self.injections.encode(tree)
         if encoding is not None:
-            x = x + encoding.to(x.dtype)
+            x = x + place_scale * encoding.to(x.dtype)
         x = self.dropout(x)
         real = tokens.ne(self.padding_index)
         if bool(real.all()):
@@ -127,5 +127,5 @@ class Encoder(nn.Module):
         drops = self.dropout.on and self.settings.attention_dropout > 0
         terms_of = self.injections.relate(tree, may_compute=not drops)
         node_map = self.injections.node_map(tree)
-        x = self.layers.run(x, lambda layer: (mask, terms_of(layer), node_map))
+        x = self.layers.run(x, lambda step: (mask, terms_of(step % len(self.layers)), node_map))
         return x if self.layer_norm is None else self.layer_norm(x)

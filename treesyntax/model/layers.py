@@ -17,9 +17,11 @@ from treesyntax.errors import OptionError
 from treesyntax.model.composition import Composition
 from treesyntax.nn.attention import Attention
 from treesyntax.nn.dropout import Dropout
+from treesyntax.nn.injection import Site
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 POSITIONS = ("auto", "absolute", "none")
+SCALINGS = ("up", "none", "down")
 
 
 FLAGS = {
@@ -41,6 +43,14 @@ class TransformerConfig:
         injection: the methods, see :func:`treesyntax.model.composition.parse_spec`.
         positions: ``absolute`` adds fairseq's absolute positions, ``none`` does not, ``auto``
             does unless a method takes their place.
+        embedding_scaling: how token embeddings and what says where they stand are brought to one
+            scale (Csordás, Irie & Schmidhuber 2021): ``up`` multiplies embeddings by
+            sqrt(d_model), as fairseq does; ``none`` multiplies nothing; ``down`` divides positions and
+            encodings of nodes by sqrt(d_model). Each has a start of its own, :attr:`embedding_std`.
+        scale_embedding: False leaves out the factor of ``up``, as fairseq's --no-scale-embedding.
+        distinct_layers: how many layers have parameters of their own; they are applied in turn until
+            ``layers`` have been (1: universal Transformer, Dehghani et al. 2019, without halting
+            and encodings of the step). 0 is all. A method's tables are shared in the same way.
         next_slot: whether a decoder also gets the encoding of the slot to be filled next.
         layer_dropout: probability of leaving a layer out in training.
         recompute: whether activations inside layers are computed again instead of stored.
@@ -65,6 +75,8 @@ class TransformerConfig:
     layer_dropout: float = 0.0
     recompute: bool = False
     d_memory: int | None = None
+    embedding_scaling: str = "up"
+    distinct_layers: int = 0
 
     @classmethod
     def from_flags(cls, flags: Any, side: str) -> TransformerConfig:
@@ -82,6 +94,8 @@ class TransformerConfig:
             **{name: getattr(flags, name, getattr(cls, name)) for name in rates},
             activation=str(getattr(flags, "activation_fn", cls.activation)),
             scale_embedding=not getattr(flags, "no_scale_embedding", False),
+            embedding_scaling=str(getattr(flags, "embedding_scaling", cls.embedding_scaling)),
+            distinct_layers=getattr(flags, f"share_{side}_layers", cls.distinct_layers),
             max_positions=getattr(flags, longest, None) or cls.max_positions,
             injection=getattr(flags, f"{side}_injection", cls.injection),
             positions=str(getattr(flags, f"{side}_positions", cls.positions)),
@@ -98,9 +112,40 @@ class TransformerConfig:
         for name, value, valid in (
             ("activation function", self.activation, ACTIVATIONS),
             ("positions", self.positions, POSITIONS),
+            ("embedding scaling", self.embedding_scaling, SCALINGS),
         ):
             if value not in valid:
                 raise OptionError(f"unknown {name} {value!r}; valid are {', '.join(valid)}")
+        if self.distinct_layers and (
+            self.distinct_layers < 0 or self.layers % self.distinct_layers
+        ):
+            raise OptionError(
+                f"{self.distinct_layers} shared layers cannot be repeated to {self.layers}; give a "
+                f"divisor of {self.layers}, or 0"
+            )
+
+    @property
+    def site(self) -> Site:
+        """Where methods are built in: layers that share parameters share a method's tables."""
+        return Site(self.d_model, self.heads, self.distinct_layers or self.layers)
+
+    @property
+    def scales(self) -> tuple[float, float]:
+        """The factors of token embeddings, and of positions and encodings of nodes."""
+        if self.embedding_scaling == "down":
+            return 1.0, self.d_model**-0.5
+        scaled = self.embedding_scaling == "up" and self.scale_embedding
+        return math.sqrt(self.d_model) if scaled else 1.0, 1.0
+
+    @property
+    def embedding_std(self) -> float:
+        """The standard deviation with which token embeddings start, that of the paper's program.
+
+        fairseq's for ``up``, PyTorch's N(0, 1) for ``none``, Kaiming's for ``down``.
+        """
+        return {"up": self.d_model**-0.5, "none": 1.0, "down": (2 / self.d_model) ** 0.5}[
+            self.embedding_scaling
+        ]
 
 
 def make_positions(
@@ -152,23 +197,25 @@ class Layers(nn.ModuleList):
     """A stack of layers, with LayerDrop (Fan, Grave & Joulin 2020) and recomputed activations.
 
     Args:
-        layers: from the first to the last.
-        settings: ``layer_dropout`` is the probability of leaving a layer out in training; with
-            ``recompute`` the backward pass runs each layer once more instead of storing what is
-            in it.
+        layers: those with parameters of their own, from the first to the last.
+        settings: ``layers`` is how many are applied, in turn; ``layer_dropout`` is the probability
+            of leaving one out in training; with ``recompute`` the backward pass runs each layer
+            once more instead of storing what is in it.
     """
 
     def __init__(self, layers: Iterable[nn.Module], settings: TransformerConfig) -> None:
         super().__init__(layers)
         self.layer_dropout, self.recompute = settings.layer_dropout, settings.recompute
+        self.applied = settings.layers
 
     def run(self, x: Tensor, arguments_of: Callable[[int], Sequence[Any]]) -> Tensor:
-        """[B, T, d_model] through all layers, each with the other arguments of its index."""
-        kept = [True] * len(self)
+        """[B, T, d_model] through all layers, each with the other arguments of its step."""
+        kept = [True] * self.applied
         if self.training and self.layer_dropout:
-            kept = (torch.empty(len(self)).uniform_() > self.layer_dropout).tolist()
+            kept = (torch.empty(self.applied).uniform_() > self.layer_dropout).tolist()
         recompute = self.recompute and self.training and torch.is_grad_enabled()
-        for index, layer in enumerate(self):
+        for index in range(self.applied):
+            layer = self[index % len(self)]
             if kept[index]:
                 run = partial(checkpoint, layer, use_reentrant=False) if recompute else layer
                 x = run(x, *arguments_of(index))
