@@ -3,7 +3,8 @@ import pytest
 from treesyntax.cli import main
 from treesyntax.errors import OptionError
 from treesyntax.methods import METHODS
-from treesyntax.model.composition import PRESETS, Composition, options_of, parse_spec
+from treesyntax.model.composition import Composition, options_of, parse_spec
+from treesyntax.model.presets import PRESETS
 from treesyntax.nn.injection import Site
 
 SITE = Site(d_model=8, heads=2, layers=2)

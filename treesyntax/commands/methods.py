@@ -47,7 +47,7 @@ def _entry(name: str, facts: dict[str, str]) -> str:
 def run(args: argparse.Namespace) -> int:
     """Print all methods, then the presets."""
     from treesyntax.methods import METHODS
-    from treesyntax.model.composition import PRESETS
+    from treesyntax.model.presets import PRESETS
 
     print("\n\n".join(describe(name) for name in METHODS))
     print("\nPresets, to be used like methods:\n")
