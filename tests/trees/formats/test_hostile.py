@@ -198,3 +198,8 @@ def test_bytes_that_are_not_utf8_are_located(entry, tmp_path):
     path.write_bytes(b"\n\n(S caf\xe9)\n")
     with pytest.raises(InputError, match="latin1:3: byte 7 is not UTF-8; convert the file first"):
         list(read_trees(path, entry.name))
+
+
+def test_a_javascript_program_that_would_take_all_memory_is_refused():
+    with pytest.raises(TreeError, match=r"1,048,577 bytes, more than 1,048,576; take shorter"):
+        FORMATS["javascript"].parse("(" * ((1 << 20) + 1))

@@ -17,6 +17,11 @@ if TYPE_CHECKING:  # the library is loaded by those who parse
     from tree_sitter import Node, Parser
 
 
+LONGEST = 1 << 20
+"""Bytes of a program. tree-sitter takes some hundred bytes of memory for each, and where there is none
+left it ends the process."""
+
+
 @cache
 def _parser() -> Parser:
     import tree_sitter_javascript
@@ -31,6 +36,10 @@ def parse(text: str) -> Tree:
     if not text.strip():
         return Tree([], [])
     source = text.encode("utf-8", "surrogatepass")
+    if len(source) > LONGEST:
+        raise RecordError(
+            f"the program has {len(source):,} bytes, more than {LONGEST:,}", "take shorter programs"
+        )
     parents: list[int] = []
     labels: list[str] = []
     cursor = _parser().parse(source).walk()
