@@ -19,6 +19,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from treesyntax.bridges.flex import score_mods
+    from treesyntax.bridges.huggingface import HuggingFaceBridge
+    from treesyntax.bridges.torch_encoder import TransformerEncoderBridge
     from treesyntax.errors import InputError, OptionError, TreeError, TreeSyntaxError
     from treesyntax.methods import METHODS
     from treesyntax.metrics import Score, get_metric, score
@@ -41,6 +44,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _PLACES = {
+    "bridges.flex": ("score_mods",),
+    "bridges.huggingface": ("HuggingFaceBridge",),
+    "bridges.torch_encoder": ("TransformerEncoderBridge",),
     "errors": ("InputError", "OptionError", "TreeError", "TreeSyntaxError"),
     "methods": ("METHODS",),
     "metrics": ("Score", "get_metric", "score"),
@@ -70,6 +76,7 @@ __all__ = [
     "Encoder",
     "EncoderOutput",
     "GrowingTrees",
+    "HuggingFaceBridge",
     "Injection",
     "InputError",
     "KVCache",
@@ -78,6 +85,7 @@ __all__ = [
     "Score",
     "Site",
     "TransformerConfig",
+    "TransformerEncoderBridge",
     "Tree",
     "TreeBatch",
     "TreeError",
@@ -97,6 +105,7 @@ __all__ = [
     "read_trees",
     "register",
     "score",
+    "score_mods",
     "to_binary",
     "word_spans",
     "write_trees",

@@ -110,6 +110,21 @@ class Injection(nn.Module):
         return None, None
 
 
+FACTS = ("paper", "equation", "cost", "linearization", "needs_tree", "replaces_positions")
+"""Attributes of :class:`Injection` that describe a method; all others are its hooks."""
+
+
+def hooks_of(method: type[Injection]) -> list[str]:
+    """The hooks that a method overrides, in the order of :class:`Injection`."""
+    return [
+        name
+        for name in vars(Injection)
+        if not name.startswith("_")
+        and name not in FACTS
+        and getattr(method, name) is not getattr(Injection, name)
+    ]
+
+
 METHODS: dict[str, type[Injection]] = {}
 """All methods by name. Architectures, tests, listings and studies are made from it."""
 

@@ -17,21 +17,25 @@ NAME = "torchaudio"
 @contextmanager
 def broken_torchaudio_hidden() -> Iterator[None]:
     """Inside, a torchaudio that cannot be imported counts as not installed."""
+    hide_broken_torchaudio()
+    hidden = NAME in sys.modules and sys.modules[NAME] is None
+    try:
+        yield
+    finally:
+        if hidden:
+            del sys.modules[NAME]
+            _look_again()
+
+
+def hide_broken_torchaudio() -> None:
+    """From now on, a torchaudio that cannot be imported counts as not installed."""
     try:
         __import__(NAME)
     except ImportError:
-        yield
         return
     except OSError:
         sys.modules[NAME] = None  # type: ignore[assignment]
         _look_again()
-        try:
-            yield
-        finally:
-            del sys.modules[NAME]
-            _look_again()
-        return
-    yield
 
 
 def _look_again() -> None:

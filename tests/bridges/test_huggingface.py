@@ -1,0 +1,231 @@
+"""Trees in the models of transformers: tiny ones, made from configurations on the spot."""
+
+from __future__ import annotations
+
+import copy
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from support import ROOT
+from support.helpers import batch_of
+from torch import nn
+
+import treesyntax as ts
+from treesyntax.bridges.huggingface import HuggingFaceBridge
+
+transformers = pytest.importorskip("transformers")
+
+SIZES = {
+    "vocab_size": 40, "hidden_size": 16, "num_attention_heads": 4, "num_hidden_layers": 2,
+    "intermediate_size": 24, "pad_token_id": 0,
+}  # fmt: skip
+SEQ2SEQ = {
+    "vocab_size": 40, "d_model": 16, "encoder_layers": 2, "decoder_layers": 1,
+    "encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 24,
+    "decoder_ffn_dim": 24, "pad_token_id": 0, "eos_token_id": 2, "bos_token_id": 1,
+}  # fmt: skip
+T5 = {
+    "vocab_size": 40, "d_model": 16, "d_kv": 5, "d_ff": 24, "num_layers": 2, "num_heads": 4,
+    "decoder_start_token_id": 0,
+}  # fmt: skip
+MODELS = {
+    "Bert": SIZES, "Roberta": SIZES, "XLMRoberta": SIZES, "ModernBert": {**SIZES, "local_attention": 4},
+    "T5": T5, "MT5": T5, "Bart": SEQ2SEQ, "MBart": SEQ2SEQ,
+}  # fmt: skip
+POSITION_BIASED = ("T5", "MT5")
+TREES = [ts.Tree([-1, 0, 1, 1, 0, 4], list("abcdef")), ts.Tree([-1, 0, 0], list("abc"))]
+BATCH = batch_of(TREES)
+TOKENS = torch.tensor([[4, 5, 6, 7, 8, 9, 2], [4, 5, 6, 2, 0, 0, 0]])
+INPUTS = {"input_ids": TOKENS, "attention_mask": TOKENS.ne(0).long()}
+ALL = "stack_pe(depth=4)+relation_mask+relative_depth"
+BIASES = "stack_pe(depth=4)+relation_mask+tree_distance"
+
+
+def make(name: str, head: str = "Model") -> nn.Module:
+    torch.manual_seed(0)
+    config = getattr(transformers, f"{name}Config")(**MODELS[name])
+    return getattr(transformers, name + head)(config).eval()
+
+
+def spec_for(name: str) -> str:
+    return BIASES if name in POSITION_BIASED else ALL
+
+
+def inputs_for(name: str) -> dict[str, torch.Tensor]:
+    decoder = {"decoder_input_ids": TOKENS[:, :3]}
+    return {**INPUTS, **(decoder if "d_model" in MODELS[name] else {})}
+
+
+def encoded(model: nn.Module, name: str, **tree: ts.TreeBatch) -> torch.Tensor:
+    output = model(**inputs_for(name), **tree)
+    found = getattr(output, "encoder_last_hidden_state", None)
+    states = output.last_hidden_state if found is None else found
+    return states[INPUTS["attention_mask"].bool()]
+
+
+def set_tables(bridge: nn.Module, spread: float) -> None:
+    torch.manual_seed(1)
+    for parameter in bridge.injections.parameters():
+        nn.init.normal_(parameter, std=spread) if spread else nn.init.zeros_(parameter)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_with_zero_tables_it_is_the_untouched_model(name: str):
+    """A strength s adds -exp(s) to all pairs, which is the same for all: no change either."""
+    model = make(name)
+    with torch.no_grad():
+        plain = encoded(model, name)
+        bridge = HuggingFaceBridge(model, spec_for(name)).eval()
+        set_tables(bridge, 0)
+        assert torch.allclose(encoded(bridge, name, tree=BATCH), plain, atol=1e-5)
+        set_tables(bridge, 0.5)
+        assert not torch.allclose(encoded(bridge, name, tree=BATCH), plain, atol=1e-2)
+        assert torch.equal(encoded(bridge.model, name), encoded(model, name))
+        assert torch.allclose(
+            encoded(model, name), plain, atol=1e-5
+        )  # the model alone is as it was
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_gradients_reach_every_table_of_every_layer(name: str):
+    bridge = HuggingFaceBridge(make(name), spec_for(name))
+    set_tables(bridge, 0.3)
+    states = encoded(bridge, name, tree=BATCH)
+    (states * torch.randn_like(states)).sum().backward()
+    for where, parameter in bridge.injections.named_parameters():
+        assert parameter.grad is not None, where
+        layers = parameter.grad if parameter.dim() > 1 and len(parameter) == 2 else [parameter.grad]
+        assert all(part.abs().sum() > 0 for part in layers), where
+    assert all(one.grad is not None for one in bridge.model.get_input_embeddings().parameters())
+
+
+@pytest.mark.parametrize("name", ["Bert", "T5", "ModernBert"])
+def test_each_bias_is_in_its_layer_and_head(name: str):
+    """Against transformers' own attention with the same numbers in a mask of four dimensions."""
+    model = make(name)
+    plain = copy.deepcopy(model)
+    bridge = HuggingFaceBridge(model, "relation_mask").eval()
+    set_tables(bridge, 0)
+    with torch.no_grad():
+        bridge.injections["relation_mask"].strengths[0, 2, 3:] = 2.0
+    (term,) = bridge.injections.relate(BATCH)(0)
+    bias = term.bias[:, term.ids.long()].transpose(0, 1) + 1
+    real = INPUTS["attention_mask"].bool()[:, None, None]
+    first = bias.masked_fill(~real, -1e9).contiguous()
+    rest = torch.zeros_like(first).masked_fill(~real, -1e9)
+    paths = {
+        "Bert": "encoder.layer.{}.attention.self", "ModernBert": "layers.{}.attn",
+        "T5": "encoder.block.{}.layer.0.SelfAttention",
+    }  # fmt: skip
+    for layer, mask in enumerate((first, rest)):
+
+        def replace(module, args, kwargs, mask=mask):
+            key = "mask" if "mask" in kwargs else "attention_mask"
+            window = kwargs.get(key)
+            window = 0 if window is None else torch.zeros(()).masked_fill(~window, -1e9)
+            if len(args) > 1:
+                return (args[0], mask, *args[2:]), kwargs
+            return args, {**kwargs, key: mask + window}
+
+        plain.get_submodule(paths[name].format(layer)).register_forward_pre_hook(
+            replace, with_kwargs=True
+        )
+    with torch.no_grad():
+        expected, found = encoded(plain, name), encoded(bridge, name, tree=BATCH)
+        assert torch.allclose(found, expected, atol=1e-5)
+        assert not torch.allclose(found, encoded(model, name), atol=1e-3)
+
+
+def test_the_tree_of_a_sentence_changes_this_sentence_alone():
+    bridge = HuggingFaceBridge(make("Bert"), ALL).eval()
+    set_tables(bridge, 0.5)
+    flat = batch_of([ts.Tree([-1, 0, 0, 0, 0, 0], list("abcdef")), TREES[1]])
+    first, second = (bridge(**INPUTS, tree=one).last_hidden_state for one in (BATCH, flat))
+    assert not torch.allclose(first[0], second[0], atol=1e-3)
+    assert torch.equal(first[1], second[1])
+    alone = bridge(input_ids=TOKENS[1:, :4], tree=batch_of(TREES[1:])).last_hidden_state[0]
+    assert torch.allclose(alone, first[1, :4], atol=1e-5)
+
+
+def test_embeddings_in_place_of_tokens_get_the_same_encodings():
+    bridge = HuggingFaceBridge(make("Bert"), "stack_pe(depth=4)").eval()
+    embedded = bridge.model.get_input_embeddings()(TOKENS)
+    given = {"inputs_embeds": embedded, "attention_mask": INPUTS["attention_mask"]}
+    of_tokens, of_embeddings = bridge(**INPUTS, tree=BATCH), bridge(**given, tree=BATCH)
+    assert torch.allclose(of_tokens.last_hidden_state, of_embeddings.last_hidden_state, atol=1e-6)
+
+
+def test_a_decoder_that_shares_embeddings_gets_no_encodings():
+    """Encodings of two tokens more than the target has would not even fit."""
+    bridge = HuggingFaceBridge(make("Bart", "ForConditionalGeneration"), "stack_pe(depth=4)").eval()
+    with bridge.over(BATCH.to_dict()) as model:
+        written = model.generate(**INPUTS, max_new_tokens=3, num_beams=2, do_sample=False)
+    assert len(written) == 2
+    loss = bridge(**INPUTS, labels=TOKENS[:, :3], tree=BATCH.to_dict()).loss
+    loss.backward()
+    assert bridge.injections["stack_pe"].raw.grad.abs().sum() > 0
+
+
+def test_saved_and_loaded_beside_the_model(tmp_path: Path):
+    bridge = HuggingFaceBridge(make("Bert", "ForTokenClassification"), ALL).eval()
+    set_tables(bridge, 0.5)
+    bridge.model.save_pretrained(tmp_path)
+    bridge.save(tmp_path)
+    model = transformers.BertForTokenClassification.from_pretrained(tmp_path)
+    loaded = HuggingFaceBridge.load(model, tmp_path).eval()
+    assert loaded.spec == ALL
+    assert torch.equal(loaded(**INPUTS, tree=BATCH).logits, bridge(**INPUTS, tree=BATCH).logits)
+
+    wide = transformers.BertModel(transformers.BertConfig(**{**SIZES, "hidden_size": 32}))
+    with pytest.raises(ts.OptionError, match="is of a model with d_model=16, heads=4, layers=2"):
+        HuggingFaceBridge.load(wide, tmp_path)
+    with pytest.raises(ts.InputError, match="cannot be read"):
+        HuggingFaceBridge.load(make("Bert"), tmp_path / "nowhere")
+    (tmp_path / "treesyntax.safetensors").write_bytes(b"not a file of tensors")
+    with pytest.raises(ts.InputError, match="cannot be read"):
+        HuggingFaceBridge.load(make("Bert"), tmp_path)
+
+
+def test_what_a_bridge_cannot_carry_is_refused_by_name():
+    with pytest.raises(
+        ts.OptionError, match="T5Model cannot carry the method relative_depth, which "
+    ):
+        HuggingFaceBridge(make("T5"), "relation_mask+relative_depth")
+    with pytest.raises(ts.OptionError, match="no bridge into gpt2; there are bridges into bert"):
+        HuggingFaceBridge(
+            transformers.GPT2Model(transformers.GPT2Config(n_embd=8, n_head=2, n_layer=1)),
+            "relation_mask",
+        )
+    decoder = transformers.BertModel(transformers.BertConfig(**SIZES, is_decoder=True))
+    with pytest.raises(ts.OptionError, match="BertModel is a decoder"):
+        HuggingFaceBridge(decoder, "relation_mask")
+    bridge = HuggingFaceBridge(make("Bert"), ALL)
+    with pytest.raises(ts.OptionError, match="needs trees; give tree="):
+        bridge(**INPUTS)
+    with pytest.raises(ts.OptionError, match=r"over \[2, 4\] tokens, but the model reads \[2, 7\]"):
+        bridge(**INPUTS, tree=batch_of([TREES[1]] * 2))
+    own = torch.zeros(2, 4, 7, 7)
+    with pytest.raises(ts.OptionError, match="need a boolean attention mask"):
+        bridge(input_ids=TOKENS, attention_mask=own, tree=BATCH)
+    bridge.model.gradient_checkpointing_enable()
+    with pytest.raises(ts.OptionError, match="gradient_checkpointing_disable"):
+        bridge.train()(**INPUTS, tree=BATCH)
+
+
+def test_a_method_that_needs_no_tree_needs_none():
+    bridge = HuggingFaceBridge(make("Bert"), "relative_position(clip=2)").eval()
+    assert bridge(**INPUTS).last_hidden_state.shape == (2, 7, 16)
+
+
+def test_the_worked_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """docs/huggingface.md, with its tiny model and tokenizer."""
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs/huggingface.md").read_text("utf-8")
+    names: dict[str, object] = {}
+    for number, code in enumerate(re.findall(r"```python\n(.*?)```", text, re.S)):
+        exec(compile(code, f"block {number} of docs/huggingface.md", "exec"), names)
+    assert (tmp_path / "trained/treesyntax.safetensors").exists()
+    first, last = names["losses"][0], names["losses"][-1]  # type: ignore[index]
+    assert last < first

@@ -1,0 +1,155 @@
+"""Trees in PyTorch's own encoder and in FlexAttention."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from support import ROOT
+from support.helpers import batch_of
+from torch import nn
+from torch.nn.attention.flex_attention import flex_attention
+
+import treesyntax as ts
+from treesyntax.nn.attention import attend
+from treesyntax.nn.injection import hooks_of
+
+TREES = [ts.Tree([-1, 0, 1, 1, 0, 4], list("abcdef")), ts.Tree([-1, 0, 0], list("abc"))]
+BATCH = batch_of(TREES)
+SPEC = "stack_pe(depth=4)+relation_mask+tree_distance"
+PADDING = torch.tensor([[False] * 7, [False] * 4 + [True] * 3])
+
+
+def make(batch_first: bool = True, norm_first: bool = False) -> nn.TransformerEncoder:
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(
+        16, 4, 24, dropout=0.0, batch_first=batch_first, norm_first=norm_first
+    )
+    return nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+
+
+def set_tables(methods: nn.Module, spread: float) -> None:
+    torch.manual_seed(1)
+    for parameter in methods.parameters():
+        nn.init.normal_(parameter, std=spread) if spread else nn.init.zeros_(parameter)
+
+
+def run(model: nn.Module, source: torch.Tensor, batch_first: bool, **more: object) -> torch.Tensor:
+    given = source if batch_first else source.transpose(0, 1)
+    output = model(given, src_key_padding_mask=PADDING, **more)
+    return (output if batch_first else output.transpose(0, 1))[~PADDING]
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("training", [False, True])
+def test_pytorchs_encoder_with_zero_tables_is_the_untouched_one(batch_first: bool, training: bool):
+    encoder = make(batch_first).train(training)
+    source = torch.randn(2, 7, 16)
+    causal = nn.Transformer.generate_square_subsequent_mask(7)
+    masks = ({}, {"mask": causal}, {"mask": causal < 0})
+    with torch.no_grad():
+        plain = [run(encoder, source, batch_first, **mask) for mask in masks]
+        bridge = ts.TransformerEncoderBridge(encoder, SPEC).train(training)
+        set_tables(bridge.injections, 0)
+        for mask, expected in zip(masks, plain, strict=True):
+            found = run(bridge, source, batch_first, tree=BATCH, **mask)
+            assert torch.allclose(found, expected, atol=1e-5)
+        set_tables(bridge.injections, 0.5)
+        for mask, expected in zip(masks, plain, strict=True):
+            found = run(bridge, source, batch_first, tree=BATCH, **mask)
+            assert not torch.allclose(found, expected, atol=1e-2)
+
+
+def test_pytorchs_encoder_computes_what_ours_does():
+    """The same weights under fairseq's names give the same output."""
+    bridge = ts.TransformerEncoderBridge(make(norm_first=True), SPEC).eval()
+    set_tables(bridge.injections, 0.5)
+    config = ts.TransformerConfig(
+        16, 24, 4, 2, injection=SPEC, normalize_before=True, scale_embedding=False, dropout=0.0
+    )
+    encoder = ts.Encoder(config, nn.Embedding(20, 16, padding_idx=1)).eval()
+    encoder.injections.load_state_dict(bridge.injections.state_dict())
+    names = {"linear1": "fc1", "linear2": "fc2", "norm1": "self_attn_layer_norm",
+             "norm2": "final_layer_norm", "self_attn.out_proj": "self_attn.out_proj"}  # fmt: skip
+    for theirs, ours in zip(bridge.model.layers, encoder.layers, strict=True):
+        for name, other in names.items():
+            ours.get_submodule(other).load_state_dict(theirs.get_submodule(name).state_dict())
+        weights = theirs.self_attn.in_proj_weight.chunk(3)
+        for part, weight in zip(("q_proj", "k_proj", "v_proj"), weights, strict=True):
+            getattr(ours.self_attn, part).weight.data.copy_(weight)
+            nn.init.zeros_(getattr(ours.self_attn, part).bias)  # PyTorch's start at 0
+    encoder.layer_norm = nn.Identity()
+    tokens = torch.randint(4, 20, (2, 7)).masked_fill(PADDING, 1)
+    expected = encoder(tokens, BATCH).memory[~PADDING]
+    found = run(bridge, encoder.embed_tokens(tokens), True, tree=BATCH)
+    assert torch.allclose(found, expected, atol=1e-5)
+
+
+def test_gradients_reach_the_tables_and_they_are_saved(tmp_path: Path):
+    bridge = ts.TransformerEncoderBridge(make(), SPEC)
+    set_tables(bridge.injections, 0.3)
+    source = torch.randn(2, 7, 16)
+    output = run(bridge, source, True, tree=BATCH)
+    (output * torch.randn_like(output)).sum().backward()
+    for name, parameter in bridge.injections.named_parameters():
+        assert parameter.grad.abs().sum() > 0, name
+    pytest.importorskip("safetensors")
+    bridge.save(tmp_path)
+    loaded = ts.TransformerEncoderBridge.load(make(), tmp_path)
+    assert torch.equal(run(loaded, source, True, tree=BATCH), output)
+
+
+@pytest.mark.parametrize(
+    ("spec", "hook"),
+    [("relative_depth", "vector_tables"), ("parent_scaled", "pair_scale, scales_layer")],
+)
+def test_what_is_no_bias_is_refused(spec: str, hook: str):
+    for refuse in (
+        lambda: ts.TransformerEncoderBridge(make(), f"relation_mask+{spec}"),
+        lambda: ts.score_mods(ts.compose(spec, 16, 4, 2), BATCH),
+    ):
+        with pytest.raises(ts.OptionError, match=f"cannot carry the method {spec}, .* {hook};"):
+            refuse()
+    with pytest.raises(ts.OptionError, match="Linear is no nn.TransformerEncoder"):
+        ts.TransformerEncoderBridge(nn.Linear(2, 2), "relation_mask")  # type: ignore[arg-type]
+
+
+def test_a_hook_that_no_bridge_knows_is_refused(monkeypatch: pytest.MonkeyPatch):
+    """A method of tomorrow must not be carried by halves."""
+    monkeypatch.setattr(ts.Injection, "rotate_keys", lambda self, tree: None, raising=False)
+    monkeypatch.setattr(ts.Injection, "needs_labels", False, raising=False)
+
+    class Tomorrow(ts.METHODS["relation_mask"]):  # type: ignore[misc]
+        needs_labels = True
+
+        def rotate_keys(self, tree):
+            return tree
+
+    monkeypatch.setitem(ts.METHODS, "relation_mask", Tomorrow)
+    assert {"rotate_keys", "needs_labels"} < {*hooks_of(Tomorrow)}
+    with pytest.raises(ts.OptionError, match="relation_mask, which uses rotate_keys, needs_labels"):
+        ts.TransformerEncoderBridge(make(), "relation_mask")
+
+
+def test_the_score_mod_of_flex_attention_is_our_attention():
+    """Relations from coordinates (relation_mask) and from stored ids (tree_distance)."""
+    methods = ts.compose("relation_mask+tree_distance", 16, 4, 2)
+    set_tables(methods, 0.5)
+    q, k, v = torch.randn(3, 2, 4, 7, 4)
+    mods = ts.score_mods(methods, BATCH)
+    with torch.no_grad():
+        for layer in range(2):
+            expected = attend(q, k, v, None, methods.relate(BATCH)(layer))
+            found = flex_attention(q, k, v, score_mod=mods(layer))
+            assert torch.allclose(found, expected, atol=1e-5)
+
+
+def test_the_worked_examples():
+    text = (ROOT / "docs/pytorch.md").read_text("utf-8")
+    names: dict[str, object] = {}
+    for number, code in enumerate(re.findall(r"```python\n(.*?)```", text, re.S)):
+        exec(compile(code, f"block {number} of docs/pytorch.md", "exec"), names)
+    assert names["states"].shape == (2, 5, 32)  # type: ignore[attr-defined]
+    assert names["attended"].shape == (2, 4, 5, 8)  # type: ignore[attr-defined]

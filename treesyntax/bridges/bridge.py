@@ -1,0 +1,177 @@
+"""What all bridges share: methods beside a model, the trees of a batch, and a file for both."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from torch import Tensor, nn
+
+from treesyntax.errors import InputError, OptionError, need_package
+from treesyntax.files import output_file
+from treesyntax.model.composition import Composition, LayerTerms
+from treesyntax.nn.injection import Site, hooks_of
+from treesyntax.nn.pairs import PairTerm
+from treesyntax.nn.tree_batch import TreeBatch
+
+FILE = "treesyntax.safetensors"
+"""The file of a bridge in the folder of its model."""
+BIASES = ("relation_ids", "relation_of_pair", "bias_table", "leaks_future")
+"""The hooks of methods that add a number to pairs."""
+VECTORS = ("vector_tables", "pair_scale", "scales_layer")
+ENCODINGS = ("node_encoding",)
+
+
+def refuse_unknown(methods: Composition, carried: Collection[str], model: str) -> None:
+    """Refuse methods with a hook that a bridge does not know, also one that is newer than the bridge.
+
+    Args:
+        methods: what shall be carried.
+        carried: the hooks that the bridge knows.
+        model: what it leads to, for the message.
+
+    Raises:
+        OptionError: with the method and the hook.
+    """
+    for name, method in methods.items():
+        unknown = [hook for hook in hooks_of(type(method)) if hook not in carried]  # type: ignore[arg-type]
+        if unknown:
+            raise OptionError(
+                f"{model} cannot carry the method {name}, which uses {', '.join(unknown)}; "
+                "treesyntax's own encoder can"
+            )
+
+
+class Bridge(nn.Module):
+    """A model and the methods that are injected into its encoder.
+
+    Called with ``tree=`` it is the model over these trees. The parameters of both are its own. The
+    model alone, called outside of :meth:`over`, is the plain model that it was.
+
+    Args:
+        model: the model; it is changed in place.
+        spec: the methods, see :func:`treesyntax.model.composition.parse_spec`.
+        site: the sizes of its encoder.
+        carried: the hooks that the bridge knows.
+
+    Attributes:
+        model: as given.
+        injections: the methods; ``injections["relation_mask"]`` has their tables.
+
+    Raises:
+        OptionError: for methods that do not exist or cannot be carried.
+    """
+
+    def __init__(self, model: nn.Module, spec: str, site: Site, carried: Collection[str]) -> None:
+        super().__init__()
+        self.spec, self.site = spec, site
+        injections = Composition(spec, site)
+        refuse_unknown(injections, carried, type(model).__name__)
+        self.model, self.injections = model, injections
+        self._terms_of: LayerTerms | None = None
+        self._encoding: Tensor | None = None
+
+    def forward(
+        self, *args: Any, tree: TreeBatch | Mapping[str, Tensor] | None = None, **kwargs: Any
+    ) -> Any:
+        """The model over trees.
+
+        Args:
+            args: those of the model.
+            tree: the trees of the batch, or what their ``to_dict`` made; None if no method needs any.
+            kwargs: those of the model.
+        """
+        if tree is None and not self.injections.needs_tree:
+            tree = TreeBatch.without_trees(self._tokens(*args, **kwargs))
+        with self.over(tree):
+            return self.model(*args, **kwargs)
+
+    @contextmanager
+    def over(self, tree: TreeBatch | Mapping[str, Tensor] | None) -> Iterator[nn.Module]:
+        """Inside, the model itself is over these trees, such as ``model.generate``.
+
+        Raises:
+            OptionError: if there are no trees, or activations would be computed again without them.
+        """
+        if tree is None:
+            raise OptionError(f"the method {self.spec} needs trees; give tree=batch_trees(…)")
+        if self.training and getattr(self.model, "is_gradient_checkpointing", False):
+            raise OptionError(
+                "gradient checkpointing computes layers again when their trees are gone; call "
+                "model.gradient_checkpointing_disable()"
+            )
+        batch = tree if isinstance(tree, TreeBatch) else TreeBatch.from_dict(dict(tree))
+        self._terms_of = self.injections.relate(batch)
+        self._encoding = self.injections.encode(batch)
+        try:
+            yield self.model
+        finally:
+            self._terms_of = self._encoding = None
+
+    def _terms(self, layer: int) -> list[PairTerm]:
+        return [] if self._terms_of is None else self._terms_of(layer)
+
+    def _encoded(self, embedded: Tensor) -> Tensor:
+        """Token embeddings [B, T, d_model] with the encodings of their nodes."""
+        if self._encoding is None:
+            return embedded
+        if embedded.shape != self._encoding.shape:
+            raise OptionError(
+                f"the trees are over {list(self._encoding.shape[:2])} tokens, but the model reads "
+                f"{list(embedded.shape[:2])}; give batch_trees the width of the token batch"
+            )
+        return embedded + self._encoding.to(embedded.dtype)
+
+    def _tokens(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Integers or zeros [B, T], for their shape."""
+        raise NotImplementedError
+
+    def save(self, folder: str | Path) -> None:
+        """Write the methods' parameters beside the model, as ``treesyntax.safetensors``.
+
+        Raises:
+            OptionError: if safetensors is not installed.
+        """
+        need_package("safetensors", "huggingface", "saving a bridge")
+        from safetensors.torch import save_file
+
+        tensors = {name: one.contiguous() for name, one in self.injections.state_dict().items()}
+        with output_file(Path(folder) / FILE) as staged:
+            save_file(tensors, staged, metadata={"spec": self.spec, "site": _written(self.site)})
+
+    @classmethod
+    def load(cls, model: nn.Module, folder: str | Path) -> Self:
+        """The bridge that :meth:`save` wrote, over a model of the same sizes.
+
+        Raises:
+            OptionError: if safetensors is not installed, or the model has other sizes.
+            InputError: if there is no such file, or it is damaged.
+        """
+        need_package("safetensors", "huggingface", "loading a bridge")
+        from safetensors import SafetensorError, safe_open
+
+        path = Path(folder) / FILE
+        try:
+            with safe_open(path, "pt") as file:
+                metadata = file.metadata() or {}
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        except (OSError, SafetensorError) as error:
+            reason = str(error).splitlines()[0][:200]
+            raise InputError(path, None, f"cannot be read ({reason})", "save a bridge") from None
+        if not {"spec", "site"} <= metadata.keys():
+            raise InputError(path, None, "does not say of which methods it is", "save a bridge")
+        bridge = cls(model, metadata["spec"])  # type: ignore[call-arg, arg-type]
+        if _written(bridge.site) != metadata["site"]:
+            raise OptionError(f"{path} is of a model with {metadata['site']}, not {bridge.site}")
+        try:
+            bridge.injections.load_state_dict(tensors)
+        except RuntimeError as error:
+            reason = " ".join(str(error).split())[:200]
+            raise InputError(path, None, f"does not fit its methods ({reason})") from None
+        return bridge
+
+
+def _written(site: Site) -> str:
+    return f"d_model={site.d_model}, heads={site.heads}, layers={site.layers}"

@@ -1,0 +1,172 @@
+"""Methods in the encoders of Hugging Face: BERT, RoBERTa, ModernBERT, T5, BART and their like.
+
+Through ``AttentionInterface`` the encoder's self-attention becomes treesyntax's, which adds what the
+methods say in each layer. Encodings of nodes are added to the embeddings of tokens. Nothing else of the
+model changes, and its own positions stay, also with methods that take their place elsewhere.
+
+transformers imports torchaudio where it is installed, and the build that fairseq brings along cannot be
+imported beside a torch for CPUs. So import this module before transformers.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary, ref
+
+import torch
+from torch import Tensor, nn
+
+from treesyntax.bridges.bridge import BIASES, ENCODINGS, VECTORS, Bridge
+from treesyntax.errors import OptionError, need_package
+from treesyntax.nn.attention import attend
+from treesyntax.nn.injection import Site
+from treesyntax.nn.pairs import PairTerm, total_bias
+from treesyntax.parsers.torchaudio_remedy import hide_broken_torchaudio
+
+NAME = "treesyntax"
+"""Of our attention among those of transformers."""
+
+hide_broken_torchaudio()
+
+
+class _Paths(NamedTuple):
+    """Where a kind of model has its parts.
+
+    Attributes:
+        encoder: from the base model, "" for itself.
+        attention: from the encoder to the self-attention of a layer.
+    """
+
+    encoder: str
+    attention: str
+
+
+_BERT = _Paths("", "encoder.layer.{}.attention.self")
+_T5 = _Paths("encoder", "block.{}.layer.0.SelfAttention")
+_BART = _Paths("encoder", "layers.{}.self_attn")
+_PATHS = {
+    "bert": _BERT,
+    "roberta": _BERT,
+    "xlm-roberta": _BERT,
+    "modernbert": _Paths("", "layers.{}.attn"),
+    "t5": _T5,
+    "mt5": _T5,
+    "bart": _BART,
+    "mbart": _BART,
+}
+"""The kinds of model, as their configurations name them."""
+
+_Terms = Callable[[], list[PairTerm]]
+_TERMS: WeakKeyDictionary[nn.Module, _Terms] = WeakKeyDictionary()
+"""What is added now in an attention module that a bridge has."""
+
+
+class HuggingFaceBridge(Bridge):
+    """A model of transformers with trees in its encoder.
+
+    ``HuggingFaceBridge(model, "relation_mask")(**inputs, tree=batch)`` is the model's output. Of an
+    encoder-decoder the encoder gets the trees. Vectors on keys and values and scales of logits are
+    carried but by T5, whose attention has a bias of its own.
+
+    Args:
+        model: any model over a BERT, RoBERTa, XLM-RoBERTa, ModernBERT, T5, mT5, BART or mBART, with or
+            without a head.
+        spec: the methods, such as ``stack_pe+relation_mask``.
+
+    Raises:
+        OptionError: for another model, and for methods that it cannot carry.
+    """
+
+    def __init__(self, model: nn.Module, spec: str) -> None:
+        need_package("transformers", "huggingface", "this bridge")
+        config: Any = getattr(model, "config", None)
+        kind = getattr(config, "model_type", type(model).__name__)
+        if kind not in _PATHS:
+            raise OptionError(
+                f"there is no bridge into {kind}; there are bridges into {', '.join(_PATHS)}"
+            )
+        if config.is_decoder and not config.is_encoder_decoder:
+            raise OptionError(f"{type(model).__name__} is a decoder; trees go into encoders")
+        paths = _PATHS[kind]
+        sizes = (config.hidden_size, config.num_attention_heads, config.num_hidden_layers)
+        carried = (*ENCODINGS, *BIASES, *(() if paths is _T5 else VECTORS))
+        super().__init__(model, spec, Site(*sizes), carried)
+        base: Any = model.base_model
+        encoder = base.get_submodule(paths.encoder)
+        _register()
+        model.set_attn_implementation(NAME)  # type: ignore[operator]
+        for layer in range(self.site.layers):
+            _TERMS[encoder.get_submodule(paths.attention.format(layer))] = _terms(ref(self), layer)
+        self._inside = False
+        encoder.register_forward_pre_hook(self._enter, with_kwargs=True)
+        encoder.register_forward_hook(self._leave, always_call=True)
+        encoder.get_input_embeddings().register_forward_hook(self._embed)
+
+    def _enter(self, encoder: nn.Module, args: Any, kwargs: dict[str, Any]) -> Any:
+        self._inside = True
+        if kwargs.get("inputs_embeds") is not None:
+            kwargs = {**kwargs, "inputs_embeds": self._encoded(kwargs["inputs_embeds"])}
+        return args, kwargs
+
+    def _leave(self, *_: Any) -> None:
+        self._inside = False
+
+    def _embed(self, module: nn.Module, args: Any, embedded: Tensor) -> Tensor:
+        # A decoder may share these embeddings.
+        return self._encoded(embedded) if self._inside else embedded
+
+    def _tokens(self, *args: Any, **kwargs: Any) -> Tensor:
+        given = [*args, kwargs.get("input_ids"), kwargs.get("inputs_embeds")]
+        tokens: Tensor = next(one for one in given if one is not None)
+        return tokens.new_zeros(tokens.shape[:2], dtype=torch.long)
+
+
+def _terms(bridge: ref[HuggingFaceBridge], layer: int) -> _Terms:
+    def terms() -> list[PairTerm]:
+        found = bridge()
+        return [] if found is None else found._terms(layer)
+
+    return terms
+
+
+@cache
+def _register() -> None:
+    transformers = importlib.import_module("transformers")
+    masks = importlib.import_module("transformers.masking_utils")
+    transformers.AttentionInterface.register(NAME, _attention)
+    transformers.AttentionMaskInterface.register(NAME, masks.sdpa_mask)
+
+
+def _attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    position_bias: Tensor | None = None,
+    **kwargs: Any,
+) -> tuple[Tensor, Tensor | None]:
+    """The attention of all layers of a model with a bridge, as transformers calls it."""
+    terms = _TERMS[module]() if module in _TERMS else []
+    plain_mask = attention_mask is None or attention_mask.dtype == torch.bool
+    if terms and plain_mask and position_bias is None:
+        if scaling is not None and scaling * query.shape[-1] ** 0.5 != 1:
+            query = query * (scaling * query.shape[-1] ** 0.5)
+        attended = attend(query, key, value, attention_mask, terms, dropout)
+        return attended.transpose(1, 2).contiguous(), None
+    if any(term.bias is None for term in terms):
+        raise OptionError("vectors and scales of pairs need a boolean attention mask, or none")
+    bias = total_bias(terms, query)
+    if bias is not None:
+        position_bias = bias if position_bias is None else position_bias + bias
+    sdpa = importlib.import_module("transformers.integrations.sdpa_attention")
+    attended, weights = sdpa.sdpa_attention_forward(
+        module, query, key, value, attention_mask,
+        dropout=dropout, scaling=scaling, position_bias=position_bias, **kwargs,
+    )  # fmt: skip
+    return attended, weights
