@@ -26,12 +26,15 @@ SEQ2SEQ = {
     "encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 24,
     "decoder_ffn_dim": 24, "pad_token_id": 0, "eos_token_id": 2, "bos_token_id": 1,
 }  # fmt: skip
+MODERN = {
+    "local_attention": 4, "eos_token_id": 2, "bos_token_id": 1, "cls_token_id": 1, "sep_token_id": 2,
+}  # fmt: skip
 T5 = {
     "vocab_size": 40, "d_model": 16, "d_kv": 5, "d_ff": 24, "num_layers": 2, "num_heads": 4,
     "decoder_start_token_id": 0,
 }  # fmt: skip
 MODELS = {
-    "Bert": SIZES, "Roberta": SIZES, "XLMRoberta": SIZES, "ModernBert": {**SIZES, "local_attention": 4},
+    "Bert": SIZES, "Roberta": SIZES, "XLMRoberta": SIZES, "ModernBert": {**SIZES, **MODERN},
     "T5": T5, "MT5": T5, "Bart": SEQ2SEQ, "MBart": SEQ2SEQ,
 }  # fmt: skip
 POSITION_BIASED = ("T5", "MT5")

@@ -6,16 +6,15 @@ import csv
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
-import methods.test_contract as contract
 import pytest
 from recipes.test_nmt import check_source_text, write_corpus
 from support import ROOT
 from support.forked_programs import treesyntax
 from support.parser_models import make_spacy
 
-from treesyntax.nn.injection import METHODS
 from treesyntax.study.recipe.fairness import check_fairness
 from treesyntax.study.recipe.recipe import read_recipe
 
@@ -87,23 +86,39 @@ def test_both_recipes_are_fair_comparisons(tmp_path: Path):
     assert idea == study | {"shared_ancestors", "both"}
 
 
-@pytest.fixture
-def own_method():
-    method, test = blocks("python")
-    names: dict[str, object] = {"__name__": "tutorial"}
-    exec(compile(method, "method of the tutorial", "exec"), names)
-    exec(compile(test, "test of the tutorial", "exec"), names)
-    yield names
-    METHODS.pop("shared_ancestors", None)
+def own_files(folder: Path) -> None:
+    """The tutorial's Python files, as a reader would write them: named in their first lines."""
+    for text in blocks("python"):
+        (folder / text.split()[1]).write_text(text, encoding="utf-8")
 
 
-def test_the_methods_own_test_passes(own_method):
-    own_method["test_the_code_is_the_number_of_shared_edges_from_the_root"]()
+def test_the_methods_own_tests_pass_where_a_reader_runs_them(tmp_path: Path):
+    own_files(tmp_path)
+    words = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "test_shared_ancestors.py",
+    ]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "2 passed" in done.stdout, done.stdout
 
 
-@pytest.mark.parametrize("spec", ["shared_ancestors", "shared_ancestors(clip=4)+relation_mask"])
-def test_the_method_keeps_the_promises_of_every_method(own_method, spec: str):
-    for left_pad in (False, True):
-        contract.test_a_batch_of_one_equals_the_mixed_batch(spec, left_pad)
-    contract.test_the_gradient_reaches_every_parameter(spec)
-    contract.test_saved_equals_loaded(spec)
+def test_a_study_knows_the_method_of_its_recipe(tmp_path: Path):
+    """fairseq's flags are checked by a process that imports the file; nothing is trained."""
+    write_corpus(tmp_path / "corpus")
+    recipes(tmp_path)
+    own_files(tmp_path)
+    words = [sys.executable, "-m", "treesyntax.cli", "study", "idea.yaml", "--dry-run"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
+    assert done.stdout.startswith(f"export TREESYNTAX_IMPORT={tmp_path}/shared_ancestors.py\n")
+    assert "--encoder-injection shared_ancestors+relation_mask" in done.stdout
+    (tmp_path / "shared_ancestors.py").write_text("import nothing_of_the_kind\n")
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert "shared_ancestors.py:1: cannot be imported (ModuleNotFoundError: No module named" in line

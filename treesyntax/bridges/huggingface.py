@@ -88,7 +88,7 @@ class HuggingFaceBridge(Bridge):
             raise OptionError(
                 f"there is no bridge into {kind}; there are bridges into {', '.join(_PATHS)}"
             )
-        if config.is_decoder and not config.is_encoder_decoder:
+        if getattr(config, "is_decoder", False) and not config.is_encoder_decoder:
             raise OptionError(f"{type(model).__name__} is a decoder; trees go into encoders")
         paths = _PATHS[kind]
         sizes = (config.hidden_size, config.num_attention_heads, config.num_hidden_layers)

@@ -1,43 +1,97 @@
-"""List the injection methods: paper, formula, arguments, cost.
+"""List the injection methods: paper, formula, arguments, cost, hooks, sides.
 
 A method is chosen by its architecture (tree_NAME) or with --encoder-injection, where methods
 compose and take arguments: --encoder-injection 'stack_pe(depth=16)+relation_mask'.
+
+Methods of your own are listed too, if an installed package has them in the entry-point group
+treesyntax.methods, or the environment variable TREESYNTAX_IMPORT names their files.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+from typing import Any
 
 D_MODEL, HEADS, LAYERS = 512, 8, 6
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """No arguments."""
+    """How to print."""
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object with methods and presets"
+    )
+
+
+def facts_of(name: str) -> dict[str, Any]:
+    """What there is to know of a method, as plain values.
+
+    ``hooks`` are those of :class:`treesyntax.nn.injection.Injection` that it uses, ``sides`` where it
+    can be built in, ``parameters`` their number at width 512 with 8 heads and 6 layers.
+    """
+    from treesyntax.methods import METHODS
+    from treesyntax.model.composition import Composition, options_of
+    from treesyntax.nn.injection import Site, hooks_of
+
+    method = METHODS[name]
+    built = Composition(name, Site(D_MODEL, HEADS, LAYERS))
+    leak = built.leaks_future()
+    encoder, decoder = method.of_the_paper or (name, "nothing")
+    return {
+        "name": name,
+        "paper": method.paper,
+        "equation": method.equation,
+        "arguments": options_of(name),
+        "cost": method.cost,
+        "parameters": sum(parameter.numel() for parameter in built.parameters()),
+        "hooks": [hook for hook in hooks_of(method) if hook != "leaks_future"],
+        "sides": ["encoder"] if leak else ["encoder", "decoder"],
+        "not_on_decoder": leak or "",
+        "architecture": {"encoder": encoder, "decoder": decoder},
+        "linearization": method.linearization,
+        "needs_tree": method.needs_tree,
+        "training_only": getattr(method, "training_only", False),
+        "replaces_positions": method.replaces_positions,
+        "file": _file(method),
+    }
+
+
+def _file(method: type) -> str:
+    import inspect
+
+    if method.__module__.startswith("treesyntax.methods"):
+        return method.__module__.replace(".", "/") + ".py"
+    try:
+        return inspect.getsourcefile(method) or method.__module__
+    except (OSError, TypeError):
+        return method.__module__
 
 
 def describe(name: str) -> str:
     """A method in a few lines."""
-    from treesyntax.methods import METHODS
-    from treesyntax.model.composition import Composition, options_of
-    from treesyntax.nn.injection import Site
-
-    method = METHODS[name]
-    arguments = ", ".join(f"{key}={value!r}" for key, value in options_of(name).items())
-    built = Composition(name, Site(D_MODEL, HEADS, LAYERS))
-    size = sum(parameter.numel() for parameter in built.parameters())
-    encoder, decoder = method.of_the_paper or (name, "nothing")
-    facts = {
-        "paper": method.paper,
-        "adds": method.equation,
-        "arguments": arguments or "none",
-        "cost": method.cost,
-        "parameters": f"{size:,} at width {D_MODEL}, {HEADS} heads, {LAYERS} layers",
-        "architecture": f"{encoder} in the encoder, {decoder} in the decoder",
-        "linearization": method.linearization,
-        "positions": "takes their place" if method.replaces_positions else "kept",
-        "file": method.__module__.replace(".", "/") + ".py",
-    }
-    return _entry(name, facts)
+    facts = facts_of(name)
+    arguments = ", ".join(f"{key}={value!r}" for key, value in facts["arguments"].items())
+    trees = "needed" if facts["needs_tree"] else "not needed"
+    return _entry(
+        name,
+        {
+            "paper": facts["paper"],
+            "adds": facts["equation"],
+            "arguments": arguments or "none",
+            "cost": facts["cost"],
+            "parameters": f"{facts['parameters']:,} at width {D_MODEL}, {HEADS} heads, {LAYERS} layers",
+            "hooks": ", ".join(facts["hooks"]) or "none",
+            "sides": " and ".join(facts["sides"])
+            + (f" ({facts['not_on_decoder']})" if facts["not_on_decoder"] else ""),
+            "architecture": "{encoder} in the encoder, {decoder} in the decoder".format(
+                **facts["architecture"]
+            ),
+            "linearization": facts["linearization"],
+            "trees": trees + (" in training only" if facts["training_only"] else ""),
+            "positions": "takes their place" if facts["replaces_positions"] else "kept",
+            "file": facts["file"],
+        },
+    )
 
 
 def _entry(name: str, facts: dict[str, str]) -> str:
@@ -49,6 +103,11 @@ def run(args: argparse.Namespace) -> int:
     from treesyntax.methods import METHODS
     from treesyntax.model.presets import PRESETS
 
+    if args.json:
+        presets = [{"name": name, **preset._asdict()} for name, preset in PRESETS.items()]
+        methods = [facts_of(name) for name in METHODS]
+        print(json.dumps({"methods": methods, "presets": presets}, indent=2, ensure_ascii=False))
+        return 0
     print("\n\n".join(describe(name) for name in METHODS))
     print("\nPresets, to be used like methods:\n")
     print("\n\n".join(_entry(name, preset._asdict()) for name, preset in PRESETS.items()))

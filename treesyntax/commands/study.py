@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 from treesyntax.errors import OptionError
 from treesyntax.jobs import cores
 from treesyntax.jobs.cluster import Cluster
+from treesyntax.jobs.imports import with_files
 from treesyntax.jobs.options import add_arguments as add_cluster_arguments
 from treesyntax.jobs.options import read_parameters
 
@@ -137,6 +138,8 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
         return 0
     if args.dry_run:
         typed = replace(options, programs={})  # "treesyntax", not the Python that runs it
+        for name, value in with_files(recipe.own_files, {}).items():
+            print(f"export {name}={shlex.quote(value)}")
         for step in part.steps:
             print(shlex.join(command_words(step, folder, typed)))
         return 0

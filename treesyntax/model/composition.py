@@ -25,7 +25,9 @@ def options_of(name: str) -> dict[str, Any]:
     """The arguments of a method and their defaults."""
     if name not in METHODS:
         known = ", ".join([*METHODS, *PRESETS])
-        raise OptionError(f"unknown method {name!r}; the methods are {known}")
+        raise OptionError(
+            f"unknown method {name!r}; the methods are {known} (one of your own: TREESYNTAX_IMPORT=FILE.py)"
+        )
     parameters = list(inspect.signature(METHODS[name].__init__).parameters.values())[2:]
     return {parameter.name: parameter.default for parameter in parameters}
 

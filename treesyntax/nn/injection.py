@@ -7,6 +7,8 @@ compose, and why adding nothing is the plain Transformer bit for bit.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -128,6 +130,13 @@ def hooks_of(method: type[Injection]) -> list[str]:
 METHODS: dict[str, type[Injection]] = {}
 """All methods by name. Architectures, tests, listings and studies are made from it."""
 
+
+def _origin(method: type[Injection]) -> tuple[str | None, str]:
+    """The file and name of a class: a user's file may be imported by several names."""
+    file = getattr(sys.modules.get(method.__module__), "__file__", None)
+    return (file and os.path.realpath(file)) or method.__module__, method.__qualname__
+
+
 Method = TypeVar("Method", bound=type[Injection])
 
 
@@ -135,7 +144,7 @@ def register(name: str) -> Callable[[Method], Method]:
     """Class decorator: make a method known under a name."""
 
     def add(method: Method) -> Method:
-        if name in METHODS and METHODS[name] is not method:
+        if name in METHODS and _origin(METHODS[name]) != _origin(method):
             raise ValueError(f"two methods are named {name}")
         METHODS[name] = method
         return method

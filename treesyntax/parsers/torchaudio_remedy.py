@@ -17,12 +17,13 @@ NAME = "torchaudio"
 @contextmanager
 def broken_torchaudio_hidden() -> Iterator[None]:
     """Inside, a torchaudio that cannot be imported counts as not installed."""
+    before = NAME in sys.modules
     hide_broken_torchaudio()
     hidden = NAME in sys.modules and sys.modules[NAME] is None
     try:
         yield
     finally:
-        if hidden:
+        if hidden and not before:
             del sys.modules[NAME]
             _look_again()
 

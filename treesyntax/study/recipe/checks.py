@@ -90,6 +90,14 @@ class Check:
             raise self.error(place, f"is {value!r}; each may occur only once")
         return value
 
+    def files(self, value: Any, place: str, suffix: str) -> list[str]:
+        """The name of a file, or several."""
+        names = value if isinstance(value, list) else [value]
+        for name in names:
+            if not isinstance(name, str) or not name.endswith(suffix):
+                raise self.error(place, f"is {name!r}; name files that end with {suffix}")
+        return names
+
     def one_of(self, value: Any, place: str, valid: Sequence[str]) -> str:
         """One of several names."""
         if value not in valid:

@@ -12,6 +12,7 @@ import yaml
 from treesyntax import __version__
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import read_json, sha256_of_value, write_json, write_text
+from treesyntax.study.recipe.reading import IMPORT
 from treesyntax.study.recipe.recipe import DATA, RECIPE_FILE, SPLITS, Recipe
 
 IDENTITY_FILE = "study.json"
@@ -53,7 +54,10 @@ def make_identity(
 
 
 def check_data_files(recipe: Recipe) -> None:
-    """Make sure that all data files from outside the study exist."""
+    """Make sure that all data files from outside the study, and files of own methods, exist."""
+    for name, file in zip(recipe.imports, recipe.own_files, strict=True):
+        if not file.is_file():
+            raise OptionError(f"{recipe.path}: {IMPORT}: no such file: {file} ({name})")
     for side in ("source", "target"):
         for split in SPLITS:
             for name in {getattr(getattr(method, side), split) for method in recipe.methods}:

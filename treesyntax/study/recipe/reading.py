@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,12 @@ from treesyntax.files import read_lines
 from treesyntax.study.recipe.shipped import shipped_recipe
 
 EXTENDS = "extends"
+IMPORT = "import"
 OPEN = ("train", "generate", "binarize", "vars")
 """Sections in which an override may add an entry; elsewhere it must name an existing one."""
 FLAT = {"axes": 2, "differences": 1}
 """Sections whose keys hold dots, and the depth at which those keys begin; an override may add them."""
-MAY_BE_ADDED = (*FLAT, "average", "baseline", "primary")
+MAY_BE_ADDED = (*FLAT, "average", "baseline", IMPORT, "primary")
 DATA, ROOT, CORPUS = "data", "root", "corpus"
 
 LARGEST_FILE = 1 << 20
@@ -52,8 +54,19 @@ def read_extended(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
         if not isinstance(name, str):
             raise InputError(path, None, f"{EXTENDS} is {name!r}", "give the name of a recipe file")
         extended = _extended(path, name)
-        merged = _over(merged, read_extended(extended, (*above, path.resolve())))
+        base = read_extended(extended, (*above, path.resolve()))
+        if IMPORT in base:
+            base[IMPORT] = _moved(base[IMPORT], extended.parent, path.parent)
+        merged = _over(merged, base)
     return _over(merged, content)
+
+
+def _moved(names: Any, folder: Path, other: Path) -> Any:
+    """Names of files relative to one folder, relative to another."""
+    return [
+        os.path.relpath(folder / name, other) if isinstance(name, str) else name
+        for name in (names if isinstance(names, list) else [names])
+    ]
 
 
 def _extended(path: Path, name: str) -> Path:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from treesyntax.jobs.imports import SUFFIX
 from treesyntax.study.recipe.axes import Axis, Variant, expand, read_axes
 from treesyntax.study.recipe.checks import DATA, Check, Flags, replace_variables
-from treesyntax.study.recipe.reading import apply_override, read_extended
+from treesyntax.study.recipe.reading import IMPORT, apply_override, read_extended
 from treesyntax.study.recipe.rows import (
     OWN,
     SECTIONS,
@@ -43,7 +44,7 @@ DEFAULTS: dict[str, Any] = {
     "vars": {},
 }
 REQUIRED = ("name", "title", "data", "train", "score", "seeds", "methods")
-OPTIONAL = ("average", "axes", "baseline", "categories", "differences", "primary")
+OPTIONAL = ("average", "axes", "baseline", "categories", "differences", IMPORT, "primary")
 """Keys that a resolved recipe has only if the recipe has them."""
 ORDER = (
     "name", "title", "question", "vars", "prepare", "data", "binarize", "train", "generate",
@@ -65,6 +66,8 @@ class Recipe:
         differences: by ``SECTION.FLAG`` why methods differ in it.
         categories: a file with the category of each line of the test set; "" for none.
         primary: the metric that decides; p-values of all rows in it are corrected together.
+        imports: Python files with methods of the user's own, relative to the recipe's folder. What
+            runs a study executes them, what reads one does not.
     """
 
     path: Path
@@ -87,6 +90,12 @@ class Recipe:
     differences: dict[str, str]
     categories: str
     primary: str
+    imports: tuple[str, ...]
+
+    @property
+    def own_files(self) -> list[Path]:
+        """The files of the recipe's own methods; not to be used of a recipe in a study's folder."""
+        return [self.path.parent / name for name in self.imports]
 
     def baseline_of(self, method: Method) -> Method | None:
         """The row that a row is compared with, at the same point of the axes that both have.
@@ -189,6 +198,7 @@ def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
             check.text(content.get("categories", ""), "categories"), "categories"
         ),
         primary=check.one_of(content.get("primary", score[0]), "primary", score),
+        imports=tuple(check.files(content.get(IMPORT, []), IMPORT, SUFFIX)),
     )
     for method in methods if "baseline" in content else ():
         alone = recipe.baseline_of(method) is None

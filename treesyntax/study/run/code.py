@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from treesyntax.jobs.imports import digests
 from treesyntax.study.provenance import versions
 
 PACKAGE = Path(__file__).parents[2]
@@ -34,18 +35,21 @@ BOTH = " and "
 _PRESET = re.compile(r'"(\w+)": Preset\(\s*"([^"]+)"')
 
 
-def code_of(kind: str, methods: str) -> dict[str, str]:
+def code_of(kind: str, methods: str, own: Sequence[Path] = ()) -> dict[str, str]:
     """Digests and versions of a kind of step by ``KIND: FILES`` and ``KIND: PACKAGE``.
 
     Args:
         kind: see :attr:`treesyntax.study.run.steps.Step.kind`.
         methods: the training command of the run. Of the methods only those count that it names, so
             that a new method leaves the runs of others as they are.
+        own: files with methods of the user's own.
     """
     patterns = [*FILES.get(kind, ())]
     if MODEL[-1] in patterns:
         patterns += _named_methods(methods)
     parts = {pattern: _digest(pattern) for pattern in patterns}
+    if MODEL[-1] in patterns:
+        parts |= digests(methods, own)
     parts |= {name: versions()[name] for name in PACKAGES.get(kind, ())}
     return {f"{kind}: {name}": value for name, value in parts.items()}
 

@@ -7,10 +7,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from treesyntax.errors import OptionError
 from treesyntax.jobs.flags import Fault, fault_of, find_fault
+from treesyntax.jobs.imports import with_files
 from treesyntax.metrics import get_metric
 from treesyntax.study.recipe.checks import PLACEHOLDER
 from treesyntax.study.recipe.recipe import DATA, Method, Recipe
@@ -50,8 +51,11 @@ def check_early(plan: Plan, binarize: Binarize, checker: Sequence[str] = CHECKER
         _refuse(recipe, method, command[0], _left_over(command))
         if command[0] == "binarize":
             _refuse(recipe, method, command[0], _binarize_fault(command[1:], binarize))
+    own = with_files(recipe.own_files, os.environ)
     asked = {command: method for command, method in commands.items() if command[0] != "binarize"}
-    for (command, method), fault in zip(asked.items(), _ask(checker, list(asked)), strict=True):
+    for (command, method), fault in zip(
+        asked.items(), _ask(checker, list(asked), own), strict=True
+    ):
         _refuse(recipe, method, command[0], fault)
 
 
@@ -103,7 +107,9 @@ def _binarize_fault(words: Sequence[str], binarize: Binarize) -> Fault | None:
     return None
 
 
-def _ask(checker: Sequence[str], commands: Sequence[Command]) -> list[Fault | None]:
+def _ask(
+    checker: Sequence[str], commands: Sequence[Command], variables: Mapping[str, str]
+) -> list[Fault | None]:
     if not checker:
         return [None] * len(commands)
     done = subprocess.run(
@@ -111,7 +117,7 @@ def _ask(checker: Sequence[str], commands: Sequence[Command]) -> list[Fault | No
         input=json.dumps(commands),
         capture_output=True,
         text=True,
-        env={**os.environ, **safe_environment(checker, os.environ)},
+        env={**os.environ, **safe_environment(checker, os.environ), **variables},
         check=False,
     )
     if done.returncode:

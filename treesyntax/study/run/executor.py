@@ -18,6 +18,7 @@ from pathlib import Path
 from treesyntax.errors import TreeSyntaxError
 from treesyntax.jobs import load_per_core, processes
 from treesyntax.jobs.cluster import Cluster
+from treesyntax.jobs.imports import with_files
 from treesyntax.jobs.node import peak_line
 from treesyntax.study.run import process
 from treesyntax.study.run.checkpoints import is_trained, repair_checkpoints
@@ -184,6 +185,7 @@ class Executor:
             return
         environment = {name: str(self.options.threads) for name in THREADS}
         environment |= process.safe_environment(words, os.environ)
+        environment |= with_files(self.plan.recipe.own_files, os.environ)
         if self.submission.takes(step):
             self.submission.order(step, words, environment, self._stdout(step))
             return

@@ -68,7 +68,8 @@ class Ledger:
 
     def code(self, step: Step) -> dict[str, str]:
         """The present code of a step."""
-        return code_of(step.kind, self._trainings.get(step.name.partition("/")[0], ""))
+        training = self._trainings.get(step.name.partition("/")[0], "")
+        return code_of(step.kind, training, self.plan.recipe.own_files)
 
     def is_done(self, step: Step) -> bool:
         """Whether the very same step ended well before and its outputs are still there.

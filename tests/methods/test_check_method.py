@@ -1,0 +1,113 @@
+"""``check_method`` finds each kind of broken promise: methods that are wrong in one way."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+import treesyntax as ts
+from treesyntax.testing import PROMISES, check_method
+
+
+class Right(ts.Injection):
+    """A bias for pairs of siblings."""
+
+    paper, equation, cost = "me", "b [siblings]", "a table lookup"
+
+    def __init__(self, site: ts.Site) -> None:
+        super().__init__(site)
+        self.bias = nn.Parameter(torch.zeros(site.layers, site.heads, 2))
+
+    def relation_ids(self, tree):
+        parent = tree.at_tokens(tree.parent, -2)
+        siblings = (parent.unsqueeze(1) == parent.unsqueeze(2)) & (parent >= 0).unsqueeze(1)
+        return siblings.byte()
+
+    def bias_table(self, layer):
+        return self.bias[layer]
+
+
+class Undescribed(Right):
+    """No formula."""
+
+    equation = ""
+
+
+class LooksAtTheBatch(Right):
+    """Ids that depend on the other sentences."""
+
+    def relation_ids(self, tree):
+        return super().relation_ids(tree).roll(1, dims=0)
+
+
+class NoTree(Right):
+    """Says that it needs a tree, and reads none."""
+
+    def relation_ids(self, tree):
+        width = tree.token_node.shape[1]
+        return torch.eye(width, dtype=torch.uint8).unsqueeze(0)
+
+
+class Unlearnt(Right):
+    """A table of which no gradient comes."""
+
+    def bias_table(self, layer):
+        return self.bias[layer].detach()
+
+
+class NotSaved(Right):
+    """A random number that the state dict lacks."""
+
+    def __init__(self, site: ts.Site) -> None:
+        super().__init__(site)
+        self.factor = next(NotSaved.factors)
+
+    factors = iter(range(1, 1000))
+
+    def bias_table(self, layer):
+        return self.bias[layer] * self.factor
+
+
+class SeesTheFuture(Right):
+    """Counts children that a decoder does not know yet, and does not say so."""
+
+    def relation_ids(self, tree):
+        children = torch.zeros_like(tree.parent)
+        children = children.scatter_add(1, tree.parent.clamp(min=0), (tree.parent >= 0).long())
+        count = tree.at_tokens(children, 0)
+        return (count.unsqueeze(1) == count.unsqueeze(2)).byte()
+
+
+@pytest.mark.parametrize(
+    ("method", "told"),
+    [
+        (Right, None),
+        (Undescribed, "it describes itself: wrong has no equation"),
+        (LooksAtTheBatch, "a batch of one equals the mixed batch: sentence 1 differs"),
+        (NoTree, "the tree matters: another tree gives the same output"),
+        (Unlearnt, "the gradient reaches every parameter: injections.wrong.bias gets no gradient"),
+        (NotSaved, "saved equals loaded: the loaded one gives another output"),
+        (SeesTheFuture, "a decoder sees no future: step"),
+    ],
+)
+def test_what_is_wrong_is_told(monkeypatch: pytest.MonkeyPatch, method, told):
+    monkeypatch.setitem(ts.METHODS, "wrong", method)
+    if told is None:
+        check_method("wrong")
+        check_method("wrong+stack_pe(depth=4)")
+        return
+    with pytest.raises(AssertionError) as caught:
+        check_method("wrong")
+    assert str(caught.value).startswith("wrong: broken promise, ")
+    assert told in str(caught.value)
+
+
+def test_every_promise_says_what_it_is():
+    assert len({promise.__name__ for promise in PROMISES}) == len(PROMISES)
+    assert all(promise.__doc__ for promise in PROMISES)
+
+
+def test_a_method_that_is_not_there_is_no_broken_promise():
+    with pytest.raises(ts.OptionError, match="unknown method 'nothing'"):
+        check_method("nothing")

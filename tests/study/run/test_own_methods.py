@@ -1,0 +1,155 @@
+"""Methods of a user's own in a study: which files, in which processes, and what a change means."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+from study.run.growing_studies import run, trained
+from support.study_helpers import recipe_with, write_recipe
+from support.study_runs import refused
+
+from treesyntax.errors import InputError, OptionError
+from treesyntax.jobs import imports, processes
+from treesyntax.jobs.imports import VARIABLE, digests, import_file, with_files
+from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.run.code import code_of
+
+MINE = 'from treesyntax.nn.injection import register\n@register("mine")\nclass Mine: ...\n'
+
+
+def write_own(folder: Path, text: str = MINE) -> Path:
+    file = folder / "own.py"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_a_recipe_names_files_beside_it_and_one_that_extends_it_finds_them(tmp_path: Path):
+    (tmp_path / "inner").mkdir()
+    base = write_recipe(tmp_path / "inner", **{"import": "own.py"})
+    assert read_recipe(base).own_files == [tmp_path / "inner/own.py"]
+    other = tmp_path / "other.yaml"
+    other.write_text("extends: inner/recipe.yaml\n", encoding="utf-8")
+    read = read_recipe(other)
+    assert read.imports == ("inner/own.py",)
+    assert read.own_files == [tmp_path / "inner/own.py"]
+    assert read_recipe(other, ["import=[a.py, b.py]"]).imports == ("a.py", "b.py")
+
+
+@pytest.mark.parametrize("value", [1, ["own"], {"a": "own.py"}, "own.txt"])
+def test_anything_else_than_python_files_is_refused(tmp_path: Path, value: object):
+    with pytest.raises(OptionError, match=r"import is .*; name files that end with \.py"):
+        recipe_with(tmp_path, **{"import": value})
+
+
+def test_a_file_that_is_missing_is_told_before_anything_runs(tmp_path: Path):
+    write_recipe(tmp_path, **{"import": "own.py"})
+    assert "recipe.yaml: import: no such file: " in refused(tmp_path)
+    assert not (tmp_path / "out").exists()
+
+
+def test_reading_a_recipe_or_a_study_executes_nothing(tmp_path: Path):
+    write_own(tmp_path, f"open({str(tmp_path / 'executed')!r}, 'w')\n" + MINE)
+    write_recipe(tmp_path, **{"import": "own.py"})
+    recipe = read_recipe(tmp_path / "recipe.yaml")
+    assert code_of("train", "--arch tree_mine_mini", recipe.own_files)
+    run(tmp_path, **{"import": "own.py"})  # stand-ins train; the report reads
+    assert (tmp_path / "out/report.html").exists()
+    assert not (tmp_path / "executed").exists()
+    assert yaml.safe_load((tmp_path / "out/recipe.yaml").read_text())["import"] == "own.py"
+
+
+def test_every_command_of_the_study_inherits_the_files(tmp_path: Path, monkeypatch):
+    seen = []
+    start = processes.start
+
+    def spy(words, log, stdout, environment):
+        seen.append(environment.get(VARIABLE))
+        return start(words, log, stdout, environment)
+
+    monkeypatch.setattr(processes, "start", spy)
+    write_own(tmp_path)
+    run(tmp_path, seeds=[1], **{"import": "own.py"})
+    assert seen
+    assert set(seen) == {str(tmp_path / "own.py")}
+
+
+def test_files_of_the_environment_stay(tmp_path: Path):
+    before = {VARIABLE: "/a.py"}
+    assert with_files([], before) == {}
+    assert with_files([tmp_path / "b.py", Path("/a.py")], before) == {
+        VARIABLE: os.pathsep.join(["/a.py", str(tmp_path / "b.py")])
+    }
+    assert with_files([Path("b.py")], {}) == {VARIABLE: str(Path.cwd() / "b.py")}
+
+
+def test_after_a_change_runs_of_the_method_are_not_mixed(tmp_path: Path, capsys):
+    methods = {name: {"arch": f"tree_{name}_mini"} for name in ("sequence", "mine")}
+    changes = {"methods": methods, "import": "own.py"}
+    write_own(tmp_path)
+    assert trained(run(tmp_path, seeds=[1], **changes)) == ["mine-1", "sequence-1"]
+    write_own(tmp_path, MINE + "# changed\n")
+    capsys.readouterr()
+    assert not trained(run(tmp_path, seeds=[1, 2], status=2, **changes))
+    assert "train: own/own.py" in capsys.readouterr().err
+    started = run(tmp_path, "--mix-versions", seeds=[1, 2], **changes)
+    assert trained(started) == ["mine-2", "sequence-2"]
+
+
+def test_a_file_counts_for_the_methods_that_it_registers(tmp_path: Path):
+    file = write_own(tmp_path)
+    for words, counts in (
+        ("--arch tree_mine_mini", True),
+        ("--encoder-injection mine(clip=2)+relation_mask", True),
+        ("--encoder-injection mines", False),
+        ("--arch tree_sequence_mini", False),
+    ):
+        assert bool(digests(words, [file])) is counts, words
+    first = digests("mine", [file])
+    write_own(tmp_path, MINE + "\n")
+    assert digests("mine", [file]) != first
+    write_own(tmp_path, "import this\n")
+    assert digests("--arch tree_sequence_mini", [file])  # it may do anything
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("x = 1\nx = 1 / 0\n", r":2: cannot be imported \(ZeroDivisionError: division by zero\)"),
+        ("x = 1\ndef\n", r":2: cannot be imported \(SyntaxError: invalid syntax"),
+        (MINE.replace("mine", "sequence"), r":2: cannot be imported \(ValueError: two methods are"),
+    ],
+)
+def test_a_file_that_cannot_be_imported_is_named_with_its_line(
+    tmp_path: Path, text: str, told: str
+):
+    with pytest.raises(InputError, match=told):
+        import_file(write_own(tmp_path, text))
+    with pytest.raises(InputError, match=r"own\.txt: is no Python file; give the file of a method"):
+        import_file(tmp_path / "own.txt")
+
+
+def test_a_file_is_executed_once(tmp_path: Path):
+    file = write_own(tmp_path, "import random\nnumber = random.random()\n")
+    assert import_file(file).number == import_file(file).number
+
+
+class Broken:
+    """An entry point of a package whose module is gone."""
+
+    name, module, value, dist = "gone", "gone_package.gone", "gone_package.gone", None
+
+    def load(self):
+        raise ModuleNotFoundError("No module named 'gone_package'")
+
+
+def test_a_package_whose_method_cannot_be_imported_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(imports, "entry_points", lambda group: [Broken()])
+    with pytest.raises(
+        OptionError, match=r"the method gone of the package gone_package\.gone cannot"
+    ):
+        imports.import_own()
+    assert list(digests("gone", [])) == ["own/gone_package.gone"]
+    assert not digests("sequence", [])

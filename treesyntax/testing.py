@@ -1,0 +1,299 @@
+"""What every method promises, as functions: for the tests of a method of your own.
+
+``check_method("mine")`` checks all of :data:`PROMISES` on a small encoder, and on a decoder if the
+method does not see the future. It needs no pytest: a broken promise is an AssertionError. What a method
+computes needs a test of its own, against its formula.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from treesyntax.errors import OptionError
+from treesyntax.model.composition import Composition, parse_spec
+from treesyntax.model.decoder import Decoder, KVCache
+from treesyntax.model.encoder import Encoder, EncoderOutput
+from treesyntax.model.layers import TransformerConfig
+from treesyntax.nn.growth import GROWING_LINEARIZATIONS, GrowingTrees
+from treesyntax.nn.injection import METHODS, Site
+from treesyntax.nn.relations import QueriedTrees
+from treesyntax.nn.tree_batch import TreeBatch, batch_trees
+from treesyntax.trees.linearizations import get_linearization
+from treesyntax.trees.tree import Tree
+
+PADDING = 1
+EOS = 2
+VOCABULARY = 20
+SITE = Site(d_model=16, heads=4, layers=2)
+TREES = (
+    Tree([-1, 0, 1, 1, 0, 4, 4, 4], list("abcdefgh")),
+    Tree([-1, 0, 0], list("abc")),
+    Tree([-1], ["a"]),
+    Tree([-1, 0, 1, 2, 3], list("abcde")),
+)
+OTHER = Tree([-1, 0, 1, 2, 3, 4, 5, 6], list("abcdefgh"))
+"""Another tree over as many tokens as the first of `TREES`."""
+
+
+def check_method(spec: str) -> None:
+    """Check that a method, or a composition, keeps all that methods promise.
+
+    Args:
+        spec: such as ``mine`` or ``mine(clip=4)+relation_mask``.
+
+    Raises:
+        AssertionError: for the first broken promise, by its name.
+        OptionError: if there is no such method.
+    """
+    parse_spec(spec)
+    for promise in PROMISES:
+        try:
+            promise(spec)
+        except Exception as error:
+            name = promise.__name__.replace("_", " ")
+            raise AssertionError(f"{spec}: broken promise, {name}: {error}") from error
+
+
+def make_encoder(spec: str, **options: Any) -> Encoder:
+    """A small untrained encoder whose methods are away from their start values."""
+    torch.manual_seed(0)
+    sizes = {"d_model": SITE.d_model, "d_ff": 32, "heads": SITE.heads, "layers": SITE.layers}
+    settings = TransformerConfig(**{**sizes, **options}, injection=spec)
+    encoder = Encoder(settings, nn.Embedding(VOCABULARY, SITE.d_model, PADDING))
+    _move_tables(encoder)
+    return encoder.eval()
+
+
+def make_sentences(trees: Sequence[Tree], left_pad: bool = False) -> tuple[Tensor, TreeBatch]:
+    """Tokens (each sentence with an end mark) and trees, padded to one batch."""
+    generator = torch.Generator().manual_seed(3)
+    width = max(map(len, trees)) + 1
+    tokens = torch.full((len(trees), width), PADDING)
+    for row, tree in enumerate(trees):
+        start = width - len(tree) - 1 if left_pad else 0
+        ids = torch.randint(4, VOCABULARY, (len(tree) + 1,), generator=generator)
+        tokens[row, start : start + len(ids)] = ids
+    nodes = [[*range(len(tree)), -1] for tree in trees]
+    return tokens, batch_trees(trees, nodes, width, left_pad)
+
+
+def outputs_of(encoder: Encoder, trees: Sequence[Tree], left_pad: bool = False) -> list[Tensor]:
+    """What an encoder makes of the tokens of each sentence, padding left out."""
+    tokens, batch = make_sentences(trees, left_pad)
+    memory = encoder(tokens, batch).memory
+    return [memory[row][tokens[row] != PADDING] for row in range(len(trees))]
+
+
+def a_batch_of_one_equals_the_mixed_batch(spec: str) -> None:
+    """Padded on the right or on the left."""
+    encoder = make_encoder(spec)
+    tokens, _ = make_sentences(TREES)
+    for left_pad in (False, True):
+        together = outputs_of(encoder, TREES, left_pad)
+        for row, tree in enumerate(TREES):
+            _, batch = make_sentences([tree])
+            alone = encoder(tokens[row : row + 1, : len(tree) + 1], batch).memory[0]
+            _expect_close(together[row], alone, 1e-5, f"sentence {row + 1} differs in a batch")
+
+
+def the_tree_matters(spec: str) -> None:
+    """The same tokens under another tree give another output, unless no method needs a tree."""
+    if not any(METHODS[name].needs_tree for name in parse_spec(spec)):
+        return
+    encoder = make_encoder(spec)
+    first, second = (outputs_of(encoder, [tree])[0] for tree in (TREES[0], OTHER))
+    _expect((first - second).abs().max() > 1e-3, "another tree gives the same output")
+
+
+def without_trees_it_is_refused(spec: str) -> None:
+    """With a clear message, unless no method needs a tree."""
+    tokens, _ = make_sentences(TREES)
+    needed = any(METHODS[name].needs_tree for name in parse_spec(spec))
+    try:
+        make_encoder(spec)(tokens, None)
+    except OptionError:
+        _expect(needed, "it does not need trees, but is refused without")
+    else:
+        _expect(not needed, "it is not refused without trees")
+
+
+def some_rows_are_computed_alone(spec: str) -> None:
+    """What is added to pairs is the same for some queries alone, as step-by-step decoding asks."""
+    methods = Composition(spec, SITE).eval()
+    _, batch = make_sentences(TREES)
+    for rows in (slice(-1, None), slice(2, 5), slice(0, 0), slice(None)):
+        queried = QueriedTrees.of(batch, rows)
+        for method in methods.methods:
+            for hook in (method.relation_ids, method.pair_scale):
+                every, some = hook(batch), hook(queried)
+                _expect((every is None) == (some is None), "some rows are None, all are not")
+                if every is not None and some is not None:
+                    same = torch.equal(queried.asked(some), every[:, rows])
+                    _expect(same, f"{hook.__name__} of some rows differs from those of all")
+
+
+def the_gradient_reaches_every_parameter(spec: str) -> None:
+    """A parameter without gradient is never learnt, and stops distributed training."""
+    encoder = make_encoder(spec).train()
+    memory = encoder(*make_sentences(TREES)).memory
+    (memory * torch.randn(memory.shape, generator=_generator())).sum().backward()
+    _expect_gradients(encoder)
+
+
+def saved_equals_loaded(spec: str) -> None:
+    """A state dict holds all that a method has learnt."""
+    encoder = make_encoder(spec)
+    stream = io.BytesIO()
+    torch.save(encoder.state_dict(), stream)
+    stream.seek(0)
+    fresh = Encoder(encoder.settings, nn.Embedding(VOCABULARY, SITE.d_model, PADDING)).eval()
+    fresh.load_state_dict(torch.load(stream, weights_only=True), strict=True)
+    for mine, theirs in zip(outputs_of(fresh, TREES), outputs_of(encoder, TREES), strict=True):
+        _expect(torch.equal(mine, theirs), "the loaded one gives another output")
+
+
+def half_precision_agrees_to_tolerance(spec: str) -> None:
+    """In bfloat16 and float16; and double precision stays double."""
+    encoder = make_encoder(spec)
+    full = outputs_of(encoder, TREES)
+    for dtype in (torch.bfloat16, torch.float16, torch.float64):
+        for one, other in zip(
+            full, outputs_of(copy.deepcopy(encoder).to(dtype), TREES), strict=True
+        ):
+            _expect(other.dtype == dtype, f"in {dtype} it gives {other.dtype}")
+            tolerance = 1e-4 if dtype == torch.float64 else 0.15
+            _expect_close(one, other.to(one.dtype), tolerance, f"it differs in {dtype}")
+
+
+def an_empty_sentence_is_finite(spec: str) -> None:
+    """Its end mark alone, with an empty tree; and no sentences or tokens at all."""
+    encoder = make_encoder(spec)
+    alone = encoder(torch.tensor([[EOS]]), batch_trees([Tree([], [])], [[-1]])).memory
+    _expect(alone.isfinite().all(), "the output is not finite")
+    for rows, width in ((0, 5), (2, 0), (0, 0)):
+        batch = batch_trees([Tree([], [])] * rows, None, width)
+        shape = encoder(torch.full((rows, width), 4), batch).memory.shape
+        _expect(shape == (rows, width, SITE.d_model), f"{rows} x {width} tokens give {[*shape]}")
+
+
+def recomputed_activations_give_the_same_gradients(spec: str) -> None:
+    """Of all parameters, also with what the method draws at random."""
+    gradients = []
+    for recompute in (False, True):
+        encoder = make_encoder(spec, recompute=recompute).train()
+        torch.manual_seed(5)
+        encoder(*make_sentences(TREES)).memory.square().sum().backward()
+        gradients.append([one.grad for one in encoder.parameters() if one.grad is not None])
+    _expect(all(map(torch.equal, *gradients)), "the gradients differ")
+
+
+def padding_gets_no_weight(spec: str) -> None:
+    """Also where parameters of 20 push every real key to the edge of half precision."""
+    encoder = make_encoder(spec)
+    for parameter in encoder.injections.parameters():
+        nn.init.constant_(parameter, 20.0)
+    together, alone = (outputs_of(encoder.half(), trees) for trees in (TREES, TREES[:1]))
+    _expect_close(together[0], alone[0], 2e-2, "padding changes the output")
+
+
+def a_decoder_sees_no_future(spec: str) -> None:
+    """Step by step a decoder computes what it does at once, over every kind of growing tree.
+
+    Unless a method says by ``leaks_future`` that it must not be built into a decoder.
+    """
+    if Composition(spec, SITE).leaks_future() is not None:
+        return
+    for linearization in GROWING_LINEARIZATIONS:
+        lines = [get_linearization(linearization).tokens(tree) for tree in TREES]
+        symbols = [
+            "<s>",
+            "<pad>",
+            "</s>",
+            "<unk>",
+            *sorted({one for line in lines for one in line}),
+        ]
+        ids = [torch.tensor([EOS, *map(symbols.index, line)]) for line in lines]
+        tokens = nn.utils.rnn.pad_sequence(ids, batch_first=True, padding_value=PADDING)
+        decoder = make_decoder(spec, linearization, symbols)
+        source = EncoderOutput(torch.randn(len(ids), 5, SITE.d_model, generator=_generator()), None)
+        with torch.no_grad():
+            full, cache = decoder.decode(tokens, source), KVCache()
+            for step in range(1, tokens.shape[1] + 1):
+                last = decoder.decode(tokens[:, :step], source, cache)[:, 0]
+                _expect_close(
+                    last, full[:, step - 1], 1e-5, f"step {step} differs in {linearization}"
+                )
+
+
+def make_decoder(spec: str, linearization: str, symbols: Sequence[str]) -> Decoder:
+    """A small untrained decoder whose methods are away from their start values."""
+    torch.manual_seed(0)
+    settings = TransformerConfig(SITE.d_model, 32, SITE.heads, SITE.layers, injection=spec)
+    embedding = nn.Embedding(len(symbols), SITE.d_model, PADDING)
+    decoder = Decoder(settings, embedding, trees=GrowingTrees(symbols, linearization))
+    _move_tables(decoder)
+    return decoder.eval()
+
+
+def it_describes_itself(spec: str) -> None:
+    """Paper, equation, cost and a docstring, for ``treesyntax methods``; a default for each argument."""
+    for name in parse_spec(spec):
+        method = METHODS[name]
+        for fact in ("paper", "equation", "cost", "linearization", "__doc__"):
+            _expect(getattr(method, fact), f"{name} has no {fact}")
+        get_linearization(method.linearization)
+        METHODS[name](SITE)
+
+
+Promise = Callable[[str], None]
+PROMISES: tuple[Promise, ...] = (
+    it_describes_itself,
+    without_trees_it_is_refused,
+    a_batch_of_one_equals_the_mixed_batch,
+    the_tree_matters,
+    some_rows_are_computed_alone,
+    the_gradient_reaches_every_parameter,
+    saved_equals_loaded,
+    half_precision_agrees_to_tolerance,
+    an_empty_sentence_is_finite,
+    recomputed_activations_give_the_same_gradients,
+    padding_gets_no_weight,
+    a_decoder_sees_no_future,
+)
+"""All that every method promises, each a function of a spec."""
+
+
+def _move_tables(model: nn.Module) -> None:
+    """Away from the start values, at which a method may still be the identity."""
+    for name, parameter in model.named_parameters():
+        if name.startswith("injections"):
+            nn.init.normal_(parameter, std=0.3)
+
+
+def _generator() -> torch.Generator:
+    return torch.Generator().manual_seed(5)
+
+
+def _expect(holds: Any, fault: str) -> None:
+    if not bool(holds):
+        raise AssertionError(fault)
+
+
+def _expect_close(one: Tensor, other: Tensor, tolerance: float, fault: str) -> None:
+    largest = (one - other).abs().max().item() if one.numel() else 0.0
+    _expect(largest <= tolerance, f"{fault} by {largest:.2g}")
+
+
+def _expect_gradients(model: nn.Module) -> None:
+    for name, parameter in model.named_parameters():
+        if not parameter.requires_grad:
+            continue
+        _expect(parameter.grad is not None, f"{name} gets no gradient")
+        if "k_proj.bias" not in name:  # adding a constant to all keys changes no softmax
+            _expect(parameter.grad.abs().sum() > 0, f"the gradient of {name} is 0")  # type: ignore[union-attr]
