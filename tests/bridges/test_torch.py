@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from pathlib import Path
 
@@ -95,6 +96,7 @@ def test_gradients_reach_the_tables_and_they_are_saved(tmp_path: Path):
     (output * torch.randn_like(output)).sum().backward()
     for name, parameter in bridge.injections.named_parameters():
         assert parameter.grad.abs().sum() > 0, name
+    assert torch.equal(run(copy.deepcopy(bridge), source, True, tree=BATCH), output)
     pytest.importorskip("safetensors")
     bridge.save(tmp_path)
     loaded = ts.TransformerEncoderBridge.load(make(), tmp_path)

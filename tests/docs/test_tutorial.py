@@ -121,4 +121,5 @@ def test_a_study_knows_the_method_of_its_recipe(tmp_path: Path):
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
+    assert line.startswith(f"treesyntax study: {tmp_path}/shared_ancestors.py:1: ")
     assert "shared_ancestors.py:1: cannot be imported (ModuleNotFoundError: No module named" in line

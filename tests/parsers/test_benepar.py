@@ -12,7 +12,7 @@ from treesyntax.errors import OptionError
 from treesyntax.parsers import load_parser
 from treesyntax.parsers.policy import FAILED
 from treesyntax.parsers.record_text import ptb_text
-from treesyntax.parsers.torchaudio_remedy import broken_torchaudio_hidden
+from treesyntax.parsers.torchaudio_remedy import broken_torchaudio_hidden, hide_broken_torchaudio
 from treesyntax.trees.formats import ptb
 
 pytestmark = pytest.mark.usefixtures("no_network")
@@ -129,3 +129,10 @@ def test_it_is_hidden_from_transformers_that_has_found_it_before(monkeypatch, tm
     with broken_torchaudio_hidden():
         assert not is_torchaudio_available()
     assert is_torchaudio_available()
+    hide_broken_torchaudio()  # for good, as a bridge does
+    with broken_torchaudio_hidden():
+        assert not is_torchaudio_available()
+    still_hidden = not is_torchaudio_available()
+    del sys.modules["torchaudio"]
+    is_torchaudio_available.cache_clear()
+    assert still_hidden

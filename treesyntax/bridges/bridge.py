@@ -97,10 +97,9 @@ class Bridge(nn.Module):
         """
         if tree is None:
             raise OptionError(f"the method {self.spec} needs trees; give tree=batch_trees(…)")
-        if self.training and getattr(self.model, "is_gradient_checkpointing", False):
+        if self.training and _recomputes(self.model):
             raise OptionError(
-                "gradient checkpointing computes layers again when their trees are gone; call "
-                "model.gradient_checkpointing_disable()"
+                "gradient checkpointing computes layers again when their trees are gone; disable it"
             )
         batch = tree if isinstance(tree, TreeBatch) else TreeBatch.from_dict(dict(tree))
         self._terms_of = self.injections.relate(batch)
@@ -162,7 +161,7 @@ class Bridge(nn.Module):
             raise InputError(path, None, f"cannot be read ({reason})", "save a bridge") from None
         if not {"spec", "site"} <= metadata.keys():
             raise InputError(path, None, "does not say of which methods it is", "save a bridge")
-        bridge = cls(model, metadata["spec"])  # type: ignore[call-arg, arg-type]
+        bridge = cls(model, metadata["spec"])  # type: ignore[call-arg]
         if _written(bridge.site) != metadata["site"]:
             raise OptionError(f"{path} is of a model with {metadata['site']}, not {bridge.site}")
         try:
@@ -171,6 +170,13 @@ class Bridge(nn.Module):
             reason = " ".join(str(error).split())[:200]
             raise InputError(path, None, f"does not fit its methods ({reason})") from None
         return bridge
+
+
+def _recomputes(model: nn.Module) -> bool:
+    # Of the two names, new versions of transformers warn of the second.
+    names = ("is_activation_checkpointing", "is_gradient_checkpointing")
+    known = [name for name in names if hasattr(type(model), name)]
+    return bool(known) and bool(getattr(model, known[0]))
 
 
 def _written(site: Site) -> str:

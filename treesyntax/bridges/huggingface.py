@@ -11,10 +11,9 @@ imported beside a torch for CPUs. So import this module before transformers.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary, ref
 
 import torch
 from torch import Tensor, nn
@@ -59,9 +58,8 @@ _PATHS = {
 }
 """The kinds of model, as their configurations name them."""
 
-_Terms = Callable[[], list[PairTerm]]
-_TERMS: WeakKeyDictionary[nn.Module, _Terms] = WeakKeyDictionary()
-"""What is added now in an attention module that a bridge has."""
+_TERMS: dict[nn.Module, Callable[[], list[PairTerm]]] = {}
+"""What is added in the attention modules of encoders that are computing now."""
 
 
 class HuggingFaceBridge(Bridge):
@@ -98,8 +96,7 @@ class HuggingFaceBridge(Bridge):
         encoder = base.get_submodule(paths.encoder)
         _register()
         model.set_attn_implementation(NAME)  # type: ignore[operator]
-        for layer in range(self.site.layers):
-            _TERMS[encoder.get_submodule(paths.attention.format(layer))] = _terms(ref(self), layer)
+        self._attention = paths.attention
         self._inside = False
         encoder.register_forward_pre_hook(self._enter, with_kwargs=True)
         encoder.register_forward_hook(self._leave, always_call=True)
@@ -107,12 +104,20 @@ class HuggingFaceBridge(Bridge):
 
     def _enter(self, encoder: nn.Module, args: Any, kwargs: dict[str, Any]) -> Any:
         self._inside = True
+        for layer, attention in self._attentions(encoder):
+            _TERMS[attention] = partial(self._terms, layer)
         if kwargs.get("inputs_embeds") is not None:
             kwargs = {**kwargs, "inputs_embeds": self._encoded(kwargs["inputs_embeds"])}
         return args, kwargs
 
-    def _leave(self, *_: Any) -> None:
+    def _leave(self, encoder: nn.Module, *_: Any) -> None:
         self._inside = False
+        for _, attention in self._attentions(encoder):
+            _TERMS.pop(attention, None)
+
+    def _attentions(self, encoder: nn.Module) -> Iterator[tuple[int, nn.Module]]:
+        for layer in range(self.site.layers):
+            yield layer, encoder.get_submodule(self._attention.format(layer))
 
     def _embed(self, module: nn.Module, args: Any, embedded: Tensor) -> Tensor:
         # A decoder may share these embeddings.
@@ -122,14 +127,6 @@ class HuggingFaceBridge(Bridge):
         given = [*args, kwargs.get("input_ids"), kwargs.get("inputs_embeds")]
         tokens: Tensor = next(one for one in given if one is not None)
         return tokens.new_zeros(tokens.shape[:2], dtype=torch.long)
-
-
-def _terms(bridge: ref[HuggingFaceBridge], layer: int) -> _Terms:
-    def terms() -> list[PairTerm]:
-        found = bridge()
-        return [] if found is None else found._terms(layer)
-
-    return terms
 
 
 @cache

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
+from treesyntax import errors
 from treesyntax.errors import OptionError
 from treesyntax.jobs.flags import Fault, fault_of, find_fault
 from treesyntax.jobs.imports import with_files
@@ -122,6 +123,9 @@ def _ask(
     )
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        kind, _, ours = reason.partition(": ")
+        if kind.startswith(errors.__name__):  # a method of the user's own
+            raise OptionError(ours)
         raise OptionError(f"the flags of fairseq cannot be checked: {reason}")
     answers = json.loads(done.stdout.splitlines()[-1])
     return [None if answer is None else Fault(*answer) for answer in answers]
