@@ -110,7 +110,7 @@ class HuggingFaceBridge(Bridge):
             kwargs = {**kwargs, "inputs_embeds": self._encoded(kwargs["inputs_embeds"])}
         return args, kwargs
 
-    def _leave(self, encoder: nn.Module, *_: Any) -> None:
+    def _leave(self, encoder: nn.Module, *args: Any) -> None:
         self._inside = False
         for _, attention in self._attentions(encoder):
             _TERMS.pop(attention, None)
