@@ -112,7 +112,10 @@ class Injection(nn.Module):
         return None, None
 
 
-FACTS = ("paper", "equation", "cost", "linearization", "needs_tree", "replaces_positions")
+FACTS = (
+    "paper", "equation", "cost", "linearization", "needs_tree", "replaces_positions",
+    "of_the_paper",
+)  # fmt: skip
 """Attributes of :class:`Injection` that describe a method; all others are its hooks."""
 
 
