@@ -5,14 +5,23 @@ from __future__ import annotations
 from treesyntax.data.sets.active_logical import ACTIVE_LOGICAL
 from treesyntax.data.sets.base import DataSet
 from treesyntax.data.sets.cogs import COGS_SET, COGS_VARFREE_SET, SLOG
+from treesyntax.data.sets.listops import LISTOPS
+from treesyntax.data.sets.programs import FOR2LAM
 from treesyntax.data.sets.scan import SCAN
+from treesyntax.data.sets.semantic_parsing import PARSING
+from treesyntax.data.sets.string_edits import STRING_EDITS
+from treesyntax.data.sets.transformations import QUESTIONS, TENSE
 from treesyntax.errors import unknown_name
 
 __all__ = ["SETS", "DataSet", "get_set"]
 
 SETS: dict[str, DataSet] = {
-    data.name: data for data in (SLOG, COGS_SET, COGS_VARFREE_SET, *SCAN, ACTIVE_LOGICAL)
-}
+    data.name: data
+    for data in (
+        SLOG, COGS_SET, COGS_VARFREE_SET, *SCAN, ACTIVE_LOGICAL, *FOR2LAM, *PARSING, QUESTIONS, TENSE,
+        LISTOPS, STRING_EDITS,
+    )
+}  # fmt: skip
 
 
 def get_set(name: str) -> DataSet:

@@ -22,11 +22,13 @@ class Input:
         names: paths under which a user's folder may hold it, with or without ``.gz`` behind them.
         address: where it is published; "" for nowhere.
         sha256: of its contents, unpacked, as they were published; "" if unknown.
+        member: its name in the ZIP archive at the address; "" where the address has the file itself.
     """
 
     names: tuple[str, ...]
     address: str = ""
     sha256: str = ""
+    member: str = ""
 
 
 @dataclass

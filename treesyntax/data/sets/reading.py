@@ -84,6 +84,8 @@ def _fetched(data: DataSet, one: Input) -> bytes:
             f"{one.address} cannot be fetched ({reason}); get the file another way and give its "
             "folder with --from"
         ) from None
+    if one.member:
+        content = unzipped(content, one.address, one.member)
     if hashlib.sha256(content).hexdigest() != one.sha256:
         raise OptionError(
             f"{one.address} is not the file that was published (other SHA-256); get the right one and "

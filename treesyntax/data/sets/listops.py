@@ -1,0 +1,77 @@
+"""ListOps: the value of a nested expression (after Nangia & Bowman 2018, drawn anew).
+
+``( MAX 2 9 ( MIN 4 7 ) 0 )`` is 9. Training has expressions up to depth 3 with up to 3 arguments; ``gen`` has
+depth 4 and 5, or 4 and 5 arguments. ``SM`` is the sum modulo 10, ``MED`` the lower median.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+from treesyntax.data.sets.base import DataSet, Part, Texts
+from treesyntax.data.sets.drawing import Example, make_parts
+
+OPERATORS: dict[str, Callable[[Sequence[int]], int]] = {
+    "MAX": max,
+    "MIN": min,
+    "MED": lambda values: sorted(values)[(len(values) - 1) // 2],
+    "SM": lambda values: sum(values) % 10,
+}
+NUMBERS = {"train": 20_000, "valid": 1_000, "test": 1_000, "gen": 2_000}
+_KNOWN_DEPTH, _KNOWN_ARGUMENTS = 3, 3
+
+
+def value(tokens: Sequence[str]) -> int:
+    """The value of an expression's tokens."""
+    open_lists: list[tuple[str, list[int]]] = [("", [])]
+    for place, token in enumerate(tokens):
+        if token == "(":
+            open_lists.append((tokens[place + 1], []))
+        elif token == ")":
+            operator, values = open_lists.pop()
+            open_lists[-1][1].append(OPERATORS[operator](values))
+        elif token not in OPERATORS:
+            open_lists[-1][1].append(int(token))
+    return open_lists[0][1][0]
+
+
+def _expression(rng: random.Random, depth: int, arguments: tuple[int, int]) -> list[str]:
+    """An expression of exactly this depth; one of its arguments is as deep as can be."""
+    if not depth:
+        return [str(rng.randrange(10))]
+    number = rng.randint(*arguments)
+    deepest = rng.randrange(number)
+    tokens = ["(", rng.choice(list(OPERATORS))]
+    for place in range(number):
+        below = depth - 1 if place == deepest else max(0, rng.randint(-depth, depth - 1))
+        tokens += _expression(rng, below, arguments)
+    return [*tokens, ")"]
+
+
+def _known(rng: random.Random) -> Example:
+    depth = rng.randint(1, _KNOWN_DEPTH)
+    tokens = _expression(rng, depth, (2, _KNOWN_ARGUMENTS))
+    return Example(" ".join(tokens), str(value(tokens)), None, f"depth_{depth}")
+
+
+def _new(rng: random.Random) -> Example | None:
+    if rng.random() < 0.5:
+        depth = rng.randint(_KNOWN_DEPTH + 1, _KNOWN_DEPTH + 2)
+        tokens, category = _expression(rng, depth, (2, _KNOWN_ARGUMENTS)), f"depth_{depth}"
+    else:
+        number = rng.randint(_KNOWN_ARGUMENTS + 1, _KNOWN_ARGUMENTS + 2)
+        tokens = _expression(rng, rng.randint(1, 2), (number, number))
+        category = f"arguments_{number}"
+    return Example(" ".join(tokens), str(value(tokens)), None, category)
+
+
+def _make(_: Texts, seed: int) -> dict[str, Part]:
+    return make_parts(seed, _known, _new, NUMBERS)
+
+
+LISTOPS = DataSet(
+    "listops", "nested lists of digits to their value", "ours",
+    "after Nangia & Bowman 2018, ListOps: A Diagnostic Dataset for Latent Tree Learning",
+    _make, (), "train: depth up to 3, up to 3 arguments; gen: depth 4 and 5, or 4 and 5 arguments",
+)  # fmt: skip
