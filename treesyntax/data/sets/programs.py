@@ -7,11 +7,13 @@ test programs, one name is replaced everywhere by one that no training program h
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from functools import partial
 
 from treesyntax.data.generate.for2lam_sets import For2LamOptions, generate_splits
 from treesyntax.data.generate.for_programs import Style
 from treesyntax.data.generate.for_to_lambda import translate
+from treesyntax.data.generate.split import SPLITS
 from treesyntax.data.sets.base import DataSet, Part, Texts
 from treesyntax.trees.formats.for2lam import FOR, LAMBDA
 from treesyntax.trees.tree import Tree
@@ -20,6 +22,7 @@ NUMBERS = {"train": 10_000, "valid": 1_000, "test": 1_000}
 HELD_OUT = 5
 NEW_NAMES = tuple(f"a{number}" for number in range(900, 910))
 _SHORT, _LONG = 20, 50
+_SHORT_PROGRAMS = For2LamOptions(style=Style.CHEN, length=_SHORT)
 
 
 def _part(programs: list[Tree]) -> Part:
@@ -35,9 +38,9 @@ def _category(program: Tree) -> str:
     return f"blocks_{min(number, 4)}" + ("+" if number > 4 else "")
 
 
-def _make(options: dict[str, int], new_name: bool, _: Texts, seed: int) -> dict[str, Part]:
-    drawn = For2LamOptions(style=Style.CHEN, seed=seed, **options)
-    splits = generate_splits(**NUMBERS, options=drawn)
+def _make(options: For2LamOptions, new_name: bool, _: Texts, seed: int) -> dict[str, Part]:
+    train, valid, test = (NUMBERS[name] for name in SPLITS)
+    splits = generate_splits(train, valid, test, replace(options, seed=seed))
     if new_name:
         splits["test"] = renamed(splits["test"], seed)
     return {name: _part(programs) for name, programs in splits.items()}
@@ -56,7 +59,9 @@ def _renamed(program: Tree, rng: random.Random) -> Tree:
     return Tree(program.parents, labels, program.words)
 
 
-def _set(name: str, title: str, options: dict[str, int], new_name: bool = False) -> DataSet:
+def _set(
+    name: str, title: str, options: For2LamOptions = _SHORT_PROGRAMS, new_name: bool = False
+) -> DataSet:
     return DataSet(
         f"for2lam_{name}", f"FOR programs to LAMBDA programs: {title}", "ours",
         "after Chen, Liu & Song 2018, Tree-to-tree Neural Networks for Program Translation",
@@ -65,9 +70,9 @@ def _set(name: str, title: str, options: dict[str, int], new_name: bool = False)
 
 
 FOR2LAM = (
-    _set("short", f"{_SHORT} tokens on average", {"length": _SHORT}),
-    _set("long", f"{_LONG} tokens on average", {"length": _LONG}),
-    _set("length", "test is longer than all of train", {"length": _SHORT, "test_length": _LONG}),
-    _set("lexical", "test has names in new places", {"length": _SHORT, "held_out": HELD_OUT}),
-    _set("zero_shot", "test has names that train lacks", {"length": _SHORT}, new_name=True),
+    _set("short", f"{_SHORT} tokens on average"),
+    _set("long", f"{_LONG} tokens on average", replace(_SHORT_PROGRAMS, length=_LONG)),
+    _set("length", "test is longer than all of train", replace(_SHORT_PROGRAMS, test_length=_LONG)),
+    _set("lexical", "test has names in new places", replace(_SHORT_PROGRAMS, held_out=HELD_OUT)),
+    _set("zero_shot", "test has names that train lacks", new_name=True),
 )

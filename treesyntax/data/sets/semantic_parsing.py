@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from treesyntax.data.generate.split import SPLITS
 from treesyntax.data.sets.base import DataSet, Input, Part, Texts, hold_out
 from treesyntax.data.sets.reading import lines_of, rows_of
 from treesyntax.errors import InputError
@@ -60,7 +61,7 @@ def _funql(texts: Texts, _: int) -> dict[str, Part]:
 def _set(name: str, title: str, notation: str, valid: bool) -> DataSet:
     names = {"train": "train", "test": "test", **({"valid": "valid"} if valid else {})}
     inputs = tuple(Input((f"{part}.{side}",)) for part in names for side in ("src", "tgt"))
-    order = {part: names[part] for part in ("train", "valid", "test") if part in names}
+    order: dict[str, str] = {part: names[part] for part in SPLITS if part in names}
     return DataSet(
         name, title, "none stated", "Dong & Lapata 2016, Language to Logical Form with Neural Attention",
         partial(_questions, notation, order), inputs,

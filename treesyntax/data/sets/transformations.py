@@ -14,6 +14,7 @@ The last word of the source says what is asked for: ``decl`` and ``past`` for th
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from functools import partial
 
 from treesyntax.data.sets.base import DataSet, Part, Texts
@@ -155,8 +156,8 @@ def _tense(rng: random.Random, new: bool) -> Example | None:
     )
 
 
-def _make(draw: object, _: Texts, seed: int) -> dict[str, Part]:
-    known, new = partial(draw, new=False), partial(draw, new=True)  # type: ignore[call-overload]
+def _make(draw: Callable[..., Example | None], _: Texts, seed: int) -> dict[str, Part]:
+    known, new = partial(draw, new=False), partial(draw, new=True)
     return make_parts(seed, known, new, NUMBERS)
 
 
