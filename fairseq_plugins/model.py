@@ -115,6 +115,7 @@ class TreeEncoder(Encoder, FairseqEncoder):
     ) -> None:
         Encoder.__init__(self, settings, embed_tokens)
         self.dictionary = dictionary
+        self.tree_loss: Tensor | None = None  # of the last batch, for the task
 
     def forward(  # type: ignore[override]  # fairseq's interface
         self,
@@ -125,6 +126,7 @@ class TreeEncoder(Encoder, FairseqEncoder):
     ) -> EncoderOut:
         """Encode; time first, as fairseq wants it."""
         output = self.encode(src_tokens, TreeBatch.from_dict(source_tree) if source_tree else None)
+        self.tree_loss = output.loss
         return {
             "encoder_out": [output.memory.transpose(0, 1)],
             "encoder_padding_mask": []

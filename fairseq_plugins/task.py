@@ -14,7 +14,7 @@ from fairseq import utils
 from fairseq.data import data_utils
 from fairseq.dataclass import ChoiceEnum
 from fairseq.tasks import register_task
-from fairseq.tasks.translation import TranslationConfig, TranslationTask
+from fairseq.tasks.translation import TranslationConfig
 
 from fairseq_plugins.data_record import (
     EVALUATED,
@@ -36,6 +36,7 @@ from fairseq_plugins.target import (
     is_learned,
     make_constraints,
 )
+from fairseq_plugins.training.tree_loss import TreeLossTask
 from treesyntax.data.manifest import check_tokens, side_of
 from treesyntax.data.token_files import TokenData
 from treesyntax.data.tree_store import TreeStore
@@ -83,7 +84,7 @@ class TreeTranslationConfig(TranslationConfig):
 
 
 @register_task("tree_translation", dataclass=TreeTranslationConfig)
-class TreeTranslationTask(TranslationTask):
+class TreeTranslationTask(TreeLossTask):
     """Translate from token sequences with trees to token sequences that may grow trees.
 
     Attributes:

@@ -30,6 +30,7 @@ from treesyntax.trees.tree import Tree
 PADDING = 1
 EOS = 2
 VOCABULARY = 20
+SPECIALS = ("<s>", "<pad>", "</s>", "<unk>")
 SITE = Site(d_model=16, heads=4, layers=2)
 TREES = (
     Tree([-1, 0, 1, 1, 0, 4, 4, 4], list("abcdefgh")),
@@ -103,20 +104,26 @@ def a_batch_of_one_equals_the_mixed_batch(spec: str) -> None:
 
 
 def the_tree_matters(spec: str) -> None:
-    """The same tokens under another tree give another output, unless no method needs a tree."""
-    if not any(METHODS[name].needs_tree for name in parse_spec(spec)):
+    """The same tokens under another tree give another output, unless no method needs a tree.
+
+    Or another loss, where they need it in training alone.
+    """
+    needing = [METHODS[name] for name in parse_spec(spec) if METHODS[name].needs_tree]
+    if not needing:
         return
-    encoder = make_encoder(spec)
-    first, second = (outputs_of(encoder, [tree])[0] for tree in (TREES[0], OTHER))
+    trained = all(method.training_only for method in needing)
+    encoder = make_encoder(spec, dropout=0.0).train(trained)
+    found = [encoder(*make_sentences([tree])) for tree in (TREES[0], OTHER)]
+    first, second = (one.loss if trained else one.memory for one in found)
     _expect((first - second).abs().max() > 1e-3, "another tree gives the same output")
 
 
 def without_trees_it_is_refused(spec: str) -> None:
-    """With a clear message, unless no method needs a tree."""
+    """In training, with a clear message, unless no method needs a tree."""
     tokens, _ = make_sentences(TREES)
     needed = any(METHODS[name].needs_tree for name in parse_spec(spec))
     try:
-        make_encoder(spec)(tokens, None)
+        make_encoder(spec).train()(tokens, None)
     except OptionError:
         _expect(needed, "it does not need trees, but is refused without")
     else:
@@ -141,8 +148,10 @@ def some_rows_are_computed_alone(spec: str) -> None:
 def the_gradient_reaches_every_parameter(spec: str) -> None:
     """A parameter without gradient is never learnt, and stops distributed training."""
     encoder = make_encoder(spec).train()
-    memory = encoder(*make_sentences(TREES)).memory
-    (memory * torch.randn(memory.shape, generator=_generator())).sum().backward()
+    output = encoder(*make_sentences(TREES))
+    weights = torch.randn(output.memory.shape, generator=_generator())
+    total = (output.memory * weights).sum()
+    (total if output.loss is None else total + output.loss).backward()
     _expect_gradients(encoder)
 
 
@@ -163,9 +172,8 @@ def half_precision_agrees_to_tolerance(spec: str) -> None:
     encoder = make_encoder(spec)
     full = outputs_of(encoder, TREES)
     for dtype in (torch.bfloat16, torch.float16, torch.float64):
-        for one, other in zip(
-            full, outputs_of(copy.deepcopy(encoder).to(dtype), TREES), strict=True
-        ):
+        rounded = outputs_of(copy.deepcopy(encoder).to(dtype), TREES)
+        for one, other in zip(full, rounded, strict=True):
             _expect(other.dtype == dtype, f"in {dtype} it gives {other.dtype}")
             tolerance = 1e-4 if dtype == torch.float64 else 0.15
             _expect_close(one, other.to(one.dtype), tolerance, f"it differs in {dtype}")
@@ -211,13 +219,7 @@ def a_decoder_sees_no_future(spec: str) -> None:
         return
     for linearization in GROWING_LINEARIZATIONS:
         lines = [get_linearization(linearization).tokens(tree) for tree in TREES]
-        symbols = [
-            "<s>",
-            "<pad>",
-            "</s>",
-            "<unk>",
-            *sorted({one for line in lines for one in line}),
-        ]
+        symbols = [*SPECIALS, *sorted({one for line in lines for one in line})]
         ids = [torch.tensor([EOS, *map(symbols.index, line)]) for line in lines]
         tokens = nn.utils.rnn.pad_sequence(ids, batch_first=True, padding_value=PADDING)
         decoder = make_decoder(spec, linearization, symbols)
@@ -226,9 +228,8 @@ def a_decoder_sees_no_future(spec: str) -> None:
             full, cache = decoder.decode(tokens, source), KVCache()
             for step in range(1, tokens.shape[1] + 1):
                 last = decoder.decode(tokens[:, :step], source, cache)[:, 0]
-                _expect_close(
-                    last, full[:, step - 1], 1e-5, f"step {step} differs in {linearization}"
-                )
+                fault = f"step {step} differs in {linearization}"
+                _expect_close(last, full[:, step - 1], 1e-5, fault)
 
 
 def make_decoder(spec: str, linearization: str, symbols: Sequence[str]) -> Decoder:

@@ -50,7 +50,7 @@ def facts_of(name: str) -> dict[str, Any]:
         "architecture": {"encoder": encoder, "decoder": decoder},
         "linearization": method.linearization,
         "needs_tree": method.needs_tree,
-        "training_only": getattr(method, "training_only", False),
+        "training_only": method.training_only,
         "replaces_positions": method.replaces_positions,
         "file": _file(method),
     }

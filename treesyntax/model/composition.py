@@ -14,7 +14,7 @@ from treesyntax.errors import OptionError
 from treesyntax.methods import METHODS
 from treesyntax.model.presets import PRESETS
 from treesyntax.nn.flex_kernel import is_long
-from treesyntax.nn.injection import Injection, Site
+from treesyntax.nn.injection import Injection, LayerStates, Site
 from treesyntax.nn.node_maps import InTurn, NodeMap
 from treesyntax.nn.pairs import PairTerm, RelationOf
 from treesyntax.nn.relations import QueriedTrees
@@ -143,8 +143,19 @@ class Composition(nn.ModuleDict):
 
     @property
     def needs_tree(self) -> bool:
-        """Whether any method needs trees beside the tokens."""
-        return any(method.needs_tree for method in self.methods)
+        """Whether any method needs trees now; some need them in training alone."""
+        needing = (method for method in self.methods if method.needs_tree)
+        return any(method.training or not method.training_only for method in needing)
+
+    @property
+    def has_losses(self) -> bool:
+        """Whether any method adds to the loss in training."""
+        return any(type(method).loss is not Injection.loss for method in self.methods)
+
+    def losses(self, layer: int, states: LayerStates, tree: TreeBatch) -> list[Tensor]:
+        """What methods add to the loss from a layer."""
+        parts = (method.loss(layer, states, tree) for method in self.methods)
+        return [part for part in parts if part is not None]
 
     @property
     def replaces_positions(self) -> bool:

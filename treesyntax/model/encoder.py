@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -24,6 +26,7 @@ from treesyntax.model.layers import (
     token_positions,
 )
 from treesyntax.nn.dropout import Dropout
+from treesyntax.nn.injection import LayerStates
 from treesyntax.nn.node_maps import NodeMap
 from treesyntax.nn.pairs import PairTerm
 from treesyntax.nn.tree_batch import TreeBatch
@@ -45,6 +48,18 @@ class EncoderLayer(Layer):
         attended = self.self_attn(query, memory, mask, terms, node_map)
         return self.feed_forward(self._after(self.self_attn_layer_norm, x, attended))
 
+    def log_attention(
+        self,
+        x: Tensor,
+        mask: Tensor | None,
+        terms: Sequence[PairTerm],
+        node_map: NodeMap | None,
+        heads: int,
+    ) -> Tensor:
+        """What the first heads attend to, of the layer's input; see :meth:`Attention.log_weights`."""
+        query = self._before(self.self_attn_layer_norm, x)
+        return self.self_attn.log_weights(query, mask, terms, node_map, heads)
+
 
 @dataclass
 class EncoderOutput:
@@ -54,11 +69,13 @@ class EncoderOutput:
         memory: [B, T, d_model].
         attention_mask: bool [B, T], True for real tokens; None where there is no padding.
         tokens: LongTensor [B, T], for a decoder that copies them.
+        loss: what methods add to the loss in training, a sum over tokens; None where they do not.
     """
 
     memory: Tensor
     attention_mask: Tensor | None
     tokens: Tensor | None = None
+    loss: Tensor | None = None
 
     @property
     def mask(self) -> Tensor | None:
@@ -119,13 +136,28 @@ class Encoder(nn.Module):
         x = self.dropout(x)
         real = tokens.ne(self.padding_index)
         if bool(real.all()):
-            return EncoderOutput(self._layers(x, None, tree), None, tokens)
-        x = self._layers(x * real.unsqueeze(-1), real[:, None, None], tree)
-        return EncoderOutput(x, real, tokens)
+            x, loss = self._layers(x, None, tree)
+            return EncoderOutput(x, None, tokens, loss)
+        x, loss = self._layers(x * real.unsqueeze(-1), real[:, None, None], tree)
+        return EncoderOutput(x, real, tokens, loss)
 
-    def _layers(self, x: Tensor, mask: Tensor | None, tree: TreeBatch) -> Tensor:
+    def _layers(
+        self, x: Tensor, mask: Tensor | None, tree: TreeBatch
+    ) -> tuple[Tensor, Tensor | None]:
         drops = self.dropout.on and self.settings.attention_dropout > 0
-        terms_of = self.injections.relate(tree, may_compute=not drops)
+        supervised = self.training and self.injections.has_losses
+        terms_of = self.injections.relate(tree, may_compute=not drops and not supervised)
         node_map = self.injections.node_map(tree)
-        x = self.layers.run(x, lambda step: (mask, terms_of(step % len(self.layers)), node_map))
-        return x if self.layer_norm is None else self.layer_norm(x)
+        losses: list[Tensor] = []
+
+        def arguments_of(step: int) -> tuple[Tensor | None, list[PairTerm], NodeMap | None]:
+            return mask, terms_of(step % len(self.layers)), node_map
+
+        def watch(step: int, inputs: Tensor) -> None:
+            layer = cast(EncoderLayer, self.layers[step % len(self.layers)])
+            attention = partial(layer.log_attention, inputs, *arguments_of(step))
+            losses.extend(self.injections.losses(step, LayerStates(inputs, attention), tree))
+
+        x = self.layers.run(x, arguments_of, watch if supervised else None)
+        loss = torch.stack(losses).sum() if losses else None
+        return (x if self.layer_norm is None else self.layer_norm(x)), loss

@@ -208,8 +208,16 @@ class Layers(nn.ModuleList):
         self.layer_dropout, self.recompute = settings.layer_dropout, settings.recompute
         self.applied = settings.layers
 
-    def run(self, x: Tensor, arguments_of: Callable[[int], Sequence[Any]]) -> Tensor:
-        """[B, T, d_model] through all layers, each with the other arguments of its step."""
+    def run(
+        self,
+        x: Tensor,
+        arguments_of: Callable[[int], Sequence[Any]],
+        watch: Callable[[int, Tensor], None] | None = None,
+    ) -> Tensor:
+        """[B, T, d_model] through all layers, each with the other arguments of its step.
+
+        ``watch`` gets the step and the input of every layer that is not left out.
+        """
         kept = [True] * self.applied
         if self.training and self.layer_dropout:
             kept = (torch.empty(self.applied).uniform_() > self.layer_dropout).tolist()
@@ -217,6 +225,8 @@ class Layers(nn.ModuleList):
         for index in range(self.applied):
             layer = self[index % len(self)]
             if kept[index]:
+                if watch is not None:
+                    watch(index, x)
                 run = partial(checkpoint, layer, use_reentrant=False) if recompute else layer
                 x = run(x, *arguments_of(index))
         return x

@@ -16,7 +16,13 @@ from torch import Tensor, nn
 from treesyntax.nn.dropout import Dropout
 from treesyntax.nn.flex_kernel import flex_attend
 from treesyntax.nn.node_maps import NodeMap
-from treesyntax.nn.pairs import PairTerm, attend_to_pairs, padding_bias, total_bias
+from treesyntax.nn.pairs import (
+    PairTerm,
+    attend_to_pairs,
+    padding_bias,
+    pair_logits,
+    total_bias,
+)
 
 
 def attend(
@@ -111,3 +117,33 @@ class Attention(nn.Module):
         queries = queries if node_map is None else node_map(queries)
         attended = attend(queries, memory.keys, memory.values, mask, terms, dropout)
         return self.out_proj(attended.transpose(1, 2).flatten(2))
+
+    def log_weights(
+        self,
+        query: Tensor,
+        mask: Tensor | None,
+        terms: Sequence[PairTerm],
+        node_map: NodeMap | None,
+        heads: int,
+    ) -> Tensor:
+        """Logarithms [B, h, T, T] of the weights of the first ``heads`` heads of self-attention.
+
+        They are computed for these heads alone, in single precision at least and without dropout;
+        the rest as in :meth:`forward`.
+        """
+        # A map may differ from head to head.
+        mapped = heads if node_map is None else self.heads
+        size = mapped * self.q_proj.out_features // self.heads
+        exact = torch.promote_types(query.dtype, torch.float32)
+        q, k = (
+            F.linear(query, part.weight[:size], part.bias[:size])
+            .unflatten(2, (mapped, -1))
+            .transpose(1, 2)
+            .to(exact)
+            for part in (self.q_proj, self.k_proj)
+        )
+        if node_map is not None:
+            q, k = node_map(q)[:, :heads], node_map(k)[:, :heads]
+        with torch.autocast(query.device.type, enabled=False):
+            own = [term.of_heads(heads) for term in terms]
+            return pair_logits(q, k, mask, own).log_softmax(3)

@@ -29,6 +29,20 @@ class Site:
     layers: int
 
 
+@dataclass(frozen=True)
+class LayerStates:
+    """What a loss can be about in a layer.
+
+    Attributes:
+        inputs: [B, T, d_model], what the layer gets.
+        log_attention: gives the logarithms [B, h, T, T] of the weights of the layer's first h heads,
+            in single precision at least; they are computed for this alone.
+    """
+
+    inputs: Tensor
+    log_attention: Callable[[int], Tensor]
+
+
 class Injection(nn.Module):
     """Base of all methods; a method overrides the hooks it needs, the others add nothing.
 
@@ -38,6 +52,7 @@ class Injection(nn.Module):
         cost: what it takes beside the plain Transformer, in one line.
         linearization: of the tree that its paper feeds, see :mod:`treesyntax.trees.linearizations`.
         needs_tree: whether it needs trees beside the tokens.
+        training_only: whether it needs them, and does anything, in training alone.
         replaces_positions: whether the tokens' absolute positions are left out with it.
         of_the_paper: what the paper's model has in its encoder and in its decoder, where that is
             not the method with its defaults in the encoder alone; the architectures have it.
@@ -48,6 +63,7 @@ class Injection(nn.Module):
     cost = ""
     linearization = "preorder"
     needs_tree = True
+    training_only = False
     replaces_positions = False
     of_the_paper: tuple[str, str] | None = None
 
@@ -96,6 +112,10 @@ class Injection(nn.Module):
     def scales_layer(self, layer: int) -> bool:
         """Whether :meth:`pair_scale` applies in a layer."""
         return True
+
+    def loss(self, layer: int, states: LayerStates, tree: TreeBatch) -> Tensor | None:
+        """What an encoder's layer adds to the loss in training: a sum over tokens, or None."""
+        return None
 
     def leaks_future(self) -> str | None:
         """Why the method must not be built into a decoder, whose tree is not yet complete, or None.

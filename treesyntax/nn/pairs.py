@@ -55,6 +55,15 @@ class PairTerm:
         ids, scale = (None if x is None else x[:, rows] for x in (self.stored_ids, self.scale))
         return PairTerm(ids, self.bias, self.keys, self.values, scale)
 
+    def of_heads(self, count: int) -> PairTerm:
+        """The part of the first heads."""
+        bias = None if self.bias is None else self.bias[:count]
+        keys, values = (
+            table if table is None or table.dim() == 2 else table[:count]
+            for table in (self.keys, self.values)
+        )
+        return PairTerm(self.ids, bias, keys, values, self.scale)
+
     @property
     def size(self) -> int:
         """Number R of relation ids."""
@@ -154,7 +163,12 @@ def total_bias(terms: Sequence[PairTerm], like: Tensor) -> Tensor | None:
 
 
 def pair_weights(q: Tensor, k: Tensor, mask: Tensor | None, terms: Sequence[PairTerm]) -> Tensor:
-    """Attention weights [B, H, Q, K] by the formula of :class:`PairTerm`.
+    """Attention weights [B, H, Q, K], the softmax of :func:`pair_logits`."""
+    return torch.softmax(pair_logits(q, k, mask, terms), -1)
+
+
+def pair_logits(q: Tensor, k: Tensor, mask: Tensor | None, terms: Sequence[PairTerm]) -> Tensor:
+    """Logits [B, H, Q, K] by the formula of :class:`PairTerm`.
 
     Shapes and arguments as in :func:`treesyntax.nn.attention.attend`.
     """
@@ -172,7 +186,7 @@ def pair_weights(q: Tensor, k: Tensor, mask: Tensor | None, terms: Sequence[Pair
         logits += bias
     if mask is not None:
         logits.masked_fill_(~mask, padding_bias(q.dtype))
-    return torch.softmax(logits, -1)
+    return logits
 
 
 def attend_to_pairs(

@@ -1,12 +1,8 @@
 """The table of a study as files for papers and spreadsheets, in the folder ``tables``.
 
 ``results.csv`` has all of results.jsonl, a line a run and metric; ``table.csv`` the rows of the table
-<<<<<<< HEAD
 with means, standard deviations, intervals and p-values in full; ``table.tex`` the table itself, or
-one for each test set and a summary.
-=======
-with means, standard deviations, intervals and p-values in full; ``table.tex`` the table itself. For report.md the table is Markdown.
->>>>>>> d98a6d8 (The report of somebody else's study is data: figures as images, one script by its hash, text as text)
+one for each test set and a summary. For report.md the table is Markdown.
 """
 
 from __future__ import annotations
