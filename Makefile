@@ -8,7 +8,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready
 
-.PHONY: demo test soak lint format clean
+.PHONY: demo test soak figures lint format clean
 
 demo: $(READY)
 	$(BIN)/treesyntax study recipes/demo/for2lam.yaml
@@ -24,6 +24,10 @@ soak: $(READY)
 	TREESYNTAX_SOAK=1 TREESYNTAX_FIGURES=$(abspath $(VENV)/figures) OMP_NUM_THREADS=1 \
 		$(BIN)/python -m pytest -n 3 --dist worksteal --durations=10 tests/reliability; \
 		status=$$?; $(BIN)/python tests/reliability/figures.py $(VENV)/figures; exit $$status
+
+# The pictures of the README and the docs.
+figures: $(READY)
+	$(BIN)/treesyntax analyse idea --out docs/figures
 
 lint: $(READY)
 	$(BIN)/ruff check .

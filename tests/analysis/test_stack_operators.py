@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from treesyntax.analysis.stack_operators import pop, push
+from treesyntax.analysis.tree_nodes import pop, push
 
 
 def stack_of(steps: Iterable[int], degree: int, depth: int) -> Tensor:

@@ -73,6 +73,10 @@ ARGUMENTS: dict[str, Argument] = {
         _CHECKPOINT,
         _argument("--last", type=Path, metavar="FILE", help="last checkpoint of the training (default: CHECKPOINT)"),
     ),
+    "idea": _all(
+        _argument("--tree", default="(S (NP the cat) (VP sees (NP it)))", metavar="BRACKETS", help="to draw (default %(default)s)"),
+        _OUT,
+    ),
     "mask_strengths": _all(_CHECKPOINT, _SIDE, _OUT),
     "relative_tables": _all(_CHECKPOINT, _SIDE, _OUT),
     "run": _all(

@@ -34,8 +34,7 @@ from treesyntax.analysis.figures import (
 )
 from treesyntax.analysis.loading import build_method
 from treesyntax.analysis.sentences import Sentences
-from treesyntax.analysis.stack_operators import pop, push
-from treesyntax.analysis.tree_nodes import Nodes, complete_tree, tokens_of
+from treesyntax.analysis.tree_nodes import Nodes, complete_tree, pop, push, tokens_of
 from treesyntax.methods.encodings.stack_pe import StackEncoding
 from treesyntax.model.checkpoint import load_checkpoint
 
