@@ -74,12 +74,10 @@ def _draw_tree(axes: Axes, tree: Tree, title: str, known: int | None = None) -> 
             axes.plot(*at[[parent, node]].T, color=color, linewidth=1, zorder=1)
     for node, label in enumerate(tree.labels):
         color = INK if node < known else NEXT if node == known else FAINT
-        shown = label if node != known else "?"
+        shown, (x, y) = label if node != known else "?", at[node].tolist()
         box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": color}
-        axes.text(*at[node], shown, ha="center", va="center", color=color, bbox=box, fontsize=10)
-        axes.text(
-            at[node, 0] + 0.3, at[node, 1] + 0.22, str(node), color=color, fontsize=7, zorder=3
-        )
+        axes.text(x, y, shown, ha="center", va="center", color=color, bbox=box, fontsize=10)
+        axes.text(x + 0.3, y + 0.22, str(node), color=color, fontsize=7, zorder=3)
     axes.set_xlim(at[:, 0].min() - 0.6, at[:, 0].max() + 0.7)
     axes.set_ylim(at[:, 1].min() - 0.5, 0.6)
     _plain(axes, title)
