@@ -17,7 +17,7 @@ from fairseq import options
 from fairseq_plugins.model import is_ours
 from fairseq_plugins.settings import TASK
 from treesyntax.errors import OptionError
-from treesyntax.jobs.flags import Fault, find_fault
+from treesyntax.jobs.flags import Fault, fault_of, find_fault
 from treesyntax.model.composition import Composition
 from treesyntax.nn.injection import Site
 
@@ -35,11 +35,14 @@ def check(program: str, words: Sequence[str]) -> Fault | None:
         words: what follows it, without ``--user-dir``.
     """
     parser = PARSERS[program]()
-    args, fault = find_fault(
-        parser,
-        lambda: options.parse_args_and_arch(parser, list(words), parse_known=True),
-        program,
-    )
+    try:
+        args, fault = find_fault(
+            parser,
+            lambda: options.parse_args_and_arch(parser, list(words), parse_known=True),
+            program,
+        )
+    except OptionError as error:
+        return fault_of(str(error))
     if args is None or program != "fairseq-train":
         return fault
     return _method_fault(args) or _batch_fault(args)

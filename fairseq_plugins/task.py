@@ -126,6 +126,10 @@ class TreeTranslationTask(TreeLossTask):
             raise OptionError("--truncate-source cuts tokens off trees; shorten the data instead")
         if cfg.upsample_primary != -1:
             raise OptionError("--upsample-primary would repeat sentences without their trees")
+        if cfg.load_alignments:
+            raise OptionError(
+                "--load-alignments needs attention weights, which these models do not return"
+            )
         folder = Path(utils.split_paths(cfg.data or "")[0] if cfg.data else "")
         if not cfg.data or not folder.is_dir():
             raise OptionError(f"no such data folder: {cfg.data}; make one with treesyntax binarize")

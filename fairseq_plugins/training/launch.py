@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any
 
 import torch
+from fairseq import options
 from fairseq.distributed import utils as distributed_utils
 from torch.multiprocessing import ProcessExitedException
 
@@ -34,6 +35,7 @@ TWO_ON_CPUS = (
 )
 
 _call_main = distributed_utils.call_main
+_parse = options.parse_args_and_arch
 _held = ExitStack()
 
 
@@ -84,6 +86,15 @@ def _checked_main(cfg: Any, main: Callable[..., None], **kwargs: Any) -> None:
         raise
 
 
+def _checked_parse(*words: Any, **named: Any) -> Any:
+    try:
+        return _parse(*words, **named)
+    except ValueError as error:
+        if "--fp16" not in str(error):
+            raise
+        raise OptionError("--fp16 and --bf16 exclude each other; leave one out") from None
+
+
 def hold_folder(cfg: Any) -> None:
     """Keep the folder of checkpoints for this training until the process ends.
 
@@ -112,5 +123,6 @@ def _one_line(kind: type[BaseException], error: BaseException, trace: TracebackT
 def check_launches() -> None:
     """Let fairseq check how it is launched, and show what users can mend in one line."""
     distributed_utils.call_main = _checked_main
+    options.parse_args_and_arch = _checked_parse
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _one_line

@@ -26,6 +26,7 @@ ADAM = ("--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--lr", "0.1")
         (["--arch", "fconv"], "arch", "is fconv, which --task tree_translation does not build"),
         (["--encoder-injection", "stak_pe"], "encoder-injection", "unknown method 'stak_pe'"),
         (["--encoder-injection", "stack_pe(deth=3)"], "encoder-injection", "no argument 'deth'"),
+        (["--fp16", "--bf16"], "fp16", "exclude each other; leave one out"),
         (["--decoder-injection", "relation_mask("], "decoder-injection", "cannot read the methods"),
     ],
 )

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from fairseq import options
 from reliability.fairseq_jobs import SOAK, binarize, parameters, start, train
 from support import wait_until
 from support.forked_programs import Fork, fork
@@ -72,6 +73,20 @@ def test_launches_that_cannot_work_are_refused(changes, environment, gpus, messa
 )
 def test_launches_that_work_are_not(changes, environment, gpus):
     check_launch(config(**changes), environment, gpus)
+
+
+def test_two_kinds_of_half_precision_are_refused_in_one_line():
+    words = [
+        "data",
+        "--task",
+        "tree_translation",
+        "--arch",
+        "tree_sequence_tiny",
+        "--fp16",
+        "--bf16",
+    ]
+    with pytest.raises(OptionError, match="^--fp16 and --bf16 exclude each other; leave one out$"):
+        options.parse_args_and_arch(options.get_training_parser(), words)
 
 
 def test_a_second_training_in_a_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
 from types import SimpleNamespace
 
 import pytest
 import torch
+from fairseq import options
 from fairseq.criterions.label_smoothed_cross_entropy_with_rdrop import (
     RdropLabelSmoothedCrossEntropyCriterion,
 )
-from plugins.test_trees import data, model_of, task_of
+from fairseq.models.transformer import TransformerModel
+from plugins.test_trees import TreeTransformer, TreeTransformerConfig, data, model_of, task_of
 from torch import Tensor
 
+from fairseq_plugins.flags import check
 from treesyntax.errors import OptionError
 
 __all__ = ["data"]  # a fixture
@@ -88,3 +92,74 @@ def test_activations_may_be_computed_again(parts):
         logits(model.train(), batch).square().mean().backward()
     one, other = (dict(model.named_parameters()) for model in models)
     assert all(torch.allclose(one[name].grad, other[name].grad, atol=1e-6) for name in one)
+
+
+def flags_of(model) -> dict[str, argparse.Action]:
+    parser = argparse.ArgumentParser(add_help=False)
+    model.add_args(parser)
+    return {flag: action for action in parser._actions for flag in action.option_strings}
+
+
+STOCK, OURS = flags_of(TransformerModel), flags_of(TreeTransformer)
+
+
+def test_every_option_of_the_stock_transformer_that_is_not_ours_is_refused_by_name():
+    others = {flag for flag in STOCK if flag not in OURS and flag.startswith("--")}
+    assert {"--layernorm-embedding", "--quant-noise-pq", "--adaptive-softmax-cutoff",
+            "--encoder-embed-path", "--offload-activations"} < others  # fmt: skip
+    parser = options.get_training_parser()
+    known = {flag for action in parser._actions for flag in action.option_strings}
+    assert not others & known, "fairseq-train itself takes these, and nothing would come of it"
+    line = (
+        "data",
+        "--task",
+        "tree_translation",
+        "--arch",
+        "tree_sequence_tiny",
+        "--batch-size",
+        "8",
+    )
+    for flag in ("--layernorm-embedding", "--quant-noise-pq"):
+        fault = check("fairseq-train", [*line, flag, *["0.1"] * (STOCK[flag].nargs != 0)])
+        assert fault.flag == flag.removeprefix("--")
+        assert fault.problem.startswith("fairseq-train has no such flag")
+
+
+def test_alignments_are_refused(data):
+    with pytest.raises(OptionError, match="--load-alignments needs attention weights"):
+        task_of(data / "lcrs_bfs", load_alignments=True)
+
+
+def value_of(action: argparse.Action) -> object:
+    """Another value than the default of a flag of a model."""
+    if action.nargs == 0:
+        return True
+    if action.choices:
+        return next(choice for choice in ("gelu", "none") if choice in action.choices)
+    return {
+        int: 16 if "embed" in action.dest else 4,
+        float: 0.25,
+        str: "relative_position(clip=3)",
+    }[action.type or str]
+
+
+@pytest.mark.parametrize("flag", sorted(flag for flag in OURS if flag.startswith("--")))
+def test_every_option_that_the_model_takes_changes_it(flag: str, parts):
+    task, _, _ = parts
+    name = flag.removeprefix("--").replace("-", "_")
+    if name == "share_all_embeddings":  # takes one dictionary: tested with architectures
+        return
+    more = {"decoder_injection": "stack_pe"} if name == "decoder_next_slot" else {}
+    value = value_of(OURS[flag])
+    widths = {f"{side}_embed_dim": 8 for side in ("encoder", "decoder")}
+    small = {"encoder_layers": 2, "decoder_layers": 2, **widths, **more}
+    models = [
+        TreeTransformer.build_model(TreeTransformerConfig(**{**small, **change}), task)
+        for change in ({}, {name: value})
+    ]
+    one, other = (
+        (model.encoder.settings, model.decoder.settings, list(model.state_dict()),
+         [p.shape for p in model.parameters()])
+        for model in models
+    )  # fmt: skip
+    assert one != other
