@@ -135,12 +135,11 @@ def value_of(action: argparse.Action) -> object:
     if action.nargs == 0:
         return True
     if action.choices:
-        return next(choice for choice in ("gelu", "none") if choice in action.choices)
-    return {
-        int: 16 if "embed" in action.dest else 4,
-        float: 0.25,
-        str: "relative_position(clip=3)",
-    }[action.type or str]
+        default = str(getattr(TreeTransformerConfig(), action.dest))
+        return next(choice for choice in reversed(list(action.choices)) if choice != default)
+    if action.type is int:
+        return 16 if "embed" in action.dest else 1 if "share" in action.dest else 4
+    return {float: 0.25, str: "relative_position(clip=3)"}[action.type or str]
 
 
 @pytest.mark.parametrize("flag", sorted(flag for flag in OURS if flag.startswith("--")))
