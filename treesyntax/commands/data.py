@@ -26,7 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("folder", type=Path, metavar="DIR", help="folder to write")
     add(
         "--from", default="", metavar="FOLDER", dest="source",
-        help="folder with the published files (default, and with an empty name: fetch them)",
+        help="folder with the published files, or with a subfolder of the set's name that has them (default, "
+        "and with an empty name: fetch them)",
     )  # fmt: skip
     add(
         "--sample", type=int, default=0, metavar="N",

@@ -87,6 +87,7 @@ class DataSet:
         make: its parts; ``train``, ``valid``, ``test`` and others.
         inputs: the files that it is made from; none if it is generated.
         notes: further facts, such as how parts are drawn.
+        home: the subfolder of a user's folder that may hold the files; "" for one of the set's name.
     """
 
     name: str
@@ -96,6 +97,7 @@ class DataSet:
     make: Make
     inputs: tuple[Input, ...] = ()
     notes: str = ""
+    home: str = ""
 
     @property
     def origin(self) -> str:

@@ -96,5 +96,5 @@ COGS_SET = DataSet(
 COGS_VARFREE_SET = DataSet(
     "cogs_varfree", "the same with the variable-free forms of SLOG", "MIT", _KIM,
     _cogs_varfree, _COGS_INPUTS,
-    "forms are computed from those of COGS",
+    "forms are computed from those of COGS", home="cogs",
 )  # fmt: skip

@@ -19,7 +19,8 @@ def get(name: str, folder: Path, source: Path | None, number: int, seed: int) ->
     Args:
         name: of the data set.
         folder: absent, empty, or made with the same options.
-        source: where the user has the published files; None to fetch them.
+        source: where the user has the published files, there or in a subfolder of the set's name; None to fetch
+            them. Generated sets need none.
         number: examples of each category in the samples of the test sets; 0 for no samples.
         seed: of what is drawn or generated.
 
@@ -30,8 +31,6 @@ def get(name: str, folder: Path, source: Path | None, number: int, seed: int) ->
     data = get_set(name)
     if number < 0 or seed < 0:
         raise OptionError("--sample and --seed must be 0 or more")
-    if source is not None and not data.inputs:
-        raise OptionError(f"{name} is generated, so it takes no --from")
     _check_apart(folder, source)
     print(f"{name}: {data.title}\nlicence: {data.licence}\ncitation: {data.citation}")
     texts = read_inputs(data, source)

@@ -61,10 +61,11 @@ def _read(path: Path) -> bytes:
 def _located(data: DataSet, one: Input, folder: Path) -> Path:
     if not folder.is_dir():
         raise InputError(folder, None, "is no folder", "name the folder that holds the files")
-    for name in one.names:
-        path = packed(folder / name)
-        if path is not None:
-            return path
+    for place in (folder, folder / (data.home or data.name)):
+        for name in one.names:
+            path = packed(place / name)
+            if path is not None:
+                return path
     names = " or ".join(dict.fromkeys(one.names))
     raise InputError(folder, None, f"has no {names}", f"{data.name} is made from it; it may be .gz")
 

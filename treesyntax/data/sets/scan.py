@@ -102,6 +102,7 @@ def _split(name: str, title: str, folder: str, split: str, sha256: tuple[str, st
         "Lake & Baroni 2018, Generalization without Systematicity",
         partial(_make, names), inputs,
         "valid is a tenth of train, drawn by the seed; categories are lengths of the actions",
+        home="scan",
     )  # fmt: skip
 
 

@@ -58,7 +58,7 @@ def _funql(texts: Texts, _: int) -> dict[str, Part]:
     return parts
 
 
-def _set(name: str, title: str, notation: str, valid: bool) -> DataSet:
+def _set(name: str, title: str, notation: str, valid: bool, home: str) -> DataSet:
     names = {"train": "train", "test": "test", **({"valid": "valid"} if valid else {})}
     inputs = tuple(Input((f"{part}.{side}",)) for part in names for side in ("src", "tgt"))
     order: dict[str, str] = {part: names[part] for part in SPLITS if part in names}
@@ -67,13 +67,14 @@ def _set(name: str, title: str, notation: str, valid: bool) -> DataSet:
         partial(_questions, notation, order), inputs,
         "unseen holds the test pairs that are not in train"
         + ("" if valid else f"; {VALID} pairs of train become valid, drawn by the seed"),
+        home=home,
     )  # fmt: skip
 
 
 PARSING = (
-    _set("atis", "questions on flights to λ-calculus", "sexpr", valid=True),
-    _set("geo", "questions on geography to λ-calculus", "sexpr_bare", valid=False),
-    _set("jobs", "questions on jobs to Prolog", "prolog", valid=False),
+    _set("atis", "questions on flights to λ-calculus", "sexpr", valid=True, home="atis_lambda_dl"),
+    _set("geo", "questions on geography to λ-calculus", "sexpr_bare", valid=False, home="geo_lambda_dl"),
+    _set("jobs", "questions on jobs to Prolog", "prolog", valid=False, home="jobs_prolog_dl"),
     DataSet(
         "atis_funql_length", "questions on flights to FunQL, longer forms than in training",
         "none stated", "Lindemann, Koller & Titov 2023, Compositional Generalization without Trees",

@@ -11,7 +11,8 @@ variables (``vars.NAME``), or with ``methods.NAME.`` before them a flag or the `
 which alone is then expanded. Options of one axis vary together, in pairs; several axes make the
 grid of all their values. Rows are named by method, axis and value, such as
 ``relation_mask-control=random-pairs=1000``. Where a value makes no good name, write values as
-``{label: value}`` instead of a list. Seeds are an axis of their own and listed under ``seeds``.
+``{label: value}`` instead of a list. A method with ``at: {AXIS: [LABEL, ...]}`` stands at these points of an axis
+alone, such as a row that makes sense for some data sets only. Seeds are an axis of their own and listed under ``seeds``.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from treesyntax.study.recipe.checks import RESERVED, Check, option_name
 Point = tuple[tuple[str, str], ...]
 """Label by axis."""
 
-METHODS, VARIABLES, ARCH = "methods", "vars", "arch"
+METHODS, VARIABLES, ARCH, AT = "methods", "vars", "arch", "at"
 LONGEST = 40
 LABEL = re.compile(r"[\w.+-]+")
 
@@ -156,6 +157,21 @@ def _label(value: Any) -> str:
     return re.sub(r"[^\w.+-]+", "_", text).strip("_")
 
 
+def check_places(methods: Mapping[str, dict[str, Any]], axes: Sequence[Axis], check: Check) -> None:
+    """The entries ``at`` of methods must name axes that vary them, and labels of these."""
+    for method, content in methods.items():
+        labels = {axis.name: axis.labels for axis in axes if axis.applies(method)}
+        for axis, chosen in content.get(AT, {}).items():
+            place = f"{METHODS}.{method}.{AT}.{axis}"
+            if axis not in labels:
+                known = ", ".join(labels) or "none"
+                raise check.error(place, f"is no axis of the method; it has {known}")
+            if not isinstance(chosen, list) or not chosen:
+                raise check.error(place, f"is {chosen!r}; it must be a list of labels")
+            for label in map(str, chosen):
+                check.one_of(label, place, labels[axis])
+
+
 def shared_point(point: Point, axes: Sequence[Axis]) -> Point:
     """The part of a point on axes that vary something for all methods."""
     shared = {axis.name for axis in axes if axis.shared}
@@ -170,6 +186,9 @@ def expand(axes: Sequence[Axis], methods: Mapping[str, dict[str, Any]]) -> Itera
             point = tuple(
                 (axis.name, axis.labels[at]) for axis, at in zip(own, positions, strict=True)
             )
+            places = content.get(AT, {})
+            if any(label not in map(str, places.get(axis, [label])) for axis, label in point):
+                continue
             name = "-".join([method, *(f"{axis}={label}" for axis, label in point)])
             variables = dict(content.get(VARIABLES, {}))
             variant = Variant(name, method, point, copy.deepcopy(content), variables)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from treesyntax.jobs.imports import SUFFIX
-from treesyntax.study.recipe.axes import Axis, Variant, expand, read_axes
+from treesyntax.study.recipe.axes import AT, Axis, Variant, check_places, expand, read_axes
 from treesyntax.study.recipe.checks import DATA, Check, Flags, replace_variables
 from treesyntax.study.recipe.reading import IMPORT, apply_override, read_extended
 from treesyntax.study.recipe.rows import (
@@ -192,7 +192,7 @@ def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
         seeds=tuple(check.distinct(content["seeds"], "seeds", int)),
         methods=methods,
         axes=axes,
-        baseline=_baseline(content.get("baseline"), methods, check),
+        baseline=_baseline(content.get("baseline"), methods, raw, check),
         differences=check.differences(content.get("differences", {})),
         categories=check.placeholders(
             check.text(content.get("categories", ""), "categories"), "categories"
@@ -222,6 +222,7 @@ def _variants(raw: dict[str, Any], check: Check) -> tuple[list[Variant], tuple[A
                 place = f"methods.{name}.vars.{variable}"
                 raise check.error(place, "is not a variable; give it a value for all under vars")
     axes = read_axes(raw.get("axes", {}), raw, check)
+    check_places(methods, axes, check)
     return list(expand(axes, methods)), axes
 
 
@@ -239,8 +240,13 @@ def _prepare(
     return tuple(commands)
 
 
-def _baseline(value: Any, methods: Sequence[Method], check: Check) -> str:
+def _baseline(value: Any, methods: Sequence[Method], raw: dict[str, Any], check: Check) -> str:
     bases = list(dict.fromkeys(method.base for method in methods))
+    first = value or bases[0]
+    if len(bases) > 1 and first in bases and AT in raw["methods"][first]:
+        raise check.error(
+            "baseline", f"is {first}, which has {AT}, so some rows have none; name another"
+        )
     if value is None:
         return bases[0] if len(bases) > 1 else methods[0].name
     if value not in bases and value not in [method.name for method in methods]:

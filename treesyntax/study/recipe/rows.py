@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from treesyntax.study.recipe.axes import Axis, Point, Variant, shared_point
+from treesyntax.study.recipe.axes import AT, Axis, Point, Variant, shared_point
 from treesyntax.study.recipe.checks import DATA, RESERVED, Check, Flags, replace_variables
 
 SPLITS = ("train", "valid", "test")
 SIDE_KEYS = ("lang", *SPLITS)
 SECTIONS = tuple(RESERVED)
-OWN = ("vars", DATA)
-"""What a method may have of its own beside flags: values of variables, and files of the source, such as
-other trees of the same text."""
+OWN = ("vars", DATA, AT)
+"""What a method may have of its own beside flags: values of variables, files of the source, such as other
+trees of the same text, and the points of axes at which it stands."""
 
 
 @dataclass(frozen=True)

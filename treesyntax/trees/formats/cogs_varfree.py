@@ -20,7 +20,7 @@ from treesyntax.trees.formats.base import (
 from treesyntax.trees.tree import Tree
 
 FRAME, NOUN, DEFINITE, LAMBDA, AND = "@", "#", "*", "LAMBDA", "AND"
-_MARKS = {"(", ")", "=", ",", ".", ";", "_", "x", FRAME, NOUN, DEFINITE, LAMBDA, AND}
+_MARKS = {"(", ")", "=", ",", ".", ";", FRAME, NOUN, DEFINITE, LAMBDA, AND}
 
 
 def word_at(tokens: list[str], place: int) -> str:

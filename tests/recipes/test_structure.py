@@ -1,0 +1,91 @@
+"""The recipes of the structural suite: what they compare, and that one recipe plans them all."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from support import ROOT
+
+from treesyntax.data.sets import SETS
+from treesyntax.metrics import METRICS, UNSEEN
+from treesyntax.model.composition import parse_spec
+from treesyntax.study.recipe.fairness import check_fairness
+from treesyntax.study.recipe.recipe import Method, Recipe, read_recipe
+from treesyntax.study.run.plan import make_plan
+from treesyntax.trees.formats import get_format
+
+FOLDER = ROOT / "recipes" / "structure"
+TASKS = sorted(file.stem for file in FOLDER.glob("*.yaml") if file.stem not in ("all", "base"))
+SEQUENCES = {"sequence", "sequence_strong"}
+SOURCE_TREES = {"linearized", "relation_mask", "stack_pe", "relative_depth"}
+TARGET_TREES = {"nary_dfs", "lcrs_dfs"}
+CONTROLS = {"random_trees", "right_branching"}
+
+
+def read(name: str, *overrides: str) -> Recipe:
+    return read_recipe(FOLDER / f"{name}.yaml", overrides)
+
+
+def rows(recipe: Recipe) -> dict[str, Method]:
+    return {method.base: method for method in recipe.methods}
+
+
+def test_every_data_set_has_a_recipe():
+    assert set(TASKS) == set(SETS)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_fair_comparison_with_controls(name: str):
+    recipe = read(name)
+    check_fairness(recipe)
+    found = rows(recipe)
+    assert found.keys() >= SEQUENCES
+    assert (found.keys() >= SOURCE_TREES) == (found.keys() >= CONTROLS)
+    assert (found.keys() & TARGET_TREES) in (set(), TARGET_TREES)
+    assert recipe.baseline == "sequence"
+    assert len(recipe.seeds) >= 5
+    for metric in recipe.score:
+        assert metric.removesuffix(UNSEEN) in METRICS
+    for method in recipe.methods:
+        flags = recipe.flags(method, "binarize")
+        for side in ("source", "target"):
+            assert flags[f"{side}-format"] == "text" or get_format(flags[f"{side}-format"])
+        for side in ("encoder", "decoder"):
+            spec = recipe.flags(method, "train").get(f"{side}-injection")
+            assert spec is None or parse_spec(spec)
+        assert (
+            "gen" not in method.source.valid
+        )  # chosen on what is like training, never on the test
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_data_come_from_the_set_of_that_name(name: str):
+    plan = make_plan(read(name, "data=some folder"))
+    (command,) = plan.recipe.prepare
+    words = shlex.split(command)
+    assert words[:4] == ["treesyntax", "data", "get", name]
+    assert words[words.index("--from") + 1] == "some folder"
+    assert plan.recipe.source.train.startswith(words[4])
+
+
+def test_one_recipe_plans_the_whole_map():
+    recipe = read("all", "data=some folder")
+    check_fairness(recipe)
+    found: dict[str, dict[str, Method]] = {}
+    for method in recipe.methods:
+        found.setdefault(dict(method.point)["task"], {})[method.base] = method
+        baseline = recipe.baseline_of(method)
+        assert baseline is None or baseline.point == method.point
+    assert found.keys() == set(TASKS)
+    for name, own in found.items():
+        single = read(name, "data=some folder")
+        assert own.keys() == rows(single).keys()
+        for base, method in rows(single).items():
+            assert (method.source, method.target) == (own[base].source, own[base].target)
+            of_all = {**recipe.flags(own[base], "binarize")}
+            of_one = {"source-threshold": 0, **single.flags(method, "binarize")}
+            assert of_all == of_one
+            assert single.flags(method, "train") == recipe.flags(own[base], "train")
+    assert len(recipe.methods) >= 60
+    assert len(recipe.prepare) == len(TASKS)
