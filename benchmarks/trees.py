@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 
-def random_trees(batch: int, nodes: int, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
-    """Parents, branches and token nodes [B, N] of random trees under preorder linearizations."""
+def random_trees(batch: int, nodes: int, seed: int = 0) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Parents, branches, token nodes and labels [B, N] of random trees in preorder."""
     source = random.Random(seed)
     parents, branches = [], []
     for _ in range(batch):
@@ -23,4 +23,5 @@ def random_trees(batch: int, nodes: int, seed: int = 0) -> tuple[Tensor, Tensor,
         parents.append(parent)
         branches.append(branch)
     nodes_of_tokens = torch.arange(nodes).expand(batch, -1)
-    return torch.tensor(parents), torch.tensor(branches), nodes_of_tokens
+    labels = torch.arange(batch * nodes).view(batch, nodes) * 7 % 40
+    return torch.tensor(parents), torch.tensor(branches), nodes_of_tokens, labels

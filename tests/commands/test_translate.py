@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_texts(folder)
     for linearization in ("words", "bracketed"):
         binarize(folder, linearization, "conllu", "target", "--source-format", "conllu",
-                 "--source-linearization", linearization, *SUBWORDS)  # fmt: skip
+                 "--source-linearization", linearization, "--source-labels", *SUBWORDS)  # fmt: skip
     for linearization in (*GROWING_LINEARIZATIONS, "bracketed"):
         binarize(folder, f"to_{linearization}", "txt", "sexpr", "--target-format", "sexpr",
                  "--target-linearization", linearization)  # fmt: skip

@@ -197,7 +197,8 @@ def test_store_gives_back_the_trees(tmp_path_factory, data, trees, batch):
     assert store.token_counts.tolist() == [len(nodes) for nodes in token_nodes]
     for i, (tree, nodes) in enumerate(zip(trees, token_nodes, strict=True)):
         stored = store[i]
-        assert all(array.dtype == np.int64 for array in stored)
+        assert all(array.dtype == np.int64 for array in stored[:3])
+        assert stored.labels is None
         assert stored.parents.tolist() == tree.parents.tolist()
         assert stored.branches.tolist() == tree.branches.tolist()
         assert stored.token_nodes.tolist() == nodes
@@ -260,7 +261,8 @@ def test_damage_is_found_wherever_it_is(tmp_path):
         (good[:-1], r"x\.tree: is cut short or padded: \d+ bytes, \d+ exp"),
         (good[:10], r"x\.tree: is not a tree store"),
         (b"PK" + good[2:], r"x\.tree: is not a tree store; treesyntax binarize"),
-        (good[:8] + b"\x02" + good[9:], "is a tree store of version 2, not 1; run treesyntax"),
+        (good[:8] + b"\x03" + good[9:], "is a tree store of version 3, not 1 or 2; run treesyntax"),
+        (good[:8] + b"\x02" + good[9:], "its header is not that of a tree store"),
     ):
         path.write_bytes(content)
         with pytest.raises(InputError, match=message):

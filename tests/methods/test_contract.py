@@ -58,7 +58,7 @@ def test_the_head_layout(spec):
     """What a method adds for one head of one sentence changes that head of that sentence alone."""
     terms_of = Composition(spec, SITE).relate(batch_of(TREES))
     for term in terms_of(1):
-        if term.bias is None:
+        if term.bias is None or term.ids is None:
             continue
         alone = torch.zeros_like(term.bias)
         alone[2] = 1
@@ -80,14 +80,15 @@ def test_what_some_rows_add_is_computed_for_these_alone(spec, rows, at_once, mon
     batch = batch_of(TREES)
     queried = QueriedTrees.of(batch, rows)
     (method,) = composition.methods
-    for hook in (method.relation_ids, method.pair_scale):
+    for hook in (method.relation_ids, method.pair_scale, method.pair_features):
         every, some = hook(batch), hook(queried)
         assert (every is None) == (some is None)
         if every is not None:
-            assert torch.equal(some, every[:, rows])
+            assert torch.equal(some, every[..., rows, :])
     every, some = (composition.relate(trees, rows=rows)(0) for trees in (batch, queried))
     for one, other in zip(every, some, strict=True):
-        for mine, theirs in ((one.ids, other.ids), (one.scale, other.scale)):
+        for part in ("ids", "scale", "features"):
+            mine, theirs = getattr(one, part), getattr(other, part)
             assert (mine is None) == (theirs is None)
             assert mine is None or torch.equal(mine, theirs)
 
@@ -122,10 +123,17 @@ def test_training_uses_dropout_and_evaluation_does_not(spec):
         ("constrained_mask(views='stack<=2')", "stack and all take none"),
         ("constrained_mask(views='all, all, all, all, all')", "5 views, 1 of them diff.* 4 heads"),
         ("depth_sibling(depths=0)", "depths and siblings must be 1 or more"),
+        ("labelled_relation(labels=0)", "labels must be 1 to 16000"),
+        ("labelled_relation(bias=False)", "bias, keys and values are all off"),
+        ("laplacian(vectors=0)", "vectors must be 1 or more"),
+        ("laplacian(signs='plus')", "unknown signs 'plus'; they are flip, fixed, absolute"),
         ("parent_scaled(sd=0.0)", "sd must be above 0"),
         ("parent_scaled(ignore=1.0)", "ignore from 0 to below 1"),
         ("parent_scaled(layers=0)", "layers must be 1 to 2, not 0"),
         ("parent_scaled(layers=3)", "layers must be 1 to 2, not 3"),
+        ("random_walk(steps=1)", "steps must be 2 or more"),
+        ("random_walk_pairs(powers=1)", "powers must be 2 or more"),
+        ("random_walk_pairs(bias=False, keys=False, values=False)", "are all off"),
         ("relation_mask(relations='parents')", "unknown relation 'parents' .* are self, parent"),
         ("relation_mask(relations='parent, parent')", "a mask is defined twice"),
         ("relation_mask(form='sigmoid')", "unknown form 'sigmoid'; it is exp or additive"),

@@ -157,5 +157,6 @@ def binarize_texts(folder: Path, linearization: str, given: str, wanted: str) ->
     files = [folder / "text.given", folder / "text.wanted"]
     for file, text in zip(files, (given, wanted), strict=True):
         file.write_text(text)
-    flags = ["--source-format", "sexpr", "--target-format", "sexpr", "--target-linearization"]
+    flags = ["--source-format", "sexpr", "--source-labels", "--target-format", "sexpr",
+             "--target-linearization"]  # fmt: skip
     return support.binarize(folder / linearization, *files, *flags, linearization)

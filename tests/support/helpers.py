@@ -30,13 +30,19 @@ class Stored(NamedTuple):
     parents: np.ndarray
     branches: np.ndarray
     token_nodes: np.ndarray
+    labels: np.ndarray | None = None
 
 
 def stored(tree: Tree, token_nodes: list[int] | None = None) -> Stored:
     """A tree under its preorder linearization, or under the given map."""
     nodes = list(range(len(tree))) if token_nodes is None else token_nodes
+    # Some label for each node, the same for the same text; 0 is an unknown one.
+    labels = np.array([sum(map(ord, label)) % 5 for label in tree.labels], np.int64)
     return Stored(
-        tree.parents.astype(np.int64), tree.branches.astype(np.int64), np.array(nodes, np.int64)
+        tree.parents.astype(np.int64),
+        tree.branches.astype(np.int64),
+        np.array(nodes, np.int64),
+        labels,
     )
 
 

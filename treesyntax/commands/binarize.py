@@ -156,6 +156,18 @@ def _add_side_arguments(parser: argparse.ArgumentParser, role: str) -> None:
     add("threshold", type=int, default=0, metavar="N", help="drop tokens that are rarer")
     add("vocab-size", type=int, default=0, metavar="N", help="keep the N most frequent symbols")
     add("dict", metavar="FILE", help="dictionary to use instead of counting one")
+    if role == "target":
+        return
+    add(
+        "labels", action="store_true",
+        help="keep the labels of nodes (relations of dependency trees, else categories and symbols) "
+        "for methods that read them, and write labels.LANG.txt",
+    )  # fmt: skip
+    add(
+        "label-threshold", type=int, default=2, metavar="N",
+        help="labels that are rarer in the training data are unknown (%(default)s)",
+    )  # fmt: skip
+    add("label-dict", metavar="FILE", help="labels.LANG.txt to use instead of counting one")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -137,7 +137,8 @@ def run(args: argparse.Namespace) -> int:
         encoding = encoding._replace(format_name=get_kind(args.parser).notation)
     dictionary = data.dictionary(data.source)
     remarks = Remarks(data.source.longest, data.source.deepest, args.quiet)
-    encoder = SourceEncoder(encoding, dictionary, batches, engine.longest_source, remarks)
+    labels = data.labels(data.source)
+    encoder = SourceEncoder(encoding, dictionary, batches, engine.longest_source, remarks, labels)
     with opened(args.output) as output, _progress(args, path, source_format) as advance:
         records = chunks(records_of(path, source_format), args.buffer, wait=path.is_file())
         writer = Writer(output, to_text, args.nbest is not None, Counter())

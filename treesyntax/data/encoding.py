@@ -51,6 +51,7 @@ class Encoding(NamedTuple):
         control_seed: seed of random control trees.
         units: what is segmented: "" each word by its form; "token" each word, or "line" each
             line as a whole, by the character spans of words in the raw text.
+        labels: whether the labels of nodes are kept.
     """
 
     format_name: str
@@ -61,3 +62,4 @@ class Encoding(NamedTuple):
     control: str = GIVEN
     control_seed: int = 0
     units: str = ""
+    labels: bool = False

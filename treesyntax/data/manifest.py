@@ -6,7 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from treesyntax.data.dictionary import Dictionary, one_unknown, unknown_symbol
+import numpy as np
+from numpy.typing import NDArray
+
+from treesyntax.data.dictionary import UNK, Dictionary, one_unknown, unknown_symbol
 from treesyntax.data.encoding import TEXT, Encoding
 from treesyntax.data.token_files import TokenData
 from treesyntax.errors import InputError
@@ -68,6 +71,17 @@ def check_tokens(tokens: TokenData) -> None:
         )
 
 
+def labels_file(language: str) -> str:
+    """The name of the file with the labels of a side, a dictionary like that of its tokens."""
+    return f"labels.{language}.txt"
+
+
+def label_numbers(ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Labels as the tree store has them, of ids of their dictionary: 0 for unknown, 1 for the first
+    line."""
+    return ids - UNK
+
+
 class SideData(NamedTuple):
     """One language of a data folder.
 
@@ -105,6 +119,12 @@ class Data(NamedTuple):
         path = self.folder / f"dict.{side.language}.txt"
         return Dictionary.read(path, unknown_symbol if slots else one_unknown)
 
+    def labels(self, side: SideData) -> Dictionary | None:
+        """The labels of a side, None where they are not kept."""
+        if not side.encoding.labels:
+            return None
+        return Dictionary.read(self.folder / labels_file(side.language))
+
 
 def read_data(folder: str | Path) -> Data:
     """Read ``binarize.json``.
@@ -135,6 +155,7 @@ def _side(folder: Path, manifest: dict[str, Any], role: str) -> SideData:
         control=side["control"] or GIVEN,
         control_seed=int(options["control_seed"]),
         units=str(side.get("subword_units") or ""),
+        labels=bool(side.get("labels")),
     )
     trained = manifest["splits"]["train"][side["language"]]
     most = (int(trained.get(name, 0)) for name in ("longest", "deepest"))

@@ -5,14 +5,15 @@ sentence. Layout, little-endian:
 
 ====================  ===========================================================
 8 bytes               magic ``TREESTOR``
-3 × uint32            version 1; length and CRC-32 of the JSON header
+3 × uint32            version 1, or 2 with labels; length and CRC-32 of the JSON header
 JSON header           ``sentences``, ``view`` (the linearization), ``tokens`` (the fingerprint of the token
                       files), ``arrays`` (name → dtype, offset, count, crc32)
 from byte 4,096       the arrays, each on a multiple of 64 bytes
 ====================  ===========================================================
 
 The arrays are ``node_offsets`` and ``token_offsets`` [sentences + 1], and all sentences one after
-another ``parents`` and ``branches`` [nodes] and ``token_nodes`` [tokens]. Nodes are numbered
+another ``parents`` and ``branches`` [nodes] and ``token_nodes`` [tokens]; in version 2 ``labels``
+[nodes] as well, the line of each label in ``labels.LANG.txt``, 0 for an unknown one. Nodes are numbered
 within their sentence. Node arrays are signed, so that -1 (the parent of the root, the node of a
 token without one) is kept, and of 16 bits where every number fits.
 """
@@ -32,11 +33,12 @@ from treesyntax.errors import InputError
 from treesyntax.files import parse_json
 
 MAGIC = b"TREESTOR"
-VERSION = 1
+VERSIONS = (1, 2)
 PREAMBLE = struct.Struct("<8sIII")
 ARRAYS_START = 4096
 OFFSETS = ("node_offsets", "token_offsets")
 NODE_ARRAYS = ("parents", "branches", "token_nodes")
+LABELS = "labels"
 AGAIN = "run treesyntax binarize again"
 DTYPES = ("<i2", "<i4", "<i8")
 BLOCK = 1 << 16
@@ -54,6 +56,7 @@ class TreeArrays(NamedTuple):
         parents: parent of each node within its sentence [nodes], -1 for roots.
         branches: slot among the parent's slots [nodes].
         token_nodes: node of each token [tokens], -1 for none.
+        labels: label of each node [nodes], None where there are none.
     """
 
     node_counts: IntArray
@@ -61,6 +64,7 @@ class TreeArrays(NamedTuple):
     parents: IntArray
     branches: IntArray
     token_nodes: IntArray
+    labels: IntArray | None = None
 
 
 def deepest(trees: TreeArrays) -> int:
@@ -77,11 +81,13 @@ def deepest(trees: TreeArrays) -> int:
 
 
 class StoredTree(NamedTuple):
-    """One sentence: ``parents`` and ``branches`` int64 [N], ``token_nodes`` int64 [T]."""
+    """One sentence: ``parents`` and ``branches`` int64 [N], ``token_nodes`` int64 [T], and
+    ``labels`` int64 [N] where they are stored."""
 
     parents: NDArray[np.int64]
     branches: NDArray[np.int64]
     token_nodes: NDArray[np.int64]
+    labels: NDArray[np.int64] | None = None
 
 
 class TreeStore:
@@ -110,6 +116,7 @@ class TreeStore:
         self._node_offsets, self._token_offsets, self._parents, self._branches, self._nodes = (
             self._array(name) for name in (*OFFSETS, *NODE_ARRAYS)
         )
+        self._labels = self._array(LABELS) if LABELS in self._header["arrays"] else None
 
     def _array(self, name: str) -> IntArray:
         entry = self._header["arrays"][name]
@@ -150,6 +157,8 @@ class TreeStore:
         outside = (places >= np.repeat(sizes, np.diff(tokens))) | (places < -1)
         if wrong.any() or outside.any():
             raise _damaged(self.path, "its numbers are not those of trees")
+        if self._labels is not None and (self._labels[nodes[0] : nodes[-1]] < 0).any():
+            raise _damaged(self.path, "its labels are not those of nodes")
 
     def __len__(self) -> int:
         """Number of sentences."""
@@ -171,6 +180,7 @@ class TreeStore:
             self._parents[first:end].astype(np.int64),
             self._branches[first:end].astype(np.int64),
             self._nodes[first_token:end_token].astype(np.int64),
+            None if self._labels is None else self._labels[first:end].astype(np.int64),
         )
 
     @property
@@ -225,8 +235,9 @@ def _read_header(path: Path) -> dict:
                     path, None, "is not a tree store", "treesyntax binarize writes .tree files"
                 )
             _, version, length, crc32 = PREAMBLE.unpack(start)
-            if version != VERSION:
-                raise _damaged(path, f"is a tree store of version {version}, not {VERSION}")
+            if version not in VERSIONS:
+                known = " or ".join(map(str, VERSIONS))
+                raise _damaged(path, f"is a tree store of version {version}, not {known}")
             text = stream.read(min(length, ARRAYS_START))
             size = stream.seek(0, 2)
     except OSError as error:
@@ -235,24 +246,26 @@ def _read_header(path: Path) -> dict:
         ) from None
     if zlib.crc32(text) != crc32:
         raise _damaged(path, "the checksum of the header differs: the file is damaged")
-    header = _checked_header(path, text)
+    header = _checked_header(path, text, has_labels=version == VERSIONS[1])
     expected = max(ARRAYS_START, *(_end_of(entry) for entry in header["arrays"].values()))
     if size != expected:
         raise _damaged(path, f"is cut short or padded: {size} bytes, {expected} expected")
     return header
 
 
-def _checked_header(path: Path, text: bytes) -> dict:
+def _checked_header(path: Path, text: bytes, has_labels: bool) -> dict:
     """The header, once it is certain that it has all that is read from it."""
     try:
         header = parse_json(text)
         whole = [header["sentences"], *Fingerprint(**header["tokens"])]
-        entries = [header["arrays"][name] for name in (*OFFSETS, *NODE_ARRAYS)]
+        names = (*OFFSETS, *NODE_ARRAYS, *[LABELS] * has_labels)
+        entries = [header["arrays"][name] for name in names]
         whole += [entry[key] for entry in entries for key in ("offset", "count", "crc32")]
         right = all(type(number) is int and 0 <= number < 1 << 62 for number in whole)
         right &= len(header["arrays"]) == len(entries) and type(header["view"]) is str
         right &= all(entry["dtype"] in DTYPES for entry in entries)
         right &= entries[2]["count"] == entries[3]["count"]
+        right &= not has_labels or entries[-1]["count"] == entries[2]["count"]
     except (ValueError, KeyError, TypeError):
         right = False
     if not right:

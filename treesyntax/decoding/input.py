@@ -15,6 +15,7 @@ from treesyntax.data.binarize.encode import encode_batch
 from treesyntax.data.binarize.records import Records
 from treesyntax.data.dictionary import EOS, Dictionary
 from treesyntax.data.encoding import TEXT, Encoding
+from treesyntax.data.manifest import label_numbers
 from treesyntax.data.sentencepiece import SPACE
 from treesyntax.data.tree_store import StoredTree, deepest
 from treesyntax.decoding.engine import EncodedSource
@@ -129,7 +130,7 @@ class SourceEncoder:
     """Encodes records exactly as ``treesyntax binarize`` does.
 
     ``to_batches`` makes trees or text of records; ``longest`` counts EOS; ``remarks`` gets what the
-    model was not trained for.
+    model was not trained for. ``labels`` has the labels of nodes where the data keeps them.
     """
 
     def __init__(
@@ -139,7 +140,9 @@ class SourceEncoder:
         to_batches: ToBatches,
         longest: int,
         remarks: Remarks,
+        labels: Dictionary | None = None,
     ) -> None:
+        self.labels = labels
         self.remarks, self.unknown = remarks, {*dictionary.unknown_ids}
         self.encoding, self.dictionary = encoding, dictionary
         self.to_batches, self.longest = to_batches, longest
@@ -176,4 +179,8 @@ class SourceEncoder:
         if encoded.trees is None:
             return EncodedSource(ids, None)
         arrays = (encoded.trees.parents, encoded.trees.branches, encoded.trees.token_nodes)
-        return EncodedSource(ids, StoredTree(*(array.astype(np.int64) for array in arrays)))
+        tree = StoredTree(*(array.astype(np.int64) for array in arrays))
+        if self.labels is not None and encoded.trees.labels is not None:
+            known = np.array([self.labels.index(label) for label in encoded.labels], np.int64)
+            tree = tree._replace(labels=label_numbers(known)[encoded.trees.labels])
+        return EncodedSource(ids, tree)

@@ -14,9 +14,9 @@ from treesyntax.errors import OptionError
 from treesyntax.methods import METHODS
 from treesyntax.model.presets import PRESETS
 from treesyntax.nn.flex_kernel import is_long
-from treesyntax.nn.injection import Injection, LayerStates, Site
+from treesyntax.nn.injection import Injection, LayerStates, Site, ValueMap
 from treesyntax.nn.node_maps import InTurn, NodeMap
-from treesyntax.nn.pairs import PairTerm, RelationOf
+from treesyntax.nn.pairs import PairTerm
 from treesyntax.nn.relations import QueriedTrees
 from treesyntax.nn.tree_batch import TreeBatch
 
@@ -208,17 +208,20 @@ class Composition(nn.ModuleDict):
         if not found:
             queried = QueriedTrees.of(tree, rows)
             for method in self.methods:
-                pair = (method.relation_ids(queried), method.pair_scale(queried))
-                ids, scale = (None if part is None else queried.asked(part) for part in pair)
-                if ids is not None or scale is not None:
-                    found.append((method, ids, scale))
+                pairs = [getattr(method, hook)(queried) for hook in PAIR_HOOKS]
+                parts = [None if part is None else queried.asked(part) for part in pairs]
+                value_map = method.value_map(queried)
+                if value_map is not None or any(part is not None for part in parts):
+                    ids, scale, features = parts
+                    term = PairTerm(ids, scale=scale, features=features)
+                    found.append((method, term, value_map))
         return partial(_terms, found)
 
     def _computed(self, tree: TreeBatch) -> list[Related]:
         """The pairwise methods with functions for ids; empty if one of them needs stored ids."""
         pairwise = [method for method in self.methods if _is_pairwise(method)]
-        found = [(method, method.relation_of_pair(tree), None) for method in pairwise]
-        return [] if any(relation_of is None for _, relation_of, _ in found) else [*found]
+        found = [(method, PairTerm(method.relation_of_pair(tree)), None) for method in pairwise]
+        return [] if any(term.ids is None for _, term, _ in found) else [*found]
 
 
 def compose(spec: str, d_model: int, heads: int, layers: int) -> Composition:
@@ -239,20 +242,23 @@ def compose(spec: str, d_model: int, heads: int, layers: int) -> Composition:
 LayerTerms = Callable[[int], list[PairTerm]]
 """What is added to the pairs of a layer, by the index of the layer."""
 
-Related = tuple[Injection, Tensor | RelationOf | None, Tensor | None]
-"""A method, its relation ids and its scale."""
+Related = tuple[Injection, PairTerm, ValueMap | None]
+"""A method, and what it adds but for its tables, which differ from layer to layer."""
+
+PAIR_HOOKS = ("relation_ids", "pair_scale", "pair_features")
 
 
 def _is_pairwise(method: Injection) -> bool:
-    hooks = ("relation_ids", "pair_scale")
+    hooks = (*PAIR_HOOKS, "value_map")
     return any(getattr(type(method), hook) is not getattr(Injection, hook) for hook in hooks)
 
 
 def _terms(found: list[Related], layer: int) -> list[PairTerm]:
     terms = []
-    for method, ids, scale in found:
+    for method, part, value_map in found:
         tables = (method.bias_table(layer), *method.vector_tables(layer))
-        scale = scale if method.scales_layer(layer) else None
-        if scale is not None or any(table is not None for table in tables):
-            terms.append(PairTerm(ids, *tables, scale))
+        scale = part.scale if method.scales_layer(layer) else None
+        mapped = None if value_map is None else partial(value_map, layer)
+        if any(one is not None for one in (scale, mapped, *tables)):
+            terms.append(PairTerm(part.ids, *tables, scale, part.features, mapped))
     return terms

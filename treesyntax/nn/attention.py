@@ -46,6 +46,9 @@ def attend(
     Returns:
         [B, H, Q, d].
     """
+    for term in terms:
+        if term.value_map is not None:
+            v = term.value_map(v)
     if any(callable(term.ids) for term in terms):
         return flex_attend(q, k, v, mask, terms)
     fused = all(term.keys is term.values is term.scale is None for term in terms)

@@ -29,6 +29,10 @@ class Site:
     layers: int
 
 
+ValueMap = Callable[[int, Tensor], Tensor]
+"""Layer and values [B, H, T, d] to values of that shape."""
+
+
 @dataclass(frozen=True)
 class LayerStates:
     """What a loss can be about in a layer.
@@ -88,6 +92,21 @@ class Injection(nn.Module):
 
         Step by step a decoder needs the last query alone. Ids put together by
         :func:`treesyntax.nn.relations.by_rows` are computed for that one; others for all, and cut.
+        """
+        return None
+
+    def pair_features(self, tree: TreeBatch) -> Tensor | None:
+        """Float [B or 1, C, T, T]: C numbers of (query, key) pairs in place of a relation id, or None.
+
+        The tables are then read by them: a pair gets the sum of the C rows, each times its number.
+        Of :class:`treesyntax.nn.relations.QueriedTrees` it may return the queries' rows alone.
+        """
+        return None
+
+    def value_map(self, tree: TreeBatch) -> ValueMap | None:
+        """A function of layer and values that gives other values, or None.
+
+        Values are [B, H, T, d] before and after; the attention weights stay what they are.
         """
         return None
 

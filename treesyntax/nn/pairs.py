@@ -42,6 +42,9 @@ class PairTerm:
         keys: float [R, d], or [H, R, d] with a table per head, added to the keys.
         values: the same, added to the values.
         scale: float [B or 1, Q, K], a fixed factor of the logits before biases.
+        features: float [B or 1, R, Q, K], in place of ids: a pair gets the sum of all rows of the
+            tables, each times its number.
+        value_map: what makes the values [B, H, K, d] others, before all else.
     """
 
     ids: Tensor | RelationOf | None = None
@@ -49,11 +52,14 @@ class PairTerm:
     keys: Tensor | None = None
     values: Tensor | None = None
     scale: Tensor | None = None
+    features: Tensor | None = None
+    value_map: Callable[[Tensor], Tensor] | None = None
 
     def of_queries(self, rows: slice) -> PairTerm:
         """The part of some queries."""
         ids, scale = (None if x is None else x[:, rows] for x in (self.stored_ids, self.scale))
-        return PairTerm(ids, self.bias, self.keys, self.values, scale)
+        features = None if self.features is None else self.features[:, :, rows]
+        return PairTerm(ids, self.bias, self.keys, self.values, scale, features)
 
     def of_heads(self, count: int) -> PairTerm:
         """The part of the first heads."""
@@ -75,6 +81,25 @@ class PairTerm:
         """Relation ids as a tensor, None where there are none."""
         return self.ids if isinstance(self.ids, Tensor) else None
 
+    def read(self, by_id: Tensor, shape: torch.Size) -> Tensor:
+        """[B, H, Q, R] read at the pairs of a tensor of shape [B, H, Q, K]."""
+        if self.features is None:
+            return read_table(by_id, self.index(shape))
+        return torch.einsum(
+            "bhqr,brqk->bhqk", by_id, self.features.to(by_id.dtype).expand(len(by_id), -1, -1, -1)
+        )
+
+    def sums(self, weights: Tensor) -> Tensor:
+        """[B, H, Q, K] summed to [B, H, Q, R]; the transpose of :meth:`read`."""
+        if self.features is None:
+            assert self.values is not None
+            return sums_by_id(weights, self.index(weights.shape), self.values.shape[-2])
+        return torch.einsum(
+            "bhqk,brqk->bhqr",
+            weights,
+            self.features.to(weights.dtype).expand(len(weights), -1, -1, -1),
+        )
+
     def index(self, shape: torch.Size) -> Tensor:
         """Relation ids as an index of a tensor [B, H, Q, …]."""
         assert isinstance(self.ids, Tensor)
@@ -90,7 +115,8 @@ def merged(terms: Sequence[PairTerm], most: int) -> list[PairTerm]:
     found: list[PairTerm] = []
     for term in terms:
         last = found[-1] if found else term
-        apart = last is term or last.scale is not None or term.scale is not None
+        others = (last.scale, term.scale, last.features, term.features)
+        apart = last is term or any(other is not None for other in others)
         if apart or last.size * term.size > min(most, torch.iinfo(torch.int16).max):
             found.append(term)
         else:
@@ -154,10 +180,17 @@ def total_bias(terms: Sequence[PairTerm], like: Tensor) -> Tensor | None:
     """The sum of all biases, [B or 1, H, Q, K] for queries [B, H, Q, d], or None."""
     total = None
     for term in terms:
-        if term.bias is not None and term.stored_ids is not None:
+        if term.bias is None:
+            continue
+        found = None
+        if term.features is not None:
+            table, features = clamped(term.bias, like.dtype), term.features.to(like.dtype)
+            found = torch.einsum("hr,brqk->bhqk", table, features)
+        elif term.stored_ids is not None:
             shape = torch.Size((len(term.stored_ids), *like.shape[1:3], term.bias.shape[1]))
             by_id = clamped(term.bias, like.dtype)[None, :, None].expand(shape)
             found = read_table(by_id, term.index(shape))
+        if found is not None:
             total = found if total is None else total + found
     return total
 
@@ -177,7 +210,7 @@ def pair_logits(q: Tensor, k: Tensor, mask: Tensor | None, terms: Sequence[PairT
     for term in terms:
         if term.keys is not None:
             by_id = q @ term.keys.to(q.dtype).transpose(-1, -2)
-            logits += read_table(by_id, term.index(logits.shape))
+            logits += term.read(by_id, logits.shape)
     for term in terms:
         if term.scale is not None:
             logits *= term.scale.to(q.dtype).unsqueeze(1)
@@ -219,6 +252,5 @@ def _attend(
     output = weights @ v
     for term in terms:
         if term.values is not None:
-            sums = sums_by_id(weights, term.index(weights.shape), term.values.shape[-2])
-            output += sums @ term.values.to(weights.dtype)
+            output += term.sums(weights) @ term.values.to(weights.dtype)
     return output

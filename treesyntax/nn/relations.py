@@ -7,7 +7,7 @@ everything that nine 0/1 masks say, in a ninth of the memory.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import torch
 from torch import Tensor
@@ -104,17 +104,18 @@ class QueriedTrees(TreeBatch):
         rows: the tokens that are queries.
     """
 
+    _: KW_ONLY
     rows: slice
 
     @classmethod
     def of(cls, tree: TreeBatch, rows: slice) -> QueriedTrees:
         """A batch in which some rows are queries."""
-        return cls(tree.parent, tree.branch, tree.token_node, rows)
+        return cls(tree.parent, tree.branch, tree.token_node, tree.label, rows=rows)
 
     def asked(self, pairs: Tensor) -> Tensor:
-        """The queries' rows of [B or 1, T, T]; [B or 1, rows, T] stays as it is."""
+        """The queries' rows of [B or 1, …, T, T]; [B or 1, …, rows, T] stays as it is."""
         count = len(range(*self.rows.indices(self.token_node.shape[1])))
-        return pairs if pairs.shape[1] == count else pairs[:, self.rows]
+        return pairs if pairs.shape[-2] == count else pairs[..., self.rows, :]
 
 
 def by_rows(tree: TreeBatch, compute: Callable[[slice], Tensor]) -> Tensor:

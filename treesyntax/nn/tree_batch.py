@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,13 +10,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from treesyntax.trees.labels import node_labels
 from treesyntax.trees.tree import Tree
 
 NO_NODE = -1
 
 
-StoredArrays = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
-"""One stored tree: parents [N], branches [N], and the node of each token [T], EOS not counted."""
+Integers = NDArray[np.int64]
+StoredArrays = (
+    tuple[Integers, Integers, Integers] | tuple[Integers, Integers, Integers, Integers | None]
+)
+"""One stored tree: parents [N], branches [N], the node of each token [T], EOS not counted, and the
+labels [N] if they are known."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +35,14 @@ class TreeBatch:
         parent: LongTensor [B, N], -1 for the root.
         branch: LongTensor [B, N], slot among the parent's slots, 0 for the root.
         token_node: LongTensor [B, T], the node of each token, -1 for padding and special tokens.
+        label: LongTensor [B, N], the label of each node (of the arc to its head, or its category),
+            0 for an unknown one, -1 for padding; None where labels are not known.
     """
 
     parent: Tensor
     branch: Tensor
     token_node: Tensor
+    label: Tensor | None = None
 
     def __post_init__(self) -> None:
         """Raise ValueError for shapes that do not belong together."""
@@ -44,15 +52,21 @@ class TreeBatch:
                 "a TreeBatch needs parents [B, N], branches [B, N] and token nodes [B, T] of the same "
                 f"B, not {[*nodes]}, {[*branches]} and {[*tokens]}"
             )
+        if self.label is not None and self.label.shape != nodes:
+            raise ValueError(
+                f"a TreeBatch of parents {[*nodes]} has a label for each, not {[*self.label.shape]}"
+            )
 
     def to_dict(self) -> dict[str, Tensor]:
         """A plain dict of tensors, the only form that fairseq's batch mover carries whole."""
-        return {"parent": self.parent, "branch": self.branch, "token_node": self.token_node}
+        found = {"parent": self.parent, "branch": self.branch, "token_node": self.token_node}
+        return found if self.label is None else {**found, "label": self.label}
 
     @classmethod
     def from_dict(cls, tensors: dict[str, Tensor]) -> TreeBatch:
         """Undo :meth:`to_dict`."""
-        return cls(tensors["parent"], tensors["branch"], tensors["token_node"])
+        parts = (tensors["parent"], tensors["branch"], tensors["token_node"])
+        return cls(*parts, tensors.get("label"))
 
     @classmethod
     def without_trees(cls, tokens: Tensor) -> TreeBatch:
@@ -76,7 +90,7 @@ def collate(
     """Pad trees to one batch whose token columns match the token batch.
 
     Args:
-        trees: parents, branches and token nodes, one tree a row.
+        trees: parents, branches, token nodes and perhaps labels, one tree a row.
         width: number of columns T of the token batch, special tokens and padding included.
         left_pad: whether the token batch is padded on the left.
         specials: special tokens after the sentence (EOS), which have no node.
@@ -85,18 +99,30 @@ def collate(
     Raises:
         ValueError: if a tree's nodes are not in preorder, or a token's node is none of them.
     """
-    most_nodes = max((len(parents) for parents, _, _ in trees), default=0)
+    sizes = [len(tree[0]) for tree in trees]
+    most_nodes = max(sizes, default=0)
     shape = (len(trees), max(most_nodes, 1))
     parent, branch = np.full(shape, -1, np.int64), np.zeros(shape, np.int64)
     token_node = np.full((len(trees), width), NO_NODE, np.int64)
-    for row, (parents, branches, nodes) in enumerate(trees):
+    for row, (parents, branches, nodes, *_) in enumerate(trees):
         parent[row, : len(parents)] = parents
         branch[row, : len(parents)] = branches
         start = width - specials - len(nodes) if left_pad else 0
         token_node[row, start : start + len(nodes)] = nodes
     if check:
-        _check_nodes(parent, token_node, [len(parents) for parents, _, _ in trees])
-    return TreeBatch(*(torch.from_numpy(array) for array in (parent, branch, token_node)))
+        _check_nodes(parent, token_node, sizes)
+    tensors = [torch.from_numpy(array) for array in (parent, branch, token_node)]
+    return TreeBatch(tensors[0], tensors[1], tensors[2], _padded_labels(trees, shape))
+
+
+def _padded_labels(trees: Sequence[StoredArrays], shape: tuple[int, int]) -> Tensor | None:
+    """LongTensor [B, N], None where a tree has no labels."""
+    padded = np.full(shape, -1, np.int64)
+    for row, (_, _, _, *labels) in enumerate(trees):
+        if not labels or labels[0] is None:
+            return None
+        padded[row, : len(labels[0])] = labels[0]
+    return torch.from_numpy(padded)
 
 
 def batch_trees(
@@ -104,6 +130,7 @@ def batch_trees(
     token_nodes: Sequence[Sequence[int]] | None = None,
     width: int | None = None,
     left_pad: bool = False,
+    labels: Mapping[str, int] | None = None,
 ) -> TreeBatch:
     """A batch of trees under the tokens of a model.
 
@@ -113,6 +140,8 @@ def batch_trees(
             :func:`treesyntax.trees.alignment.align` finds them; None where the tokens are the nodes.
         width: columns T of the token batch, by default of the longest row.
         left_pad: whether shorter rows are padded on the left.
+        labels: ids from 1 on of labels (see :func:`treesyntax.trees.labels.node_labels`), for methods
+            that read them; others are 0.
 
     Raises:
         ValueError: if there are not as many rows as trees, a row is longer than ``width``, or a node is
@@ -125,7 +154,14 @@ def batch_trees(
     if width is not None and longest > width:
         raise ValueError(f"a row has {longest} tokens, but the batch has {width} columns")
     arrays = [
-        (tree.parents.astype(np.int64), tree.branches.astype(np.int64), np.array(row, np.int64))
+        (
+            tree.parents.astype(np.int64),
+            tree.branches.astype(np.int64),
+            np.array(row, np.int64),
+            None
+            if labels is None
+            else np.array([labels.get(label, 0) for label in node_labels(tree)], np.int64),
+        )
         for tree, row in zip(trees, rows, strict=True)
     ]
     return collate(arrays, longest if width is None else width, left_pad, specials=0)

@@ -48,10 +48,12 @@ class EncodedBatch(NamedTuple):
         symbols: the different tokens of the batch in order of first appearance.
         ids: index into ``symbols`` of each token [T].
         token_counts: tokens of each sentence [S].
-        trees: the trees, None for text.
+        trees: the trees, None for text; their labels index ``labels``.
+        labels: the different labels in order of first appearance, if they are kept.
     """
 
     symbols: list[str]
     ids: NDArray[np.int32]
     token_counts: NDArray[np.int32]
     trees: TreeArrays | None
+    labels: Sequence[str] = ()

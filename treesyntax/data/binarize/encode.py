@@ -28,6 +28,7 @@ from treesyntax.trees.controls import control_tree
 from treesyntax.trees.formats import Record, get_format, parse_record
 from treesyntax.trees.formats.base import RecordError
 from treesyntax.trees.formats.offsets import conllu_comment, conllu_spans, line_spans
+from treesyntax.trees.labels import node_labels
 from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.names import GIVEN
 from treesyntax.trees.subwords import Segmented, attach, linearize
@@ -44,7 +45,8 @@ def encode_batch(encoding: Encoding, batch: Batch) -> EncodedBatch:
         return _encode_text(encoding, batch.records.texts)
     tree_format = get_format(encoding.format_name)
     linearization = get_linearization(encoding.linearization)
-    index_of = _new_indices()
+    index_of, label_of = _new_indices(), _new_indices()
+    labels: list[int] = []
     node_counts: list[int] = []
     token_counts: list[int] = []
     ids: list[int] = []
@@ -62,6 +64,8 @@ def encode_batch(encoding: Encoding, batch: Batch) -> EncodedBatch:
         token_nodes += nodes
         token_counts.append(len(tokens))
         node_counts.append(len(segmented.tree))
+        if encoding.labels:
+            labels += map(label_of.__getitem__, node_labels(segmented.tree))
         parents.append(segmented.tree.parents)
         branches.append(segmented.tree.branches)
     counts = _array(token_counts)
@@ -71,8 +75,9 @@ def encode_batch(encoding: Encoding, batch: Batch) -> EncodedBatch:
         np.concatenate([_array([]), *parents]),
         np.concatenate([_array([]), *branches]),
         _array(token_nodes),
+        _array(labels) if encoding.labels else None,
     )
-    return EncodedBatch(list(index_of), _array(ids), counts, trees)
+    return EncodedBatch(list(index_of), _array(ids), counts, trees, list(label_of))
 
 
 def _encode_text(encoding: Encoding, lines: list[str]) -> EncodedBatch:

@@ -42,6 +42,8 @@ class SideOptions:
         threshold: least count of a token in the dictionary.
         vocab_size: most symbols in the dictionary, 0 for all.
         dictionary: a dictionary to use instead of counting one.
+        label_threshold: least count of a label in the dictionary of labels.
+        label_dictionary: one to use instead of counting it.
     """
 
     role: str
@@ -53,6 +55,8 @@ class SideOptions:
     threshold: int
     vocab_size: int
     dictionary: Path | None
+    label_threshold: int = 0
+    label_dictionary: Path | None = None
 
     @property
     def has_trees(self) -> bool:
@@ -152,6 +156,13 @@ def _side(args: argparse.Namespace, index: int, role: str) -> SideOptions:
         )
     if format_name not in (TEXT, *FORMATS):
         raise unknown_name("format", format_name, (TEXT, *FORMATS), f"--{role}-format:")
+    labels, label_dict = getattr(args, f"{role}_labels", False), None
+    if labels and format_name == TEXT:
+        raise _needs_trees(role, "labels")
+    if labels:
+        label_dict = option("label_dict")
+        if args.source_label_threshold < 0:
+            raise OptionError("--source-label-threshold must not be negative")
     splits = [split for split in SPLITS if getattr(args, split)]
     files = {split: Path(getattr(args, split)[index]) for split in splits}
     model, dictionary = option("subword_model"), option("dict")
@@ -173,10 +184,13 @@ def _side(args: argparse.Namespace, index: int, role: str) -> SideOptions:
             control=_control(role, format_name, str(option("control"))),
             control_seed=args.control_seed,
             units="" if option("text") is None else args.subword_units,
+            labels=labels,
         ),
         threshold=getattr(args, f"{role}_threshold"),
         vocab_size=getattr(args, f"{role}_vocab_size"),
         dictionary=Path(str(dictionary)) if dictionary else None,
+        label_threshold=getattr(args, f"{role}_label_threshold", 0),
+        label_dictionary=Path(str(label_dict)) if label_dict else None,
     )
 
 

@@ -56,6 +56,7 @@ def _describe(side: SideOptions, symbols: int) -> dict[str, object]:
         "format": side.encoding.format_name,
         "view": side.encoding.linearization,
         "trees": side.has_trees,
+        "labels": side.encoding.labels,
         "control": side.encoding.control if side.has_trees else None,
         "subword_policy": side.encoding.policy if side.has_trees else None,
         "subword_units": side.encoding.units or None,

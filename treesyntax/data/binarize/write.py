@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -17,6 +17,7 @@ from treesyntax.data.binarize.encode import encode_batch
 from treesyntax.data.binarize.options import BinarizeOptions, SideOptions
 from treesyntax.data.binarize.read import BatchMap, changed, tasks
 from treesyntax.data.dictionary import EOS, Dictionary, one_unknown, unknown_symbol
+from treesyntax.data.manifest import label_numbers, labels_file
 from treesyntax.data.token_files import Fingerprint, TokenData, write_tokens
 from treesyntax.data.tree_store import deepest
 from treesyntax.data.tree_store_write import TreeStoreWriter
@@ -32,14 +33,17 @@ class Symbols:
         self._index_of: defaultdict[str, int] = defaultdict(count().__next__)
         self._counts: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
-    def add(self, batch: EncodedBatch, counted: bool) -> NDArray[np.int32]:
-        """The index of each symbol of a batch; ``counted`` for training data."""
-        index_of, size = self._index_of, len(batch.symbols)
-        indices = np.fromiter(map(index_of.__getitem__, batch.symbols), np.int32, size)
+    def add(
+        self, symbols: Sequence[str], ids: NDArray[np.integer], counted: bool
+    ) -> NDArray[np.int32]:
+        """The index of each symbol of a batch, whose tokens are ``ids``; ``counted`` for training
+        data."""
+        index_of, size = self._index_of, len(symbols)
+        indices = np.fromiter(map(index_of.__getitem__, symbols), np.int32, size)
         if len(index_of) > len(self._counts):
             self._counts = np.concatenate([self._counts, np.zeros(len(index_of), dtype=np.int64)])
         if counted:
-            self._counts[indices] += np.bincount(batch.ids, minlength=size)
+            self._counts[indices] += np.bincount(ids, minlength=size)
         return indices
 
     def trained_counts(self) -> dict[str, int]:
@@ -75,14 +79,19 @@ class Counts:
 class Spool:
     """One side of one split in temporary files until the dictionary is known."""
 
-    def __init__(self, folder: Path, has_trees: bool) -> None:
+    def __init__(self, folder: Path, has_trees: bool, has_labels: bool = False) -> None:
         self._file = TemporaryFile(dir=folder)  # noqa: SIM115, kept open for all batches
         self._batches: list[tuple[int, NDArray[np.int32]]] = []
-        self._trees = TreeStoreWriter(folder) if has_trees else None
+        self._trees = TreeStoreWriter(folder, has_labels) if has_trees else None
         self.sentences = self.longest = self.deepest = 0
 
-    def append(self, batch: EncodedBatch, indices: NDArray[np.int32]) -> None:
-        """Keep a batch with the index of each of its symbols."""
+    def append(
+        self,
+        batch: EncodedBatch,
+        indices: NDArray[np.int32],
+        label_indices: NDArray[np.int32] | None = None,
+    ) -> None:
+        """Keep a batch with the index of each of its symbols, and of its labels."""
         self._file.write(indices.data)
         self._file.write(batch.ids.data)
         self._batches.append((len(indices), batch.token_counts))
@@ -90,7 +99,10 @@ class Spool:
         self.longest = max(self.longest, int(batch.token_counts.max(initial=0)))
         if self._trees and batch.trees:
             self.deepest = max(self.deepest, deepest(batch.trees))
-            self._trees.append(batch.trees)
+            trees = batch.trees
+            if trees.labels is not None and label_indices is not None:
+                trees = trees._replace(labels=label_indices[trees.labels])
+            self._trees.append(trees)
 
     def write(
         self,
@@ -98,6 +110,7 @@ class Spool:
         linearization: str,
         ids_of_symbols: NDArray[np.int64],
         dictionary: Dictionary,
+        label_ids: NDArray[np.int64] | None = None,
     ) -> Counts:
         """Write the token files and, if there are trees, the tree store."""
         counts = Counts(
@@ -110,7 +123,7 @@ class Spool:
         fingerprint: Fingerprint = write_tokens(prefix, tokens, len(dictionary), EOS)
         counts.bin_crc32 = TokenData(prefix).bin_crc32()
         if self._trees:
-            self._trees.write(f"{prefix}.tree", linearization, fingerprint)
+            self._trees.write(f"{prefix}.tree", linearization, fingerprint, label_ids)
         return counts
 
     def _tokens(
@@ -145,15 +158,28 @@ def encode_sides(
     sides = options.sides
     symbols = {side.role: joined if options.joined_dictionary else Symbols() for side in sides}
     parts = [(side, split) for split in options.source.files for side in sides]
-    spools = {(side.role, split): Spool(folder, side.has_trees) for side, split in parts}
+    labels = {side.role: Symbols() for side in sides if side.encoding.labels}
+    spools = {
+        (side.role, split): Spool(folder, side.has_trees, side.role in labels)
+        for side, split in parts
+    }
     for (side, split, _), batch in batch_map(encode_batch, tasks(sides, options.source.files)):
         spool = spools[side.role, split]
-        spool.append(batch, symbols[side.role].add(batch, counted=split == "train"))
+        counted, label_indices = split == "train", None
+        if side.role in labels and batch.trees and batch.trees.labels is not None:
+            label_indices = labels[side.role].add(batch.labels, batch.trees.labels, counted)
+        indices = symbols[side.role].add(batch.symbols, batch.ids, counted)
+        spool.append(batch, indices, label_indices)
         advance(len(batch.token_counts))
     for side, split in parts:
         if spools[side.role, split].sentences != sentences[split]:
             raise changed(side.files[split])
-    return spools, symbols
+    return spools, symbols | {_labels_of(role): found for role, found in labels.items()}
+
+
+def _labels_of(role: str) -> str:
+    """The key of the labels of a side beside the symbols of both."""
+    return f"labels of {role}"
 
 
 def write_sides(
@@ -167,15 +193,29 @@ def write_sides(
     Returns the counts by split and language, and the number of symbols of each language.
     """
     dictionaries = _make_dictionaries(options, symbols)
-    ids = {role: symbols[role].ids_in(dictionaries[role]) for role in symbols}
+    ids = {role: symbols[role].ids_in(dictionaries[role]) for role in dictionaries}
+    label_ids = {}
     written = {}
     for side in options.sides:
         dictionaries[side.role].write(folder / f"dict.{side.language}.txt")
+        if side.encoding.labels:
+            found = symbols[_labels_of(side.role)]
+            known = (
+                Dictionary.read(side.label_dictionary)
+                if side.label_dictionary
+                else Dictionary.build(found.trained_counts(), side.label_threshold)
+            )
+            known.write(folder / labels_file(side.language))
+            label_ids[side.role] = label_numbers(found.ids_in(known))
     for split in options.source.files:
         for side in options.sides:
             prefix = folder / f"{split}.{options.pair}.{side.language}"
             written[split, side.language] = spools[side.role, split].write(
-                prefix, side.encoding.linearization, ids[side.role], dictionaries[side.role]
+                prefix,
+                side.encoding.linearization,
+                ids[side.role],
+                dictionaries[side.role],
+                label_ids.get(side.role),
             )
     return written, {side.language: len(dictionaries[side.role]) for side in options.sides}
 
