@@ -17,7 +17,8 @@ from treesyntax.decoding.learned_grammar import learn_grammar, learn_sibling_gra
 from treesyntax.decoding.notation_grammar import notation_grammar
 from treesyntax.errors import OptionError
 from treesyntax.nn.growth import GrowingTrees
-from treesyntax.trees.copies import copy_table
+from treesyntax.nn.hidden_words import HiddenWords
+from treesyntax.trees.copies import copy_forms_of, copy_table, placeholder_table
 from treesyntax.trees.formats import FORMATS
 
 FROM_DATA = "auto"
@@ -133,11 +134,35 @@ def find_copies(task: Any) -> Tensor:
         OptionError: if the target has no word of the source.
     """
     source, target = task.source_dictionary.symbols, task.target_dictionary.symbols
-    linearization = getattr(task, "records", {}).get("source", {}).get("view", "")
-    table = copy_table(source, target, (linearization, getattr(task, "target_linearization", "")))
+    table = copy_table(source, target, _linearizations(task))
     if (table < 0).all():
         raise OptionError(
             "--copy-source: no symbol of the source dictionary is a word of the target; binarize "
             "with --copy-words"
         )
     return as_tensor(table)
+
+
+def find_hidden_words(task: Any) -> HiddenWords:
+    """What hides words in training.
+
+    Raises:
+        OptionError: if the data has no placeholders.
+    """
+    sides = (task.source_dictionary.symbols, task.target_dictionary.symbols)
+    linearizations = _linearizations(task)
+    source, target = (
+        as_tensor(placeholder_table(symbols, linearization))
+        for symbols, linearization in zip(sides, linearizations, strict=True)
+    )
+    if not source.numel() or not target.numel():
+        raise OptionError(
+            "--copy-dropout: the dictionaries have no placeholders; binarize with --copy-unknown"
+        )
+    form = as_tensor(copy_forms_of(sides[0], linearizations[0]))
+    return HiddenWords(find_copies(task), form, source, target)
+
+
+def _linearizations(task: Any) -> tuple[str, str]:
+    source = getattr(task, "records", {}).get("source", {}).get("view", "")
+    return source, getattr(task, "target_linearization", "")

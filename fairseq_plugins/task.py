@@ -14,7 +14,6 @@ from fairseq import utils
 from fairseq.data import data_utils
 from fairseq.dataclass import ChoiceEnum
 from fairseq.tasks import register_task
-from fairseq.tasks.translation import TranslationConfig
 
 from fairseq_plugins.data_record import (
     EVALUATED,
@@ -36,7 +35,7 @@ from fairseq_plugins.target import (
     is_learned,
     make_constraints,
 )
-from fairseq_plugins.training.tree_loss import TreeLossTask
+from fairseq_plugins.training.tree_loss import TreeLossTask, TreeTrainingConfig
 from treesyntax.data.manifest import check_tokens, side_of
 from treesyntax.data.token_files import TokenData
 from treesyntax.data.tree_store import TreeStore
@@ -50,7 +49,7 @@ CONSTRAINTS = ("auto", "none", "tree", "grammar")
 
 
 @dataclass
-class TreeTranslationConfig(TranslationConfig):
+class TreeTranslationConfig(TreeTrainingConfig):
     """fairseq's options for translation, and ours; the trees are found beside the data."""
 
     # fairseq's ChoiceEnum makes a type when it is called, which mypy cannot follow.
@@ -185,6 +184,8 @@ class TreeTranslationTask(TreeLossTask):
                 f"--task tree_translation builds no {name}; take an --arch that treesyntax methods "
                 "lists, such as tree_sequence, which is the Transformer without trees"
             )
+        if self.cfg.copy_dropout and not from_checkpoint:
+            _ = self.hidden_words  # refuses data without placeholders
         return super().build_model(cfg, from_checkpoint)
 
     def build_generator(

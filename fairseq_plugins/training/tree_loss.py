@@ -1,15 +1,33 @@
-"""Losses from trees in fairseq's training: added to any criterion, logged as a number of their own."""
+"""What training adds to fairseq's: losses from trees, logged apart, and words that are hidden."""
 
-from __future__ import annotations
-
+# No postponed annotations here: fairseq makes flags from the types of dataclass fields.
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from fairseq.logging import metrics
-from fairseq.tasks.translation import TranslationTask
+from fairseq.tasks.translation import TranslationConfig, TranslationTask
+
+from fairseq_plugins.target import find_hidden_words
+from treesyntax.nn.hidden_words import HiddenWords
 
 NAME = "tree_loss"
+
+
+@dataclass
+class TreeTrainingConfig(TranslationConfig):
+    """fairseq's options, and that of hidden words."""
+
+    copy_dropout: float = field(
+        default=0.0,
+        metadata={
+            "help": "in training, hide this share of the words that source and target have both, so "
+            "that a model with --copy-source learns to copy words that it does not know; the data "
+            "needs placeholders (binarize --copy-unknown)"
+        },
+    )
 
 
 class TreeLossTask(TranslationTask):
@@ -20,8 +38,21 @@ class TreeLossTask(TranslationTask):
     quotient in base 2, in the unit of ``loss``, which does not contain it. Validation has none.
     """
 
+    @cached_property
+    def hidden_words(self) -> HiddenWords:
+        """Hides words in training."""
+        return find_hidden_words(self)
+
     def train_step(self, sample: Any, model: Any, criterion: Any, *args: Any, **kwargs: Any) -> Any:
-        """fairseq's, with the sum of both losses."""
+        """fairseq's, with the sum of both losses, and with hidden words (``--copy-dropout``)."""
+        rate = self.cfg.copy_dropout
+        if rate and sample:
+            inputs = sample["net_input"]
+            tokens, previous, target = self.hidden_words.to(inputs["src_tokens"].device)(
+                inputs["src_tokens"], [inputs["prev_output_tokens"], sample["target"]], rate
+            )
+            inputs = {**inputs, "src_tokens": tokens, "prev_output_tokens": previous}
+            sample = {**sample, "net_input": inputs, "target": target}
         return super().train_step(sample, model, _with_tree_loss(criterion), *args, **kwargs)
 
     def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 from fairseq import checkpoint_utils
+from fairseq.data import Dictionary
+from fairseq.data.indexed_dataset import MMapIndexedDataset
 from plugins.test_plugin import train
 from support.translate_helpers import (
     binarize,
@@ -18,7 +20,11 @@ from support.translate_helpers import (
     translate,
 )
 
+from treesyntax.cli import main
 from treesyntax.errors import OptionError
+from treesyntax.study.run.hypotheses import main as collect
+from treesyntax.trees.copies import with_words
+from treesyntax.trees.linearizations import as_text
 
 ARCH = ("--arch", "tree_sequence_tiny", "--copy-source")
 NAMES = [f"n{number}" for number in range(6)]
@@ -105,3 +111,78 @@ def test_a_target_without_any_word_of_the_source_is_refused(folder, tmp_path):
     data = binarize(folder, "other", "sexpr", "other", "--source-format", "sexpr")
     with pytest.raises(OptionError, match="no symbol of the source dictionary.*--copy-words"):
         save_model(data, tmp_path / "model.pt", *ARCH)
+
+
+@pytest.fixture(scope="module")
+def names(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pairs of names, the target a tree of them; the test has names that the training lacks."""
+    folder = tmp_path_factory.mktemp("names")
+    for part, words in (("all", ["a", "b", "c", "d"]), ("new", ["a", "x", "y", "x"])):
+        rows = [(words[k % 4], words[(k + 1) % 4], words[(k + 2) % 4]) for k in range(12)]
+        (folder / f"{part}.src").write_text("".join(f"{p} {q} {r}\n" for p, q, r in rows))
+        lines = "".join(f"( f {r} ( g {q} ) {p} )\n" for p, q, r in rows)
+        (folder / f"{part}.tgt").write_text(lines)
+    return folder
+
+
+def with_unknown(folder: Path, name: str, linearization: str) -> Path:
+    files = {"train": "all", "valid": "all", "test": "new"}
+    words = [word for split, part in files.items()
+             for word in (f"--{split}", f"{folder}/{part}.src", f"{folder}/{part}.tgt")]  # fmt: skip
+    options = ["--source-lang", "src", "--target-lang", "tgt", "--workers", "1"]
+    trees = ["--target-format", "sexpr", "--target-linearization", linearization]
+    copying = ["--copy-words", "--copy-unknown", "3"]
+    assert main(["binarize", str(folder / name), *words, *options, *trees, *copying]) == 0
+    return folder / name
+
+
+@pytest.mark.parametrize("linearization", ["nary_dfs", "lcrs_dfs"])
+def test_unknown_words_are_numbered_and_come_back(names, tmp_path, capsys, linearization):
+    data = with_unknown(names, linearization, linearization)
+    dictionaries = [Dictionary.load(str(data / f"dict.{side}.txt")) for side in ("src", "tgt")]
+    sides = [
+        [
+            dictionary.string(row).split()
+            for row in MMapIndexedDataset(str(data / f"test.src-tgt.{side}"))
+        ]
+        for side, dictionary in zip(("src", "tgt"), dictionaries, strict=True)
+    ]
+    assert sides[0][1] == ["<unk_1>", "<unk_2>", "<unk_1>"]  # x y x
+    assert sides[0][2] == ["<unk_1>", "<unk_2>", "a"]  # y x a
+    unknown = lines_of(data / "test.src-tgt.src.unknown")
+    assert unknown[:3] == ["x y", "x y", "y x"]
+    assert set(lines_of(data / "train.src-tgt.src.unknown")) == {""}
+    trees = [with_words(row, words.split()) for row, words in zip(sides[1], unknown, strict=True)]
+    written = [as_text(" ".join(row), linearization, "sexpr") for row in trees]
+    assert written == lines_of(names / "new.tgt")
+    # The references come back from the output of fairseq-generate, too.
+    rows = [f"D-{number}\t-1\t{' '.join(row)}\n" for number, row in enumerate(sides[1])]
+    (tmp_path / "generated").write_text("".join(rows))
+    collected = [str(tmp_path / "generated"), str(tmp_path / "out"), "--reference"]
+    how = ["--linearization", linearization, "--notation", "sexpr"]
+    words = ["--unknown", str(data / "test.src-tgt.src.unknown")]
+    assert collect([*collected, str(names / "new.tgt"), *how, *words]) == 0
+    assert lines_of(tmp_path / "out") == lines_of(names / "new.tgt")
+
+
+def test_translate_writes_the_words_and_training_hides_some(names, tmp_path):
+    data = with_unknown(names, "translated", "lcrs_dfs")
+    done = train(
+        data, tmp_path, "--copy-source", "--copy-dropout", "0.5", arch="tree_sequence_tiny"
+    )
+    assert done.returncode == 0, done.stderr
+    path = tmp_path / "checkpoint_last.pt"
+    state = torch.load(path, weights_only=True)
+    state["model"]["decoder.copying.gate.bias"].fill_(9)
+    torch.save(state, tmp_path / "copies.pt")
+    options = ("--input", str(names / "new.src"), "--tokens")
+    lines = translate(data, tmp_path / "copies.pt", tmp_path / "out", *options)
+    written = {token.partition("/")[0] for line in lines for token in line.split()}
+    assert {"x", "y"} & written
+    assert not any("<unk_" in token for token in written)
+
+
+def test_hiding_words_needs_placeholders(folder, tmp_path):
+    data = trees_of(folder, "no_marks", "nary_dfs")
+    with pytest.raises(OptionError, match="--copy-dropout: .*--copy-unknown"):
+        save_model(data, tmp_path / "model.pt", *ARCH, "--copy-dropout", "0.1")

@@ -29,9 +29,9 @@ def step(tree_loss, has_losses=True):
         return torch.tensor(3.0), 4, {"loss": torch.tensor(3.0), "sample_size": 4}
 
     optimizer = SimpleNamespace(backward=lambda loss: derived.append(float(loss)))
-    found = TreeLossTask.train_step(
-        object.__new__(TreeLossTask), {}, model, criterion, optimizer, update_num=1
-    )
+    task = object.__new__(TreeLossTask)
+    task.cfg = SimpleNamespace(copy_dropout=0.0)
+    found = task.train_step({}, model, criterion, optimizer, update_num=1)
     assert encoder.tree_loss is None
     return found, derived
 

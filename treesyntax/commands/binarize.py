@@ -116,6 +116,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "have slots: a model with --copy-source can then output words that no training target has",
     )  # fmt: skip
     add(
+        "--copy-unknown", type=int, default=0, metavar="N",
+        help="number the first N different unknown words of each source, <unk_1>, <unk_2>, …, so that "
+        "a model with --copy-source can output them; train it with --copy-dropout (%(default)s)",
+    )  # fmt: skip
+    add(
         "--workers", type=int, default=cores(), metavar="N",
         help="processes; the output does not depend on it (all cores: %(default)s)",
     )  # fmt: skip

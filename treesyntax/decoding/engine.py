@@ -29,10 +29,12 @@ class EncodedSource(NamedTuple):
     Attributes:
         ids: its tokens and EOS [T + 1].
         tree: the tree over its tokens, None where the data has no trees.
+        words: the unknown words that its placeholders stand for.
     """
 
     ids: NDArray[np.int64]
     tree: StoredTree | None
+    words: Sequence[str] = ()
 
 
 class Hypothesis(NamedTuple):

@@ -25,6 +25,7 @@ from treesyntax.parsers import Parser
 from treesyntax.parsers.cases import Cases, cases_of, total
 from treesyntax.parsers.policy import Parsed, parse_lines
 from treesyntax.parsers.record_text import conllu_text, ptb_text
+from treesyntax.trees.copies import Placeholders
 from treesyntax.trees.formats import Record, get_format
 from treesyntax.trees.formats.base import line_records
 
@@ -146,6 +147,7 @@ class SourceEncoder:
         self.remarks, self.unknown = remarks, {*dictionary.unknown_ids}
         self.encoding, self.dictionary = encoding, dictionary
         self.to_batches, self.longest = to_batches, longest
+        self.placeholders = Placeholders(dictionary.symbols, self.unknown, encoding.linearization)
 
     def encode(self, records: Sequence[Record]) -> tuple[list[EncodedSource], InputError | None]:
         """The sentences before the first fault, and the fault or None."""
@@ -160,7 +162,10 @@ class SourceEncoder:
     def _sentence(self, batch: Batch) -> EncodedSource:
         encoded = encode_batch(self.encoding, batch)
         symbols = [self.dictionary.index(symbol) for symbol in encoded.symbols]
-        ids = np.array([*(symbols[i] for i in encoded.ids.tolist()), EOS], np.int64)
+        own, words = encoded.ids.tolist(), list[str]()
+        numbered = [symbols[i] for i in own]
+        self.placeholders.number(numbered, [encoded.symbols[i] for i in own], words, new=True)
+        ids = np.array([*numbered, EOS], np.int64)
         if len(ids) > self.longest:
             raise InputError(
                 batch.path,
@@ -177,10 +182,10 @@ class SourceEncoder:
         depth = 0 if encoded.trees is None else deepest(encoded.trees)
         self.remarks.check(batch.records.lines[0], unknown, len(ids) - 1, depth)
         if encoded.trees is None:
-            return EncodedSource(ids, None)
+            return EncodedSource(ids, None, words)
         arrays = (encoded.trees.parents, encoded.trees.branches, encoded.trees.token_nodes)
         tree = StoredTree(*(array.astype(np.int64) for array in arrays))
         if self.labels is not None and encoded.trees.labels is not None:
             known = np.array([self.labels.index(label) for label in encoded.labels], np.int64)
             tree = tree._replace(labels=label_numbers(known)[encoded.trees.labels])
-        return EncodedSource(ids, tree)
+        return EncodedSource(ids, tree, words)

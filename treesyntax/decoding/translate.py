@@ -8,6 +8,7 @@ from itertools import count
 from treesyntax.decoding.engine import EncodedSource, Engine, Hypothesis
 from treesyntax.decoding.input import SourceEncoder
 from treesyntax.decoding.output import Writer
+from treesyntax.trees.copies import with_words
 from treesyntax.trees.formats import Record
 
 EMPTY = Hypothesis(0.0, [])
@@ -41,4 +42,9 @@ def _search(engine: Engine, sentences: Sequence[EncodedSource]) -> list[list[Hyp
     """The hypotheses of each sentence; the model sees only sentences with tokens."""
     full = [sentence for sentence in sentences if len(sentence.ids) > 1]
     found = iter(engine.translate(full) if full else ())
-    return [next(found) if len(sentence.ids) > 1 else [EMPTY] for sentence in sentences]
+    return [
+        [Hypothesis(score, with_words(tokens, sentence.words)) for score, tokens in next(found)]
+        if len(sentence.ids) > 1
+        else [EMPTY]
+        for sentence in sentences
+    ]

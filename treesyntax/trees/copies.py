@@ -7,7 +7,8 @@ forms, ``a22/0`` and ``a22/R``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, MutableSequence, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from treesyntax.trees.binary import FIRST_CHILD, NEXT_SIBLING
 from treesyntax.trees.symbols import annotate, split_symbol
 
 NO_COPY = -1
+_PLACEHOLDER = re.compile("^<unk_([1-9][0-9]{0,5})>")
 SPECIALS = 4
 """Symbols at the start of every dictionary, which are no words."""
 CHILDREN, SIBLINGS = "nary_", "lcrs_"
@@ -61,3 +63,85 @@ def copy_table(
             found = copied_forms(label, linearizations[1])
             table[:, index] = [ids.get(form, NO_COPY) for form in found]
     return table
+
+
+def copy_forms_of(symbols: Sequence[str], linearization: str) -> NDArray[np.int64]:
+    """Which form of its word each symbol is, [V]; 0 for what is no word."""
+    found = np.zeros(len(symbols), dtype=np.int64)
+    for index, symbol in enumerate(symbols):
+        label = copied_label(symbol, linearization)
+        forms = [] if label is None else copied_forms(label, linearization)
+        found[index] = forms.index(symbol) if symbol in forms else 0
+    return found
+
+
+def placeholder(number: int) -> str:
+    """What stands for the unknown word ``number`` of a source, counted from 0: ``<unk_1>``, …"""
+    return f"<unk_{number + 1}>"
+
+
+def placeholder_table(symbols: Sequence[str], linearization: str) -> NDArray[np.int64]:
+    """The ids of the placeholders of a dictionary, [F, N] for F forms; N is 0 where it has none."""
+    ids = {symbol: index for index, symbol in enumerate(symbols)}
+    rows: list[list[int]] = []
+    for number in range(len(symbols)):
+        forms = copied_forms(placeholder(number), linearization)
+        if any(form not in ids for form in forms):
+            break
+        rows.append([ids[form] for form in forms])
+    forms_of_word = len(copied_forms("", linearization))
+    return np.array(rows, dtype=np.int64).reshape(-1, forms_of_word).T
+
+
+def with_words(tokens: Sequence[str], words: Sequence[str]) -> list[str]:
+    """Target tokens with the words that their placeholders stand for; others stay."""
+
+    def word(match: re.Match[str]) -> str:
+        number = int(match[1]) - 1
+        return words[number] if number < len(words) else match[0]
+
+    return [_PLACEHOLDER.sub(word, token) for token in tokens]
+
+
+class Placeholders:
+    """Puts placeholders in the place of the unknown words of sentences.
+
+    The k-th different unknown word of a source becomes ``<unk_k>``, and the same word as a leaf of the
+    target that is unknown there too becomes its form, ``<unk_k>/0``.
+
+    Args:
+        symbols: those of the dictionary by id.
+        unknown: ids that stand for unknown symbols.
+        linearization: of the side.
+    """
+
+    def __init__(self, symbols: Sequence[str], unknown: Iterable[int], linearization: str) -> None:
+        self.table, self.linearization = placeholder_table(symbols, linearization), linearization
+        self.unknown = frozenset(unknown)
+
+    def number(
+        self,
+        ids: MutableSequence[int],
+        symbols: Sequence[str],
+        words: list[str],
+        new: bool,
+    ) -> None:
+        """Change the ids of a sentence in place.
+
+        Args:
+            ids: of its tokens.
+            symbols: of its tokens, as the data has them.
+            words: the words with a number; with ``new`` more are appended.
+            new: whether words may be: in a source, not in its target.
+        """
+        for position, index in enumerate(ids):
+            if index not in self.unknown:
+                continue
+            label = copied_label(symbols[position], self.linearization)
+            if label is None:
+                continue
+            if label not in words and new and len(words) < self.table.shape[1]:
+                words.append(label)
+            if label in words:
+                form = copied_forms(label, self.linearization).index(symbols[position])
+                ids[position] = int(self.table[form, words.index(label)])

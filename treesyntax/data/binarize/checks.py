@@ -27,6 +27,13 @@ def check_options(args: argparse.Namespace, options: BinarizeOptions) -> None:
         )
     if options.joined_dictionary:
         _check_joined_dictionary(args)
+    if options.copy_unknown < 0 or (
+        options.copy_unknown and (args.source_dict or args.target_dict)
+    ):
+        raise OptionError(
+            "--copy-unknown is a number of placeholders, 0 or more, for dictionaries that are counted "
+            "here; given ones have those that they have"
+        )
     if options.copy_words and (args.target_dict or (args.source_dict and args.joined_dictionary)):
         raise OptionError(
             "--copy-words adds to the dictionary that is counted here, and a given one stays as it "

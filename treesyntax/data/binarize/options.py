@@ -105,6 +105,7 @@ class BinarizeOptions:
     joined_subwords: bool
     joined_dictionary: bool
     copy_words: bool
+    copy_unknown: int
     workers: int
 
     @property
@@ -138,6 +139,7 @@ def read_options(args: argparse.Namespace) -> BinarizeOptions:
         joined_subwords=args.joined_subwords,
         joined_dictionary=args.joined_dictionary,
         copy_words=args.copy_words,
+        copy_unknown=args.copy_unknown,
         workers=args.workers,
     )
     check_options(args, options)

@@ -16,13 +16,19 @@ from treesyntax.data.binarize.batch import EncodedBatch
 from treesyntax.data.binarize.encode import encode_batch
 from treesyntax.data.binarize.options import BinarizeOptions, SideOptions
 from treesyntax.data.binarize.read import BatchMap, changed, tasks
+from treesyntax.data.binarize.unknown import UnknownWords, write_words
 from treesyntax.data.dictionary import EOS, Dictionary, one_unknown, unknown_symbol
 from treesyntax.data.manifest import label_numbers, labels_file
 from treesyntax.data.token_files import Fingerprint, TokenData, write_tokens
 from treesyntax.data.tree_store import deepest
 from treesyntax.data.tree_store_write import TreeStoreWriter
 from treesyntax.errors import OptionError
-from treesyntax.trees.copies import copied_forms, copied_label
+from treesyntax.trees.copies import (
+    copied_forms,
+    copied_label,
+    placeholder,
+    placeholder_table,
+)
 from treesyntax.trees.linearizations import get_linearization
 
 
@@ -50,6 +56,11 @@ class Symbols:
         """Occurrences of each symbol of the training data."""
         pairs = zip(self._index_of, self._counts[: len(self._index_of)].tolist(), strict=True)
         return {symbol: count for symbol, count in pairs if count}
+
+    @property
+    def names(self) -> list[str]:
+        """The symbols by index."""
+        return list(self._index_of)
 
     def ids_in(self, dictionary: Dictionary) -> NDArray[np.int64]:
         """The dictionary's id of each symbol."""
@@ -111,15 +122,16 @@ class Spool:
         ids_of_symbols: NDArray[np.int64],
         dictionary: Dictionary,
         label_ids: NDArray[np.int64] | None = None,
+        unknown: UnknownWords | None = None,
     ) -> Counts:
-        """Write the token files and, if there are trees, the tree store."""
+        """Write the token files and, if there are trees, the tree store; ``unknown`` numbers words."""
         counts = Counts(
             self.sentences,
             nodes=self._trees.nodes if self._trees else 0,
             longest=self.longest,
             deepest=self.deepest,
         )
-        tokens = self._tokens(ids_of_symbols, dictionary, counts)
+        tokens = self._tokens(ids_of_symbols, dictionary, counts, unknown)
         fingerprint: Fingerprint = write_tokens(prefix, tokens, len(dictionary), EOS)
         counts.bin_crc32 = TokenData(prefix).bin_crc32()
         if self._trees:
@@ -127,17 +139,25 @@ class Spool:
         return counts
 
     def _tokens(
-        self, ids_of_symbols: NDArray[np.int64], dictionary: Dictionary, counts: Counts
+        self,
+        ids_of_symbols: NDArray[np.int64],
+        dictionary: Dictionary,
+        counts: Counts,
+        unknown: UnknownWords | None,
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
         """The dictionary's ids of each batch [T] and tokens a sentence [S], counted on the way."""
         self._file.seek(0)
         for symbols, sizes in self._batches:
-            table = ids_of_symbols[self._read(symbols)]
+            indices = self._read(symbols)
+            table = ids_of_symbols[indices]
             tokens = self._read(int(sizes.sum(dtype=np.int64)))
             counts.tokens += len(tokens)
             counts.unknown += int(np.isin(table, dictionary.unknown_ids)[tokens].sum())
             counts.empty += int((sizes == 0).sum())
-            yield table[tokens], sizes
+            ids = table[tokens]
+            if unknown is not None:
+                unknown.number(ids, indices[tokens], sizes)
+            yield ids, sizes
 
     def _read(self, size: int) -> NDArray[np.int32]:
         return np.frombuffer(self._file.read(4 * size), np.int32)
@@ -207,16 +227,25 @@ def write_sides(
             )
             known.write(folder / labels_file(side.language))
             label_ids[side.role] = label_numbers(found.ids_in(known))
+    # Also where dictionaries are given: they show whether unknown words get numbers.
+    numbers = all(
+        placeholder_table(dictionaries[side.role].symbols, side.encoding.linearization).size
+        for side in options.sides
+    )
     for split in options.source.files:
+        words: list[list[str]] | None = None
         for side in options.sides:
             prefix = folder / f"{split}.{options.pair}.{side.language}"
+            dictionary, linearization = dictionaries[side.role], side.encoding.linearization
+            unknown = None
+            if numbers:
+                unknown = UnknownWords(dictionary, linearization, symbols[side.role].names, words)
             written[split, side.language] = spools[side.role, split].write(
-                prefix,
-                side.encoding.linearization,
-                ids[side.role],
-                dictionaries[side.role],
-                label_ids.get(side.role),
+                prefix, linearization, ids[side.role], dictionary, label_ids.get(side.role), unknown
             )
+            if unknown is not None and side is options.source:
+                words = unknown.words
+                write_words(prefix, words)
     return written, {side.language: len(dictionaries[side.role]) for side in options.sides}
 
 
@@ -249,4 +278,11 @@ def _make_dictionaries(
         labels = [copied_label(symbol, source) for symbol, count in trained if count]
         forms = [form for label in labels if label for form in copied_forms(label, target)]
         made["target"] = made["target"].extended(forms)
-    return {**made, "source": made["target"]} if options.joined_dictionary else made
+    if options.joined_dictionary:
+        made["source"] = made["target"]
+    marks = [placeholder(number) for number in range(options.copy_unknown)]
+    for side in options.sides if marks else ():
+        linearization = side.encoding.linearization
+        forms = [form for mark in marks for form in copied_forms(mark, linearization)]
+        made[side.role] = made[side.role].extended(forms)
+    return made

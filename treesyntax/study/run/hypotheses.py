@@ -18,6 +18,7 @@ from pathlib import Path
 
 from treesyntax.errors import InputError, OptionError, TreeSyntaxError
 from treesyntax.files import atomic_file, read_lines
+from treesyntax.trees.copies import with_words
 from treesyntax.trees.formats import FORMATS
 from treesyntax.trees.linearizations import LINEARIZATIONS, as_text
 
@@ -84,11 +85,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--reference", required=True, help="the test set, for its size")
     parser.add_argument("--linearization", choices=LINEARIZATIONS, help="that the tokens are of")
     parser.add_argument("--notation", choices=FORMATS, help="the notation to write trees in")
+    parser.add_argument("--unknown", metavar="FILE", help="words that <unk_1>, <unk_2>, … stand for, a line a sentence; binarize --copy-unknown writes it")  # fmt: skip
     parser.add_argument("--bytes", action="store_true", help="make characters of <0xE2>")
     args = parser.parse_args(argv)
     try:
         size = sum(1 for _ in read_lines(args.reference))
         hypotheses = read_hypotheses(args.generated, size)
+        if args.unknown:
+            words = [line.split() for line in read_lines(args.unknown)]
+            pairs = zip(hypotheses, words, strict=True)
+            hypotheses = [" ".join(with_words(line.split(" "), own)) for line, own in pairs]
         if args.bytes:
             hypotheses = [with_characters(line) for line in hypotheses]
         if (args.linearization is None) != (args.notation is None):

@@ -137,6 +137,9 @@ def run_steps(
     metrics = [word for metric in recipe.score for word in ("--metric", metric)]
     reference = inside(run.method.target.test)
     read = _reading(recipe, run.method)
+    if recipe.flags(run.method, "binarize").get("copy-unknown"):
+        pair = f"{recipe.source.lang}-{recipe.target.lang}"
+        read += ["--unknown", f"{data}/test.{pair}.{recipe.source.lang}.unknown"]
     unseen = _training_files(recipe, run.method)
     flags = {**TRAIN_DEFAULTS, **recipe.flags(run.method, "train")}
     _check_checkpoints(recipe, flags)
