@@ -153,7 +153,7 @@ class Injection(nn.Module):
 
 FACTS = (
     "paper", "equation", "cost", "linearization", "needs_tree", "replaces_positions",
-    "of_the_paper",
+    "of_the_paper", "training_only",
 )  # fmt: skip
 """Attributes of :class:`Injection` that describe a method; all others are its hooks."""
 
