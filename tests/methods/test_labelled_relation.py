@@ -16,6 +16,7 @@ from treesyntax.nn.attention import attend
 from treesyntax.nn.injection import Site
 from treesyntax.nn.relations import RELATIONS
 from treesyntax.nn.tree_batch import TreeBatch, batch_trees
+from treesyntax.testing import check_method
 from treesyntax.trees.tree import Tree
 
 SITE = Site(d_model=8, heads=2, layers=2)
@@ -78,6 +79,10 @@ def compare(forest: list[Tree], left_pad: bool, composition: Composition) -> Non
     torch.testing.assert_close(ours.grad, inputs.grad)
     for name, one in tables.items():
         torch.testing.assert_close(one.grad, slow[name].grad)
+
+
+def test_the_public_check_has_labels():
+    check_method("labelled_relation(labels=3, keys=True, values=True)")
 
 
 def test_labels_matter():
