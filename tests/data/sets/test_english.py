@@ -12,6 +12,9 @@ from support import shared
 from treesyntax.data.sets.base import brackets
 from treesyntax.data.sets.english import parse
 from treesyntax.errors import TreeError
+from treesyntax.trees.formats.cogs import COGS, without_variables
+from treesyntax.trees.formats.cogs_varfree import COGS_VARFREE
+from treesyntax.trees.tree import Tree
 
 CASES = {
     "Otto": "(TOP (NP (NAME Otto)))",
@@ -47,18 +50,70 @@ def test_other_english_is_refused(sentence):
         parse(sentence)
 
 
-def sentences() -> Iterator[str]:
+def pairs() -> Iterator[tuple[str, Tree]]:
+    """Some sentences and their forms, those of COGS without variables."""
     for file in ("slog/train", "cogs/train", "cogs/gen"):
         with gzip.open(shared("data", f"{file}.tsv.gz"), "rt", encoding="utf-8") as stream:
-            yield from (line.split("\t")[0] for line in stream)
+            for line in list(stream)[::60]:
+                sentence, form, _ = line.split("\t")
+                cogs = file.startswith("cogs") and " " in sentence
+                yield (
+                    sentence,
+                    without_variables(COGS.parse(form))
+                    if cogs
+                    else COGS_VARFREE.parse(sentence if file.startswith("cogs") else form),
+                )
     with zipfile.ZipFile(shared("data", "slog", "generalization_sets.zip")) as archive:
         text = archive.read("generalization_sets/gen_varfreeLF.tsv", pwd=b"SLOG").decode()
-    yield from (line.split("\t")[0] for line in text.splitlines())
+    for line in text.splitlines()[::60]:
+        sentence, form, _ = line.split("\t")
+        yield sentence, COGS_VARFREE.parse(form)
 
 
-def test_published_sentences_have_trees():
-    some = list(sentences())[::60]
+Attachment = tuple[str, str, str]
+
+
+def attached(tree: Tree) -> set[Attachment]:
+    """The noun, preposition and noun of each phrase, and the noun of each relative clause."""
+    children, labels = tree.children(), tree.labels
+
+    def noun(phrase: int) -> str:
+        kinds = [child for child in children[phrase] if labels[child] in ("NOUN", "NAME")]
+        return labels[children[kinds[0]][0]].lower()
+
+    found = set()
+    for phrase in (node for node, label in enumerate(labels) if label == "NP"):
+        for child in children[phrase]:
+            if labels[child] == "PP":
+                preposition, inner = children[child]
+                found.add((noun(phrase), labels[children[preposition][0]], noun(inner)))
+            elif labels[child] == "RC":
+                found.add((noun(phrase), "", ""))
+    return found
+
+
+def attached_in_form(tree: Tree) -> set[Attachment]:
+    children, labels = tree.children(), tree.labels
+
+    def word(node: int) -> str:
+        while children[node]:
+            node = children[node][0]
+        return labels[node].lower()
+
+    return {
+        (word(int(tree.parents[node])), label[5:], word(children[node][0]) if label[5:] else "")
+        for node, label in enumerate(labels)
+        if label.split(".")[0] == "nmod"
+    }
+
+
+def test_published_sentences_have_the_attachments_of_their_forms():
+    some = list(pairs())
     assert len(some) > 1_500
-    for sentence in some:
+    compared = 0
+    for sentence, form in some:
         tree = parse(sentence)
         assert [tree.labels[node] for node in tree.word_nodes()] == sentence.split()
+        assert attached(tree) == attached_in_form(form)
+        compared += bool(attached(tree))
+    assert compared > 500
