@@ -17,9 +17,11 @@ from treesyntax.trees.formats import get_format
 
 FOLDER = ROOT / "recipes" / "structure"
 TASKS = sorted(file.stem for file in FOLDER.glob("*.yaml") if file.stem not in ("all", "base"))
-SEQUENCES = {"sequence", "sequence_strong"}
-SOURCE_TREES = {"linearized", "relation_mask", "stack_pe", "relative_depth"}
-TARGET_TREES = {"nary_dfs", "lcrs_dfs"}
+SEQUENCES = {"sequence", "sequence_strong", "sequence_scaled", "sequence_shared"}
+SOURCE_TREES = {
+    "linearized", "relation_mask", "stack_pe", "relative_depth", "tree_rotary", "labelled_relation",
+}  # fmt: skip
+TARGET_TREES = {"nary_dfs", "lcrs_dfs", "nary_rotary"}
 CONTROLS = {"random_trees", "right_branching"}
 
 
