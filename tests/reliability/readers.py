@@ -76,6 +76,7 @@ TEXTS = {
     "x = 1 while y if z\n\nif a then b else c\n",
     "javascript": "if ( a0 === 1 ) { a0 = 2 ; } else { while ( x ) { y = x * 3 ; } }\n\nvar a , b ;\n",
     "cogs": "* a ( x _ 4 ) ; b . c ( x _ 2 , D ) AND b . e ( x _ 2 , x _ 4 )\n\nLAMBDA a . b ( a )\n",
+    "funql": "answer _a ( intersection _b c d _e all ( or _f g h ) )\n\ncount _services a b c d\n",
     "cogs_varfree": "a ( b = * c ( d . e = f ) , g = H )\n\nx\n",
 }
 

@@ -7,7 +7,7 @@ GIVEN = "given"
 CONTROLS = (GIVEN, "random", "right_branching", "flat")
 FORMATS = (
     "conllu", "ptb", "mrg", "sexpr", "sexpr_bare", "prolog", "jsonl", "for", "lambda",
-    "coffeescript", "javascript", "cogs", "cogs_varfree",
+    "coffeescript", "javascript", "cogs", "cogs_varfree", "funql",
 )  # fmt: skip
 LINEARIZATIONS = (
     "words", "preorder", "breadth_first", "bracketed", "nary_dfs", "nary_bfs", "lcrs_dfs",

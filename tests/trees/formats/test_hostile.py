@@ -85,6 +85,7 @@ def deep_texts(name: str) -> list[str]:
         "javascript": ("{ ", " }", "x ;"),
         "cogs": ("LAMBDA a . ", "", "f ( a )"),
         "cogs_varfree": ("f ( a = ", " )", "x"),
+        "funql": ("( or ", " )", "x"),
     }[name]
     return [
         *(before * DEEP + core + after * count for count in (DEEP, DEEP - 1, DEEP + 1, 0)),

@@ -13,6 +13,7 @@ from treesyntax.trees.formats import (
     cogs_varfree,
     conllu,
     for2lam,
+    funql,
     javascript,
     jsonl,
     prolog,
@@ -50,6 +51,7 @@ FORMATS: dict[str, Format] = {
         javascript.JAVASCRIPT,
         cogs.COGS,
         cogs_varfree.COGS_VARFREE,
+        funql.FUNQL,
     )
 }
 
