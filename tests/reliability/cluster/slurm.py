@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from reliability.cluster.guard import end_all, guard
 from support import wait_until
 
 NODE = "node1"
@@ -165,7 +166,7 @@ def _free_ports(count: int) -> list[int]:
 
 @contextmanager
 def started(folder: Path, accounting: bool = False) -> Iterator[Slurm]:
-    """Slurm in a new folder; ended with all its jobs."""
+    """Slurm in a new folder; ended with all its jobs, also where this process is killed."""
     folder.mkdir(mode=0o755)
     for name in ("state", "spool"):
         (folder / name).mkdir()
@@ -183,7 +184,7 @@ def started(folder: Path, accounting: bool = False) -> Iterator[Slurm]:
         accounting=kept,
     )  # fmt: skip
     (folder / "slurm.conf").write_text(config)
-    slurm = Slurm(folder)
+    slurm, watch = Slurm(folder), guard(folder)
     try:
         slurm.start(
             "munged", "--foreground", "--force", f"--socket={folder}/munge.socket",
@@ -203,6 +204,9 @@ def started(folder: Path, accounting: bool = False) -> Iterator[Slurm]:
             wait_until(lambda: not slurm.jobs(), 20)
         for name in reversed(list(slurm.daemons)):
             slurm.end(name)
+        end_all(folder)
+        watch.kill()
+        watch.wait()
 
 
 def _start_accounting(slurm: Slurm, port: int, database: int) -> None:
