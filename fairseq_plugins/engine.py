@@ -107,7 +107,7 @@ def load(search: Search) -> FairseqEngine:
         check_settings(path, state)
         cfg = OmegaConf.create(state["cfg"], flags={"allow_objects": True})
         task = task or _task(path, cfg, search)
-        _check_sizes(path, state["model"], cfg, task)
+        _check_sizes(path, state["model"], task)
         models.append(_model(path, state, cfg, task, search))
     return FairseqEngine(search, task, models)
 
@@ -129,7 +129,7 @@ def _task(path: Path, cfg: Any, search: Search) -> Any:
     return tasks.setup_task(cfg.task, from_checkpoint=True)
 
 
-def _check_sizes(path: Path, weights: dict[str, Any], cfg: Any, task: Any) -> None:
+def _check_sizes(path: Path, weights: dict[str, Any], task: Any) -> None:
     for side, dictionary in (
         ("encoder", task.source_dictionary),
         ("decoder", task.target_dictionary),
@@ -146,16 +146,6 @@ def _check_sizes(path: Path, weights: dict[str, Any], cfg: Any, task: Any) -> No
                 f"{len(dictionary)}",
                 "give the data folder of its training",
             )
-    # A model that its weights cannot fill is not built: it may be of any size.
-    widest = max((size for tensor in weights.values() for size in tensor.shape), default=1)
-    limits = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), 1)
-    for side in ("encoder", "decoder"):
-        limits |= {f"{side}_layers": len(weights), f"{side}_embed_dim": widest,
-                   f"{side}_ffn_embed_dim": widest, f"{side}_attention_heads": widest}  # fmt: skip
-    for setting, most in limits.items():
-        if weights and not 0 <= (cfg.model.get(setting) or 0) <= most:
-            cause = f"its setting model.{setting} does not fit the model"
-            raise InputError(path, None, cause, "train it again")
 
 
 def _model(path: Path, state: dict[str, Any], cfg: Any, task: Any, search: Search) -> Any:

@@ -8,7 +8,7 @@ every setting has been looked at, and nothing is used but this project's task an
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import wraps
 from itertools import count
 from math import isfinite
@@ -25,13 +25,22 @@ from omegaconf import OmegaConf
 
 from fairseq_plugins.model import is_ours
 from fairseq_plugins.task import TreeTranslationTask
-from treesyntax.errors import InputError
+from treesyntax.errors import InputError, TreeSyntaxError
 from treesyntax.model.checkpoint import load_checkpoint, peek
 
 DEEPEST, MOST_VALUES = 10, 100_000
 """Limits of a group of settings; fairseq's have four levels and fewer than a hundred values."""
 
 TASK = "tree_translation"
+RATES = (
+    "dropout",
+    "attention_dropout",
+    "activation_dropout",
+    "encoder_layerdrop",
+    "decoder_layerdrop",
+)
+WIDTHS = ("embed_dim", "ffn_embed_dim", "attention_heads")
+LONGEST = 2**31
 
 
 def check_settings(path: str | Path, state: Mapping[str, Any], ours: bool = True) -> None:
@@ -63,7 +72,28 @@ def check_settings(path: str | Path, state: Mapping[str, Any], ours: bool = True
         name = _name_of(cfg.get(kind))
         if not allowed(name):
             flag = "--task" if kind == "task" else "--arch"
-            raise InputError(path, None, f"was trained with {flag} {name}", remedy)
+            raise InputError(path, None, f"was trained with {flag} {name[:60]}", remedy)
+    for setting in _too_large(cfg, state.get("model") or {}):
+        raise InputError(
+            path, None, f"its setting {setting} does not fit the model", "train it again"
+        )
+
+
+def _too_large(cfg: Mapping[str, Any], weights: Mapping[str, Any]) -> Iterator[str]:
+    """The settings that weights cannot have: a model of any size is not built to see that."""
+    widest = max((size for tensor in weights.values() for size in tensor.shape), default=1)
+    limits = dict.fromkeys(RATES, (0.0, 1.0))
+    for side in ("encoder", "decoder"):
+        limits |= {f"{side}_{size}": (1, widest) for size in WIDTHS}
+        limits[f"{side}_layers"] = (0, len(weights))
+    limits |= {f"max_{side}_positions": (1, LONGEST) for side in ("source", "target")}
+    for section in ("model", "task"):
+        values = cfg[section]
+        values = vars(values) if isinstance(values, Namespace) else values
+        for setting, (least, most) in limits.items() if isinstance(values, dict) else ():
+            value = values.get(setting)
+            if isinstance(value, int | float) and not least <= value <= most:
+                yield f"{section}.{setting}"
 
 
 def _fault(section: Any) -> str:
@@ -147,11 +177,17 @@ def check_before_loading() -> None:
         return load(path, *rest, **named)
 
     @wraps(load_ensemble)
-    def load_ours(*rest: Any, **named: Any) -> Any:
+    def load_ours(filenames: list[str], *rest: Any, **named: Any) -> Any:
         nonlocal building
         building = True
         try:
-            return load_ensemble(*rest, **named)
+            return load_ensemble(filenames, *rest, **named)
+        except (TreeSyntaxError, OSError):
+            raise
+        except Exception as error:  # what building and filling a model raise has no end
+            reason = " ".join(str(error).split())[:200] or type(error).__name__
+            cause = f"its settings make no model ({reason})"
+            raise InputError(", ".join(filenames)[:500], None, cause, "train it again") from error
         finally:
             building = False
 

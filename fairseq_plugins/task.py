@@ -188,6 +188,13 @@ class TreeTranslationTask(TreeLossTask):
             _ = self.hidden_words  # refuses data without placeholders
         return super().build_model(cfg, from_checkpoint)
 
+    def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+        """Build the criterion; raises OptionError for one of another --user-dir."""
+        try:
+            return super().build_criterion(cfg, from_checkpoint)
+        except KeyError as error:
+            raise OptionError(f"no criterion {str(error)[:60]} is known here") from None
+
     def build_generator(
         self,
         models: Any,

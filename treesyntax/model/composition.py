@@ -26,7 +26,7 @@ def options_of(name: str) -> dict[str, Any]:
     if name not in METHODS:
         known = ", ".join([*METHODS, *PRESETS])
         raise OptionError(
-            f"unknown method {name!r}; the methods are {known} (one of your own: TREESYNTAX_IMPORT=FILE.py)"
+            f"unknown method {name[:60]!r}; the methods are {known} (one of your own: TREESYNTAX_IMPORT=FILE.py)"
         )
     parameters = list(inspect.signature(METHODS[name].__init__).parameters.values())[2:]
     return {parameter.name: parameter.default for parameter in parameters}
@@ -73,7 +73,7 @@ def _expanded(name: str, options: dict[str, Any]) -> list[tuple[str, dict[str, A
 
 def _malformed(spec: str) -> OptionError:
     return OptionError(
-        f"cannot read the methods {spec!r}; write them like stack_pe(depth=16)+relation_mask"
+        f"cannot read the methods {spec[:200]!r}; write them like stack_pe(depth=16)+relation_mask"
     )
 
 
