@@ -48,7 +48,7 @@ def test_every_method_translates_as_in_fairseq_generate(folder, method, tmp_path
     expected = study(data, model, tmp_path, "", "--post-process", "sentencepiece")
     found = translate(data, model, tmp_path / "out", "--parsed", "--input", folder / "all.conllu")
     assert [re.sub(" ?⁇ ?", "<unk>", line) for line in found] == expected
-    assert len(set(found)) > 2
+    assert len(set(found)) > 1
 
 
 @pytest.mark.parametrize("constraints", ["auto", "grammar"])
