@@ -23,6 +23,7 @@ from trees import random_trees
 from treesyntax.model.composition import Composition
 from treesyntax.nn.attention import attend
 from treesyntax.nn.injection import Site
+from treesyntax.nn.node_maps import Blocks, NodeMap
 from treesyntax.nn.pairs import PairTerm
 from treesyntax.nn.tree_batch import TreeBatch
 
@@ -35,6 +36,9 @@ SPECS = {
     "path lengths": "tree_distance",
     "up and down": "up_down(clip=4)",
     "parent-scaled": "parent_scaled",
+    "rotary": "rotary",
+    "tree rotary": "tree_rotary",
+    "tree rotation": "tree_rotation",
 }
 
 
@@ -54,9 +58,10 @@ def literal_vectors(q: Tensor, k: Tensor, v: Tensor, tables: list[tuple]) -> Ten
 
 
 def candidates(
-    batch: int, length: int, literal: bool, device: str, dtype: torch.dtype
+    batch: int, length: int, literal: bool, device: str, dtype: torch.dtype, methods: list[str]
 ) -> dict[str, Callable[[], object]]:
-    """What is timed at one length; relation ids are made beforehand, as one set serves all layers."""
+    """What is timed at one length; relation ids and maps of nodes are made beforehand, as one set
+    serves all layers."""
     torch.manual_seed(0)
     tree = TreeBatch(*(part.to(device) for part in random_trees(batch, length)))
     shape = (batch, HEADS, length, WIDTH)
@@ -67,14 +72,22 @@ def candidates(
         return lambda: forward().backward(grad)
 
     actions = {"plain": step(lambda: F.scaled_dot_product_attention(q, k, v))}
-    for name, spec in SPECS.items():
-        composition = Composition(spec, Site(HEADS * WIDTH, HEADS, 1)).to(device)
+    for name in methods:
+        composition = Composition(SPECS[name], Site(HEADS * WIDTH, HEADS, 1)).to(device)
         terms_of = composition.relate(tree, may_compute=True)
         if length > MOST_STORED and not all(callable(term.ids) for term in terms_of(0)):
             continue
 
-        def ours(terms_of: Callable[[int], list[PairTerm]] = terms_of) -> Tensor:
-            return attend(q, k, v, None, terms_of(0))
+        node_map = composition.node_map(tree)
+        if isinstance(node_map, Blocks):  # the gradient of a layer ends at what all layers share
+            node_map = Blocks(node_map.matrices.detach().requires_grad_())
+
+        def ours(
+            terms_of: Callable[[int], list[PairTerm]] = terms_of,
+            node_map: NodeMap | None = node_map,
+        ) -> Tensor:
+            mapped = (q, k) if node_map is None else (node_map(q), node_map(k))
+            return attend(*mapped, v, None, terms_of(0))
 
         actions[name] = step(ours)
         if not literal or name not in ("masks", "depth", "depth+position"):
@@ -104,6 +117,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=1024, help="tokens in a batch")
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--literal", type=int, default=256, help="longest literal formula")
+    parser.add_argument("--methods", nargs="+", choices=SPECS, default=list(SPECS))
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="float32", help="of queries, keys and values")
@@ -113,7 +127,8 @@ def main() -> None:
 
     def at(length: int) -> dict[str, Callable[[], object]]:
         batch, literal = max(args.tokens // length, 1), length <= args.literal
-        return candidates(batch, length, literal, args.device, getattr(torch, args.dtype))
+        dtype = getattr(torch, args.dtype)
+        return candidates(batch, length, literal, args.device, dtype, args.methods)
 
     # Memory first, while the process has no freed memory that calls could take.
     for length in args.lengths:

@@ -37,12 +37,11 @@ from timing import medians, print_ratios
 from torch import Tensor, nn
 from trees import random_trees
 
-from treesyntax.methods import METHODS
 from treesyntax.model.composition import Composition
 from treesyntax.model.decoder import Decoder
 from treesyntax.model.encoder import Encoder, EncoderOutput
 from treesyntax.model.layers import TransformerConfig
-from treesyntax.nn.injection import Site
+from treesyntax.nn.injection import Site, methods_of
 from treesyntax.nn.tree_batch import TreeBatch
 
 SIZES = {
@@ -102,7 +101,7 @@ def main() -> None:
     parser.add_argument("--lengths", type=int, nargs="+", default=[64, 512])
     parser.add_argument("--tokens", type=int, default=1024, help="source tokens in a batch")
     parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--methods", nargs="+", default=[*METHODS, THREE])
+    parser.add_argument("--methods", nargs="+", default=[*methods_of("encoder"), THREE])
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args()

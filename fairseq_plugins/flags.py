@@ -68,6 +68,8 @@ def _method_fault(args: Namespace) -> Fault | None:
             methods = Composition(str(spec), site)
         except OptionError as error:
             return Fault(f"{side}-injection", str(error))
+        if misplaced := methods.misplaced(side):
+            return Fault(f"{side}-injection", misplaced)
         if side == "decoder" and (leak := methods.leaks_future()) is not None:
             return Fault("decoder-injection", f"would see the future: {leak}")
     return None

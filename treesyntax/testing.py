@@ -54,23 +54,22 @@ def check_method(spec: str) -> None:
         AssertionError: for the first broken promise, by its name.
         OptionError: if there is no such method.
     """
-    parse_spec(spec)
-    for promise in PROMISES:
+    for promise in promises_of(spec):
         try:
             promise(spec)
         except Exception as error:
-            name = promise.__name__.replace("_", " ")
-            raise AssertionError(f"{spec}: broken promise, {name}: {error}") from error
+            fault = f"broken promise, {promise.__name__.replace('_', ' ')}: {error}"
+            raise AssertionError(f"{spec}: {fault}") from error
 
 
 def make_encoder(spec: str, **options: Any) -> Encoder:
     """A small untrained encoder whose methods are away from their start values."""
     torch.manual_seed(0)
-    sizes = {"d_model": SITE.d_model, "d_ff": 32, "heads": SITE.heads, "layers": SITE.layers}
-    settings = TransformerConfig(**{**sizes, **options}, injection=spec)
-    encoder = Encoder(settings, nn.Embedding(VOCABULARY, SITE.d_model, PADDING))
+    sizes = {**vars(SITE), "d_ff": 32, **options}
+    settings = TransformerConfig(**sizes, injection=spec)
+    encoder = Encoder(settings, nn.Embedding(VOCABULARY, SITE.d_model, PADDING)).eval()
     _move_tables(encoder)
-    return encoder.eval()
+    return encoder
 
 
 def make_sentences(trees: Sequence[Tree], left_pad: bool = False) -> tuple[Tensor, TreeBatch]:
@@ -122,10 +121,9 @@ def the_tree_matters(spec: str) -> None:
 
 def without_trees_it_is_refused(spec: str) -> None:
     """In training, with a clear message, unless no method needs a tree."""
-    tokens, _ = make_sentences(TREES)
     needed = any(METHODS[name].needs_tree for name in parse_spec(spec))
     try:
-        make_encoder(spec).train()(tokens, None)
+        make_encoder(spec).train()(make_sentences(TREES)[0], None)
     except OptionError:
         _expect(needed, "it does not need trees, but is refused without")
     else:
@@ -215,11 +213,9 @@ def padding_gets_no_weight(spec: str) -> None:
 
 
 def a_decoder_sees_no_future(spec: str) -> None:
-    """Step by step a decoder computes what it does at once, over every kind of growing tree.
-
-    Unless a method says by ``leaks_future`` that it must not be built into a decoder.
-    """
-    if Composition(spec, SITE).leaks_future() is not None:
+    """Step by step a decoder computes what it does at once, if the method may be built into one."""
+    methods = Composition(spec, SITE)
+    if methods.misplaced("decoder") or methods.leaks_future() is not None:
         return
     for linearization in GROWING_LINEARIZATIONS:
         lines = [get_linearization(linearization).tokens(tree) for tree in TREES]
@@ -274,6 +270,12 @@ PROMISES: tuple[Promise, ...] = (
 """All that every method promises, each a function of a spec."""
 
 
+def promises_of(spec: str) -> tuple[Promise, ...]:
+    """Those of a spec: what is not for an encoder has no promise there."""
+    anywhere = (it_describes_itself, some_rows_are_computed_alone, a_decoder_sees_no_future)
+    return anywhere if Composition(spec, SITE).misplaced("encoder") else PROMISES
+
+
 def _move_tables(model: nn.Module) -> None:
     """Away from the start values, at which a method may still be the identity."""
     for name, parameter in model.named_parameters():
@@ -296,9 +298,8 @@ def _expect_close(one: Tensor, other: Tensor, tolerance: float, fault: str) -> N
 
 
 def _expect_gradients(model: nn.Module) -> None:
-    for name, parameter in model.named_parameters():
-        if not parameter.requires_grad:
-            continue
+    learned = ((name, one) for name, one in model.named_parameters() if one.requires_grad)
+    for name, parameter in learned:
         _expect(parameter.grad is not None, f"{name} gets no gradient")
         if "k_proj.bias" not in name:  # adding a constant to all keys changes no softmax
             _expect(parameter.grad.abs().sum() > 0, f"the gradient of {name} is 0")  # type: ignore[union-attr]

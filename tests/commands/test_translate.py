@@ -18,8 +18,8 @@ from support.translate_helpers import (
     write_texts,
 )  # fmt: skip
 
-from treesyntax.methods import METHODS
 from treesyntax.nn.growth import GROWING_LINEARIZATIONS
+from treesyntax.nn.injection import methods_of
 
 GROWN = "stack_pe+relation_mask"
 SUBWORDS = ("--subword-vocab", "40", "--subword-policy", "copy")
@@ -41,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", methods_of("encoder"))
 def test_every_method_translates_as_in_fairseq_generate(folder, method, tmp_path):
     data = folder / LINEARIZATIONS.get(method, "words")
     model = save_model(data, tmp_path / "model.pt", "--arch", f"tree_{method}_tiny")

@@ -7,6 +7,7 @@ from support.helpers import batch_of
 from treesyntax.errors import OptionError
 from treesyntax.methods import METHODS
 from treesyntax.model.composition import Composition
+from treesyntax.nn.injection import methods_of
 from treesyntax.nn.pairs import PairTerm, total_bias
 from treesyntax.nn.relations import QueriedTrees
 from treesyntax.testing import (
@@ -17,10 +18,11 @@ from treesyntax.testing import (
     make_encoder,
     make_sentences,
     outputs_of,
+    promises_of,
 )
 
 SPECS = [
-    *METHODS,
+    *methods_of("encoder"),
     "stack_pe+relation_mask",
     "relative_position+relative_depth",
     "stack_pe+relation_mask+relative_depth",
@@ -30,11 +32,15 @@ SPECS = [
     "none",
 ]
 
+ELSEWHERE = [name for name in METHODS if name not in SPECS]
+NEEDY = [name for name in methods_of("encoder") if METHODS[name].needs_tree]
 
-@pytest.mark.parametrize("spec", SPECS)
+
+@pytest.mark.parametrize("spec", [*SPECS, *ELSEWHERE])
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.__name__)
 def test_every_method_keeps_the_promise(promise, spec):
-    if promise is not a_decoder_sees_no_future:  # tests/model/test_decoder.py has more of it
+    # tests/model/test_decoder.py has more of what a decoder sees.
+    if promise in promises_of(spec) and promise is not a_decoder_sees_no_future:
         promise(spec)
 
 
@@ -46,7 +52,7 @@ def test_the_empty_composition_is_the_plain_transformer_bit_for_bit():
     assert torch.equal(plain.encode(tokens, None).memory, with_trees)
 
 
-@pytest.mark.parametrize("spec", [name for name in METHODS if METHODS[name].needs_tree])
+@pytest.mark.parametrize("spec", NEEDY)
 def test_a_method_without_its_trees_is_refused(spec):
     tokens, _ = make_sentences(TREES)
     with pytest.raises(OptionError, match=rf"{spec} needs trees.*treesyntax binarize"):

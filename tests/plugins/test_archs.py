@@ -14,6 +14,7 @@ from support.forked_programs import parse_options_once
 from treesyntax.errors import OptionError
 from treesyntax.methods import METHODS
 from treesyntax.model.composition import parse_spec
+from treesyntax.nn.injection import methods_of
 
 parse_options_once()
 utils.import_user_module(options.argparse.Namespace(user_dir=str(PLUGINS)))
@@ -21,7 +22,7 @@ from fairseq_plugins.archs import SIZES, Size, architecture_names  # noqa: E402 
 
 ARCHITECTURES = [
     (method, name, size)
-    for method in METHODS
+    for method in methods_of("encoder")
     for name, size in zip(architecture_names(method), SIZES.values(), strict=True)
 ]
 
@@ -117,6 +118,15 @@ def test_the_base_size_goes_by_its_name_too():
     }  # fmt: skip
 
 
+def test_a_method_for_decoders_alone_has_an_architecture_with_a_plain_encoder():
+    args = read("tree_pushdown_mini")
+    assert (args.encoder_injection, args.decoder_injection) == ("none", "pushdown")
+    with pytest.raises(
+        OptionError, match="pushdown is for a decoder alone; give it with --decoder-inj"
+    ):
+        build("tree_sequence_tiny", "--encoder-injection", "pushdown")
+
+
 def test_flags_override_presets():
     model = build(
         "tree_stack_pe_tiny",
@@ -161,7 +171,7 @@ def test_embeddings_start_at_the_scale_that_a_flag_says(scaling, std):
     for side in (model.encoder, model.decoder):
         assert side.settings.embedding_scaling == scaling
         weight = side.embed_tokens.weight[2:]
-        assert abs(float(weight.std()) / std - 1) < 0.15
+        assert abs(weight.std().item() / std - 1) < 0.15
         assert side.embed_tokens.weight[1].eq(0).all()
 
 

@@ -27,6 +27,8 @@ ADAM = ("--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--lr", "0.1")
         (["--encoder-injection", "stak_pe"], "encoder-injection", "unknown method 'stak_pe'"),
         (["--encoder-injection", "stack_pe(deth=3)"], "encoder-injection", "no argument 'deth'"),
         (["--fp16", "--bf16"], "fp16", "exclude each other; leave one out"),
+        (["--encoder-injection", "pushdown"], "encoder-injection", "is for a decoder alone"),
+        (["--share-encoder-layers", "4"], "share-encoder-layers", "no divisor of 2 layers"),
         (["--decoder-injection", "relation_mask("], "decoder-injection", "cannot read the methods"),
     ],
 )

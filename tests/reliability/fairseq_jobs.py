@@ -30,10 +30,11 @@ def environment() -> dict[str, str]:
 def causal_methods() -> list[str]:
     """Names of the methods that a decoder can have."""
     from treesyntax.methods import METHODS
-    from treesyntax.nn.injection import Site
+    from treesyntax.nn.injection import Site, methods_of
 
     site = Site(d_model=32, heads=2, layers=1)
-    return [name for name, method in METHODS.items() if method(site).leaks_future() is None]
+    names = methods_of("decoder")
+    return [name for name in names if METHODS[name](site).leaks_future() is None]
 
 
 def flags_of(spec: str) -> list[str]:
@@ -42,13 +43,15 @@ def flags_of(spec: str) -> list[str]:
     All of them together also have an encoding of the next slot.
     """
     from treesyntax.methods import METHODS
+    from treesyntax.nn.injection import methods_of
 
     if spec == "everything":
-        both = ["+".join(METHODS), "+".join(causal_methods())]
+        both = ["+".join(methods_of("encoder")), "+".join(causal_methods())]
         return ["--encoder-injection", both[0], "--decoder-injection", both[1],
                 "--decoder-next-slot"]  # fmt: skip
     on_decoder = spec if spec not in METHODS or spec in causal_methods() else "none"
-    return ["--encoder-injection", spec, "--decoder-injection", on_decoder]
+    on_encoder = spec if spec not in METHODS or spec in methods_of("encoder") else "none"
+    return ["--encoder-injection", on_encoder, "--decoder-injection", on_decoder]
 
 
 def training_words(data: Path, save: Path, *flags: object) -> list[str]:

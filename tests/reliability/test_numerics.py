@@ -16,7 +16,7 @@ from treesyntax.model.decoder import Decoder
 from treesyntax.model.encoder import Encoder
 from treesyntax.model.layers import TransformerConfig
 from treesyntax.nn.growth import GrowingTrees
-from treesyntax.nn.injection import Injection
+from treesyntax.nn.injection import Injection, methods_of
 from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.tree import Tree
 
@@ -45,8 +45,8 @@ EXTREMES = (None, -50.0, 50.0)
 
 def named(spec: str, side: str) -> str:
     if spec == "everything":
-        return "+".join(METHODS if side == "encoder" else causal_methods())
-    return spec if side == "encoder" or spec in causal_methods() else "none"
+        return "+".join(methods_of("encoder") if side == "encoder" else causal_methods())
+    return spec if spec in (methods_of(side) if side == "encoder" else causal_methods()) else "none"
 
 
 class Model(nn.Module):

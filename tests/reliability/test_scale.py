@@ -25,11 +25,11 @@ from torch import nn
 
 from treesyntax.data.dictionary import PAD
 from treesyntax.data.tree_store import TreeStore
-from treesyntax.methods import METHODS
 from treesyntax.model.decoder import Decoder
 from treesyntax.model.encoder import Encoder, EncoderOutput
 from treesyntax.model.layers import TransformerConfig
 from treesyntax.nn.growth import GrowingTrees
+from treesyntax.nn.injection import methods_of
 from treesyntax.nn.tree_batch import TreeBatch
 from treesyntax.study.recipe.identity import Identity, write_identity
 from treesyntax.study.recipe.recipe import read_recipe
@@ -155,7 +155,7 @@ def step(spec: str, tree: Tree, side: str) -> None:
     assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
 
 
-STEPS = [(spec, "encoder") for spec in METHODS if spec != "laplacian"] + [
+STEPS = [(spec, "encoder") for spec in methods_of("encoder") if spec != "laplacian"] + [
     (spec, "decoder") for spec in causal_methods()
 ]
 SHORT = [("tree_distance", "encoder")]

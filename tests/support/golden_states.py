@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from support.helpers import batch_of
-from treesyntax.methods import METHODS
 from treesyntax.model.encoder import Encoder
 from treesyntax.model.layers import TransformerConfig
+from treesyntax.nn.injection import methods_of
 from treesyntax.trees.tree import Tree
 
 FILE = Path(__file__).parent / "golden" / "encoder_states.pt"
@@ -45,7 +45,7 @@ def main() -> None:
     """Add what is missing."""
     states = saved()
     torch.manual_seed(1)
-    for spec in (*(SMALL.get(name, name) for name in METHODS), *COMPOSED):
+    for spec in (*(SMALL.get(name, name) for name in methods_of("encoder")), *COMPOSED):
         if spec not in states:
             encoder = build(spec)
             for name, parameter in encoder.named_parameters():

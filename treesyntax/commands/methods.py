@@ -45,7 +45,7 @@ def facts_of(name: str) -> dict[str, Any]:
         "cost": method.cost,
         "parameters": sum(parameter.numel() for parameter in built.parameters()),
         "hooks": [hook for hook in hooks_of(method) if hook != "leaks_future"],
-        "sides": ["encoder"] if leak else ["encoder", "decoder"],
+        "sides": [side for side in method.sides if side == "encoder" or not leak],
         "not_on_decoder": leak or "",
         "architecture": {"encoder": encoder, "decoder": decoder},
         "linearization": method.linearization,

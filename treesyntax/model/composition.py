@@ -184,6 +184,14 @@ class Composition(nn.ModuleDict):
         maps.sort(key=lambda one: one.last)
         return InTurn(maps) if len(maps) > 1 else next(iter(maps), None)
 
+    def misplaced(self, side: str) -> str | None:
+        """Why a method cannot be on a side, ``encoder`` or ``decoder``; None if all can."""
+        for name, method in self.items():
+            if side not in method.sides:  # type: ignore[operator]
+                right = " or ".join(method.sides)  # type: ignore[arg-type]
+                return f"{name} is for a {right} alone; give it with --{right}-injection"
+        return None
+
     def leaks_future(self) -> str | None:
         """The first method that cannot be built into a decoder, with its reason, or None."""
         for name, method in self.items():

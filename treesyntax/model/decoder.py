@@ -169,6 +169,8 @@ class Decoder(nn.Module):
         move_last(self, "injections", "next_slot", "copying")
 
     def _check_methods(self) -> None:
+        if misplaced := self.injections.misplaced("decoder"):
+            raise OptionError(misplaced)
         leak = self.injections.leaks_future()
         if leak is not None:
             raise OptionError(

@@ -89,6 +89,9 @@ class Encoder(nn.Module):
     Args:
         settings: sizes and methods.
         embed_tokens: token embedding with a padding index.
+
+    Raises:
+        OptionError: for a method that makes no sense in an encoder.
     """
 
     version: Tensor
@@ -100,6 +103,8 @@ class Encoder(nn.Module):
         self.embed_tokens = embed_tokens
         self.padding_index = padding_index_of(embed_tokens)
         self.injections = Composition(settings.injection, settings.site)
+        if misplaced := self.injections.misplaced("encoder"):
+            raise OptionError(misplaced)
         self.embed_positions = make_positions(settings, self.injections, self.padding_index)
         self.layers = Layers(
             (EncoderLayer(settings) for _ in range(settings.site.layers)), settings

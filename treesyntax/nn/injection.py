@@ -58,6 +58,7 @@ class Injection(nn.Module):
         needs_tree: whether it needs trees beside the tokens.
         training_only: whether it needs them, and does anything, in training alone.
         replaces_positions: whether the tokens' absolute positions are left out with it.
+        sides: where it makes sense, ``encoder`` and ``decoder``.
         of_the_paper: what the paper's model has in its encoder and in its decoder, where that is
             not the method with its defaults in the encoder alone; the architectures have it.
     """
@@ -69,6 +70,7 @@ class Injection(nn.Module):
     needs_tree = True
     training_only = False
     replaces_positions = False
+    sides: tuple[str, ...] = ("encoder", "decoder")
     of_the_paper: tuple[str, str] | None = None
 
     def __init__(self, site: Site) -> None:
@@ -153,7 +155,7 @@ class Injection(nn.Module):
 
 FACTS = (
     "paper", "equation", "cost", "linearization", "needs_tree", "replaces_positions",
-    "of_the_paper", "training_only",
+    "of_the_paper", "training_only", "sides",
 )  # fmt: skip
 """Attributes of :class:`Injection` that describe a method; all others are its hooks."""
 
@@ -177,6 +179,11 @@ def _origin(method: type[Injection]) -> tuple[str | None, str]:
     """The file and name of a class: a user's file may be imported by several names."""
     file = getattr(sys.modules.get(method.__module__), "__file__", None)
     return (file and os.path.realpath(file)) or method.__module__, method.__qualname__
+
+
+def methods_of(side: str) -> list[str]:
+    """The names of the methods that make sense in an ``encoder`` or a ``decoder``."""
+    return [name for name, method in METHODS.items() if side in method.sides]
 
 
 Method = TypeVar("Method", bound=type[Injection])

@@ -139,11 +139,18 @@ def by_rows(tree: TreeBatch, compute: Callable[[slice], Tensor]) -> Tensor:
     return total
 
 
-def path_lengths(tree: TreeBatch, rows: slice = slice(None)) -> Tensor:
+def path_lengths(
+    tree: TreeBatch, rows: slice = slice(None), queries: Tensor | None = None
+) -> Tensor:
     """Edges on the path between the nodes of two tokens.
 
     In preorder the lowest common ancestor of nodes i <= j is the deepest ancestor of j, or j
     itself, whose number is at most i. Binary lifting finds all of them in ceil(log2 N) gathers.
+
+    Args:
+        tree: the batch.
+        rows: the first tokens of the pairs.
+        queries: LongTensor [B, T], nodes to take for those of the first tokens, -1 for none.
 
     Returns:
         LongTensor [B, rows, T] for the first tokens in ``rows``, -1 where a token has no node.
@@ -152,7 +159,8 @@ def path_lengths(tree: TreeBatch, rows: slice = slice(None)) -> Tensor:
     while 1 << len(ups) < tree.parent.shape[1]:
         ups.append(ups[-1].gather(1, ups[-1]))
     node = tree.token_node.clamp(min=0)
-    first = node[:, rows]
+    queried = tree.token_node if queries is None else queries
+    first = queried.clamp(min=0)[:, rows]
     shape = (first.shape[1], node.shape[1])
     lower = torch.minimum(first.unsqueeze(2), node.unsqueeze(1)).flatten(1)
     climbing = torch.maximum(first.unsqueeze(2), node.unsqueeze(1)).flatten(1)
@@ -162,7 +170,6 @@ def path_lengths(tree: TreeBatch, rows: slice = slice(None)) -> Tensor:
     common = torch.where(climbing > lower, ups[0].gather(1, climbing), climbing)
     depths = depth(tree)
     at_common = depths.gather(1, common).unflatten(1, shape)
-    at_tokens = tree.at_tokens(depths, 0)
-    lengths = at_tokens[:, rows].unsqueeze(2) + at_tokens.unsqueeze(1) - 2 * at_common
-    placed = tree.token_node >= 0
-    return lengths.masked_fill(~(placed[:, rows].unsqueeze(2) & placed.unsqueeze(1)), -1)
+    lengths = depths.gather(1, first).unsqueeze(2) + depths.gather(1, node).unsqueeze(1)
+    placed = (queried >= 0)[:, rows].unsqueeze(2) & (tree.token_node >= 0).unsqueeze(1)
+    return (lengths - 2 * at_common).masked_fill(~placed, -1)

@@ -1,0 +1,144 @@
+"""Depths in the stack of every step, against stacks put together prefix by prefix."""
+
+import math
+
+import pytest
+import support.oracles as oracles
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.helpers import SPECIALS, encoded
+from support.strategies import trees
+from torch import nn
+
+from treesyntax.errors import OptionError
+from treesyntax.model.composition import Composition
+from treesyntax.model.encoder import Encoder
+from treesyntax.model.layers import TransformerConfig
+from treesyntax.nn.attention import attend
+from treesyntax.nn.growth import GROWING_LINEARIZATIONS, GrowingTrees
+from treesyntax.nn.injection import Site
+from treesyntax.trees.tree import Tree
+
+SITE = Site(8, 2, 2)
+few = settings(deadline=None, max_examples=10)
+forests = st.lists(trees(max_nodes=9), min_size=1, max_size=2)
+
+
+def grown(symbols, linearization):
+    """Of a prefix: the parent of each node (from 1) in the original tree, and those of open slots."""
+    order, binary = GROWING_LINEARIZATIONS[linearization]
+    places, open_slots = oracles.grow(symbols, order)
+    parents = {}
+
+    def original(parent, branch):
+        return parents[parent] if binary and branch == 1 else parent
+
+    for node, (parent, branch) in enumerate(places, start=1):
+        parents[node] = original(parent, branch)
+    return parents, [original(*slot) for slot in open_slots]
+
+
+def line(parents, node):
+    """A node and its ancestors, the root last."""
+    found = []
+    while node > 0:
+        found.append(node)
+        node = parents[node]
+    return found
+
+
+def stack_depth(symbols, linearization, j):
+    """The depth of the j-th node after all symbols, from what is still open."""
+    parents, waiting = grown(symbols, linearization)
+    if linearization.endswith("bfs"):  # the way to the slot that comes next
+        waiting = waiting[:1]
+    growing = {node for parent in waiting for node in line(parents, parent)}
+    complete = [node for node in line(parents, j) if node not in growing]
+    return len(line(parents, complete[-1] if complete else j)) - 1
+
+
+@pytest.mark.parametrize("linearization", GROWING_LINEARIZATIONS)
+@few
+@given(forest=forests, clip=st.integers(1, 6))
+def test_ids_are_the_depths_in_the_stack_of_each_prefix(linearization, forest, clip):
+    tokens, symbols = encoded(forest, linearization)
+    (method,) = Composition(f"pushdown(clip={clip})", SITE).methods
+    partial = GrowingTrees(symbols, linearization).place(tokens)
+    ids = method.relation_ids(partial.tree)
+    for row, tree in enumerate(forest):
+        text = [symbols[token] for token in tokens[row, 1 : len(tree) + 1]]
+        for i in range(1, len(tree) + 1):
+            for j in range(1, i + 1):
+                wanted = min(stack_depth(text[:i], linearization, j), clip)
+                assert ids[row, i, j] == wanted
+        assert ids[row, 0].eq(method.no_vector).all()
+        assert ids[row, :, len(tree) + 1 :].eq(method.no_vector).all()
+
+
+def test_a_closed_constituent_has_one_depth():
+    """S over NP (the dog) and VP (is happy), as the tokens come."""
+    tree = Tree([-1, 0, 1, 1, 0, 4, 4], ["S", "NP", "the", "dog", "VP", "is", "happy"])
+    tokens, symbols = encoded([tree], "nary_dfs")
+    (method,) = Composition("pushdown", SITE).methods
+    ids = method.relation_ids(GrowingTrees(symbols, "nary_dfs").place(tokens).tree)[0, 1:, 1:]
+    assert ids.tril().tolist() == [
+        [0, 0, 0, 0, 0, 0, 0],
+        [0, 1, 0, 0, 0, 0, 0],
+        [0, 1, 2, 0, 0, 0, 0],
+        [0, 1, 1, 1, 0, 0, 0],
+        [0, 1, 1, 1, 1, 0, 0],
+        [0, 1, 1, 1, 1, 2, 0],
+        [0, 0, 0, 0, 0, 0, 0],
+    ]
+
+
+@pytest.mark.parametrize("per_head", [True, False])
+@pytest.mark.parametrize("linearization", ["nary_dfs", "lcrs_bfs"])
+@few
+@given(forest=forests)
+def test_attention_and_its_gradients_are_those_of_the_formula(per_head, linearization, forest):
+    tokens, symbols = encoded(forest, linearization)
+    composition = Composition(f"pushdown(clip=2, per_head={per_head})", SITE).double()
+    (method,) = composition.methods
+    nn.init.normal_(method.key_table, generator=torch.manual_seed(0))
+    tree = GrowingTrees(symbols, linearization).place(tokens).tree
+    batch, width = tokens.shape
+    q, k, v, weights = torch.randn(4, batch, 2, width, 4, dtype=torch.float64)
+    leaves = [q.requires_grad_(), k.requires_grad_(), v.requires_grad_(), method.key_table]
+    causal = torch.ones(width, width, dtype=torch.bool).tril() & tokens.ne(1)[:, None, None]
+    found = attend(q, k, v, causal, composition.relate(tree)(1))
+
+    ids = method.relation_ids(tree).tolist()
+    rows = []
+    for b in range(batch):
+        for h in range(2):
+            table = method.key_table[1, h] if per_head else method.key_table[1]
+            for i in range(width):
+                keys = [j for j in range(i + 1) if tokens[b, j] != 1]
+                logits = [
+                    q[b, h, i] @ (k[b, h, j] + (table[ids[b][i][j]] if ids[b][i][j] < 3 else 0))
+                    for j in keys
+                ]
+                share = torch.softmax(torch.stack(logits) / math.sqrt(4), 0)
+                rows.append(share @ v[b, h, keys])
+    wanted = torch.stack(rows).view(batch, 2, width, 4)
+    torch.testing.assert_close(found, wanted, atol=1e-9, rtol=1e-9)
+    mine, theirs = (
+        torch.autograd.grad((one * weights).sum(), leaves, allow_unused=True)
+        for one in (found, wanted)
+    )
+    for one, other in zip(mine, theirs, strict=True):
+        torch.testing.assert_close(one, torch.zeros_like(one) if other is None else other)
+
+
+def test_an_encoder_refuses_it_and_says_where_it_belongs():
+    chosen = TransformerConfig(16, 32, 2, 1, injection="relation_mask+pushdown")
+    with pytest.raises(OptionError, match="pushdown is for a decoder.*--decoder-injection"):
+        Encoder(chosen, nn.Embedding(len(SPECIALS), 16, 1))
+
+
+@pytest.mark.parametrize("clip", [0, 254])
+def test_a_clip_out_of_range(clip):
+    with pytest.raises(OptionError, match="pushdown: clip must be 1 to 253"):
+        Composition(f"pushdown(clip={clip})", SITE)

@@ -1,0 +1,98 @@
+"""Vectors by the depth of a token in the decoder's stack."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from treesyntax.errors import OptionError
+from treesyntax.nn.coordinates import depth
+from treesyntax.nn.injection import Injection, Site, register
+from treesyntax.nn.relations import by_rows, path_lengths
+from treesyntax.nn.tree_batch import TreeBatch
+
+
+@register("pushdown")
+class Pushdown(Injection):
+    """A learned vector on each key by the depth at which its token lies in the stack of the query's step.
+
+    ``q_i'(k_j + d[s_ij]) / sqrt(d)`` (Murty, Sharma, Andreas & Manning 2023, "Pushdown Layers"):
+    the paper's tape says for each token of the prefix at which depth of the stack it lies, after
+    the tree has grown as far as step i. All tokens of a closed constituent share one depth, so
+    that attention can skip them.
+
+    Here the stack of step i is what is open of the partial tree: the nodes whose subtree still
+    grows, from the root to the parent of the slot to be filled next. ``s_ij`` is the depth of node
+    j while it is open; once a subtree is complete, all of its nodes have the depth of its root.
+    When the tree is complete, all have 0. Breadth-first there is no stack: s_ij is the depth at
+    which the path to j leaves that to the slot to be filled next, which depth-first is the same.
+
+    Deviations: the paper's trees are binary constituency parses that the model predicts beside the
+    words, by shift and reduce, so a depth there counts what waits on the stack; ours are n-ary and
+    grow from the root by their tokens alone. The paper adds d to the states before the projection
+    of keys; here a vector for each head is added after it, which can express the same logits. It
+    has no tokens without a node; ours (start symbol, padding) get no vector.
+
+    Args:
+        site: where the method is built in.
+        clip: largest depth with a vector of its own.
+        per_head: False is one table for all heads of a layer.
+
+    Attributes:
+        key_table: [layers, heads, clip + 1, d], without heads if they share it.
+    """
+
+    paper = "Murty et al. 2023, on trees that grow from the root"
+    equation = "softmax(q_i'(k_j + d[s_ij]) / sqrt(d)), s_ij the depth of j in the stack of step i"
+    cost = "relation ids once a batch, a gather by relation id a pair and layer"
+    sides = ("decoder",)
+    of_the_paper = ("none", "pushdown")
+
+    def __init__(self, site: Site, clip: int = 16, per_head: bool = True) -> None:
+        """Raises OptionError for a clip out of range."""
+        super().__init__(site)
+        if not 1 <= clip <= 253:
+            raise OptionError(f"pushdown: clip must be 1 to 253, not {clip}")
+        self.clip, self.no_vector = clip, clip + 1
+        heads = (site.heads,) if per_head else ()
+        self.key_table = nn.Parameter(
+            torch.empty(site.layers, *heads, clip + 1, site.d_model // site.heads)
+        )
+        nn.init.xavier_uniform_(self.key_table.view(-1, self.key_table.shape[-1]))
+
+    def relation_ids(self, tree: TreeBatch) -> Tensor:
+        """uint8 [B, T, T]: s_ij, clipped, or the id without a vector."""
+        depths, top = depth(tree), _parents_of_next_slots(tree)
+        top_depths = depths.gather(1, top.clamp(min=0))
+        key_depths = tree.at_tokens(depths, 0).unsqueeze(1)
+        placed = tree.token_node >= 0
+
+        def ids(rows: slice) -> Tensor:
+            lengths = path_lengths(tree, rows, top)
+            common = (top_depths[:, rows].unsqueeze(2) + key_depths - lengths) // 2
+            found = common + (key_depths > common).long()
+            found = found.masked_fill((top < 0)[:, rows].unsqueeze(2), 0).clamp(max=self.clip)
+            covered = placed.unsqueeze(1) & placed[:, rows].unsqueeze(2)
+            return found.masked_fill(~covered, self.no_vector).to(torch.uint8)
+
+        return by_rows(tree, ids)
+
+    def vector_tables(self, layer: int) -> tuple[Tensor, None]:
+        """[H, clip + 2, d] for the keys, with a row of zeros at the end."""
+        return F.pad(self.key_table[layer], (0, 0, 0, 1)), None
+
+
+def _parents_of_next_slots(tree: TreeBatch) -> Tensor:
+    """LongTensor [B, T]: the parent of the node that fills the slot after each token, -1 if none is open.
+
+    That node is the one of the next token. After the last token it is the first that no token has:
+    :attr:`treesyntax.nn.growth.PartialTrees.tree` holds it too.
+    """
+    size, width = tree.parent.shape[1], tree.token_node.shape[1]
+    unused = tree.parent.new_ones(len(tree.parent), size + 1)
+    unused = unused.scatter(1, tree.token_node.masked_fill(tree.token_node < 0, size), 0)
+    unused[:, size] = 1
+    following = F.pad(tree.token_node[:, 1:], (0, 1), value=-1)[:, :width]
+    following = torch.where(following < 0, unused.argmax(1, keepdim=True), following)
+    return F.pad(tree.parent, (0, 1), value=-1).gather(1, following)
