@@ -40,8 +40,6 @@ TREES = (
 )
 OTHER = Tree([-1, 0, 1, 2, 3, 4, 5, 6], list("abcdefgh"))
 """Another tree over as many tokens as the first of `TREES`."""
-LABELS = {"a": 1, "b": 2, "c": 1, "d": 3}
-"""Their labels, for methods that read them; those of other nodes are unknown."""
 
 
 def check_method(spec: str) -> None:
@@ -82,7 +80,7 @@ def make_sentences(trees: Sequence[Tree], left_pad: bool = False) -> tuple[Tenso
         ids = torch.randint(4, VOCABULARY, (len(tree) + 1,), generator=generator)
         tokens[row, start : start + len(ids)] = ids
     nodes = [[*range(len(tree)), -1] for tree in trees]
-    return tokens, batch_trees(trees, nodes, width, left_pad, LABELS)
+    return tokens, batch_trees(trees, nodes, width, left_pad, {"a": 1, "b": 2, "d": 3})
 
 
 def outputs_of(encoder: Encoder, trees: Sequence[Tree], left_pad: bool = False) -> list[Tensor]:
@@ -182,12 +180,10 @@ def half_precision_agrees_to_tolerance(spec: str) -> None:
 def an_empty_sentence_is_finite(spec: str) -> None:
     """Its end mark alone, with an empty tree; and no sentences or tokens at all."""
     encoder = make_encoder(spec)
-    alone = encoder(
-        torch.tensor([[EOS]]), batch_trees([Tree([], [])], [[-1]], labels=LABELS)
-    ).memory
+    alone = encoder(torch.tensor([[EOS]]), batch_trees([Tree([], [])], [[-1]], labels={})).memory
     _expect(alone.isfinite().all(), "the output is not finite")
     for rows, width in ((0, 5), (2, 0), (0, 0)):
-        batch = batch_trees([Tree([], [])] * rows, None, width, labels=LABELS)
+        batch = batch_trees([Tree([], [])] * rows, None, width, labels={})
         shape = encoder(torch.full((rows, width), 4), batch).memory.shape
         _expect(shape == (rows, width, SITE.d_model), f"{rows} x {width} tokens give {[*shape]}")
 
