@@ -83,3 +83,19 @@ def test_damaged_failures_are_reported(tmp_path: Path):
     (tmp_path / "failures.json").write_text("{")
     with pytest.raises(InputError, match="is damaged; remove it"):
         read_failures(tmp_path)
+
+
+def test_copied_names_come_back_in_the_hypotheses(path: Path):
+    plain, numbered = (
+        make_plan(read_recipe(path, ["seeds=[1]", *changes]))
+        for changes in ([], ["binarize.copy-unknown=5"])
+    )
+    commands = [
+        next(step.command for step in plan.steps if step.name == "sequence-1/hypotheses")
+        for plan in (plain, numbered)
+    ]
+    assert "--unknown" not in commands[0]
+    file = commands[1][commands[1].index("--unknown") + 1]
+    binarized = next(step for step in numbered.steps if step.name == "binarize/sequence")
+    assert file.startswith(f"{{out}}/{binarized.outputs[0]}/test.")
+    assert file.endswith(".unknown")
