@@ -184,8 +184,6 @@ class TreeTranslationTask(TreeLossTask):
                 f"--task tree_translation builds no {name}; take an --arch that treesyntax methods "
                 "lists, such as tree_sequence, which is the Transformer without trees"
             )
-        if self.cfg.copy_dropout and not from_checkpoint:
-            _ = self.hidden_words  # refuses data without placeholders
         return super().build_model(cfg, from_checkpoint)
 
     def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:

@@ -27,9 +27,7 @@ from treesyntax.nn.tree_batch import TreeBatch, batch_trees
 from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.tree import Tree
 
-PADDING = 1
-EOS = 2
-VOCABULARY = 20
+PADDING, EOS, VOCABULARY = 1, 2, 20
 SPECIALS = ("<s>", "<pad>", "</s>", "<unk>")
 SITE = Site(d_model=16, heads=4, layers=2)
 TREES = (

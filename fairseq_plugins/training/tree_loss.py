@@ -43,6 +43,16 @@ class TreeLossTask(TranslationTask):
         """Hides words in training."""
         return find_hidden_words(self)
 
+    def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+        """fairseq's.
+
+        Raises:
+            OptionError: if words are to be hidden in data without placeholders.
+        """
+        if self.cfg.copy_dropout and not from_checkpoint:
+            _ = self.hidden_words
+        return super().build_model(cfg, from_checkpoint)
+
     def train_step(self, sample: Any, model: Any, criterion: Any, *args: Any, **kwargs: Any) -> Any:
         """fairseq's, with the sum of both losses, and with hidden words (``--copy-dropout``)."""
         rate = self.cfg.copy_dropout
