@@ -42,7 +42,7 @@ TREES = [ts.Tree([-1, 0, 1, 1, 0, 4], list("abcdef")), ts.Tree([-1, 0, 0], list(
 BATCH = batch_of(TREES)
 TOKENS = torch.tensor([[4, 5, 6, 7, 8, 9, 2], [4, 5, 6, 2, 0, 0, 0]])
 INPUTS = {"input_ids": TOKENS, "attention_mask": TOKENS.ne(0).long()}
-ALL = "stack_pe(depth=4)+relation_mask+relative_depth"
+ALL = "stack_pe(depth=4)+relation_mask+relative_depth+random_walk_pairs(powers=3)"
 BIASES = "stack_pe(depth=4)+relation_mask+tree_distance"
 
 
@@ -150,6 +150,17 @@ def test_the_tree_of_a_sentence_changes_this_sentence_alone():
     assert torch.equal(first[1], second[1])
     alone = bridge(input_ids=TOKENS[1:, :4], tree=batch_of(TREES[1:])).last_hidden_state[0]
     assert torch.allclose(alone, first[1, :4], atol=1e-5)
+
+
+def test_values_are_accumulated_over_the_tree():
+    """A method that maps values: the tree matters, and the gradient reaches its parameters."""
+    bridge = HuggingFaceBridge(make("Bert"), "hierarchical_accumulation")
+    set_tables(bridge, 0.3)
+    states = encoded(bridge.eval(), "Bert", tree=BATCH)
+    (states * torch.randn_like(states)).sum().backward()
+    assert all(one.grad.abs().sum() > 0 for one in bridge.injections.parameters())
+    flat = batch_of([ts.Tree([-1, 0, 0, 0, 0, 0], list("abcdef")), TREES[1]])
+    assert not torch.allclose(states, encoded(bridge, "Bert", tree=flat), atol=1e-3)
 
 
 def test_a_copy_of_a_bridge_is_one_of_its_own():

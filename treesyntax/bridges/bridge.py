@@ -20,7 +20,7 @@ FILE = "treesyntax.safetensors"
 """The file of a bridge in the folder of its model."""
 BIASES = ("relation_ids", "relation_of_pair", "bias_table", "leaks_future")
 """The hooks of methods that add a number to pairs."""
-VECTORS = ("vector_tables", "pair_scale", "scales_layer")
+VECTORS = ("vector_tables", "pair_scale", "scales_layer", "pair_features", "value_map")
 ENCODINGS = ("node_encoding",)
 
 
