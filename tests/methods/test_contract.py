@@ -139,7 +139,7 @@ def test_training_uses_dropout_and_evaluation_does_not(spec):
         ("parent_scaled(layers=3)", "layers must be 1 to 2, not 3"),
         ("random_walk(steps=1)", "steps must be 2 or more"),
         ("random_walk_pairs(powers=1)", "powers must be 2 or more"),
-        ("random_walk_pairs(bias=False, keys=False, values=False)", "are all off"),
+        ("random_walk_pairs(bias=False, values=False)", "are all off"),
         ("relation_mask(relations='parents')", "unknown relation 'parents' .* are self, parent"),
         ("relation_mask(relations='parent, parent')", "a mask is defined twice"),
         ("relation_mask(form='sigmoid')", "unknown form 'sigmoid'; it is exp or additive"),

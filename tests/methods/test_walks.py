@@ -88,7 +88,11 @@ def test_node_encodings_are_projections_of_returns(forest, left_pad):
 
 
 @some
-@given(forests, st.booleans(), st.sampled_from(["", "bias=False", "keys=False", "values=False"]))
+@given(
+    forests,
+    st.booleans(),
+    st.sampled_from(["", "bias=False", "keys=True", "values=False, keys=True"]),
+)
 def test_pairs_have_vectors_linear_in_powers(forest, left_pad, off):
     """softmax(q (k + W_K P)' / sqrt(d) + b P) (v + W_V P), by loops over heads and queries."""
     spec = f"random_walk_pairs(powers=4{', ' * bool(off)}{off})"
