@@ -1,9 +1,10 @@
-"""Warnings in the log of a search: what it, or an encoding, cannot hold of the data."""
+"""What cannot be: options that are refused, and warnings of what a search or an encoding cannot hold."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from fairseq.data.data_utils import collate_tokens
@@ -11,6 +12,7 @@ from torch import nn
 
 from fairseq_plugins.dataset import TreePairDataset
 from treesyntax.data.limits import PathTree, large_trees, long_references
+from treesyntax.errors import OptionError
 from treesyntax.methods.encodings.stack_pe import StackEncoding
 from treesyntax.nn.growth import GrowingTrees
 
@@ -70,3 +72,31 @@ def _target_trees(pairs: Any, model: Any) -> Iterator[PathTree]:
         )
         tree = growing.place(tokens.to(growing.counts.device)).tree
         yield from zip(tree.parent.tolist(), tree.branch.tolist(), strict=True)
+
+
+def refuse_options(cfg: Any) -> None:
+    """Refuse options of fairseq's translation under which trees would not match, or nothing would come."""
+    for asked, why in (
+        (cfg.truncate_source, "--truncate-source cuts tokens off trees; shorten the data instead"),
+        (
+            cfg.upsample_primary != -1,
+            "--upsample-primary would repeat sentences without their trees",
+        ),
+        (
+            cfg.load_alignments,
+            "--load-alignments needs attention weights, which these models do not return",
+        ),
+    ):
+        if asked:
+            raise OptionError(why)
+
+
+@contextmanager
+def sizes_in_one_line() -> Iterator[None]:
+    """Turn fairseq's exception for sentences that are too long into an OptionError."""
+    try:
+        yield
+    except Exception as error:
+        if not str(error).startswith("Size of sample"):
+            raise
+        raise OptionError(" ".join(str(error).split())) from None

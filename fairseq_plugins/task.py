@@ -26,7 +26,7 @@ from fairseq_plugins.data_record import (
 )
 from fairseq_plugins.dataset import TreePairDataset
 from fairseq_plugins.generator import ConstrainedGenerator
-from fairseq_plugins.limits import tell_limits
+from fairseq_plugins.limits import refuse_options, sizes_in_one_line, tell_limits
 from fairseq_plugins.model import is_ours
 from fairseq_plugins.target import (
     FROM_DATA,
@@ -121,14 +121,7 @@ class TreeTranslationTask(TreeLossTask):
             OptionError: for options under which trees would no longer match their tokens, or if
                 the data do not exist.
         """
-        if cfg.truncate_source:
-            raise OptionError("--truncate-source cuts tokens off trees; shorten the data instead")
-        if cfg.upsample_primary != -1:
-            raise OptionError("--upsample-primary would repeat sentences without their trees")
-        if cfg.load_alignments:
-            raise OptionError(
-                "--load-alignments needs attention weights, which these models do not return"
-            )
+        refuse_options(cfg)
         folder = Path(utils.split_paths(cfg.data or "")[0] if cfg.data else "")
         if not cfg.data or not folder.is_dir():
             raise OptionError(f"no such data folder: {cfg.data}; make one with treesyntax binarize")
@@ -185,6 +178,11 @@ class TreeTranslationTask(TreeLossTask):
                 "lists, such as tree_sequence, which is the Transformer without trees"
             )
         return super().build_model(cfg, from_checkpoint)
+
+    def filter_indices_by_size(self, *words: Any, **named: Any) -> Any:
+        """fairseq's filter; raises OptionError where it would end with a traceback."""
+        with sizes_in_one_line():
+            return super().filter_indices_by_size(*words, **named)
 
     def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         """Build the criterion; raises OptionError for one of another --user-dir."""

@@ -41,7 +41,7 @@ SETTINGS = {
 VALUES = (None, -1, 0, 3, 10**9, 2**70, 0.5, 1e300, "", "x" * 9999, [], {"a": 1})
 KEYS = [(section, key) for section, keys in SETTINGS.items() for key in keys]
 CASES = [*product(KEYS, VALUES)] if SOAK else [
-    (("model", "max_target_positions"), -1), (("task", "max_target_positions"), -1),
+    (("model", "max_source_positions"), 3), (("model", "max_target_positions"), -1), (("task", "max_target_positions"), -1),
     (("model", "encoder_layers"), 10**9), (("model", "decoder_embed_dim"), 0),
     (("model", "encoder_layers"), -1), (("model", "encoder_injection"), "x" * 9999),
     (("task", "data"), ""), (("task", "target_lang"), []), (("criterion", "_name"), "x" * 9999),
