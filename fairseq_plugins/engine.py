@@ -14,7 +14,7 @@ from fairseq.dataclass.configs import FairseqConfig, GenerationConfig
 from omegaconf import OmegaConf
 
 from fairseq_plugins.dataset import TreePairDataset
-from fairseq_plugins.settings import check_settings
+from fairseq_plugins.settings import check_settings, check_sizes
 from treesyntax.decoding.engine import EncodedSource, Hypothesis, Search
 from treesyntax.errors import InputError, OptionError, TreeSyntaxError
 from treesyntax.model.checkpoint import load_checkpoint
@@ -107,7 +107,8 @@ def load(search: Search) -> FairseqEngine:
         check_settings(path, state)
         cfg = OmegaConf.create(state["cfg"], flags={"allow_objects": True})
         task = task or _task(path, cfg, search)
-        _check_sizes(path, state["model"], task)
+        _check_symbols(path, state["model"], task)
+        check_sizes(path, state)
         models.append(_model(path, state, cfg, task, search))
     return FairseqEngine(search, task, models)
 
@@ -129,7 +130,7 @@ def _task(path: Path, cfg: Any, search: Search) -> Any:
     return tasks.setup_task(cfg.task, from_checkpoint=True)
 
 
-def _check_sizes(path: Path, weights: dict[str, Any], task: Any) -> None:
+def _check_symbols(path: Path, weights: dict[str, Any], task: Any) -> None:
     for side, dictionary in (
         ("encoder", task.source_dictionary),
         ("decoder", task.target_dictionary),

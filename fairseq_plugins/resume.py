@@ -59,7 +59,7 @@ def _checked_load(
             remedy = "go on with the data of its training, or train anew in another --save-dir"
             raise InputError(filename, None, misfit.cause, misfit.remedy if anew else remedy)
         if not anew:
-            _check_methods(content, trainer.cfg.model, filename)
+            _check_methods(content, getattr(trainer.cfg, "model", None), filename)
     load = checkpoint_utils.load_checkpoint_to_cpu
 
     def load_in_our_order(*words: Any, **options: Any) -> Any:

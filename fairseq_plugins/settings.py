@@ -73,10 +73,14 @@ def check_settings(path: str | Path, state: Mapping[str, Any], ours: bool = True
         if not allowed(name):
             flag = "--task" if kind == "task" else "--arch"
             raise InputError(path, None, f"was trained with {flag} {name[:60]}", remedy)
-    for setting in _too_large(cfg, state.get("model") or {}):
-        raise InputError(
-            path, None, f"its setting {setting} does not fit the model", "train it again"
-        )
+
+
+def check_sizes(path: str | Path, state: Mapping[str, Any]) -> None:
+    """Refuse sizes, rates and lengths that no model with the weights of a checkpoint has."""
+    weights = state.get("model") or {}
+    for setting in _too_large(state["cfg"], weights) if weights else ():
+        cause = f"its setting {setting} does not fit the model"
+        raise InputError(path, None, cause, "train it again")
 
 
 def _too_large(cfg: Mapping[str, Any], weights: Mapping[str, Any]) -> Iterator[str]:
@@ -173,7 +177,10 @@ def check_before_loading() -> None:
     @wraps(load)
     def checked_load(path: str, *rest: Any, **named: Any) -> Any:
         local = PathManager.get_local_path(path)
-        check_settings(path, peek(local) or load_checkpoint(local), building)
+        state = peek(local) or load_checkpoint(local)
+        check_settings(path, state, building)
+        if building:
+            check_sizes(path, state)
         return load(path, *rest, **named)
 
     @wraps(load_ensemble)
