@@ -118,7 +118,9 @@ def make_constraints(
     symbols, eos = dictionary.symbols, dictionary.eos()
     trees = GrowingTrees(symbols, linearization)
     if training is None:
-        known = FORMATS.get(notation)
+        # A format that forbids names such as <unk_1> must not forbid the words that they stand for.
+        numbered = placeholder_table(symbols, linearization).size
+        known = None if numbered else FORMATS.get(notation)
         grammar = notation_grammar(symbols, trees, known) if known else any_tree(trees)
     elif trees.binary:
         grammar = learn_sibling_grammar(training, symbols, trees, eos)
