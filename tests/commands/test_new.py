@@ -104,7 +104,10 @@ def test_the_user_is_asked_on_a_terminal(corpus: Path, monkeypatch: pytest.Monke
 
 def test_an_existing_recipe_stays(corpus: Path, capsys: pytest.CaptureFixture[str]):
     Path("my.yaml").write_text("mine\n")
-    for command in (["new", "my.yaml", *PARSED, "spacy"], ["recipes", "copy", "geo", "my.yaml"]):
+    for command in (
+        ["new", "my.yaml", *PARSED, "spacy"],
+        ["recipes", "copy", "lines_en_sv", "my.yaml"],
+    ):
         assert main(command) == 2
         assert "my.yaml: already exists" in capsys.readouterr().err
     assert Path("my.yaml").read_text() == "mine\n"

@@ -1,16 +1,23 @@
-"""The README's own method works as printed."""
+"""The README and the pages that it leads to: the code works as printed, links lead somewhere."""
+
+from __future__ import annotations
 
 import re
+import shlex
+from pathlib import Path
 
+import pytest
 import torch
 from support import ROOT
 from support.helpers import batch_of
 
+from treesyntax.cli import main
 from treesyntax.model.composition import Composition
 from treesyntax.nn.injection import METHODS, Site
 from treesyntax.trees.tree import Tree
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "recipes").glob("*/*.md")]
 IMPORTS = """
 import torch
 import torch.nn.functional as F
@@ -18,13 +25,17 @@ from torch import Tensor, nn
 from treesyntax.nn.tree_batch import TreeBatch
 from treesyntax.nn.injection import Injection, Site, register
 """
+METHOD, MODEL = re.findall(r"```python\n(.*?)```", README, re.S)
+
+
+def test_it_is_short():
+    assert len(README.split()) <= 900
 
 
 def test_the_whole_method_of_the_readme():
-    (code,) = re.findall(r"```python\n(.*?)```", README, re.S)
     try:
-        exec(IMPORTS + code, {"__name__": "readme"})
-        composition = Composition("sibling_bias", Site(8, 2, 1))
+        exec(IMPORTS + METHOD, {"__name__": "readme"})
+        composition = Composition("sibling_bias+stack_pe", Site(8, 2, 1))
         torch.nn.init.ones_(composition["sibling_bias"].bias)
         (term,) = composition.relate(batch_of([Tree([-1, 0, 0], list("abc"))]))(0)
         siblings = (term.bias[0][term.ids[0].long()] == 1).nonzero().tolist()
@@ -33,7 +44,59 @@ def test_the_whole_method_of_the_readme():
         METHODS.pop("sibling_bias", None)
 
 
+def test_the_hugging_face_model_of_the_readme(monkeypatch: pytest.MonkeyPatch):
+    """As printed, with the tiny model and tokenizer of docs/huggingface.md in place of BERT."""
+    page = (ROOT / "docs/huggingface.md").read_text(encoding="utf-8")
+    tiny: dict = {}
+    exec(re.findall(r"```python\n(.*?)```", page, re.S)[0], tiny)
+    import transformers
+
+    for name in ("AutoTokenizer", "AutoModelForTokenClassification"):
+        made = tiny["tokenizer" if name == "AutoTokenizer" else "model"]
+        monkeypatch.setattr(
+            getattr(transformers, name), "from_pretrained", lambda _, made=made: made
+        )
+    names: dict = {}
+    exec(MODEL, names)
+    names["loss"].backward()
+    own = [one for name, one in names["bridge"].named_parameters() if not name.startswith("model.")]
+    assert own
+    assert all(one.grad is not None for one in own)
+    assert len(MODEL.strip().splitlines()) - MODEL.strip().count("\n\n") <= 15
+
+
+def test_a_study_of_own_data_is_planned_as_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "corpus").mkdir()
+    for split in ("train", "valid", "test"):
+        for language in ("en", "de"):
+            (tmp_path / f"corpus/{split}.{language}").write_text("words\n")
+    block = re.findall(r"```bash\n(.*?)```", README, re.S)[0].replace("\\\n", "")
+    lines = [shlex.split(line, comments=True) for line in block.splitlines()]
+    new, parse, plan, study = (words[1:] for words in lines if words[:1] == ["treesyntax"])
+    assert main(new) == 0
+    assert main(plan) == 0
+    assert re.search(r"relation_mask +0 of 3 runs done", capsys.readouterr().out)
+    assert main([*study, "--dry-run"]) == 0
+    printed = capsys.readouterr().out
+    assert "treesyntax parse runs/my/data/text/valid.en" in printed
+    for words in (parse, ["--parser", "stanza-dep", "--model", "en"]):
+        assert set(words) - {"parse", "valid.trees", "corpus/valid.en", "--download"} <= set(
+            printed.split()
+        )
+
+
 def test_every_method_is_in_the_table_with_its_file():
+    page = (ROOT / "docs/methods.md").read_text(encoding="utf-8")
     for name, method in METHODS.items():
-        assert f"| `{name}` |" in README
-        assert method.__module__.replace(".", "/") + ".py" in README
+        assert f"| `{name}` |" in page
+        assert method.__module__.replace(".", "/") + ".py" in page
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files(page: Path):
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    gone = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    assert not gone
