@@ -126,7 +126,7 @@ def _read_store(folder: Path) -> None:
     store = TreeStore(folder / "train.a-b.a.tree")
     store.check_files(TokenData(folder / "train.a-b.a"))
     for stored in store:
-        assert all(array.dtype == np.int64 for array in stored)
+        assert all(array.dtype == np.int64 for array in stored if array is not None)
 
 
 def _read_store_alone(folder: Path) -> None:

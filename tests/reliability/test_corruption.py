@@ -34,7 +34,7 @@ def everything(folder: Path) -> list:
     """All that a store and its token files say."""
     data, store = TokenData(folder / PREFIX), TreeStore(folder / f"{PREFIX}.tree")
     store.check_files(data)
-    trees = [array.tolist() for tree in store for array in tree]
+    trees = [array.tolist() for tree in store for array in tree if array is not None]
     tokens = [data[i].tolist() for i in range(len(data))]
     return [store.linearization, trees, data.sizes.tolist(), tokens]
 

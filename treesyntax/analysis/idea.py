@@ -1,6 +1,8 @@
 """One sentence, its tree, and where methods put it: the picture of the README, or of another tree.
 
 What is drawn is computed by the code that models run.
+
+Example: treesyntax analyse idea --tree "(S (NP she) (VP sleeps))" --out figures
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class PairTerm:
             table if table is None or table.dim() == 2 else table[:count]
             for table in (self.keys, self.values)
         )
-        return PairTerm(self.ids, bias, keys, values, self.scale)
+        return PairTerm(self.ids, bias, keys, values, self.scale, self.features)
 
     @property
     def size(self) -> int:

@@ -56,7 +56,8 @@ def test_metrics_and_flags_of_binarize_are_checked_before_anything_runs(
 
 
 def test_valid_recipes_pass(path: Path):
-    for recipe in (path, *RECIPES):
+    # base.yaml is for those that extend it: the format of the targets is theirs.
+    for recipe in (path, *(one for one in RECIPES if one.name != "base.yaml")):
         check_early(make_plan(read_recipe(recipe)), BINARIZE, ())
 
 

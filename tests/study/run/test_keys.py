@@ -30,7 +30,7 @@ def test_what_determines_no_run_changes_no_key(path: Path):
     first = keys(path)
     more = '{"new": {"arch": "tree_up_down_mini", "binarize": {"source-format": "for"}}}'
     for override in ("title=x", "question=x", "name=x", "seeds=[3, 2, 1]", "baseline=stack_pe",
-                     "vars.unused=1", f"methods={more}", "train.log-interval=7",
+                     f"methods={more}", "train.log-interval=7",
                      "train.num-workers=3", "binarize.workers=2"):  # fmt: skip
         assert changed(first, keys(path, override)) <= {"analyses"}, override
     again = recipe_content()

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.binarize_helpers import FORMS, SPACES
 
@@ -77,6 +77,7 @@ def outcome(read: Callable[[], object]) -> object:
 
 
 @settings(deadline=None, max_examples=600)
+@example(1_118_793_282, 0.1)  # a word without its last column, and a line with nothing else
 @given(st.integers(0, 2**32), st.sampled_from([0, 0.02, 0.1]))
 def test_columns_give_what_rows_give(seed, faults):
     text = random_record(random.Random(seed), faults)

@@ -55,10 +55,12 @@ def columns(text: str) -> dict[int, list[str]] | None:
     """The columns that are read, if a quick test finds that every line is a word, 1, 2, 3, …"""
     begin = _COMMENTS.match(text)
     # If a line has fewer or more columns, later line ends are not in the first column.
-    cells = text[begin.end() if begin else 0 :].replace("\n", "\t\n").split("\t")
+    body = text[begin.end() if begin else 0 :]
+    cells = body.replace("\n", "\t\n").split("\t")
     found = {column: cells[column::_COLUMNS] for column in (ID, FORM, HEAD, DEPREL, MISC)}
     size = len(found[ID])
     plain = size * _COLUMNS == len(cells) and found[ID] == _IDS[:size]
+    plain = plain and body.count("\n") == size - 1  # a short line and its rest are no word
     return found if plain and all(found[FORM]) and all(found[DEPREL]) else None
 
 
