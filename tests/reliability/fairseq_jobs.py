@@ -41,7 +41,6 @@ STILL = {
     "laplacian": "laplacian(signs='fixed')",  # drawn signs would differ from process to process
     # With so many methods at once, plain descent throws these about, and sums in another order then
     # give other numbers.
-    "tree_rotation": "tree_rotation(learned=False, start='random')",
     "parent_head": "parent_head(weight=0.01)",
     "distance_head": "distance_head(weight=0.01)",
 }
