@@ -30,7 +30,7 @@ from treesyntax.analysis.loading import build_methods
 from treesyntax.errors import InputError
 from treesyntax.model.checkpoint import load_checkpoint
 from treesyntax.model.composition import Composition
-from treesyntax.nn.distance import DistanceVectors
+from treesyntax.nn.vectors import DistanceVectors
 
 NAME = "relative_tables"
 TABLES = {"keys": "key_table", "values": "value_table"}

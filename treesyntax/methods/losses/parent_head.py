@@ -14,9 +14,9 @@ from treesyntax.nn.tree_batch import TreeBatch
 class ParentHead(HeadLoss):
     """A loss in training: each token's attention should be on its parent.
 
-    ``-log a_t,parent(t)``, summed over tokens, added to the loss (Strubell et al. 2018, LISA); the root attends to itself. A parent of several tokens is its first
-    one. Tokens without a node, and children of a node without tokens, are left out. Deviations:
-    the head has the usual scaled dot product, not a biaffine score, and gold parents are not put
+    ``-log a_t,parent(t)``, summed over tokens, is added to the loss (Strubell et al. 2018, LISA). The
+    root attends to itself. A parent of several tokens is its first one. Tokens without a node, and
+    children of a node without tokens, are left out. Deviations: the head has the usual scaled dot product, not a biaffine score, and gold parents are not put
     in place of its weights, in training or after.
 
     Args:

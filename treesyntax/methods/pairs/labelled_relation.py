@@ -6,16 +6,17 @@ import torch
 from torch import Tensor, nn
 
 from treesyntax.errors import OptionError
-from treesyntax.nn.injection import Injection, Site, register
+from treesyntax.nn.injection import Site, register
 from treesyntax.nn.relations import RELATIONS, by_rows, tree_relations
 from treesyntax.nn.tree_batch import TreeBatch
+from treesyntax.nn.vectors import PairVectors
 
 MOST_LABELS = 16_000  # beyond, there are more ids than a 16-bit integer holds
 PARENT, CHILD = RELATIONS.index("parent"), RELATIONS.index("child")
 
 
 @register("labelled_relation")
-class LabelledRelation(Injection):
+class LabelledRelation(PairVectors):
     """A bias, or vectors, for parent and children by the label of the arc between them.
 
     ``softmax(q_i (k_j + r^K_ij)' / sqrt(d) + b_ij) (v_j + r^V_ij)``, where r_ij and b_ij belong to
@@ -53,8 +54,6 @@ class LabelledRelation(Injection):
     )
 
     bias_rows: nn.Parameter | None
-    key_table: nn.Parameter | None
-    value_table: nn.Parameter | None
 
     def __init__(
         self,
@@ -74,11 +73,7 @@ class LabelledRelation(Injection):
         zeros = nn.Parameter(torch.zeros(site.layers, site.heads, size)) if bias else None
         self.register_parameter("bias_rows", zeros)
         shape = (site.layers, size, site.d_model // site.heads)
-        for side, wanted in (("key_table", keys), ("value_table", values)):
-            table = nn.Parameter(torch.empty(shape)) if wanted else None
-            self.register_parameter(side, table)
-            if table is not None:
-                nn.init.xavier_uniform_(table.view(-1, shape[-1]))
+        self.make_tables(shape, keys, values)
 
     def leaks_future(self) -> str:
         """Not for its relations: the partial trees of a decoder carry no labels."""
@@ -107,8 +102,3 @@ class LabelledRelation(Injection):
     def bias_table(self, layer: int) -> Tensor | None:
         """[H, 2 * labels + 10]."""
         return None if self.bias_rows is None else self.bias_rows[layer]
-
-    def vector_tables(self, layer: int) -> tuple[Tensor | None, Tensor | None]:
-        """[2 * labels + 10, d] each."""
-        keys, values = self.key_table, self.value_table
-        return None if keys is None else keys[layer], None if values is None else values[layer]

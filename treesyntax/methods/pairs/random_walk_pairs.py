@@ -6,14 +6,15 @@ import torch
 from torch import Tensor, nn
 
 from treesyntax.errors import OptionError
-from treesyntax.nn.injection import Injection, Site, register
+from treesyntax.nn.injection import Site, register
 from treesyntax.nn.relations import QueriedTrees
 from treesyntax.nn.tree_batch import TreeBatch
+from treesyntax.nn.vectors import PairVectors
 from treesyntax.nn.walks import landing_probabilities
 
 
 @register("random_walk_pairs")
-class RandomWalkPairs(Injection):
+class RandomWalkPairs(PairVectors):
     """Vectors of pairs, linear in the probabilities to walk from one node to the other.
 
     ``P_ij = [I, M, …, M^(k - 1)]_ij`` with ``M = D^-1 A`` of the tree is what GRIT feeds as relative
@@ -46,8 +47,6 @@ class RandomWalkPairs(Injection):
     )
 
     bias_weight: nn.Parameter | None
-    key_table: nn.Parameter | None
-    value_table: nn.Parameter | None
 
     def __init__(
         self,
@@ -67,11 +66,7 @@ class RandomWalkPairs(Injection):
         zeros = nn.Parameter(torch.zeros(site.layers, site.heads, powers)) if bias else None
         self.register_parameter("bias_weight", zeros)
         shape = (site.layers, powers, site.d_model // site.heads)
-        for side, wanted in (("key_table", keys), ("value_table", values)):
-            table = nn.Parameter(torch.empty(shape)) if wanted else None
-            self.register_parameter(side, table)
-            if table is not None:
-                nn.init.xavier_uniform_(table.view(-1, shape[-1]))
+        self.make_tables(shape, keys, values)
 
     def leaks_future(self) -> str:
         """Where a walk can go changes with each new node."""
@@ -85,8 +80,3 @@ class RandomWalkPairs(Injection):
     def bias_table(self, layer: int) -> Tensor | None:
         """[H, powers]."""
         return None if self.bias_weight is None else self.bias_weight[layer]
-
-    def vector_tables(self, layer: int) -> tuple[Tensor | None, Tensor | None]:
-        """[powers, d] each."""
-        keys, values = self.key_table, self.value_table
-        return None if keys is None else keys[layer], None if values is None else values[layer]

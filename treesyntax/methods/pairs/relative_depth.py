@@ -5,10 +5,10 @@ from __future__ import annotations
 from torch import Tensor
 
 from treesyntax.nn.coordinates import depth
-from treesyntax.nn.distance import DistanceVectors
 from treesyntax.nn.injection import register
 from treesyntax.nn.relations import by_rows
 from treesyntax.nn.tree_batch import TreeBatch
+from treesyntax.nn.vectors import DistanceVectors
 
 
 @register("relative_depth")

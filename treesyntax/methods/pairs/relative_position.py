@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from treesyntax.nn.distance import DistanceVectors
 from treesyntax.nn.injection import Site, register
 from treesyntax.nn.relations import by_rows
 from treesyntax.nn.tree_batch import TreeBatch
+from treesyntax.nn.vectors import DistanceVectors
 
 
 @register("relative_position")

@@ -1,4 +1,4 @@
-"""What relative positions and relative depths share: vectors chosen by a clipped distance."""
+"""What methods with vectors of pairs share: learned tables, chosen by a relation id or a distance."""
 
 from __future__ import annotations
 
@@ -9,7 +9,32 @@ from treesyntax.errors import OptionError
 from treesyntax.nn.injection import Injection, Site
 
 
-class DistanceVectors(Injection):
+class PairVectors(Injection):
+    """Base of methods that read vectors of pairs from learned tables.
+
+    Attributes:
+        key_table: [layers, …, d], or None for no vectors on the keys.
+        value_table: the same for the values.
+    """
+
+    key_table: nn.Parameter | None
+    value_table: nn.Parameter | None
+
+    def make_tables(self, shape: tuple[int, ...], keys: bool, values: bool) -> None:
+        """Register a table of a shape [layers, …, d] for each side that is wanted."""
+        for side, wanted in (("key_table", keys), ("value_table", values)):
+            table = nn.Parameter(torch.empty(shape)) if wanted else None
+            self.register_parameter(side, table)
+            if table is not None:
+                nn.init.xavier_uniform_(table.view(-1, shape[-1]))
+
+    def vector_tables(self, layer: int) -> tuple[Tensor | None, Tensor | None]:
+        """The tables of a layer."""
+        keys, values = self.key_table, self.value_table
+        return None if keys is None else keys[layer], None if values is None else values[layer]
+
+
+class DistanceVectors(PairVectors):
     """A learned vector per clipped distance on the key side, the value side or both.
 
     Tables are per layer. They are shared by all heads (Shaw et al. 2018, section 3.3) unless
@@ -23,8 +48,6 @@ class DistanceVectors(Injection):
     """
 
     name: str
-    key_table: nn.Parameter | None
-    value_table: nn.Parameter | None
 
     def __init__(
         self,
@@ -43,11 +66,7 @@ class DistanceVectors(Injection):
         self.clip, self.no_vector = clip, 2 * clip + 1
         heads = (site.heads,) if per_head else ()
         shape = (site.layers, *heads, 2 * clip + 1, site.d_model // site.heads)
-        for side, wanted in (("key_table", keys), ("value_table", values)):
-            table = nn.Parameter(torch.empty(shape)) if wanted else None
-            self.register_parameter(side, table)
-            if table is not None:
-                nn.init.xavier_uniform_(table.view(-1, shape[-1]))
+        self.make_tables(shape, keys, values)
 
     def clipped(self, distance: Tensor) -> Tensor:
         """Relation ids of integer distances, in as few bytes as hold them."""
@@ -56,6 +75,6 @@ class DistanceVectors(Injection):
 
     def vector_tables(self, layer: int) -> tuple[Tensor | None, Tensor | None]:
         """The tables of a layer with a row of zeros for :attr:`no_vector` at their end."""
-        tables = (self.key_table, self.value_table)
-        padded = [None if t is None else nn.functional.pad(t[layer], (0, 0, 0, 1)) for t in tables]
+        tables = super().vector_tables(layer)
+        padded = [None if t is None else nn.functional.pad(t, (0, 0, 0, 1)) for t in tables]
         return padded[0], padded[1]
