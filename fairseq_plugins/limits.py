@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,7 +12,9 @@ from torch import nn
 
 from fairseq_plugins.dataset import TreePairDataset
 from treesyntax.data.limits import PathTree, large_trees, long_references
+from treesyntax.data.tree_store import TreeStore
 from treesyntax.errors import OptionError
+from treesyntax.methods import METHODS
 from treesyntax.methods.encodings.stack_pe import StackEncoding
 from treesyntax.nn.growth import GrowingTrees
 
@@ -89,6 +91,28 @@ def refuse_options(cfg: Any) -> None:
     ):
         if asked:
             raise OptionError(why)
+
+
+def check_trees(names: Iterable[str], store: TreeStore | None, training: bool) -> None:
+    """Refuse data without what the encoder reads, before a training or a search begins.
+
+    Args:
+        names: of the encoder's methods.
+        store: the trees of a split.
+        training: whether methods that need trees in training alone need these.
+    """
+    methods = {name: METHODS[name] for name in sorted(names)}
+    for name, method in methods.items():
+        if store is None and method.needs_tree and (training or not method.training_only):
+            raise OptionError(
+                f"the method {name} needs trees, but the data has none; binarize it from tree files "
+                "(treesyntax binarize --source-format …)"
+            )
+        if store is not None and method.needs_labels and not store.has_labels:
+            raise OptionError(
+                f"the method {name} needs the labels of nodes, but {store.path} has none; binarize "
+                "it with --source-labels"
+            )
 
 
 @contextmanager

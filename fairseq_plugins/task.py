@@ -26,7 +26,7 @@ from fairseq_plugins.data_record import (
 )
 from fairseq_plugins.dataset import TreePairDataset
 from fairseq_plugins.generator import ConstrainedGenerator
-from fairseq_plugins.limits import refuse_options, sizes_in_one_line, tell_limits
+from fairseq_plugins.limits import check_trees, refuse_options, sizes_in_one_line, tell_limits
 from fairseq_plugins.model import is_ours
 from fairseq_plugins.target import (
     FROM_DATA,
@@ -89,6 +89,7 @@ class TreeTranslationTask(TreeLossTask):
     Attributes:
         target_linearization: the linearization of the target's tokens, empty if it is not known.
         predicts_end: whether the model predicts EOS.
+        methods: names of the methods in the encoders that it has built.
         records: what a checkpoint records of each side of the data.
     """
 
@@ -98,6 +99,7 @@ class TreeTranslationTask(TreeLossTask):
         """Raises OptionError for data folders or options that contradict each other, InputError for
         a damaged record of treesyntax binarize."""
         super().__init__(cfg, src_dict, tgt_dict)
+        self.methods: set[str] = set()
         folders = utils.split_paths(cfg.data)
         self.target_linearization = find_target_linearization(
             folders, cfg.target_lang, str(cfg.target_view)
@@ -177,7 +179,9 @@ class TreeTranslationTask(TreeLossTask):
                 f"--task tree_translation builds no {name}; take an --arch that treesyntax methods "
                 "lists, such as tree_sequence, which is the Transformer without trees"
             )
-        return super().build_model(cfg, from_checkpoint)
+        model = super().build_model(cfg, from_checkpoint)
+        self.methods.update(model.encoder.injections)
+        return model
 
     def filter_indices_by_size(self, *words: Any, **named: Any) -> Any:
         """fairseq's filter; raises OptionError where it would end with a traceback."""
@@ -219,10 +223,8 @@ class TreeTranslationTask(TreeLossTask):
         return super().build_generator(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
 
     def _constraints(self) -> Constraints | None:
-        kind, grows = (
-            str(self.cfg.tree_constraints),
-            self.target_linearization in GROWING_LINEARIZATIONS,
-        )
+        kind = str(self.cfg.tree_constraints)
+        grows = self.target_linearization in GROWING_LINEARIZATIONS
         if kind == "none" and not self.predicts_end:
             raise OptionError(
                 "a model trained with --no-target-eos-loss does not know where to end; leave out "
@@ -280,6 +282,7 @@ class TreeTranslationTask(TreeLossTask):
         if trees.exists():
             store = TreeStore(trees)
             store.check_files(tokens[0])
+        check_trees(self.methods, store, training=split == self.cfg.train_subset)
         for side in tokens:
             check_tokens(side)
         self.datasets[split] = TreePairDataset(self.datasets[split], store, self.predicts_end)

@@ -121,17 +121,17 @@ def test_what_is_no_bias_is_refused(spec: str, hook: str):
 def test_a_hook_that_no_bridge_knows_is_refused(monkeypatch: pytest.MonkeyPatch):
     """A method of tomorrow must not be carried by halves."""
     monkeypatch.setattr(ts.Injection, "rotate_keys", lambda self, tree: None, raising=False)
-    monkeypatch.setattr(ts.Injection, "needs_labels", False, raising=False)
+    monkeypatch.setattr(ts.Injection, "needs_times", False, raising=False)
 
     class Tomorrow(ts.METHODS["relation_mask"]):  # type: ignore[misc]
-        needs_labels = True
+        needs_times = True
 
         def rotate_keys(self, tree):
             return tree
 
     monkeypatch.setitem(ts.METHODS, "relation_mask", Tomorrow)
-    assert {"rotate_keys", "needs_labels"} < {*hooks_of(Tomorrow)}
-    with pytest.raises(ts.OptionError, match="relation_mask, which uses rotate_keys, needs_labels"):
+    assert {"rotate_keys", "needs_times"} < {*hooks_of(Tomorrow)}
+    with pytest.raises(ts.OptionError, match="relation_mask, which uses rotate_keys, needs_times"):
         ts.TransformerEncoderBridge(make(), "relation_mask")
 
 

@@ -137,10 +137,23 @@ def test_training_resumes_from_its_checkpoint(data: Path, checkpoint: Path):
     assert "'num_updates': '6'" in log or "num_updates 6" in log
 
 
-def test_data_without_trees_is_refused_for_a_method_that_needs_them(data: Path, tmp_path: Path):
-    done = train(data / "plain", tmp_path)
-    assert done.returncode != 0
-    assert "needs trees, but the data has none" in done.stderr
+@pytest.mark.parametrize(("folder", "method", "said"), [
+    ("plain", "stack_pe", "the method stack_pe needs trees, but the data has none"),
+    ("bin", "labelled_relation", "needs the labels of nodes, but .* binarize it with --source-labels"),
+])  # fmt: skip
+def test_data_without_what_a_method_reads_is_refused_before_training(
+    data: Path, tmp_path: Path, folder: str, method: str, said: str
+):
+    done = train(
+        data / folder, tmp_path / "save", "--encoder-injection", method, arch="tree_sequence_tiny"
+    )
+    assert done.returncode == 1
+    assert re.search(said, done.stderr.splitlines()[-1])
+    assert "begin training" not in done.stdout + done.stderr
+    assert not list((tmp_path / "save").glob("*.pt"))
+
+
+def test_data_without_trees_trains_the_plain_transformer(data: Path, tmp_path: Path):
     assert train(data / "plain", tmp_path, arch="tree_sequence_tiny").returncode == 0
 
 

@@ -50,6 +50,7 @@ def facts_of(name: str) -> dict[str, Any]:
         "architecture": {"encoder": encoder, "decoder": decoder},
         "linearization": method.linearization,
         "needs_tree": method.needs_tree,
+        "needs_labels": method.needs_labels,
         "training_only": method.training_only,
         "replaces_positions": method.replaces_positions,
         "file": _file(method),
@@ -87,7 +88,9 @@ def describe(name: str) -> str:
                 **facts["architecture"]
             ),
             "linearization": facts["linearization"],
-            "trees": trees + (" in training only" if facts["training_only"] else ""),
+            "trees": trees
+            + (" with labels (--source-labels)" if facts["needs_labels"] else "")
+            + (" in training only" if facts["training_only"] else ""),
             "positions": "takes their place" if facts["replaces_positions"] else "kept",
             "file": facts["file"],
         },

@@ -118,6 +118,11 @@ class TreeStore:
         )
         self._labels = self._array(LABELS) if LABELS in self._header["arrays"] else None
 
+    @property
+    def has_labels(self) -> bool:
+        """Whether nodes have labels."""
+        return self._labels is not None
+
     def _array(self, name: str) -> IntArray:
         entry = self._header["arrays"][name]
         return np.frombuffer(self._file, entry["dtype"], entry["count"], entry["offset"])

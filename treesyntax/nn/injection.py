@@ -56,6 +56,7 @@ class Injection(nn.Module):
         cost: what it takes beside the plain Transformer, in one line.
         linearization: of the tree that its paper feeds, see :mod:`treesyntax.trees.linearizations`.
         needs_tree: whether it needs trees beside the tokens.
+        needs_labels: whether it reads the labels of their nodes.
         training_only: whether it needs them, and does anything, in training alone.
         replaces_positions: whether the tokens' absolute positions are left out with it.
         sides: where it makes sense, ``encoder`` and ``decoder``.
@@ -68,6 +69,7 @@ class Injection(nn.Module):
     cost = ""
     linearization = "preorder"
     needs_tree = True
+    needs_labels = False
     training_only = False
     replaces_positions = False
     sides: tuple[str, ...] = ("encoder", "decoder")
@@ -154,8 +156,8 @@ class Injection(nn.Module):
 
 
 FACTS = (
-    "paper", "equation", "cost", "linearization", "needs_tree", "replaces_positions",
-    "of_the_paper", "training_only", "sides",
+    "paper", "equation", "cost", "linearization", "needs_tree", "needs_labels",
+    "replaces_positions", "of_the_paper", "training_only", "sides",
 )  # fmt: skip
 """Attributes of :class:`Injection` that describe a method; all others are its hooks."""
 

@@ -53,6 +53,7 @@ class LabelledRelation(PairVectors):
         "relation ids once a batch, a table lookup a pair and layer; with vectors two gathers more"
     )
 
+    needs_labels = True
     bias_rows: nn.Parameter | None
 
     def __init__(
