@@ -1,6 +1,8 @@
-"""Write the report of a study again, finished or not.
+"""Write the report of a study again, finished or not; or draw the map that one has written.
 
-Example: treesyntax report runs/for2lam-demo
+Examples:
+  treesyntax report runs/for2lam-demo
+  treesyntax report runs/structure-all/tables/map.csv
 """
 
 from __future__ import annotations
@@ -11,7 +13,10 @@ from pathlib import Path
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The study's folder and the row that others are tested against."""
-    parser.add_argument("folder", type=Path, metavar="DIR", help="folder of a study")
+    parser.add_argument(
+        "folder", type=Path, metavar="DIR",
+        help="folder of a study, or the map.csv of one with several test sets, to draw map.svg beside it",
+    )  # fmt: skip
     parser.add_argument(
         "--baseline", metavar="METHOD", help="test against this row (default: as the recipe says)"
     )
@@ -22,6 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the table and write the report and its tables into the folder."""
+    if args.folder.is_file():
+        from treesyntax.study.report.map.draw import draw_file
+
+        print(draw_file(args.folder))
+        return 0
     from treesyntax.study.session import report  # figures take a second to load
 
     report(args.folder, args.baseline, args.mix_versions)

@@ -44,7 +44,9 @@ DEFAULTS: dict[str, Any] = {
     "vars": {},
 }
 REQUIRED = ("name", "title", "data", "train", "score", "seeds", "methods")
-OPTIONAL = ("average", "axes", "baseline", "categories", "differences", IMPORT, "primary")
+OPTIONAL = (
+    "average", "axes", "baseline", "categories", "differences", IMPORT, "primary", "strongest",
+)  # fmt: skip
 """Keys that a resolved recipe has only if the recipe has them."""
 ORDER = (
     "name", "title", "question", "vars", "prepare", "data", "binarize", "train", "generate",
@@ -66,6 +68,7 @@ class Recipe:
         differences: by ``SECTION.FLAG`` why methods differ in it.
         categories: a file with the category of each line of the test set; "" for none.
         primary: the metric that decides; p-values of all rows in it are corrected together.
+        strongest: plain rows, of which the map compares others with the strongest on each test set.
         imports: Python files with methods of the user's own, relative to the recipe's folder. What
             runs a study executes them, what reads one does not.
     """
@@ -90,6 +93,7 @@ class Recipe:
     differences: dict[str, str]
     categories: str
     primary: str
+    strongest: tuple[str, ...]
     imports: tuple[str, ...]
 
     @property
@@ -198,6 +202,7 @@ def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
             check.text(content.get("categories", ""), "categories"), "categories"
         ),
         primary=check.one_of(content.get("primary", score[0]), "primary", score),
+        strongest=_strongest(content.get("strongest", []), methods, check),
         imports=tuple(check.files(content.get(IMPORT, []), IMPORT, SUFFIX)),
     )
     for method in methods if "baseline" in content else ():
@@ -238,6 +243,16 @@ def _prepare(
         place = f"prepare, command {number},"
         commands += [check.command(check.placeholders(text, place), place) for text in texts]
     return tuple(commands)
+
+
+def _strongest(value: Any, methods: Sequence[Method], check: Check) -> tuple[str, ...]:
+    names = tuple(check.distinct(value, "strongest", str)) if value else ()
+    known = dict.fromkeys(method.base for method in methods)
+    if unknown := [name for name in names if name not in known]:
+        raise check.error(
+            "strongest", f"names {unknown[0]}; it must name methods: {', '.join(known)}"
+        )
+    return names
 
 
 def _baseline(value: Any, methods: Sequence[Method], raw: dict[str, Any], check: Check) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,11 @@ from treesyntax.study.report.categories import (
 )
 from treesyntax.study.report.cost import compute_costs, cost_numbers, draw_costs
 from treesyntax.study.report.curves import data_uri, draw_curves, svg_text
+from treesyntax.study.report.domains import find_domains
 from treesyntax.study.report.listed_figures import Picture, listed_pictures, read_list
-from treesyntax.study.report.table_files import categories_csv
+from treesyntax.study.report.map.cells import MAP_FILE, csv_rows, make_cells
+from treesyntax.study.report.map.draw import LEGEND, draw_map, table_rows
+from treesyntax.study.report.table_files import categories_csv, csv_text
 from treesyntax.study.results.results import Result
 from treesyntax.study.run.failures import Failure, failure_lines, failure_of
 from treesyntax.study.run.logs import read_log
@@ -106,10 +109,22 @@ def make_sections(
     plan: Plan, folder: Path, results: Sequence[Result], failures: Mapping[str, Failure]
 ) -> list[Section]:
     """All figures of a study as far as there is something to draw; writes those that are new."""
-    found = [_curves(plan, folder), _breakdowns(plan, folder, results)]
+    found = [_map(plan, folder, results), _curves(plan, folder), _breakdowns(plan, folder, results)]
     found.append(_categories(plan, folder, results))
     found += [_costs(plan, folder, results), *_analyses(plan, folder, failures)]
     return [section for section in found if section.pictures or section.notes]
+
+
+def _map(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
+    section = Section("map", "What helps where", LEGEND)
+    cells = make_cells(plan, folder, results) if results and find_domains(plan.recipe) else []
+    if cells:
+        write_text(folder / "tables" / MAP_FILE, csv_text([*csv_rows(cells)]))
+        numbers = [asdict(cell) for cell in cells]
+        section.pictures.append(_write(folder, "map", draw_map(cells), numbers, "The map."))
+        header, *section.rows = table_rows(cells)
+        section.header = tuple(header)
+    return section
 
 
 def _curves(plan: Plan, folder: Path) -> Section:

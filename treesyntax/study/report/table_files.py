@@ -41,7 +41,7 @@ _LATEX = {
 def results_csv(results: Sequence[Result]) -> str:
     """results.jsonl as CSV: texts as they are, everything else as JSON, nothing rounded."""
     rows = [list(map(_cell, asdict(result).values())) for result in results]
-    return _csv([[item.name for item in fields(Result)], *rows])
+    return csv_text([[item.name for item in fields(Result)], *rows])
 
 
 def _cell(value: Any) -> str:
@@ -63,7 +63,7 @@ def table_csv(table: StudyTable) -> str:
                 *domain, row.method, metric, spread.mean, spread.sd, len(spread.values), row.parameters,
                 row.speed and row.speed.mean, *compared,
             ])  # fmt: skip
-    return _csv([TABLE_COLUMNS, *rows])
+    return csv_text([TABLE_COLUMNS, *rows])
 
 
 def categories_csv(scores: Sequence[CategoryScore]) -> str:
@@ -75,10 +75,11 @@ def categories_csv(scores: Sequence[CategoryScore]) -> str:
         ]
         for one in scores
     ]  # fmt: skip
-    return _csv([CATEGORY_COLUMNS, *rows])
+    return csv_text([CATEGORY_COLUMNS, *rows])
 
 
-def _csv(rows: Sequence[Sequence[object]]) -> str:
+def csv_text(rows: Sequence[Sequence[object]]) -> str:
+    """Rows as CSV."""
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n").writerows(rows)
     return stream.getvalue()

@@ -1,0 +1,120 @@
+"""The map of a study over several test sets."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.study_helpers import REFERENCES, make_study, outputs, recipe_content, write
+
+from treesyntax.errors import InputError, OptionError
+from treesyntax.metrics import compare_runs
+from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.report.map.cells import csv_rows, read_cells
+from treesyntax.study.report.map.draw import table_rows
+from treesyntax.study.report.report import read_study, write_report
+from treesyntax.study.report.table_files import csv_text
+from treesyntax.study.results.results import RESULTS_FILE, Result, drop_results, write_results
+
+SEEDS = (1, 2, 3)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two plain rows, of which stack_pe has the lower validation loss on law and sequence on news."""
+    data = recipe_content()["data"]
+    data["source"]["test"], data["target"]["test"] = "{data}/{d}.src", "{data}/{d}.tgt"
+    out = make_study(
+        tmp_path, data=data, vars={"size": 8, "d": "law"}, score=["exact"],
+        strongest=["sequence", "stack_pe"],
+        axes={"domain": {"vars.d": ["law", "news"]}},
+    )  # fmt: skip
+    for domain in ("law", "news"):
+        write(out / f"data/{domain}.tgt", REFERENCES)
+        write(out / f"data/{domain}.src", [f"{domain} {line}" for line in range(len(REFERENCES))])
+    study = read_study(out)
+    losses = {"stack_pe-domain=law": 1.0, "sequence-domain=law": 2.0,
+              "stack_pe-domain=news": 3.0, "sequence-domain=news": 2.5}  # fmt: skip
+    write_results(
+        out / RESULTS_FILE,
+        [replace(one, valid_loss=losses.get(one.method, 0.5)) for one in study.results],
+    )
+    return out
+
+
+def cells_of(folder: Path) -> dict[tuple[str, str], dict[str, str]]:
+    write_report(read_study(folder))
+    with (folder / "tables/map.csv").open(encoding="utf-8") as stream:
+        return {(row["test_set"], row["row"]): row for row in csv.DictReader(stream)}
+
+
+def right(method: str) -> np.ndarray:
+    """[items, runs] of 0 and 100, items being distinct sources."""
+    return np.array([
+        [100.0 * (one == wanted) for one, wanted in zip(outputs(method, seed), REFERENCES, strict=True)]
+        for seed in SEEDS
+    ]).T  # fmt: skip
+
+
+def test_each_row_is_compared_with_the_plain_row_of_the_lowest_validation_loss(folder: Path):
+    cells = cells_of(folder)
+    assert len(cells) == 2 * len(recipe_content()["methods"])
+    for domain, baseline in (("law", "stack_pe"), ("news", "sequence")):
+        row = cells[domain, "relation_mask"]
+        wanted = compare_runs(right("relation_mask"), right(baseline))
+        assert row["baseline"] == baseline
+        assert [float(row[name]) for name in ("difference", "low", "high", "p")] == pytest.approx(
+            [wanted.difference, wanted.low, wanted.high, wanted.p]
+        )
+        own = cells[domain, baseline]
+        assert (own["difference"], own["p"], own["holm_p"]) == ("", "", "")
+        assert float(own["mean"]) == pytest.approx(right(baseline).mean())
+    tested = sorted(float(row["p"]) for row in cells.values() if row["p"])
+    least = min((row for row in cells.values() if row["p"]), key=lambda row: float(row["p"]))
+    assert float(least["holm_p"]) == pytest.approx(min(1.0, tested[0] * len(tested)))
+
+
+def test_a_cell_with_two_runs_says_nothing(folder: Path):
+    def unwanted(one: Result) -> bool:
+        return (one.method, one.seed) == ("relation_mask-domain=law", 3)
+
+    drop_results(folder / RESULTS_FILE, unwanted)
+    cells = cells_of(folder)
+    assert (cells["law", "relation_mask"]["runs"], cells["law", "relation_mask"]["p"]) == ("2", "")
+    assert cells["news", "relation_mask"]["p"]
+    table = {row[0]: row[1:] for row in table_rows(read_cells(folder / "tables/map.csv"))}
+    assert table["relation_mask"][0] == ""
+    assert table["relation_mask"][1]
+    assert table["stack_pe"][0] == "="
+
+
+def test_the_report_shows_it_and_a_file_of_it_is_drawn_again(folder: Path, tmp_path: Path, capsys):
+    from treesyntax.cli import main
+
+    cells_of(folder)
+    page = (folder / "report.html").read_text("utf-8")
+    assert 'id="map"' in page
+    assert len(json.loads((folder / "figures/map.json").read_text())) == 6
+    copy = tmp_path / "kept.csv"
+    copy.write_bytes((folder / "tables/map.csv").read_bytes())
+    assert main(["report", str(copy)]) == 0
+    assert copy.with_suffix(".svg").read_text() == (folder / "figures/map.svg").read_text()
+    assert csv_text([*csv_rows(read_cells(copy))]) == copy.read_text()
+
+
+@pytest.mark.parametrize(("text", "why"), [
+    ("a,b\n1,2\n", "2: is no cell of a map"), ("", "holds no cell"),
+])  # fmt: skip
+def test_a_file_that_is_no_map_is_refused(tmp_path: Path, text: str, why: str):
+    (tmp_path / "map.csv").write_text(text)
+    with pytest.raises(InputError, match=why):
+        read_cells(tmp_path / "map.csv")
+
+
+def test_an_unknown_plain_row_is_refused(folder: Path):
+    with pytest.raises(OptionError, match=r"strongest.*names lstm"):
+        read_recipe(folder / "recipe.yaml", ["strongest=[lstm]"])

@@ -1,0 +1,173 @@
+"""The cells of a map: each row on each test set against the strongest plain row there.
+
+A baseline that is weaker than it need be makes any row look good. A recipe names its plain rows under
+``strongest``, and on each test set the others are compared with the one whose mean validation loss
+is lowest: scores of the test set choose nothing.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass, fields, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from treesyntax.errors import InputError
+from treesyntax.metrics.runs import FEWEST_RUNS, LEVEL, compare_runs
+from treesyntax.metrics.statistics import holm
+from treesyntax.study.recipe.recipe import Method, Recipe
+from treesyntax.study.report.domains import find_domains
+from treesyntax.study.report.table import Spread
+from treesyntax.study.results.item_scores import ItemScores
+from treesyntax.study.results.results import Result
+from treesyntax.study.run.plan import Plan
+
+MAP_FILE = "map.csv"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A row on a test set.
+
+    Attributes:
+        test_set: its name in the study's axes.
+        row: the name of the row without that.
+        metric: the primary one; mean, deviation and difference are in its points.
+        runs: training runs of the row.
+        baseline: the strongest plain row on this test set.
+        baseline_runs: its training runs.
+        difference: mean less that of the baseline; None for the baseline itself.
+        low: lower end of the 95 % interval of the difference over runs and items; None as ``p``.
+        high: its upper end.
+        p: of no difference, uncorrected; None for the baseline and with fewer than 3 runs a side.
+        holm_p: ``p``, corrected for all cells of the map.
+        items: distinct test items.
+    """
+
+    test_set: str
+    row: str
+    metric: str
+    mean: float
+    sd: float | None
+    runs: int
+    baseline: str
+    baseline_runs: int
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    holm_p: float | None
+    items: int
+
+    @property
+    def significant(self) -> bool:
+        """Whether the difference holds over runs and items after correction for all cells."""
+        return self.holm_p is not None and self.holm_p < LEVEL
+
+
+def make_cells(plan: Plan, folder: Path, results: Sequence[Result]) -> list[Cell]:
+    """The cells of a study that has several test sets, as far as there are results.
+
+    Args:
+        plan: the study's.
+        folder: the study's folder.
+        results: those of its runs.
+    """
+    recipe, scores = plan.recipe, ItemScores(plan, folder, results)
+    domains, cells = find_domains(recipe), []
+    for test_set in dict.fromkeys(domain.name for domain in domains.values()):
+        rows = [
+            method
+            for method in recipe.methods
+            if domains[method.name].name == test_set and scores.runs(method, recipe.primary)
+        ]
+        baseline = _strongest(recipe, rows, results)
+        if baseline is not None and scores.has_references(baseline):
+            cells += [
+                replace(_cell(scores, row, baseline), test_set=_short(test_set),
+                        row=domains[row.name].system, baseline=domains[baseline.name].system)
+                for row in rows
+            ]  # fmt: skip
+    tested = [cell.p for cell in cells if cell.p is not None]
+    corrected = iter(holm(tested))
+    return [cell if cell.p is None else replace(cell, holm_p=next(corrected)) for cell in cells]
+
+
+def _short(test_set: str) -> str:
+    """``task=slog`` as ``slog``."""
+    return "-".join(part.partition("=")[2] or part for part in test_set.split("-"))
+
+
+def _strongest(recipe: Recipe, rows: Sequence[Method], results: Sequence[Result]) -> Method | None:
+    """The plain row with the lowest mean validation loss; one with few runs only if all have."""
+    names = recipe.strongest or (recipe.baseline,)
+    plain = [row for row in rows if row.base in names or row.name in names]
+
+    def losses(row: Method) -> list[float]:
+        return [
+            result.valid_loss
+            for result in results
+            if result.method == row.name and result.metric == recipe.primary
+        ]
+
+    def rank(row: Method) -> tuple[bool, float]:
+        found = losses(row)
+        return len(found) < FEWEST_RUNS, fmean(found)
+
+    return min(plain, key=rank, default=None)
+
+
+def _cell(scores: ItemScores, row: Method, baseline: Method) -> Cell:
+    metric = scores.plan.recipe.primary
+    copies = scores.copies(baseline.name, metric)
+    own, other = (scores.table(one.name, baseline.name, metric) for one in (row, baseline))
+    spread = Spread.of((copies @ own / copies.sum()).tolist())
+    test = compare_runs(own, other, copies)
+    low, high, p = (None if np.isnan(x) else x for x in (test.low, test.high, test.p))
+    cell = Cell(
+        "", "", metric, spread.mean, spread.sd, test.runs[0], "", test.runs[1], test.difference,
+        low, high, p, None, test.items,
+    )  # fmt: skip
+    alone = row is baseline
+    return replace(cell, difference=None, low=None, high=None, p=None) if alone else cell
+
+
+def csv_rows(cells: Sequence[Cell]) -> Iterator[tuple[object, ...]]:
+    """A header and a line a cell, in full; empty where there is nothing."""
+    yield tuple(field.name for field in fields(Cell))
+    yield from map(astuple, cells)
+
+
+def read_cells(path: Path) -> list[Cell]:
+    """The cells that a report wrote.
+
+    Raises:
+        InputError: if the file is not the map of a report.
+    """
+    remedy = f"give the {MAP_FILE} that treesyntax report wrote"
+    try:
+        with path.open(encoding="utf-8", newline="") as stream:
+            lines = list(csv.DictReader(stream))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(path, None, f"cannot be read: {error}", remedy) from None
+    cells = []
+    for number, line in enumerate(lines, start=2):
+        try:
+            cells.append(
+                Cell(**{field.name: _value(field.type, line[field.name]) for field in fields(Cell)})
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(path, number, f"is no cell of a map: {error}", remedy) from None
+    if not cells:
+        raise InputError(path, None, "holds no cell of a map", remedy)
+    return cells
+
+
+def _value(kind: object, text: str) -> Any:
+    if kind == "float | None" and not text:
+        return None
+    return {"str": str, "int": int}.get(str(kind), float)(text)

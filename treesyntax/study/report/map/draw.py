@@ -1,0 +1,109 @@
+"""A map drawn: a heat map, and the same as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from treesyntax.files import write_text
+from treesyntax.study.report.curves import svg_text
+from treesyntax.study.report.map.cells import Cell, read_cells
+
+if TYPE_CHECKING:  # matplotlib is loaded by those who draw
+    from matplotlib.figure import Figure
+
+SIGNIFICANT = "†"
+STRONGEST = "strongest sequence"
+WIDEST = 60.0
+"""Points of difference with the deepest colour."""
+
+LEGEND = (
+    "Difference to the strongest plain row in points, with its 95 % interval over training runs and "
+    f"test items. Coloured and marked {SIGNIFICANT} is what holds after Holm's correction over all "
+    "cells; blank is what was not run, or has fewer than 3 runs. The first row is the plain row's mean."
+)
+
+
+def draw_file(path: Path) -> Path:
+    """Draw a map.csv as map.svg beside it; returns that file.
+
+    Raises:
+        InputError: as :func:`treesyntax.study.report.map.cells.read_cells`.
+    """
+    drawing = path.with_suffix(".svg")
+    write_text(drawing, svg_text(draw_map(read_cells(path))))
+    return drawing
+
+
+def order_of(cells: Sequence[Cell]) -> tuple[list[str], list[str]]:
+    """Rows and test sets in the order of their first cells."""
+    tests = list(dict.fromkeys(cell.test_set for cell in cells))
+    rows = list(dict.fromkeys(cell.row for cell in cells))
+    return rows, tests
+
+
+def draw_map(cells: Sequence[Cell]) -> Figure:
+    """Test sets across, rows down. At least one cell."""
+    from matplotlib import colormaps
+    from matplotlib.colors import TwoSlopeNorm
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+
+    rows, tests = order_of(cells)
+    figure = Figure(
+        figsize=(1.6 + 1.25 * len(tests), 0.9 + 0.46 * (len(rows) + 1)), layout="constrained"
+    )
+    figure.patch.set_facecolor("white")
+    panel = figure.subplots()
+    colours, norm = colormaps["PuOr"], TwoSlopeNorm(0, -WIDEST, WIDEST)
+    for cell in cells:
+        x, y = tests.index(cell.test_set), rows.index(cell.row) + 1
+        if cell.difference is None:
+            text = f"{cell.mean:.1f} ± {cell.sd or 0:.1f}"
+            panel.text(x, 0, f"{text}\n{cell.baseline}", ha="center", va="center", fontsize=7)
+            panel.text(x, y, "=", ha="center", va="center", fontsize=8, color="0.4")
+        if cell.p is None:
+            continue
+        if cell.significant:
+            face = colours(norm(max(-WIDEST, min(WIDEST, cell.difference or 0.0))))
+            panel.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=face, edgecolor="none"))
+        dark = cell.significant and abs(cell.difference or 0.0) > 0.6 * WIDEST
+        colour = "white" if dark else "black" if cell.significant else "0.45"
+        panel.text(x, y - 0.13, f"{cell.difference:+.1f}{SIGNIFICANT if cell.significant else ''}",
+                   ha="center", va="center", fontsize=8, color=colour)  # fmt: skip
+        panel.text(x, y + 0.22, f"{cell.low:+.1f} to {cell.high:+.1f}",
+                   ha="center", va="center", fontsize=6, color=colour)  # fmt: skip
+    panel.set_xlim(-0.5, len(tests) - 0.5)
+    panel.set_ylim(len(rows) + 0.5, -0.5)
+    panel.set_xticks(range(len(tests)), [name.replace("_", "\n", 1) for name in tests], fontsize=8)
+    panel.set_yticks(range(len(rows) + 1), [STRONGEST, *rows], fontsize=8)
+    panel.xaxis.tick_top()
+    panel.tick_params(length=0)
+    panel.set_xticks([x - 0.5 for x in range(1, len(tests))], minor=True)
+    panel.set_yticks([y + 0.5 for y in range(len(rows))], minor=True)
+    panel.grid(which="minor", color="0.9")
+    panel.tick_params(which="minor", length=0)
+    panel.spines[:].set_visible(False)
+    return figure
+
+
+def table_rows(cells: Sequence[Cell]) -> list[list[str]]:
+    """The same as a table with a header: means of the plain row first, then differences with intervals."""
+    rows, tests = order_of(cells)
+    found = {(cell.row, cell.test_set): cell for cell in cells}
+    plain = {cell.test_set: cell for cell in cells if cell.difference is None}
+    table = [["row", *tests]]
+    table.append([STRONGEST, *(_mean(plain[name]) if name in plain else "" for name in tests)])
+    return table + [[row, *(_text(found.get((row, name))) for name in tests)] for row in rows]
+
+
+def _mean(cell: Cell) -> str:
+    return f"{cell.mean:.1f} ± {cell.sd or 0:.1f} ({cell.baseline}, {cell.runs} runs)"
+
+
+def _text(cell: Cell | None) -> str:
+    if cell is None or cell.p is None:
+        return "=" if cell and cell.difference is None else ""
+    mark = SIGNIFICANT if cell.significant else ""
+    return f"{cell.difference:+.1f}{mark} [{cell.low:+.1f}, {cell.high:+.1f}]"
