@@ -112,14 +112,11 @@ def test_a_study_knows_the_method_of_its_recipe(tmp_path: Path):
     write_corpus(tmp_path / "corpus")
     recipes(tmp_path)
     own_files(tmp_path)
-    words = [sys.executable, "-m", "treesyntax.cli", "study", "idea.yaml", "--dry-run"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert not done.returncode, done.stderr
-    assert done.stdout.startswith(f"export TREESYNTAX_IMPORT={tmp_path}/shared_ancestors.py\n")
-    assert "--encoder-injection shared_ancestors+relation_mask" in done.stdout
+    said = treesyntax(tmp_path, "study", "idea.yaml", "--dry-run")
+    assert said.startswith(f"export TREESYNTAX_IMPORT={tmp_path}/shared_ancestors.py\n")
+    assert "--encoder-injection shared_ancestors+relation_mask" in said
     (tmp_path / "shared_ancestors.py").write_text("import nothing_of_the_kind\n")
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
+    said = treesyntax(tmp_path, "study", "idea.yaml", "--dry-run", status=2)
+    line = said.splitlines()[-1]
     assert line.startswith(f"treesyntax study: {tmp_path}/shared_ancestors.py:1: ")
     assert "shared_ancestors.py:1: cannot be imported (ModuleNotFoundError: No module named" in line

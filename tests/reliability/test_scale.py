@@ -180,7 +180,7 @@ def test_a_step_over_a_large_tree(spec: str, side: str, tmp_path: Path):
     assert taken < FIXED + BYTES_A_PAIR * NODES[side] ** 2
 
 
-RUNS = 1000 if SOAK else 100
+RUNS = 1000 if SOAK else 40
 LINES = 500 if SOAK else 100
 
 
@@ -198,7 +198,7 @@ def study(path: Path, out: Path, *flags: str) -> tuple[str, float]:
 
 
 def write_study(folder: Path) -> Path:
-    """Everything that a finished study of 1,000 (short: 100) runs leaves; nothing is run."""
+    """Everything that a finished study of 1,000 (short: 40) runs leaves; nothing is run."""
     methods = {f"m{number}": {"arch": "tree_sequence_mini", "train": {"lr": 0.001 + number / 1e6}}
                for number in range(RUNS // 5)}  # fmt: skip
     out = make_study(

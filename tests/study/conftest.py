@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from support.fake_programs import start_here
 from support.study_helpers import write_recipe
+from support.study_runs import start_forked
 
 from treesyntax.jobs import processes
 from treesyntax.study.report import report
@@ -18,6 +19,12 @@ from treesyntax.study.run import executor
 def path(tmp_path: Path) -> Path:
     """A small recipe over stand-ins for the real programs."""
     return write_recipe(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def forks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stand-ins that a study in the test's own process starts are forks of it."""
+    monkeypatch.setattr(processes, "start", start_forked)
 
 
 @pytest.fixture

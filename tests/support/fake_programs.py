@@ -210,16 +210,20 @@ def start_here(
     """
     if words[1:2] != [THIS]:
         return start(words, log, stdout, environment)
-    from treesyntax.study.run import hypotheses
-
-    name, journal, arguments = words[2], Path(words[3]), words[4:]
     with log.open("a") as stream, (stdout or log).open("w" if stdout else "a") as out, \
             redirect_stdout(out), redirect_stderr(stream):  # fmt: skip
-        if name == "python":
-            note(journal, "start", "\x1f".join([name, *arguments]))
-            return Ended(hypotheses.main(arguments[3:]))
-        act(name, journal, arguments)
-    return Ended(0)
+        return Ended(act_here(words[2], Path(words[3]), words[4:]))
+
+
+def act_here(name: str, journal: Path, arguments: list[str]) -> int:
+    """What a stand-in does, in this process."""
+    from treesyntax.study.run import hypotheses
+
+    if name == "python":
+        note(journal, "start", "\x1f".join([name, *arguments]))
+        return hypotheses.main(arguments[3:])
+    act(name, journal, arguments)
+    return 0
 
 
 if __name__ == "__main__":

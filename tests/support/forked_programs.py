@@ -11,21 +11,25 @@ import copy
 import functools
 import gc
 import importlib
+import io
 import logging
 import os
 import runpy
 import signal
+import subprocess
 import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 from support import PLUGINS
 from treesyntax import cli
 from treesyntax.jobs import processes
+from treesyntax.jobs.imports import import_own
+from treesyntax.study.run import early
 from treesyntax.study.run.process import SAFE
 
 LOADED = (
@@ -69,22 +73,49 @@ def start(
     return fork(lambda: _run_module(words[3], words[4:]), log, stdout, environment)
 
 
-def treesyntax(folder: Path, *arguments: str | Path, start: Callable[..., Any] = start) -> str:
-    """Run ``treesyntax`` in a folder and see it end well; what it prints. ``start``: its commands."""
+def check_flags(
+    words: Sequence[str], env: Mapping[str, str], **given: Any
+) -> subprocess.CompletedProcess[str]:
+    """As ``subprocess.run`` of the program that checks the flags of a study."""
+    assert words == early.CHECKER, words
+
+    def run() -> int:
+        sys.stdin = io.StringIO(given["input"])
+        import_own()  # what a fresh process does as it loads the methods
+        return _run_module(words[3], [])
+
+    with tempfile.TemporaryDirectory() as place:
+        out, log = Path(place, "out"), Path(place, "log")
+        code = fork(run, log, out, env).wait()
+        return subprocess.CompletedProcess(words, code, out.read_text(), log.read_text())
+
+
+def treesyntax(
+    folder: Path, *arguments: str | Path, start: Callable[..., Any] = start, status: int = 0
+) -> str:
+    """Run ``treesyntax`` in a folder; what it prints, errors last.
+
+    Args:
+        folder: the working folder.
+        arguments: of the command.
+        start: starts its commands.
+        status: how it is seen to end.
+    """
     load(*LOADED)
     words = [str(argument) for argument in arguments]
 
     def run() -> int:
         os.chdir(folder)
         processes.start = start
+        early.subprocess = SimpleNamespace(run=check_flags)
         gc.freeze()
         return cli.main(words)
 
     with tempfile.TemporaryDirectory() as place:
         out, log = Path(place, "out"), Path(place, "log")
         code = fork(run, log, out).wait()
-        assert code == 0, out.read_text() + log.read_text()
-        return out.read_text()
+        assert code == status, out.read_text() + log.read_text()
+        return out.read_text() + log.read_text() * bool(status)
 
 
 def fork(

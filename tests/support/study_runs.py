@@ -6,25 +6,62 @@ import contextlib
 import io
 import os
 import signal
+import subprocess
+import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import support.fake_programs as fake_programs
 from support import wait_until
 from support.forked_programs import Fork, fork
+from treesyntax.jobs import processes
 from treesyntax.study.recipe.identity import read_identity
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.results.results import read_results
 from treesyntax.study.run.plan import make_plan
 
+start_process = processes.start
 
-def study(folder: Path, *arguments: str, wait: bool = True) -> Fork:
-    """``treesyntax study`` over the stand-ins, in a fork of this process, which has loaded it."""
+
+def start_forked(
+    words: Sequence[str], log: Path, stdout: Path | None, environment: Mapping[str, str]
+) -> Fork | subprocess.Popen[bytes]:
+    """As ``treesyntax.jobs.processes.start``, but stand-ins are forks: Python need not start.
+
+    They outlive a study that is killed.
+    """
+    if tuple(words[1:2]) != (fake_programs.THIS,):
+        return start_process(words, log, stdout, environment)
+
+    def run() -> int:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        try:
+            return fake_programs.act_here(words[2], Path(words[3]), list(words[4:]))
+        except SystemExit as end:
+            if isinstance(end.code, str):
+                print(end.code, file=sys.stderr)
+                return 1
+            raise
+
+    return fork(run, log, stdout, environment)
+
+
+def study(folder: Path, *arguments: str, wait: bool = True, forks: bool = True) -> Fork:
+    """``treesyntax study`` over the stand-ins, in a fork of this process, which has loaded it.
+
+    Args:
+        folder: of the recipe.
+        arguments: more of its options.
+        wait: until it ends.
+        forks: whether the stand-ins are forks too, see `start_forked`.
+    """
     words = [str(folder / "recipe.yaml"), "--out", str(folder / "out"), *arguments]
 
     def run() -> int:
         # Shells have background jobs ignore interrupts, and that would be inherited.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        processes.start = start_forked if forks else start_process
         return fake_programs.study(folder / "journal", words)
 
     said = tempfile.NamedTemporaryFile()  # noqa: SIM115 - as long as the process is known

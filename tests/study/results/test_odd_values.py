@@ -60,11 +60,17 @@ def test_odd_results_are_shown_or_refused(key: str, study: Path, capsys):
     assert refused
 
 
-@pytest.mark.parametrize("odd", [None, float("nan"), "x", [], {"a": 1}, 10**400])
-def test_odd_comparisons_are_made_anew(odd: object, study: Path, capsys):
+KEYS = ("difference", "holm_p", "runs", "low", "checkpoint_p", "items")
+VALUES = (None, float("nan"), "x", [], {"a": 1}, 10**400)
+
+
+@pytest.mark.parametrize("number", range(len(VALUES)))
+def test_odd_comparisons_are_made_anew(number: int, study: Path, capsys):
+    """Each key with two of the values, each value in two of the keys."""
+    odd = VALUES[number]
     path = study / SIGNIFICANCE_FILE
     whole = json.loads(path.read_text())
-    for key in ("difference", "holm_p", "runs", "low", "checkpoint_p", "items"):
+    for key in (KEYS[number], KEYS[number - 1]):
         changed = [{**one, key: odd} for one in whole["comparisons"]]
         content = {**whole, CHECKSUM: sha256_of_value(changed), "comparisons": changed}
         path.write_text(json.dumps(content))

@@ -33,7 +33,7 @@ def test_kill_9_anywhere_loses_nothing_and_repeats_nothing(tmp_path: Path):
     write_recipe(tmp_path, seeds=[1])
     choose = random.Random(7)
     for kill in range(8):
-        process = study(tmp_path, "--jobs", "2", wait=False)
+        process = study(tmp_path, "--jobs", "2", wait=False, forks=False)
         wait_for_events(tmp_path, len(journal(tmp_path)) + choose.randint(1, 9), process)
         time.sleep(choose.uniform(0, 0.05))
         process.send_signal(signal.SIGKILL)
@@ -73,7 +73,7 @@ def test_an_interrupt_ends_the_children_and_the_study_goes_on_later(
     tmp_path: Path, number: signal.Signals
 ):
     write_recipe(tmp_path, seeds=[1])
-    process = study(tmp_path, wait=False)
+    process = study(tmp_path, wait=False, forks=False)
     wait_for_events(tmp_path, 9, process)
     process.send_signal(number)
     assert process.wait() == 130

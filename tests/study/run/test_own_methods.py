@@ -14,6 +14,7 @@ from support.study_runs import refused
 from treesyntax.errors import InputError, OptionError
 from treesyntax.jobs import imports, processes
 from treesyntax.jobs.imports import VARIABLE, digests, import_file, with_files
+from treesyntax.methods import METHODS
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.run.code import code_of
 
@@ -125,6 +126,7 @@ def test_a_file_counts_for_the_methods_that_it_registers(tmp_path: Path):
 def test_a_file_that_cannot_be_imported_is_named_with_its_line(
     tmp_path: Path, text: str, told: str
 ):
+    assert "sequence" in METHODS
     with pytest.raises(InputError, match=told):
         import_file(write_own(tmp_path, text))
     with pytest.raises(InputError, match=r"own\.txt: is no Python file; give the file of a method"):
