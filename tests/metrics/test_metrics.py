@@ -41,6 +41,13 @@ def test_items_say_which_lines_are_right() -> None:
     assert ITEM_METRICS["tree:lambda"](HYPOTHESES, REFERENCES) == [True, False, True, False]
 
 
+def test_the_first_word_alone_counts() -> None:
+    hypotheses = ["does it do", " does she", "do it", "", "it"]
+    references = ["does it", "does it", "does it", "it", ""]
+    assert ITEM_METRICS["first_word"](hypotheses, references) == [True, True, False, False, False]
+    assert METRICS["first_word"](hypotheses, references)[0].value == pytest.approx(40)
+
+
 @settings(deadline=None, max_examples=50)
 @given(st.data(), lines)
 def test_exact_counts_equal_token_strings(data: st.DataObject, references: list[str]) -> None:
@@ -89,7 +96,7 @@ def test_an_unknown_metric_is_answered_with_all_names() -> None:
         get_metric("tree:lamda")
     message = str(caught.value)
     assert message == (
-        "no metric is named 'tree:lamda'; there are bleu, chrf, chrf++, ter, exact, bleu:TOKENIZER "
+        "no metric is named 'tree:lamda'; there are bleu, chrf, chrf++, ter, exact, first_word, bleu:TOKENIZER "
         "with TOKENIZER one of none, char, zh, intl, ja-mecab, ko-mecab, flores101, flores200, tree:NOTATION, "
         "program:NOTATION, wellformed:NOTATION, top1:NOTATION, top2:NOTATION, f1:NOTATION, productions:NOTATION with NOTATION "
         f"one of {', '.join(FORMATS)}, unordered:sexpr, unordered:sexpr_bare, unordered:prolog, "

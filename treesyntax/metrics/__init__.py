@@ -1,6 +1,6 @@
 """Metrics over hypotheses and references, one line of text each.
 
-A metric is named on the command line as ``exact``, ``bleu``, ``bleu:TOKENIZER``, ``chrf``, ``chrf++``,
+A metric is named on the command line as ``exact``, ``first_word``, ``bleu``, ``bleu:TOKENIZER``, ``chrf``, ``chrf++``,
 ``ter`` or ``KIND:NOTATION``, where TOKENIZER is one of sacreBLEU's (`text.TOKENIZERS`), NOTATION one of
 the tree formats and KIND one of these:
 
@@ -99,11 +99,19 @@ def exact_items(hypotheses: Sequence[str], references: Sequence[str]) -> list[bo
     return [hypothesis.split() == reference.split() for hypothesis, reference in pairs]
 
 
+def first_word_items(hypotheses: Sequence[str], references: Sequence[str]) -> list[bool]:
+    """Which hypotheses begin as their reference: for questions, which auxiliary was moved (McCoy, Frank
+    & Linzen 2020, section 3.2)."""
+    check_aligned(hypotheses, references)
+    pairs = zip(hypotheses, references, strict=True)
+    return [hypothesis.split()[:1] == reference.split()[:1] for hypothesis, reference in pairs]
+
+
 def share(
     hypotheses: Sequence[str], references: Sequence[str], items: ItemMetric, name: str
 ) -> list[Score]:
     """The percentage of lines that are right, and in the signature how many are undecided."""
-    settings = "exact|tok:space" if name == "exact" else name
+    settings = f"{name}|tok:space" if name in TEXT_ITEMS else name
     right = items(hypotheses, references)
     if None in right:
         settings += f"|undecided:{right.count(None)}"
@@ -139,8 +147,9 @@ def _named(kinds: Mapping[str, Callable[..., Any]], notations: Iterable[str]) ->
     }
 
 
+TEXT_ITEMS: dict[str, ItemMetric] = {"exact": exact_items, "first_word": first_word_items}
 ITEM_METRICS: dict[str, ItemMetric] = {
-    "exact": exact_items, **_named(TREE_KINDS, FORMATS), **_named(FORM_KINDS, CALCULI)
+    **TEXT_ITEMS, **_named(TREE_KINDS, FORMATS), **_named(FORM_KINDS, CALCULI)
 }  # fmt: skip
 """The metrics that judge each line."""
 PART_METRICS: dict[str, PartMetric] = _named(
