@@ -83,6 +83,7 @@ class Keys:
         self.inputs: dict[str, list[str]] = {}
         self.reads: dict[str, set[str]] = {}
         self._steps = {step.name: step for step in plan.steps}
+        self._writes = {step.name: writes(step) for step in plan.steps}
         self._before: dict[str, dict[str, None]] = {}
         for step in plan.steps:
             before = dict.fromkeys(step.needs)
@@ -146,10 +147,7 @@ class Keys:
 
     def _made(self, path: str, before: Sequence[str]) -> list[str]:
         """The steps that made a path inside the study."""
-        made = [
-            one for one in before if any(meets(path, other) for other in writes(self._steps[one]))
-        ]
-        return made
+        return [one for one in before if any(meets(path, other) for other in self._writes[one])]
 
     def _outside(self, step: Step) -> Iterator[str]:
         """The files and folders outside the study that a command names.
