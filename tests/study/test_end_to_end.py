@@ -25,15 +25,15 @@ from treesyntax.study.run.failures import read_failures
 
 SECTIONS = {
     "programs": {
-        "learning-curves", "score-by-size", "cost", "attention-mass", "encoding-similarity",
+        "verdict", "all-runs", "learning-curves", "score-by-size", "cost", "attention-mass", "encoding-similarity",
         "relative-tables",
     },
     "forms": {
-        "learning-curves", "score-by-size", "cost", "mask-strengths", "encoding-similarity",
+        "all-runs", "learning-curves", "score-by-size", "cost", "mask-strengths", "encoding-similarity",
         "not-drawn",
     },
     "translation": {
-        "learning-curves", "score-by-size", "cost", "attention-mass", "mask-strengths",
+        "verdict", "all-runs", "learning-curves", "score-by-size", "cost", "attention-mass", "mask-strengths",
         "sentence-masks", "strength-trajectories", "strength-study",
     },
 }  # fmt: skip
@@ -140,6 +140,7 @@ def test_the_page_is_whole_in_a_browser(studies: dict[str, Path], browser: Any, 
                 .filter(target => !document.getElementById(target.slice(1)))"""
         )
         assert lost == []
+        open_all(page)
         shapes = page.eval_on_selector_all(
             "figure img",
             "all => all.map(one => [one.getBoundingClientRect(), one.getAttribute('alt')])",
@@ -150,6 +151,11 @@ def test_the_page_is_whole_in_a_browser(studies: dict[str, Path], browser: Any, 
             assert box["height"] > 80
             assert label
         keep(page, f"{study}-desktop")
+
+
+def open_all(page: Any) -> None:
+    """Unfold everything."""
+    page.eval_on_selector_all("details", "all => all.forEach(one => { one.open = true })")
 
 
 def column(page: Any, number: int, table: str = "#results") -> list[str]:
@@ -173,6 +179,7 @@ def test_tables_are_sorted_by_mouse_and_keyboard(studies: dict[str, Path], brows
         page.keyboard.press("Space")
         assert column(page, 1) == ["relation_mask", "sequence"]
         assert heading.get_attribute("aria-sort") is None
+        open_all(page)
         page.locator("#runs th button").first.click()
         assert column(page, 1, "#runs") == ["sequence-1", "relation_mask-1"]
 
@@ -187,6 +194,7 @@ def test_numbers_sort_as_numbers_and_gaps_come_last(
     file = tmp_path / "page.html"
     file.write_text(re.sub(r'(<table id="runs">).*?(</table>)', rf"\1{table}\2", text, flags=re.S))
     with opened(browser, file) as page:
+        open_all(page)
         button = page.locator("#runs th button").nth(1)
         button.click()
         assert column(page, 1, "#runs") == ["3", "2", "0", "1"]
@@ -205,7 +213,7 @@ def test_the_page_is_whole_without_scripts(studies: dict[str, Path], browser: An
 @pytest.mark.parametrize("study", STUDIES)
 def test_nothing_sticks_out_on_a_phone(studies: dict[str, Path], browser: Any, study: str):
     with opened(browser, studies[study] / "report.html", PHONE) as page:
-        page.locator("summary").click()  # the commands are long
+        open_all(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
         boxes = page.locator(".wide")
         assert boxes.first.evaluate("box => box.scrollWidth > box.clientWidth")
@@ -218,10 +226,13 @@ def test_print_and_dark(studies: dict[str, Path], browser: Any, tmp_path: Path):
         page.emulate_media(media="print")
         assert page.evaluate("document.documentElement.scrollWidth") <= 794
         assert not page.locator("nav").is_visible()
+        assert not page.locator("#attention-mass").is_visible()  # folded
         keep(page, "programs-print")
         printed = page.pdf(format="A4")
         assert printed.startswith(b"%PDF")
-        assert printed.count(b"/Type /Page\n") >= 3
+        assert printed.count(b"/Type /Page\n") <= 3
+        open_all(page)
+        assert page.locator("#attention-mass").is_visible()
     with opened(browser, file, color_scheme="dark") as page:
         colours = page.evaluate(
             """() => [document.documentElement, document.querySelector(".drawing")]

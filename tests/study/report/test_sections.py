@@ -21,7 +21,7 @@ from treesyntax.study.report import breakdown
 from treesyntax.study.report.breakdown import (
     Quantity,
     break_down,
-    draw_breakdown,
+    draw_breakdowns,
     find_quantities,
     make_bins,
 )  # fmt: skip
@@ -76,8 +76,9 @@ def study(tmp_path: Path) -> tuple[Plan, Path]:
 
 
 RESULTS = [
-    result(method, seed, "exact", 80.0)
+    result(method, seed, metric, 80.0)
     for method, seed in (("sequence", 1), ("sequence", 2), ("other", 1))
+    for metric in ("exact", "bleu")
 ]
 
 
@@ -127,7 +128,7 @@ def test_a_panel_a_metric_and_a_line_a_method(study: tuple[Plan, Path]):
     found = break_down(
         plan, folder, RESULTS, Quantity("d", "depth", (0, 1, 3, 0, 1)), folder / "no.json"
     )
-    figure = draw_breakdown(found, ["sequence", "other"])
+    figure = draw_breakdowns([(found, "exact"), (found, "bleu")], ["sequence", "other"])
     panels = [panel for panel in figure.axes if panel.get_visible()]
     assert [panel.get_ylabel() for panel in panels] == ["exact", "bleu"]
     assert [line.get_label() for line in panels[0].lines] == ["sequence", "other"]

@@ -25,8 +25,8 @@ from support.study_helpers import (
 from treesyntax.errors import InputError, OptionError
 from treesyntax.metrics import compare_runs, get_metric
 from treesyntax.metrics.statistics import holm
-from treesyntax.study.report.comparison_table import COMPARISON_HEADER, comparison_cells
 from treesyntax.study.report.report import read_study, write_report
+from treesyntax.study.report.table_notes import COMPARISON_HEADER, comparison_cells
 from treesyntax.study.results import significance
 from treesyntax.study.results.comparisons import read_comparisons
 from treesyntax.study.results.results import write_results
@@ -79,10 +79,8 @@ def test_metrics_that_judge_alike_are_one_test(tmp_path: Path, monkeypatch):
         assert [one.holm_p for one in family] == holm([one.p for one in exact])
     notes = " ".join(study.table.notes)
     assert "correction for 2 in exact and 0 in other metrics" in notes
-    assert (
-        "unordered:sexpr scores every output as exact does: one test (relation_mask, stack_pe)"
-        in notes
-    )
+    assert "unordered:sexpr is exact in every run of every row: shown once" in notes
+    assert study.table.shown == ["exact"]
 
 
 def test_whole_trees_by_construction_are_not_tested(tmp_path: Path):

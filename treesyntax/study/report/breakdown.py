@@ -192,7 +192,8 @@ def break_down(
     Those that ``file`` holds from an earlier report are computed again only if something changed.
     """
     # Those on unseen lines say the same of fewer lines.
-    metrics = tuple(metric for metric in plan.recipe.score if metric in METRICS)
+    told = {result.metric for result in results}
+    metrics = tuple(metric for metric in plan.recipe.score if metric in told & METRICS.keys())
     scored = {(result.method, result.seed) for result in results}
     before, known = _read_known(file), {}
     scores: dict[str, list[dict[str, list[float]]]] = {}
@@ -240,44 +241,49 @@ def _read_known(file: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def draw_breakdown(found: Breakdown, order: Sequence[str]) -> Figure:
-    """A panel a metric: means over seeds by bin, the range of seeds as a bar.
+def draw_breakdowns(shown: Sequence[tuple[Breakdown, str]], order: Sequence[str]) -> Figure:
+    """A panel for each breakdown and metric: means over seeds by bin, the range of seeds as a bar.
 
     Args:
-        found: the scores.
+        shown: at least one; all have the same rows.
         order: all methods of the study, which gives each its colour.
     """
     from matplotlib.figure import Figure
 
-    across = min(2, len(found.metrics))
-    down = -(-len(found.metrics) // across)
-    quantity = found.quantity
-    wide, high = (max(4.2, 0.3 * len(quantity.names)), 4.2) if quantity.names else (4.2, 3.0)
+    across = min(3 if len(shown) == 3 else 2, len(shown))
+    down = -(-len(shown) // across)
+    most = max(len(found.quantity.names) for found, _ in shown)
+    wide, high = (max(4.2, 0.3 * most), 4.2) if most else (4.2, 3.0)
     figure = Figure(figsize=(wide * across + 0.6, high * down + 0.6), layout="constrained")
     axes = figure.subplots(down, across, squeeze=False)
-    for panel in axes.flat[len(found.metrics) :]:
+    for panel in axes.flat[len(shown) :]:
         panel.set_visible(False)
+    for panel, (found, metric) in zip(axes.flat, shown, strict=False):
+        _draw_panel(panel, found, metric, order)
+    handles, labels = axes.flat[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper left", ncols=2 * across, frameon=False)
+    return figure
+
+
+def _draw_panel(panel: Any, found: Breakdown, metric: str, order: Sequence[str]) -> None:
+    quantity = found.quantity
     between = " " if quantity.names else "\n"
     names = [
         f"{quantity.bin_name(place)}{between}({len(quantity.lines(place))})"
         for place in range(len(quantity.bins))
     ]
-    for panel, metric in zip(axes.flat, found.metrics, strict=False):
-        for number, method in enumerate(found.scores):
-            shift = SPREAD * ((number + 0.5) / len(found.scores) - 0.5)
-            places = [place + shift for place in range(len(names))]
-            style = line_of(order.index(method))
-            if quantity.names:  # nothing lies between two categories
-                style = {**style, "linestyle": "none"}
-            lows, highs = zip(*found.ranges(method, metric), strict=True)
-            panel.vlines(places, lows, highs, color=style["color"], linewidth=1)
-            panel.plot(places, found.means(method, metric), **style, markersize=5, label=method)
-        panel.set_xticks(range(len(names)), names, rotation=90 if quantity.names else 0)
-        panel.set_xlabel(f"{quantity.label}, (lines)")
-        panel.set_ylabel(metric)
-        panel.set_ylim(0, max(1.0, panel.get_ylim()[1]))
-        panel.grid(alpha=0.25, axis="y")
-        panel.spines[["top", "right"]].set_visible(False)
-    handles, labels = axes.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper left", ncols=2 * across, frameon=False)
-    return figure
+    for number, method in enumerate(found.scores):
+        shift = SPREAD * ((number + 0.5) / len(found.scores) - 0.5)
+        places = [place + shift for place in range(len(names))]
+        style = line_of(order.index(method))
+        if quantity.names:  # nothing lies between two categories
+            style = {**style, "linestyle": "none"}
+        lows, highs = zip(*found.ranges(method, metric), strict=True)
+        panel.vlines(places, lows, highs, color=style["color"], linewidth=1)
+        panel.plot(places, found.means(method, metric), **style, markersize=5, label=method)
+    panel.set_xticks(range(len(names)), names, rotation=90 if quantity.names else 0)
+    panel.set_xlabel(f"{quantity.label}, (lines)")
+    panel.set_ylabel(metric)
+    panel.set_ylim(0, max(1.0, panel.get_ylim()[1]))
+    panel.grid(alpha=0.25, axis="y")
+    panel.spines[["top", "right"]].set_visible(False)

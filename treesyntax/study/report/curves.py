@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from treesyntax.study.results.results import Result
+
 if TYPE_CHECKING:  # matplotlib is loaded by those who draw
     from matplotlib.figure import Figure
 
@@ -37,6 +39,55 @@ def mean_curve(curves: Sequence[Curve]) -> dict[int, float]:
     """The mean over seeds, at those updates that all curves have."""
     shared = set(curves[0]).intersection(*curves[1:]) if curves else set()
     return {update: fmean(curve[update] for curve in curves) for update in sorted(shared)}
+
+
+def targets_note(groups: Sequence[Sequence[str]], curves: Mapping[str, object]) -> list[str]:
+    """A note where drawn rows predict different target tokens, of which a bit is another measure.
+
+    Args:
+        groups: rows with the same target tokens.
+        curves: by the rows that are drawn.
+    """
+    drawn = [", ".join(name for name in group if name in curves) for group in groups]
+    drawn = [names for names in drawn if names]
+    if len(drawn) < 2:
+        return []
+    return [
+        "These rows have different target tokens, and bits a token cannot be compared between them; "
+        f"compare curves only within each of these groups: {' | '.join(drawn)}"
+    ]
+
+
+def not_ended(
+    results: Sequence[Result], curves: Mapping[str, Sequence[Curve]], averaged: bool
+) -> list[str]:
+    """A note if training still improved when it stopped.
+
+    Args:
+        results: of the runs.
+        curves: by row, a curve a run.
+        averaged: whether the last checkpoints are tested, so that none was chosen as the best;
+            then the loss of validation tells.
+    """
+    if averaged:
+        last = {
+            name: (sum(min(runs, key=runs.get) == max(runs) for runs in own), len(own))  # type: ignore[arg-type]
+            for name, own in curves.items()
+        }
+        what = "validation loss was lowest at the last update of"
+    else:
+        ends: dict[str, dict[int, bool]] = {}
+        for one in results:
+            ends.setdefault(one.method, {})[one.seed] = one.best_update >= one.updates
+        last = {name: (sum(own.values()), len(own)) for name, own in ends.items()}
+        what = "the best checkpoint was the last one of"
+    texts = [f"{name} ({count} of {runs} runs)" for name, (count, runs) in last.items() if count]
+    if not texts:
+        return []
+    return [
+        f"Training had not ended: {what} {', '.join(texts)}. Longer training may change the scores "
+        "and their order"
+    ]
 
 
 def draw_curves(curves: Mapping[str, Sequence[Curve]]) -> Figure:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from treesyntax.data.manifest import read_manifest
 from treesyntax.errors import InputError
@@ -11,22 +12,16 @@ from treesyntax.study.report.table_notes import ALLOWED, uneven
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import Run, located
 
+Facts = TypeVar("Facts")
+
 
 def data_notes(plan: Plan, folder: Path) -> list[str]:
     """A note for each quantity of the source in which rows differ noticeably from their baseline."""
-    recipe, found = plan.recipe, {}
-    for method in recipe.methods:
-        data = located(plan.steps_of(Run(method, recipe.seeds[0]))[0].command[1], folder)
-        try:
-            counts = read_manifest(data, _source)
-        except InputError:
-            continue  # the steps that need the data name its fault
-        if counts is not None:
-            found[method.name] = counts
+    found = _of_manifests(plan, folder, _source)
     notes = []
     for place, what in enumerate(("Source tokens in training", "Source vocabularies")):
         values = {name: counts[place] for name, counts in found.items()}
-        if texts := uneven(recipe, values, ALLOWED):
+        if texts := uneven(plan.recipe, values, ALLOWED):
             notes.append(
                 f"{what} differ by more than {ALLOWED:.0%} from the baseline's, so rows differ in "
                 f"more than the tree: {', '.join(texts)}"
@@ -34,7 +29,35 @@ def data_notes(plan: Plan, folder: Path) -> list[str]:
     return notes
 
 
+def same_targets(plan: Plan, folder: Path) -> list[list[str]]:
+    """The rows in groups whose models predict the same target tokens, as far as their data exist."""
+    groups: dict[tuple[str, int, int], list[str]] = {}
+    for name, target in _of_manifests(plan, folder, _target).items():
+        groups.setdefault(target, []).append(name)
+    return list(groups.values())
+
+
+def _of_manifests(plan: Plan, folder: Path, pick: Callable[[Any], Facts]) -> dict[str, Facts]:
+    """What ``pick`` finds in the manifest of each row's data."""
+    found = {}
+    for method in plan.recipe.methods:
+        data = located(plan.steps_of(Run(method, plan.recipe.seeds[0]))[0].command[1], folder)
+        try:
+            facts = read_manifest(data, pick)
+        except InputError:
+            continue  # the steps that need the data name its fault
+        if facts is not None:
+            found[method.name] = facts
+    return found
+
+
 def _source(manifest: Any) -> tuple[float, float]:
     side = manifest["sides"]["source"]
     tokens = manifest["splits"]["train"][side["language"]]["tokens"]
     return float(tokens), float(side["dictionary_symbols"])
+
+
+def _target(manifest: Any) -> tuple[str, int, int]:
+    side = manifest["sides"]["target"]
+    tokens = manifest["splits"]["valid"][side["language"]]["tokens"]
+    return str(side["view"]), int(tokens), int(side["dictionary_symbols"])

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+
+from markupsafe import Markup, escape
 
 from treesyntax.data.limits import long_references
 from treesyntax.data.token_files import TokenData, find_prefix
@@ -21,7 +24,6 @@ from treesyntax.files import read_lines, write_text
 from treesyntax.metrics import unspaced_warning
 from treesyntax.study.recipe.identity import Identity, read_identity
 from treesyntax.study.recipe.recipe import RECIPE_FILE, Recipe, read_recipe
-from treesyntax.study.report.comparison_table import COMPARISON_HEADER, comparison_cells
 from treesyntax.study.report.data_notes import data_notes
 from treesyntax.study.report.sections import make_sections
 from treesyntax.study.report.table import StudyTable, make_table
@@ -32,7 +34,8 @@ from treesyntax.study.report.table_files import (
     results_csv,
     table_csv,
 )
-from treesyntax.study.report.table_notes import direction
+from treesyntax.study.report.table_notes import COMPARISON_HEADER, comparison_cells, direction
+from treesyntax.study.report.verdict import make_verdict
 from treesyntax.study.results.comparisons import Comparison, read_comparisons, write_comparisons
 from treesyntax.study.results.current import (
     current_results,
@@ -145,10 +148,16 @@ def _long_references(plan: Plan, folder: Path) -> list[str]:
 def write_report(study: Study) -> Path:
     """Write the report, its figures and its tables; returns the HTML file."""
     failures = read_failures(study.folder)
-    sections = make_sections(study.plan, study.folder, study.results, failures)
+    shown = [one for one in study.results if one.metric in study.table.shown]
+    sections = make_sections(study.plan, study.folder, shown, failures)
     script = SCRIPT.read_text("utf-8").strip()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
-    page = {"sections": sections, "script": script, "script_hash": f"sha256-{digest}"}
+    page = {
+        "sections": sections,
+        "verdict": make_verdict(study.folder, study.comparisons),
+        "script": script,
+        "script_hash": f"sha256-{digest}",
+    }
     context = {**_context(study), **page}
     for suffix in ("md", "html"):
         write_text(study.folder / f"report.{suffix}", _render(f"report.{suffix}.j2", context))
@@ -164,20 +173,25 @@ def write_report(study: Study) -> Path:
 
 
 def _context(study: Study) -> dict[str, Any]:
-    recipe = study.plan.recipe
+    recipe, shown = study.plan.recipe, study.table.shown
     return {
         "recipe": recipe,
         "table": study.table,
         "comparison_header": COMPARISON_HEADER,
-        "comparisons": [comparison_cells(one) for one in study.comparisons],
+        "comparisons": {
+            primary: [
+                comparison_cells(one) for one in study.table.comparisons if one.primary is primary
+            ]
+            for primary in (True, False)
+        },
         "markdown_table": markdown_table(study.table),
-        "direction": direction(recipe.score),
+        "direction": direction(shown),
         "provenance": provenance_rows(study.identity, study.results),
         "inputs": study.identity.inputs,
-        "runs": _run_rows(recipe.score, study.results),
+        "runs": _run_rows(shown, study.results),
         "run_header": [
             "run",
-            *recipe.score,
+            *shown,
             f"valid {_selected_by(recipe)}",
             "last update averaged" if recipe.average else "best update",
             "updates",
@@ -185,7 +199,7 @@ def _context(study: Study) -> dict[str, Any]:
             "epochs",
             "training",
             "peak memory",
-            *(f"lengths ({metric})" for metric in _with_lengths(recipe.score, study.results)),
+            *(f"lengths ({metric})" for metric in _with_lengths(shown, study.results)),
         ],
         "commands": shown_commands(study.plan),
     }
@@ -265,6 +279,11 @@ def _memory(result: Result) -> str:
     return f"{result.peak_memory:,.0f} MiB"
 
 
+def _breakable(text: str) -> Markup:
+    """HTML that may break a long name after a colon or an underscore."""
+    return Markup(re.sub("([:_])", r"\1<wbr>", str(escape(text))))
+
+
 def _render(template: str, context: dict[str, Any]) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -276,5 +295,5 @@ def _render(template: str, context: dict[str, Any]) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"md": markdown_text, "url": quote}
+    environment.filters |= {"md": markdown_text, "url": quote, "breakable": _breakable}
     return environment.get_template(template).render(context)

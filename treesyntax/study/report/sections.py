@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from treesyntax.errors import TreeSyntaxError
 from treesyntax.files import write_json, write_text
 from treesyntax.study.report.breakdown import (
     Quantity,
     break_down,
-    draw_breakdown,
+    draw_breakdowns,
     find_quantities,
 )
 from treesyntax.study.report.categories import (
@@ -21,11 +21,19 @@ from treesyntax.study.report.categories import (
     score_categories,
 )
 from treesyntax.study.report.cost import compute_costs, cost_numbers, draw_costs
-from treesyntax.study.report.curves import data_uri, draw_curves, svg_text
+from treesyntax.study.report.curves import draw_curves, not_ended, targets_note
+from treesyntax.study.report.data_notes import same_targets
 from treesyntax.study.report.domains import find_domains
-from treesyntax.study.report.listed_figures import Picture, listed_pictures, read_list
 from treesyntax.study.report.map.cells import MAP_FILE, csv_rows, make_cells
 from treesyntax.study.report.map.draw import LEGEND, draw_map, table_rows
+from treesyntax.study.report.pictures import (
+    FIGURES,
+    Section,
+    draw_picture,
+    listed_pictures,
+    read_list,
+    write_picture,
+)
 from treesyntax.study.report.table_files import categories_csv, csv_text
 from treesyntax.study.results.results import Result
 from treesyntax.study.run.failures import Failure, failure_lines, failure_of
@@ -34,32 +42,9 @@ from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import STUDY_ANALYSES, Run
 
 if TYPE_CHECKING:  # matplotlib is loaded by those who draw
-    from matplotlib.figure import Figure
+    pass
 
-FIGURES = "figures"
 LIST = "analyses.json"
-
-
-@dataclass
-class Section:
-    """A heading with figures under it.
-
-    Attributes:
-        name: its id on the page.
-        heading: in words.
-        text: how to read the figures.
-        notes: the figures that could not be drawn, and why.
-        header: of a table under the figures; empty for none.
-        rows: of the same.
-    """
-
-    name: str
-    heading: str
-    text: str
-    pictures: list[Picture] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    header: tuple[str, ...] = ()
-    rows: list[list[str]] = field(default_factory=list)
 
 
 ANALYSES = {
@@ -109,7 +94,8 @@ def make_sections(
     plan: Plan, folder: Path, results: Sequence[Result], failures: Mapping[str, Failure]
 ) -> list[Section]:
     """All figures of a study as far as there is something to draw; writes those that are new."""
-    found = [_map(plan, folder, results), _curves(plan, folder), _breakdowns(plan, folder, results)]
+    found = [_map(plan, folder, results), _curves(plan, folder, results)]
+    found.append(_breakdowns(plan, folder, results))
     found.append(_categories(plan, folder, results))
     found += [_costs(plan, folder, results), *_analyses(plan, folder, failures)]
     return [section for section in found if section.pictures or section.notes]
@@ -121,13 +107,13 @@ def _map(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
     if cells:
         write_text(folder / "tables" / MAP_FILE, csv_text([*csv_rows(cells)]))
         numbers = [asdict(cell) for cell in cells]
-        section.pictures.append(_write(folder, "map", draw_map(cells), numbers, "The map."))
+        section.pictures.append(write_picture(folder, "map", draw_map(cells), numbers, "The map."))
         header, *section.rows = table_rows(cells)
         section.header = tuple(header)
     return section
 
 
-def _curves(plan: Plan, folder: Path) -> Section:
+def _curves(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
     curves = {}
     for method in plan.recipe.methods:
         logs = [
@@ -139,8 +125,10 @@ def _curves(plan: Plan, folder: Path) -> Section:
     section = Section("learning-curves", "Learning curves", "")
     if curves:
         caption = "Validation loss by update: the mean of each method as a thick line, each seed as a thin one."  # fmt: skip
-        picture = _write(folder, "learning_curves", draw_curves(curves), curves, caption)
+        picture = write_picture(folder, "learning_curves", draw_curves(curves), curves, caption)
         section.pictures.append(picture)
+        section.notes += targets_note(same_targets(plan, folder), curves)
+        section.notes += not_ended(results, curves, averaged=bool(plan.recipe.average))
     return section
 
 
@@ -148,7 +136,7 @@ def _breakdowns(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
     section = Section(
         "score-by-size",
         "Score by length and depth",
-        "Each metric over the lines of the test set in a bin, mean over seeds, with the lowest and "
+        "The primary metric over the lines of the test set in a bin, mean over seeds, with the lowest and "
         "the highest seed as a bar. Below each bin stands its number of lines.",
     )
     if not results:
@@ -156,33 +144,58 @@ def _breakdowns(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
     if len({method.target.test for method in plan.recipe.methods}) > 1:
         only = plan.recipe.methods[0].target.test
         section.notes.append(f"Of several test sets only one is drawn, {only}")
-    for quantity in find_quantities(plan, folder):
-        _break_down(plan, folder, results, quantity, section)
+    _break_down(plan, folder, results, find_quantities(plan, folder), section)
     return section
 
 
 def _break_down(
-    plan: Plan, folder: Path, results: Sequence[Result], quantity: Quantity, section: Section
+    plan: Plan,
+    folder: Path,
+    results: Sequence[Result],
+    quantities: Sequence[Quantity],
+    section: Section,
 ) -> None:
-    """Add the figure of scores by a quantity, or a note why there is none."""
-    order = [method.name for method in plan.recipe.methods]
-    name = f"score_by_{quantity.name}"
-    try:
-        found = break_down(plan, folder, results, quantity, folder / FIGURES / f"{name}.json")
-    except TreeSyntaxError as error:
-        section.notes.append(f"Score by {quantity.label} is not drawn: {error}")
+    """Add a figure of the primary metric by all quantities, then for each one all metrics, folded."""
+    order, every = [method.name for method in plan.recipe.methods], []
+    for quantity in quantities:
+        file = folder / FIGURES / f"score_by_{quantity.name}.json"
+        try:
+            found = break_down(plan, folder, results, quantity, file)
+        except TreeSyntaxError as error:
+            section.notes.append(f"Score by {quantity.label} is not drawn: {error}")
+            continue
+        if found is None:
+            return
+        write_json(file, found.numbers())
+        every.append((found, file))
+    if not every:
         return
-    if found is not None:
-        caption = f"Score by {quantity.label}."
-        figure = draw_breakdown(found, order)
-        section.pictures.append(_write(folder, name, figure, found.numbers(), caption))
+    metrics = every[0][0].metrics
+    first = plan.recipe.primary if plan.recipe.primary in metrics else metrics[0]
+    figure = draw_breakdowns([(found, first) for found, _ in every], order)
+    labels = " and ".join(found.quantity.label for found, _ in every)
+    picture = draw_picture(
+        folder,
+        section.name.replace("-", "_"),
+        figure,
+        [file for _, file in every],
+        f"Score by {labels}.",
+    )
+    section.pictures.append(picture)
+    for found, file in every if len(metrics) > 1 else ():
+        figure = draw_breakdowns([(found, metric) for metric in metrics], order)
+        label = found.quantity.label
+        picture = draw_picture(
+            folder, f"{file.stem}_all_metrics", figure, [file], f"Score by {label} in all metrics."
+        )
+        section.pictures.append(replace(picture, owner=f"All metrics by {label}"))
 
 
 def _categories(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
     section = Section(
         "score-by-category",
         "Score by category",
-        "Each metric over the lines of a category: mean over seeds, with the lowest and the highest "
+        "The primary metric over the lines of a category: mean over seeds, with the lowest and the highest "
         "seed as a bar. The table has the difference of each row from its baseline with its 95 % "
         "interval over training runs and the items of the category; intervals are not corrected "
         "for their number.",
@@ -190,7 +203,7 @@ def _categories(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
     try:
         quantity = read_categories(plan, folder) if results else None
         if quantity is not None:
-            _break_down(plan, folder, results, quantity, section)
+            _break_down(plan, folder, results, [quantity], section)
             scores = score_categories(plan, folder, results, quantity)
             section.header, section.rows = CATEGORY_HEADER, [one.cells() for one in scores]
             write_text(folder / "tables" / "categories.csv", categories_csv(scores))
@@ -212,16 +225,8 @@ def _costs(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
         caption = f"Mean {metric} over seeds, with its standard deviation as a bar. {memory}"
         figure = draw_costs(found, metric, order)
         numbers = cost_numbers(found, metric)
-        section.pictures.append(_write(folder, "score_by_cost", figure, numbers, caption))
+        section.pictures.append(write_picture(folder, "score_by_cost", figure, numbers, caption))
     return section
-
-
-def _write(folder: Path, name: str, figure: Figure, numbers: Any, caption: str) -> Picture:
-    text = svg_text(figure)
-    write_json(folder / FIGURES / f"{name}.json", numbers)
-    write_text(folder / FIGURES / f"{name}.svg", text)
-    file = f"{FIGURES}/{name}.svg"
-    return Picture(file, (f"{FIGURES}/{name}.json",), caption, data_uri(text.encode()))
 
 
 def _analyses(plan: Plan, folder: Path, failures: Mapping[str, Failure]) -> list[Section]:

@@ -13,12 +13,13 @@ from rich.text import Text
 
 from treesyntax.metrics.runs import FEWEST_RUNS
 from treesyntax.study.recipe.recipe import Method, Recipe
-from treesyntax.study.report.comparison_table import COMPARISON_HEADER, comparison_cells
 from treesyntax.study.report.domains import Domain, find_domains
 from treesyntax.study.report.speed import Speed, mean_pairs
 from treesyntax.study.report.table_notes import (
     BUSY_NOTE,
+    COMPARISON_HEADER,
     average_note,
+    comparison_cells,
     pairs_note,
     parameter_note,
     row_notes,
@@ -94,10 +95,11 @@ class StudyTable:
 
     Attributes:
         notes: what the footnote marks mean.
-        comparisons: of rows with their baselines, in the order of their table.
+        comparisons: of rows with their baselines, in the order of their table, in shown metrics.
         failed: one line a run that failed: its name, its failed command, the last log line.
         primary: the metric of the summary.
         domains: the test set of each row, if there are several.
+        coinciding: metrics that are not shown, each with the shown one that says the same.
     """
 
     title: str
@@ -108,6 +110,12 @@ class StudyTable:
     comparisons: tuple[Comparison, ...] = ()
     primary: str = ""
     domains: Mapping[str, Domain] = field(default_factory=dict)
+    coinciding: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def shown(self) -> list[str]:
+        """The metrics that have a column."""
+        return [metric for metric in self.metrics if metric not in self.coinciding]
 
     @property
     def parts(self) -> list[Part]:
@@ -133,13 +141,13 @@ class StudyTable:
     @property
     def header(self) -> list[str]:
         """Column headings."""
-        return ["method", *self.metrics, "parameters", "pairs/s", "seeds"]
+        return ["method", *self.shown, "parameters", "pairs/s", "seeds"]
 
     def cells(self, row: Row) -> list[str]:
         """The texts of a row, in the order of the heading."""
         return [
             row.method + row.mark,
-            *map(row.metric, self.metrics),
+            *map(row.metric, self.shown),
             NOTHING if row.parameters is None else f"{row.parameters:,}",
             NOTHING if row.speed is None else str(row.speed),
             row.seeds,
@@ -174,10 +182,16 @@ def make_table(
         )
         for method in recipe.methods
     ]
+    coinciding = find_coinciding(recipe, rows)
+    shown = [one for one in comparisons if one.metric not in coinciding]
     parameters = {row.method: row.parameters for row in rows if row.parameters is not None}
     notes = [
         *(f"{marks[name]} {text}" for name, text in texts.items()),
-        *significance_notes(recipe, comparisons),
+        *significance_notes(recipe, shown),
+        *(
+            f"{metric} is {other} in every run of every row: shown once"
+            for metric, other in coinciding.items()
+        ),
         *parameter_note(recipe, parameters),
         *pairs_note(recipe, mean_pairs(results)),
         *average_note(recipe),
@@ -189,10 +203,25 @@ def make_table(
         tuple(rows),
         tuple(notes),
         tuple(failure_lines(failed)),
-        tuple(comparisons),
+        tuple(shown),
         recipe.primary,
         find_domains(recipe),
+        coinciding,
     )
+
+
+def find_coinciding(recipe: Recipe, rows: Sequence[Row]) -> dict[str, str]:
+    """The metrics with the same values as another one in all runs, and where there are tests, of all
+    items too; each with that other one, which is the primary metric or else stands earlier."""
+    found: dict[str, str] = {}
+    columns: dict[tuple[object, ...], str] = {}
+    for metric in sorted(recipe.score, key=lambda metric: metric != recipe.primary):
+        spreads = [row.metrics.get(metric) for row in rows]
+        tests = [row.tests[metric] for row in rows if metric in row.tests]
+        other = columns.setdefault(tuple(spreads), metric)
+        if any(spreads) and other != metric and all(one.same_as for one in tests):
+            found[metric] = other
+    return found
 
 
 def _row(

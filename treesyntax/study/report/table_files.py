@@ -16,10 +16,9 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from treesyntax.study.report.categories import CategoryScore
-from treesyntax.study.report.comparison_table import COMPARISON_HEADER, comparison_cells
 from treesyntax.study.report.domains import Domain
 from treesyntax.study.report.table import StudyTable
-from treesyntax.study.report.table_notes import SIGNIFICANT
+from treesyntax.study.report.table_notes import COMPARISON_HEADER, SIGNIFICANT, comparison_cells
 from treesyntax.study.results.results import Result
 
 TABLE_COLUMNS = (

@@ -1,4 +1,5 @@
-"""The notes below the table: the methods of rows, the marks, and unequal settings."""
+"""The notes below the table: the methods of rows, the marks, and unequal settings; and the differences
+of rows from their baselines as texts."""
 
 from __future__ import annotations
 
@@ -144,3 +145,24 @@ def direction(metrics: Sequence[str]) -> str:
     if len(lower) == len(metrics):
         return "lower is better"
     return f"higher is better, but lower for {', '.join(lower)}"
+
+
+COMPARISON_HEADER = (
+    "row", "baseline", "metric", "difference", "95 % interval", "p after Holm", "runs", "items",
+    "found in 80 %", "p on other lines",
+)  # fmt: skip
+
+
+def comparison_cells(one: Comparison) -> list[str]:
+    """A line of the table; what there is no verdict on is a dash."""
+    interval = "–" if one.low is None else f"{one.low:+.2f} to {one.high:+.2f}"
+    items = str(one.items) if one.items == one.lines else f"{one.items} ({one.lines} lines)"
+    return [
+        one.method, one.baseline, one.metric, f"{one.difference:+.2f}", interval,
+        "–" if one.holm_p is None else _p(one.holm_p), f"{one.runs[0]} and {one.runs[1]}", items,
+        "–" if one.smallest is None else f"{one.smallest:.2f}", _p(one.checkpoint_p),
+    ]  # fmt: skip
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"

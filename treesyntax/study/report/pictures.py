@@ -1,18 +1,24 @@
-"""The figures that analyses have drawn, as far as they are files of the study.
+"""The figures of a report: those that it draws, and those of analyses, as far as they are files of
+the study.
 
 A study's folder may come from somebody else, and so may the lists of figures in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from treesyntax.files import read_object
-from treesyntax.study.report.curves import data_uri
+from treesyntax.files import read_object, write_json, write_text
+from treesyntax.study.report.curves import data_uri, svg_text
 
+if TYPE_CHECKING:  # matplotlib is loaded by those who draw
+    from matplotlib.figure import Figure
+
+FIGURES = "figures"
 LARGEST = 1 << 24
 """Most bytes of a figure on the page."""
 
@@ -26,12 +32,66 @@ class Picture:
         numbers: JSON files with its numbers inside the study.
         caption: what it shows.
         uri: the SVG itself, for a page.
+        owner: the run that it is of; "" for the whole study.
     """
 
     file: str
     numbers: tuple[str, ...]
     caption: str
     uri: str
+    owner: str = ""
+
+
+@dataclass
+class Section:
+    """A heading with figures under it.
+
+    Attributes:
+        name: its id on the page.
+        heading: in words.
+        text: how to read the figures.
+        notes: the figures that could not be drawn, and why.
+        header: of a table under the figures; empty for none.
+        rows: of the same.
+    """
+
+    name: str
+    heading: str
+    text: str
+    pictures: list[Picture] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    header: tuple[str, ...] = ()
+    rows: list[list[str]] = field(default_factory=list)
+
+    @property
+    def folded(self) -> bool:
+        """Whether every figure is of single runs, and opened by a click."""
+        return bool(self.pictures) and all(picture.owner for picture in self.pictures)
+
+    @property
+    def groups(self) -> list[tuple[str, list[Picture]]]:
+        """The figures by the run that they are of."""
+        return [
+            (owner, list(own))
+            for owner, own in groupby(self.pictures, lambda picture: picture.owner)
+        ]
+
+
+def write_picture(folder: Path, name: str, figure: Figure, numbers: Any, caption: str) -> Picture:
+    """Write a figure and its numbers into the study's folder."""
+    file = folder / FIGURES / f"{name}.json"
+    write_json(file, numbers)
+    return draw_picture(folder, name, figure, [file], caption)
+
+
+def draw_picture(
+    folder: Path, name: str, figure: Figure, numbers: Sequence[Path], caption: str
+) -> Picture:
+    """Write a figure beside files of numbers, which exist."""
+    text = svg_text(figure)
+    write_text(folder / FIGURES / f"{name}.svg", text)
+    files = tuple(f"{FIGURES}/{file.name}" for file in numbers)
+    return Picture(f"{FIGURES}/{name}.svg", files, caption, data_uri(text.encode()))
 
 
 def read_list(path: Path) -> dict[str, list[dict[str, Any]]]:
@@ -83,7 +143,7 @@ def listed_pictures(
         if stem == "learned_p":
             caption += f" = {_learned_p(folder / numbers[0]) if numbers else '?'}"
         uri = data_uri(inside[name].read_bytes())
-        pictures.append(Picture(f"{place}/{name}", numbers, f"{caption}.", uri))
+        pictures.append(Picture(f"{place}/{name}", numbers, f"{caption}.", uri, owner))
     return pictures, notes
 
 
