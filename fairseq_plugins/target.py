@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 from fairseq import utils
 from fairseq.data import data_utils
+from numpy.typing import NDArray
 from torch import Tensor, as_tensor
 
 from treesyntax.data.manifest import side_of
 from treesyntax.decoding.constraints import Constraints
-from treesyntax.decoding.grammar import any_tree
+from treesyntax.decoding.grammar import TreeGrammar, any_tree
 from treesyntax.decoding.learned_grammar import learn_grammar, learn_sibling_grammar
 from treesyntax.decoding.notation_grammar import notation_grammar
 from treesyntax.errors import OptionError
@@ -101,6 +102,7 @@ def make_constraints(
     dictionary: Any,
     training: Iterable[Sequence[int] | Tensor] | None,
     notation: str = "",
+    copies: NDArray[Any] | None = None,
 ) -> Constraints:
     """The legal outputs of constrained search.
 
@@ -110,6 +112,8 @@ def make_constraints(
         training: token ids of the training targets, from which a grammar is learned; None allows
             every tree that the notation can hold.
         notation: the format of the target, where it is known.
+        copies: the target ids of words that can be copied [F, V_source], -1 for none. In a learned
+            grammar placeholders may also stand where such a word may: training hides words.
 
     Raises:
         OptionError: if the dictionary makes no tree.
@@ -118,15 +122,27 @@ def make_constraints(
     symbols, eos = dictionary.symbols, dictionary.eos()
     trees = GrowingTrees(symbols, linearization)
     if training is None:
-        # A format that forbids names such as <unk_1> must not forbid the words that they stand for.
-        numbered = placeholder_table(symbols, linearization).size
-        known = None if numbered else FORMATS.get(notation)
+        known = FORMATS.get(notation)
         grammar = notation_grammar(symbols, trees, known) if known else any_tree(trees)
     elif trees.binary:
         grammar = learn_sibling_grammar(training, symbols, trees, eos)
     else:
         grammar = learn_grammar(training, trees, eos)
+    if training is not None and copies is not None:
+        _let_placeholders(grammar, placeholder_table(symbols, linearization), copies)
     return Constraints(trees, eos, grammar)
+
+
+def _let_placeholders(grammar: TreeGrammar, marks: NDArray[Any], copies: NDArray[Any]) -> None:
+    """Let placeholders [F, N] stand where a word that can be copied may, in place."""
+    for own, words in zip(marks, copies, strict=True):
+        grammar.fills[:, own] |= grammar.fills[:, words[words >= 0]].any(1, keepdim=True)
+
+
+def copies_of(task: Any) -> NDArray[Any]:
+    """The target ids of source tokens [F, V], -1 where there is none."""
+    source, target = task.source_dictionary.symbols, task.target_dictionary.symbols
+    return copy_table(source, target, _linearizations(task))
 
 
 def find_copies(task: Any) -> Tensor:
@@ -135,8 +151,7 @@ def find_copies(task: Any) -> Tensor:
     Raises:
         OptionError: if the target has no word of the source.
     """
-    source, target = task.source_dictionary.symbols, task.target_dictionary.symbols
-    table = copy_table(source, target, _linearizations(task))
+    table = copies_of(task)
     if (table < 0).all():
         raise OptionError(
             "--copy-source: no symbol of the source dictionary is a word of the target; binarize "

@@ -31,6 +31,7 @@ from fairseq_plugins.model import is_ours
 from fairseq_plugins.target import (
     FROM_DATA,
     TrainingTargets,
+    copies_of,
     find_target_linearization,
     is_learned,
     make_constraints,
@@ -237,20 +238,19 @@ class TreeTranslationTask(TreeLossTask):
                 f"--tree-constraints {kind} needs a target whose tokens grow a tree; binarize it "
                 f"with --target-linearization {' or '.join(GROWING_LINEARIZATIONS)}"
             )
-        folder = Path(utils.split_paths(self.cfg.data)[0])
-        side = side_of(folder, self.cfg.target_lang)
+        side = side_of(Path(utils.split_paths(self.cfg.data)[0]), self.cfg.target_lang)
         # The rules of a format do not hold for control trees.
         notation = str(side.get("format", "")) if side.get("control") == GIVEN else ""
         train = f"{self.cfg.train_subset}.{self.cfg.source_lang}-{self.cfg.target_lang}"
         training = TrainingTargets(self.cfg.data, f"{train}.{self.cfg.target_lang}")
-        learns = kind == "auto" and is_learned(notation) and training.exist()
+        by_itself = kind == "auto" and is_learned(notation) and training.exist()
+        learns = kind == "grammar" or by_itself
         return make_constraints(
             self.target_linearization,
             self.target_dictionary,
-            training.read(self.target_dictionary, self.cfg.dataset_impl)
-            if learns or kind == "grammar"
-            else None,
+            training.read(self.target_dictionary, self.cfg.dataset_impl) if learns else None,
             notation,
+            copies_of(self),
         )
 
     def load_dataset(

@@ -5,12 +5,15 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from fairseq import checkpoint_utils
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset
+from plugins.test_constrained_generation import PROGRAMS, hypotheses, mixes_rules
 from plugins.test_plugin import train
+from support.random_search import FORMS, dictionary_of, generator_of, random_model, sources
 from support.translate_helpers import (
     binarize,
     formula,
@@ -20,11 +23,15 @@ from support.translate_helpers import (
     translate,
 )
 
+from fairseq_plugins.target import make_constraints
 from treesyntax.cli import main
 from treesyntax.errors import OptionError
 from treesyntax.study.run.hypotheses import main as collect
-from treesyntax.trees.copies import with_words
+from treesyntax.trees.copies import copied_forms, is_placeholder, placeholder, with_words
+from treesyntax.trees.formats.for2lam import LAMBDA
 from treesyntax.trees.linearizations import as_text
+from treesyntax.trees.symbols import from_nary, from_siblings, nary_tokens, sibling_tokens
+from treesyntax.trees.tree import Tree
 
 ARCH = ("--arch", "tree_sequence_tiny", "--copy-source")
 NAMES = [f"n{number}" for number in range(6)]
@@ -180,6 +187,44 @@ def test_translate_writes_the_words_and_training_hides_some(names, tmp_path):
     written = {token.partition("/")[0] for line in lines for token in line.split()}
     assert {"x", "y"} & written
     assert not any("<unk_" in token for token in written)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_placeholders_stand_where_words_may_and_nowhere_else(form):
+    """In place of a name or a number, and all other rules of the format hold."""
+    write, read = {
+        "nary": (nary_tokens, from_nary), "lcrs": (sibling_tokens, from_siblings)
+    }[form]  # fmt: skip
+    known = (symbol for line in PROGRAMS[LAMBDA] for symbol in write(LAMBDA.parse(line)))
+    marks = [mark for k in range(3) for mark in copied_forms(placeholder(k), f"{form}_dfs")]
+    dictionary = dictionary_of(dict.fromkeys([*known, *marks]))
+    constraints = make_constraints(f"{form}_dfs", dictionary, None, "lambda")
+    model = random_model(dictionary)
+    generator = generator_of(model, dictionary, constraints, limit=25)
+    stood = 0
+    for tokens in hypotheses(generator.generate([model], sources(100, dictionary)), dictionary):
+        tree = read(tokens, False)
+        labels = [
+            label if not is_placeholder(label)
+            else "3" if tree.labels[above] == "<CONST>" else "a1"
+            for label, above in zip(tree.labels, tree.parents.tolist(), strict=True)
+        ]  # fmt: skip
+        stood += labels != list(tree.labels)
+        if not mixes_rules(tree):
+            LAMBDA.write(Tree(tree.parents, labels))
+    assert stood > 50
+
+
+def test_in_a_learned_grammar_placeholders_stand_where_copied_words_do():
+    dictionary = dictionary_of(["f/1", "g/1", "a/0", "b/0", "<unk_1>/0"])
+    f, g, a, b, mark = range(4, 9)
+    training = [[f, a], [g, b]]
+    for copies, wanted in ((None, {a}), (np.array([[a, -1]]), {a, mark})):
+        constraints = make_constraints("nary_dfs", dictionary, training, "javascript", copies)
+        for parent, legal in ((f, wanted), (g, {b})):
+            partial = constraints.trees.place(torch.tensor([[dictionary.eos(), parent]]))
+            allowed = constraints.allowed(partial, 9)[0]
+            assert set(allowed.nonzero().flatten().tolist()) == legal
 
 
 def test_hiding_words_needs_placeholders(folder, tmp_path):

@@ -80,6 +80,11 @@ def placeholder(number: int) -> str:
     return f"<unk_{number + 1}>"
 
 
+def is_placeholder(label: str) -> bool:
+    """Whether a label stands for an unknown word, see `placeholder`."""
+    return _PLACEHOLDER.fullmatch(label) is not None
+
+
 def placeholder_table(symbols: Sequence[str], linearization: str) -> NDArray[np.int64]:
     """The ids of the placeholders of a dictionary, [F, N] for F forms; N is 0 where it has none."""
     ids = {symbol: index for index, symbol in enumerate(symbols)}

@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
+from treesyntax.trees.copies import is_placeholder
 from treesyntax.trees.formats.base import Children, Labels, RecordError
 from treesyntax.trees.tree import Tree
 
@@ -127,7 +128,8 @@ class Notation:
         return self.kind(label) in self._tops(self.start)
 
     def children(self, label: str) -> Children:
-        """The children of nodes of this label: none for the tokens that are leaves.
+        """The children of nodes of this label: none for the tokens that are leaves, and for
+        placeholders of unknown words, which may stand wherever a name or a number may.
 
         A child may have the labels that any rule of its parent's label gives it. So a tree that
         mixes two rules passes, such as ``let a8 = 1 in unit``.
@@ -142,7 +144,9 @@ class Notation:
             for item in items
             for kind in (self._tops(item.text) if item.role == "child" else {item.text})
         }
-        return lambda label: self.kind(label) in kinds
+        # An unknown word may be of any kind that is not a token itself.
+        open_to_words = not kinds.isdisjoint(leaf.words for leaf in self.leaves.values())
+        return lambda label: self.kind(label) in kinds or (open_to_words and is_placeholder(label))
 
     def _tops(self, category: str) -> set[str]:
         """The labels, and kinds of leaves, on top of the trees of a category."""
