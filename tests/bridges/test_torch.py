@@ -148,6 +148,27 @@ def test_the_score_mod_of_flex_attention_is_our_attention():
             assert torch.allclose(found, expected, atol=1e-5)
 
 
+def test_gradients_of_the_score_mod_where_flex_attention_has_a_backward_pass(monkeypatch):
+    """PyTorch refuses them on a CPU; without its check, its slow form has them."""
+    methods = ts.compose("relation_mask+tree_distance", 16, 4, 2)
+    set_tables(methods, 0.5)
+    q, k, v = torch.randn(3, 2, 4, 7, 4)
+
+    def gradients(attended: torch.Tensor) -> list[torch.Tensor]:
+        return list(torch.autograd.grad(attended.square().sum(), [*methods.parameters()]))
+
+    mod = ts.score_mods(methods, BATCH)(1)
+    asked = q.clone().requires_grad_()
+    with pytest.raises(NotImplementedError, match="backward on CPU"):
+        flex_attention(asked, k, v, score_mod=mod)
+    monkeypatch.setattr("torch.nn.attention.flex_attention._validate_device", lambda *inputs: None)
+    found = gradients(flex_attention(q, k, v, score_mod=mod))
+    expected = gradients(attend(q, k, v, None, methods.relate(BATCH)(1)))
+    for one, other in zip(found, expected, strict=True):
+        assert other.abs().sum() > 0
+        assert torch.allclose(one, other, atol=1e-4, rtol=1e-4)
+
+
 def test_the_worked_examples():
     text = (ROOT / "docs/pytorch.md").read_text("utf-8")
     names: dict[str, object] = {}

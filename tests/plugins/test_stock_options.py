@@ -8,15 +8,19 @@ from types import SimpleNamespace
 import pytest
 import torch
 from fairseq import options
+from fairseq.criterions import label_smoothed_cross_entropy_with_rdrop as r_drop
 from fairseq.criterions.label_smoothed_cross_entropy_with_rdrop import (
     RdropLabelSmoothedCrossEntropyCriterion,
 )
 from fairseq.models.transformer import TransformerModel
 from plugins.test_trees import TreeTransformer, TreeTransformerConfig, data, model_of, task_of
+from support.helpers import batch_of
 from torch import Tensor
 
 from fairseq_plugins.flags import check
 from treesyntax.errors import OptionError
+from treesyntax.nn.tree_batch import TreeBatch
+from treesyntax.trees.tree import Tree
 
 __all__ = ["data"]  # a fixture
 
@@ -74,6 +78,18 @@ def test_r_drop_doubles_the_trees(parts):
     assert twice.item() == pytest.approx(2 * plain.item(), rel=1e-5)
     model.train()
     assert criterion(model, batch)[2]["rdrop_kl_loss"] > 0
+
+
+def test_r_drop_doubles_labels_too():
+    tree = batch_of([Tree([-1, 0, 0], list("abc")), Tree([-1], ["d"])])
+    assert tree.label is not None
+    batch = {"src_tokens": torch.ones(2, 4), "source_tree": tree.to_dict()}
+    doubled = r_drop.duplicate_input({"net_input": batch})["net_input"]
+    found = TreeBatch.from_dict(doubled["source_tree"])
+    assert found.label is not None
+    assert torch.equal(found.label, tree.label.repeat(2, 1))
+    assert torch.equal(found.parent, tree.parent.repeat(2, 1))
+    assert len(doubled["src_tokens"]) == 4
 
 
 @pytest.mark.parametrize("flag", ["encoder_layerdrop", "decoder_layerdrop"])
