@@ -129,7 +129,7 @@ def test_a_made_up_file_that_keeps_to_the_table_is_not():
     assert not broken("treesyntax.analysis.made_up", source)
 
 
-STUDY = ("recipe", "run", "results", "report")
+STUDY = ("recipe", "run", "results", "search", "report")
 """The parts of ``study``: each may import those before it."""
 
 

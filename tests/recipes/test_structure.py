@@ -16,7 +16,9 @@ from treesyntax.study.run.plan import make_plan
 from treesyntax.trees.formats import get_format
 
 FOLDER = ROOT / "recipes" / "structure"
-TASKS = sorted(file.stem for file in FOLDER.glob("*.yaml") if file.stem not in ("all", "base"))
+TASKS = sorted(
+    file.stem for file in FOLDER.glob("*.yaml") if file.stem not in ("all", "base", "search")
+)
 SEQUENCES = {"sequence", "sequence_strong", "sequence_scaled", "sequence_shared"}
 SOURCE_TREES = {
     "linearized", "relation_mask", "stack_pe", "relative_depth", "tree_rotary", "labelled_relation",

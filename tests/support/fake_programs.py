@@ -74,12 +74,19 @@ def train(journal: Path, arguments: list[str]) -> None:
             raise SystemExit(75)
         note(journal, "update", folder.parent.name, update)
         inner = {"epoch": 1, "update": update / UPDATES, "loss": "3", "num_updates": str(update)}
-        valid = {"valid_loss": str(3 - update / 10), "valid_num_updates": str(update)}
+        loss = 3 - update / 10 + tuned(arguments)
+        valid = {"valid_loss": str(round(loss, 3)), "valid_num_updates": str(update)}
         print("t | INFO | train_inner |", json.dumps({**inner, "wps": str(100 * update)}))
         print("t | INFO | valid |", json.dumps(valid), flush=True)
         for name in ("checkpoint_best.pt", "checkpoint_last.pt"):
             save(folder / name, update)
     print("t | INFO | fairseq_cli.train | done training in 1.0 seconds", flush=True)
+
+
+def tuned(arguments: list[str]) -> float:
+    """What settings add to the loss: a rate as high as can be is best, and no dropout."""
+    found = dict(itertools.pairwise(arguments))
+    return float(found.get("--dropout", 0)) - float(found.get("--lr", 0)) / 10
 
 
 def generate(arguments: list[str]) -> None:
@@ -212,7 +219,11 @@ def start_here(
         return start(words, log, stdout, environment)
     with log.open("a") as stream, (stdout or log).open("w" if stdout else "a") as out, \
             redirect_stdout(out), redirect_stderr(stream):  # fmt: skip
-        return Ended(act_here(words[2], Path(words[3]), words[4:]))
+        try:
+            return Ended(act_here(words[2], Path(words[3]), words[4:]))
+        except SystemExit as end:
+            print(end, file=sys.stderr)
+            return Ended(1)
 
 
 def act_here(name: str, journal: Path, arguments: list[str]) -> int:

@@ -119,7 +119,10 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     from treesyntax.study.run.executor import command_words
     from treesyntax.study.run.folder import check_folder, default_folder
     from treesyntax.study.run.plan import make_plan
-    from treesyntax.study.session import execute, held_folder
+    from treesyntax.study.search.trials import Trials
+    from treesyntax.study.searching import find_settings, search_outline
+    from treesyntax.study.session import execute
+    from treesyntax.study.taking_up import held_folder
 
     recipe = read_recipe(recipe_file(args.recipe), args.overrides)
     plugin_folder()  # names fairseq if it is missing
@@ -127,12 +130,19 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     check_data_files(recipe)
     plan, folder = make_plan(recipe), args.out or default_folder(recipe)
     part = plan.part(args.only) if args.only else plan
+    trials = Trials(recipe, recipe.search, folder, args.only) if recipe.search else None
     # Tests bring programs of their own, which have flags of their own.
     checker = CHECKER if programs is None else ()
-    check_early(plan, (binarize.add_arguments, read_options), checker)
-    options = _options(args, len(part.runs), programs)
+    for checked in [plan, trials.whole] if trials else [plan]:
+        check_early(checked, (binarize.add_arguments, read_options), checker)
     check_folder(folder)
+    if trials is not None:  # rows that have found their settings have them in what is shown
+        plan = make_plan(trials.chosen())
+        part = plan.part(args.only) if args.only else plan
+    options = _options(args, len(part.runs), programs)
     if args.plan:
+        if trials is not None:
+            print("\n".join(search_outline(trials, args.jobs or cores() // args.threads)))
         began = read_identity(folder).digests if (folder / IDENTITY_FILE).exists() else {}
         print("\n".join(outline(part, folder, began, args.jobs or options.jobs)))
         return 0
@@ -140,16 +150,38 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
         typed = replace(options, programs={})  # "treesyntax", not the Python that runs it
         for name, value in with_files(recipe.own_files, {}).items():
             print(f"export {name}={shlex.quote(value)}")
+        if trials is not None:
+            for step in trials.left.steps:
+                print(shlex.join(command_words(step, trials.inner, typed)))
+            if len(trials.settled) < len(trials.rows):
+                print("# then, with the settings that the search finds:")
         for step in part.steps:
             print(shlex.join(command_words(step, folder, typed)))
         return 0
     with held_folder(folder):
-        if args.cluster:
-            cluster = Cluster(args.cluster, folder, read_parameters(args))
-            limit = args.jobs or len(part.runs)
-            kinds = STEPS if args.cluster_all else STEPS[:2]
-            options = replace(options, cluster=cluster, submitted=limit, kinds=kinds)
-        return execute(plan, folder, options, args.mix_versions, part)
+        whole = True
+        if trials is not None:
+            trials = Trials(recipe, trials.search, folder, args.only)  # as this process finds it
+            inner = _options(args, len(trials.left.runs), programs)
+            inner = _on_cluster(inner, args, trials.inner, len(trials.left.runs))
+            whole = find_settings(trials, inner, args.mix_versions)
+            if not trials.settled:
+                return 1
+            plan = make_plan(trials.chosen())
+            part = plan.part(trials.settled)
+        options = _on_cluster(options, args, folder, len(part.runs))
+        failed = execute(plan, folder, options, args.mix_versions, part)
+        return failed or not whole
+
+
+def _on_cluster(
+    options: ExecutionOptions, args: argparse.Namespace, folder: Path, runs: int
+) -> ExecutionOptions:
+    if not args.cluster:
+        return options
+    cluster = Cluster(args.cluster, folder, read_parameters(args))
+    kinds = STEPS if args.cluster_all else STEPS[:2]
+    return replace(options, cluster=cluster, submitted=args.jobs or runs, kinds=kinds)
 
 
 def _options(

@@ -144,7 +144,7 @@ def _labels(values: Sequence[Any] | Mapping[Any, Any], place: str, check: Check)
                 place, f"has the label {odd[0]!r}; use letters, digits, _, -, + and ."
             )
     else:
-        labels = [_label(value) for value in values]
+        labels = [label_of(value) for value in values]
     if len(set(labels)) < len(labels) or not all(0 < len(label) <= LONGEST for label in labels):
         raise check.error(
             place, f"would be labelled {', '.join(labels)}; name its values: {{label: value, …}}"
@@ -152,7 +152,8 @@ def _labels(values: Sequence[Any] | Mapping[Any, Any], place: str, check: Check)
     return labels
 
 
-def _label(value: Any) -> str:
+def label_of(value: Any) -> str:
+    """A value as a part of a row's name."""
     text = str(value).lower() if value is None or isinstance(value, bool) else str(value)
     return re.sub(r"[^\w.+-]+", "_", text).strip("_")
 

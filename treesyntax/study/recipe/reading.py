@@ -17,7 +17,7 @@ EXTENDS = "extends"
 IMPORT = "import"
 OPEN = ("train", "generate", "binarize", "vars")
 """Sections in which an override may add an entry; elsewhere it must name an existing one."""
-FLAT = {"axes": 2, "differences": 1}
+FLAT = {"axes": 2, "differences": 1, "search": 2}
 """Sections whose keys hold dots, and the depth at which those keys begin; an override may add them."""
 MAY_BE_ADDED = (*FLAT, "average", "baseline", IMPORT, "primary")
 DATA, ROOT, CORPUS = "data", "root", "corpus"
@@ -57,8 +57,8 @@ def read_extended(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
         base = read_extended(extended, (*above, path.resolve()))
         if IMPORT in base:
             base[IMPORT] = _moved(base[IMPORT], extended.parent, path.parent)
-        merged = _over(merged, base)
-    return _over(merged, content)
+        merged = laid_over(merged, base)
+    return laid_over(merged, content)
 
 
 def _moved(names: Any, folder: Path, other: Path) -> Any:
@@ -77,13 +77,14 @@ def _extended(path: Path, name: str) -> Path:
         raise OptionError(f"{path}: {EXTENDS}: {error}") from None
 
 
-def _over(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def laid_over(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Entries of a recipe with changes, as ``extends`` merges them."""
     merged = dict(base)
     for key, value in changes.items():
         if value is None:
             merged.pop(key, None)
         elif isinstance(value, dict) and isinstance(merged.get(key), dict):
-            merged[key] = _over(merged[key], value)
+            merged[key] = laid_over(merged[key], value)
         else:
             merged[key] = value
     return merged

@@ -21,6 +21,7 @@ from treesyntax.study.recipe.rows import (
     check_targets,
     make_method,
 )
+from treesyntax.study.recipe.search import SEARCH, Search, read_search
 
 __all__ = [
     "DATA",
@@ -45,7 +46,7 @@ DEFAULTS: dict[str, Any] = {
 }
 REQUIRED = ("name", "title", "data", "train", "score", "seeds", "methods")
 OPTIONAL = (
-    "average", "axes", "baseline", "categories", "differences", IMPORT, "primary", "strongest",
+    "average", "axes", "baseline", "categories", "differences", IMPORT, "primary", SEARCH, "strongest",
 )  # fmt: skip
 """Keys that a resolved recipe has only if the recipe has them."""
 ORDER = (
@@ -71,6 +72,7 @@ class Recipe:
         strongest: plain rows, of which the map compares others with the strongest on each test set.
         imports: Python files with methods of the user's own, relative to the recipe's folder. What
             runs a study executes them, what reads one does not.
+        search: how settings are found before the runs; None for a study without.
     """
 
     path: Path
@@ -95,6 +97,7 @@ class Recipe:
     primary: str
     strongest: tuple[str, ...]
     imports: tuple[str, ...]
+    search: Search | None
 
     @property
     def own_files(self) -> list[Path]:
@@ -167,6 +170,11 @@ def read_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Recipe:
     return _recipe(_ordered({**copy.deepcopy(DEFAULTS), **filled}), check)
 
 
+def with_content(recipe: Recipe, content: Mapping[str, Any]) -> Recipe:
+    """A recipe with other content, checked as if it stood in the same file."""
+    return _recipe(_ordered({**copy.deepcopy(DEFAULTS), **content}), Check(recipe.path))
+
+
 def _ordered(content: Mapping[str, Any]) -> dict[str, Any]:
     # So that the order of the recipe's keys is no edit.
     return {key: content[key] for key in ORDER if key in content}
@@ -181,6 +189,7 @@ def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
     methods = tuple(make_method(variant, raw, content, variables, check) for variant in variants)
     check_targets(methods, axes, check)
     score = tuple(check.distinct(content["score"], "score", str))
+    seeds = tuple(check.distinct(content["seeds"], "seeds", int))
     recipe = Recipe(
         path=check.path,
         content=content,
@@ -193,7 +202,7 @@ def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
         **{section: check.flags(content[section], section, section) for section in SECTIONS},
         average=check.count(content.get("average", 0), "average"),
         score=score,
-        seeds=tuple(check.distinct(content["seeds"], "seeds", int)),
+        seeds=seeds,
         methods=methods,
         axes=axes,
         baseline=_baseline(content.get("baseline"), methods, raw, check),
@@ -204,6 +213,9 @@ def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
         primary=check.one_of(content.get("primary", score[0]), "primary", score),
         strongest=_strongest(content.get("strongest", []), methods, check),
         imports=tuple(check.files(content.get(IMPORT, []), IMPORT, SUFFIX)),
+        search=read_search(content[SEARCH], axes, methods, seeds, check)
+        if SEARCH in content
+        else None,
     )
     for method in methods if "baseline" in content else ():
         alone = recipe.baseline_of(method) is None

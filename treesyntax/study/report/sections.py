@@ -40,6 +40,7 @@ from treesyntax.study.run.failures import Failure, failure_lines, failure_of
 from treesyntax.study.run.logs import read_log
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import STUDY_ANALYSES, Run
+from treesyntax.study.search.table import trial_table
 
 if TYPE_CHECKING:  # matplotlib is loaded by those who draw
     pass
@@ -96,7 +97,7 @@ def make_sections(
     """All figures of a study as far as there is something to draw; writes those that are new."""
     found = [_map(plan, folder, results), _curves(plan, folder, results)]
     found.append(_breakdowns(plan, folder, results))
-    found.append(_categories(plan, folder, results))
+    found += [_categories(plan, folder, results), _search(plan, folder)]
     found += [_costs(plan, folder, results), *_analyses(plan, folder, failures)]
     return [section for section in found if section.pictures or section.notes]
 
@@ -209,6 +210,14 @@ def _categories(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
             write_text(folder / "tables" / "categories.csv", categories_csv(scores))
     except TreeSyntaxError as error:
         section.notes.append(f"There are no scores by category: {error}")
+    return section
+
+
+def _search(plan: Plan, folder: Path) -> Section:
+    section = Section("search", "Settings found by search", "")
+    if plan.recipe.search is not None:
+        found = trial_table(plan.recipe, plan.recipe.search, folder)
+        section.header, section.rows, section.notes = found
     return section
 
 

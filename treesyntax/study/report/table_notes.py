@@ -9,6 +9,7 @@ from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
 from treesyntax.metrics.runs import FEWEST_RUNS, LEVEL
 from treesyntax.study.recipe.fairness import BATCH_KEY, find_differences, own_settings
 from treesyntax.study.recipe.recipe import Recipe
+from treesyntax.study.recipe.search import FOUND
 from treesyntax.study.results.comparisons import Comparison
 from treesyntax.study.results.significance import is_tested
 
@@ -35,9 +36,10 @@ def row_notes(recipe: Recipe) -> dict[str, str]:
         ]
         texts = [f"{method.name} is {' with '.join(parts)}"] if parts else []
         if own := own_settings(recipe, method, differences):
+            equal = all(FOUND in text for text in own)
             texts.append(
-                f"{method.name} has settings of its own ({'; '.join(own)}): "
-                "not at equal settings with the other rows"
+                f"{method.name} has settings of its own ({'; '.join(own)})"
+                + ("" if equal else ": not at equal settings with the other rows")
             )
         if texts:
             notes[method.name] = "; ".join(texts)

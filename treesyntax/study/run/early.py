@@ -16,6 +16,7 @@ from treesyntax.jobs.imports import with_files
 from treesyntax.metrics import get_metric
 from treesyntax.study.recipe.checks import PLACEHOLDER
 from treesyntax.study.recipe.recipe import DATA, Method, Recipe
+from treesyntax.study.recipe.search import SEARCH
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.process import SAFE, safe_environment
 
@@ -137,7 +138,10 @@ def _refuse(recipe: Recipe, method: Method, program: str, fault: Fault | None) -
         return
     section, flag = SECTIONS[program], fault.flag
     own = {name.replace("_", "-") for name in getattr(method, section)}
-    if flag == "arch":
+    axis = next((one.name for one in recipe.axes if f"{section}.{flag}" in one.options), "")
+    if axis == SEARCH:
+        key = f"{SEARCH}: {section}.{flag}"
+    elif flag == "arch":
         key = f"methods.{method.name}.arch"
     elif flag and flag.replace("_", "-") not in own:
         key = f"{section}.{flag}"

@@ -12,8 +12,11 @@ from pathlib import Path
 from treesyntax.errors import OptionError
 from treesyntax.study.recipe.identity import IDENTITY_FILE, read_identity
 from treesyntax.study.recipe.recipe import Recipe
+from treesyntax.study.recipe.search import CHOSEN_FILE, SEARCH, TRIALS_FILE
 
 LOCK_FILE = ".lock"
+OF_SEARCH = (SEARCH, TRIALS_FILE, CHOSEN_FILE)
+"""What a search leaves in the folder of a study that has not begun."""
 LEFTOVERS = ("", "binarized/", "data/", "done/**/")
 """The folders in which names like ``.*.part`` and ``.*.old`` are half-written files."""
 
@@ -29,8 +32,22 @@ def check_folder(folder: Path) -> None:
         raise OptionError(f"--out {folder} is a file; name a folder")
     if (folder / IDENTITY_FILE).exists():
         read_identity(folder)
-    elif folder.exists() and any(not item.name.startswith(".") for item in folder.iterdir()):
+    elif folder.exists() and any(
+        not item.name.startswith(".") and item.name not in OF_SEARCH for item in folder.iterdir()
+    ):
         raise OptionError(f"{folder} is not empty and holds no study; choose another --out")
+
+
+def studies_near(folder: Path) -> list[Path]:
+    """The other studies beside a study's folder, around it, and in it."""
+    folder = folder.absolute()
+    found = {
+        file.parent
+        for place in (folder.parent, folder)
+        for pattern in (IDENTITY_FILE, f"*/{IDENTITY_FILE}")
+        for file in place.glob(pattern)
+    }
+    return sorted(found - {folder})
 
 
 @contextmanager

@@ -17,9 +17,10 @@ from typing import Any
 from treesyntax.errors import OptionError
 from treesyntax.files import atomic_file, atomic_folder, read_object, write_json
 from treesyntax.study.provenance import commit, versions
-from treesyntax.study.recipe.identity import IDENTITY_FILE, Identity
+from treesyntax.study.recipe.identity import Identity
 from treesyntax.study.run.code import code_of, merged
 from treesyntax.study.run.content import Digests, files_in, size_of
+from treesyntax.study.run.folder import studies_near
 from treesyntax.study.run.keys import Keys, checkpoints_kept, data_files
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import BINARIZE, PREPARE, PREPARED, Run, Step
@@ -235,11 +236,9 @@ class Ledger:
 
     @cached_property
     def _prepared(self) -> dict[str, list[tuple[Path, dict[str, Any]]]]:
-        """The markers of prepared data by key, in this study and in others beside it."""
+        """The markers of prepared data by key, in this study and in others near it."""
         found: dict[str, list[tuple[Path, dict[str, Any]]]] = {}
-        beside = self.folder.absolute().parent.glob(f"*/{IDENTITY_FILE}")
-        others = [file.parent for file in sorted(beside) if file.parent != self.folder.absolute()]
-        for study in (self.folder, *others):
+        for study in (self.folder, *studies_near(self.folder)):
             for folder in (study, *sorted(study.glob(f"{REPLACED}/*"))):
                 for file in prepared_markers(folder):
                     marker = read_object(file)
@@ -250,7 +249,7 @@ class Ledger:
     def run_code(self, run: Run) -> dict[str, str]:
         """The code of all steps of a run that can change its numbers: as it was, or as it will be."""
         found = [self.begun(run).get("code", {})]
-        for step in self.keys.chain(run.step("score")):
+        for step in self.keys.chain(self.plan.outcome(run, "score")):
             if step.name != run.step("train") or not found[0]:
                 kept = {} if step.kind in REPEATED else self.marker(step)
                 found.append(kept.get("code") or self.code(step))

@@ -38,6 +38,7 @@ class TrainLog:
 
     Attributes:
         valid: validation loss by update. After a resume the later value of an update counts.
+        figures: all that is known of the validation set by update, by name.
         speeds: target tokens a second, one for each log interval.
         rates: pairs a second, one for each log interval.
         batches: mean pairs of a batch in each log interval, by its last update.
@@ -59,6 +60,7 @@ class TrainLog:
     """
 
     valid: dict[int, float] = field(default_factory=dict)
+    figures: dict[str, dict[int, float]] = field(default_factory=dict)
     speeds: list[float] = field(default_factory=list)
     rates: list[float] = field(default_factory=list)
     batches: dict[int, float] = field(default_factory=dict)
@@ -168,6 +170,8 @@ def _take(log: TrainLog, tag: str, text: str) -> None:
     if tag == "valid" and "valid_loss" in values and "valid_num_updates" in values:
         log.updates = int(updates)
         log.valid[log.updates] = values["valid_loss"]
+        for key, value in values.items():
+            log.figures.setdefault(key.removeprefix("valid_"), {})[log.updates] = value
     elif tag == "train_inner":
         log.loss = values.get("loss", log.loss)
         log.updates = int(updates) if "num_updates" in values else log.updates

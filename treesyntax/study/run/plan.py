@@ -19,6 +19,7 @@ from treesyntax.study.run.steps import (
     BINARIZE,
     OUT,
     PREPARE,
+    PREPARED,
     Run,
     Step,
     inside,
@@ -74,13 +75,27 @@ class Plan:
         for row in rows:
             if row not in names:
                 raise unknown_name("row", row, sorted(names), "--only:")
-        runs = [run for run in self.runs if {run.method.name, run.method.base} & {*rows}]
+        return self.only([run for run in self.runs if {run.method.name, run.method.base} & {*rows}])
+
+    def only(self, runs: Sequence[Run]) -> Plan:
+        """Some of the runs, and the steps that they need."""
         wanted = [step.name for run in runs for step in self.steps_of(run)]
         for name in wanted:  # grows while it is read
             wanted += [need for need in self.needs[name] if need not in wanted]
         chosen = {*wanted}
         steps = tuple(step for step in self.steps if step.name in chosen)
         return Plan(self.recipe, steps, tuple(runs))
+
+    @cached_property
+    def trainings(self) -> Plan:
+        """The same without all that comes after training, so that no test set is read."""
+        steps = tuple(step for step in self.steps if step.kind in (*PREPARED, "train"))
+        return Plan(self.recipe, steps, self.runs)
+
+    def outcome(self, run: Run, kind: str) -> str:
+        """The name of a run's step of a kind, or of its training where the plan ends with that."""
+        name = run.step(kind)
+        return name if name in self.needs else run.step("train")
 
     @cached_property
     def run_of_training(self) -> dict[str, Run]:

@@ -1,0 +1,88 @@
+"""``search.jsonl``: what each trial of a search gave, for good; the checkpoints of trials are not kept."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from treesyntax.errors import InputError, OptionError
+from treesyntax.files import parse_json, read_lines, write_text
+from treesyntax.study.recipe.search import METRICS, TRIALS_FILE, Settings
+from treesyntax.study.run.logs import read_log
+
+
+@dataclass(frozen=True)
+class Record:
+    """One trial: a row with one of the settings and one seed.
+
+    Attributes:
+        key: of its training command and data, see :mod:`treesyntax.study.run.keys`.
+        figures: by metric the figures of the validation set, in the order of training.
+        failed: why it gave none, "" otherwise.
+        chosen: whether these settings won when the file was written.
+    """
+
+    row: str
+    settings: Settings
+    seed: int
+    key: str
+    figures: dict[str, list[float]]
+    failed: str = ""
+    chosen: bool = False
+
+
+def read_records(folder: Path) -> list[Record]:
+    """The trials of a study's folder, the later ones last.
+
+    Raises:
+        InputError: for a line that is no trial.
+    """
+    path, found = folder / TRIALS_FILE, []
+    for number, line in enumerate(read_lines(path) if path.exists() else (), start=1):
+        try:
+            found.append(_checked(Record(**parse_json(line))))
+        except (ValueError, TypeError, AttributeError):
+            remedy = "restore the line, or remove it to have the trial made again"
+            raise InputError(path, number, "is not a trial of a search", remedy) from None
+    return found
+
+
+def _checked(one: Record) -> Record:
+    values = [value for values in one.figures.values() for value in values]
+    texts = (one.row, one.key, one.failed)
+    fits = all(type(text) is str for text in texts) and isinstance(one.settings, dict)
+    if not fits or not all(
+        type(value) in (int, float) and math.isfinite(value) for value in values
+    ):
+        raise TypeError
+    return one
+
+
+def write_records(folder: Path, records: Iterable[Record]) -> None:
+    """Write all trials; the whole file or nothing."""
+    lines = (json.dumps(asdict(record), ensure_ascii=False) for record in records)
+    write_text(folder / TRIALS_FILE, "".join(f"{line}\n" for line in lines))
+
+
+def figures_of(log: Path, metric: str) -> dict[str, list[float]]:
+    """What a training said of the validation set: finite figures by metric.
+
+    Args:
+        log: of the training.
+        metric: must be among them.
+
+    Raises:
+        OptionError: if it is not.
+    """
+    found = read_log(log).figures
+    if metric not in found:
+        known = ", ".join(name for name in METRICS if name in found) or "none of them"
+        raise OptionError(f"training reports no {metric} of the validation set, but {known}")
+    return {
+        name: [value for _, value in sorted(found[name].items()) if math.isfinite(value)]
+        for name in METRICS
+        if name in found
+    }

@@ -1,0 +1,181 @@
+"""The trials of a search: a study inside the study, of trainings alone.
+
+Its rows are those of the study, each with all settings as one more axis. Nothing is generated in it,
+so no test set is looked at.
+"""
+
+from __future__ import annotations
+
+import copy
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from treesyntax.study.recipe.identity import IDENTITY_FILE, read_identity
+from treesyntax.study.recipe.recipe import Method, Recipe, with_content
+from treesyntax.study.recipe.search import SEARCH, Search
+from treesyntax.study.run.ledger import Ledger
+from treesyntax.study.run.plan import Plan, make_plan
+from treesyntax.study.run.steps import Run
+from treesyntax.study.search.choice import (
+    Tried,
+    choose,
+    tried_by,
+    winner_line,
+    winner_of,
+    with_settings,
+    write_chosen,
+)
+from treesyntax.study.search.records import Record, figures_of, read_records, write_records
+
+NEEDED = {"accuracy": {"report-accuracy": True}}
+"""Flags without which training does not report a metric; they change no number."""
+
+
+def trial_recipe(recipe: Recipe, search: Search) -> Recipe:
+    """The recipe of the trials."""
+    content: dict[str, Any] = {
+        key: copy.deepcopy(value)
+        for key, value in recipe.content.items()
+        if key not in (SEARCH, "average", "baseline", "strongest")
+    }
+    content["seeds"] = list(search.seeds)
+    content["baseline"] = next(
+        (row.base for row in recipe.methods if row.name == recipe.baseline), recipe.baseline
+    )
+    # What is the same in all trials is part of the axis too, and so counts more than what rows have.
+    same = {**search.train, **NEEDED.get(search.metric, {})}
+    options = {
+        f"train.{flag}": {label: {**same, **one}[flag] for label, one in search.settings.items()}
+        for flag in (*search.flags, *same)
+    }
+    content["axes"] = {**content.get("axes", {}), SEARCH: options}
+    return with_content(recipe, content)
+
+
+class Trials:
+    """The trials of a study, and what they gave.
+
+    Args:
+        recipe: of the study.
+        search: its search.
+        folder: of the study.
+        rows: those to which the search is limited now, as for :meth:`Plan.part`; () for all.
+
+    Attributes:
+        whole: the plan of the trials with all steps, of which only the trainings are done.
+        plan: the trainings.
+    """
+
+    def __init__(
+        self, recipe: Recipe, search: Search, folder: Path, rows: Sequence[str] = ()
+    ) -> None:
+        self.recipe, self.search, self.folder = recipe, search, folder
+        self.whole = make_plan(trial_recipe(recipe, search))
+        self.plan = self.whole.trainings
+        places = {(row.base, row.point): row for row in recipe.methods}
+        self.row_of: dict[str, Method] = {}
+        self._runs: dict[tuple[str, str, int], Run] = {}
+        for run in self.plan.runs:
+            *point, (_, label) = run.method.point
+            row = places[run.method.base, tuple(point)]
+            self.row_of[run.name] = row
+            self._runs[row.name, label, run.seed] = run
+        self.records = {record.key: record for record in read_records(folder)}
+        self.rows = [row for row in recipe.methods if not rows or {row.name, row.base} & {*rows}]
+
+    @property
+    def inner(self) -> Path:
+        """The folder of the trials."""
+        return self.folder / SEARCH
+
+    @cached_property
+    def keys(self) -> dict[str, str]:
+        """The key of each training by the name of its run."""
+        began = read_identity(self.inner).digests if (self.inner / IDENTITY_FILE).exists() else {}
+        keys = Ledger(self.plan, self.inner, began).keys.of
+        return {run.name: keys[run.step("train")] for run in self.plan.runs}
+
+    @property
+    def left(self) -> Plan:
+        """The trials of the rows that are not made yet."""
+        return self.plan.only(
+            [
+                run
+                for run in self.plan.runs
+                if self.row_of[run.name] in self.rows and self.keys[run.name] not in self.records
+            ]
+        )
+
+    def record(self, run: Run, failed: str = "") -> None:
+        """Keep what a trial gave, and remove its checkpoints.
+
+        Raises:
+            OptionError: if its training does not report the metric.
+        """
+        metric = self.search.metric
+        figures = {}
+        if not failed:
+            figures = figures_of(self.inner / f"logs/{run.step('train')}.log", metric)
+            failed = "" if figures[metric] else f"no {metric} of the validation set is finite"
+        key, label = self.keys[run.name], run.method.point[-1][1]
+        settings = self.search.settings[label]
+        row = self.row_of[run.name].name
+        self.records[key] = Record(row, settings, run.seed, key, figures, failed)
+        self._write()
+        shutil.rmtree(self.inner / run.checkpoints, ignore_errors=True)
+
+    def _find(self, row: Method, label: str, seed: int) -> Record | None:
+        return self.records.get(self.keys[self._runs[row.name, label, seed].name])
+
+    @property
+    def tried(self) -> dict[str, list[Tried]]:
+        """What the rows reached with all settings, by the name of the row."""
+        return {
+            row.name: tried_by(self.recipe, self.search, row, self._find)
+            for row in self.recipe.methods
+        }
+
+    @property
+    def settled(self) -> list[str]:
+        """The rows asked for that have a winner."""
+        tried = self.tried
+        return [row.name for row in self.rows if winner_of(self.search, tried[row.name])]
+
+    def lines(self) -> list[str]:
+        """A line for each row: its winner, or why it has none."""
+        tried = self.tried
+        return [winner_line(row.name, self.search, tried[row.name]) for row in self.rows]
+
+    def chosen(self) -> Recipe:
+        """The recipe of the runs: rows that have a winner have its settings."""
+        return with_settings(self.recipe, self._entries())
+
+    def _entries(self) -> dict[str, Any]:
+        found = {row: winner_of(self.search, tried) for row, tried in self.tried.items()}
+        winners = {row: best.settings for row, best in found.items() if best is not None}
+        return choose(self.recipe, self.search, winners)
+
+    def write(self) -> None:
+        """Write the trials with those that won last, and the recipe with the winners."""
+        self._write()
+        tried = self.tried
+        lines = [winner_line(row, self.search, found) for row, found in tried.items()]
+        write_chosen(self.folder, self.recipe, self._entries(), lines)
+
+    def _write(self) -> None:
+        """Former trials first: of the same row, settings and seed the last line counts."""
+        found = {row: winner_of(self.search, tried) for row, tried in self.tried.items()}
+        now = []
+        for run in self.plan.runs:
+            record, row = self.records.get(self.keys[run.name]), self.row_of[run.name].name
+            settings, best = self.search.settings[run.method.point[-1][1]], found[row]
+            won = best is not None and best.settings == settings
+            if record is not None:
+                now.append(replace(record, row=row, settings=settings, seed=run.seed, chosen=won))
+        keys = {*self.keys.values()}
+        former = [record for key, record in self.records.items() if key not in keys]
+        write_records(self.folder, [*former, *now])
