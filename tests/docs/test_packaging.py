@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -55,3 +57,26 @@ def test_the_recipes_are_packed_and_run_by_name(installed: Path):
     assert len(listed) == len([*(ROOT / "recipes").glob("*/*.yaml")])
     commands = run(installed, "-m", "treesyntax.cli", "study", "demo/for2lam", "--dry-run")
     assert commands.startswith("treesyntax generate for2lam --out runs/for2lam-demo/data/programs")
+
+
+def test_the_install_page_names_the_packages_under_the_gpl():
+    """Those that the extra ``parsers`` brings; seen as far as it is installed."""
+    pytest.importorskip("stanza")
+    pytest.importorskip("benepar")
+    wanted, seen, found = ["stanza", "benepar", "spacy", "transformers"], set(), set()
+    while wanted:
+        name = re.sub(r"[-_.]+", "-", wanted.pop()).lower()
+        try:
+            one = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        if name in seen:
+            continue
+        seen.add(name)
+        wanted += [re.split(r"[^\w.-]", need)[0] for need in one.requires or () if ";" not in need]
+        words = [one.metadata.get("License-Expression"), one.metadata.get("License")]
+        words += one.metadata.get_all("Classifier", [])
+        if re.search(r"\b[AL]?GPL|General Public", " ".join(filter(None, words))):
+            found.add(name)
+    page = (ROOT / "docs/install.md").read_text("utf-8")
+    assert found == set(re.findall(r"`([\w-]+)` \([AL]?GPL", page))

@@ -1,0 +1,80 @@
+"""Commands printed in README.md and on the pages use flags that exist."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import re
+import shlex
+from functools import cache
+from pathlib import Path
+
+import pytest
+from support import ROOT
+
+from treesyntax.cli import COMMANDS
+
+PAGES = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "recipes").glob("*/*.md")]
+# Programs of others, and the shell's own words. What is neither here nor treesyntax is a fault.
+OTHERS = {
+    "fairseq-train", "fairseq-generate", "torchrun", "srun", "python", "python3", "pip", "make", "source", "git", "cd",
+    "for", "done", "do", "wait", "tensorboard", "export", "mkdir", "cat", "head",
+}  # fmt: skip
+
+
+@cache
+def flags_of(command: str) -> frozenset[str]:
+    """The flags of a command and of its own subcommands."""
+    parser = argparse.ArgumentParser()
+    importlib.import_module(COMMANDS[command].module).add_arguments(parser)
+    found: set[str] = set()
+    left = [parser]
+    while left:
+        for action in left.pop()._actions:
+            found.update(action.option_strings)
+            if isinstance(action, argparse._SubParsersAction):
+                left += action.choices.values()
+    return frozenset(found)
+
+
+def commands_in(text: str) -> list[list[str]]:
+    """The words of each command in the blocks of shell of a page."""
+    blocks = re.findall(r"```(?:bash|sh|shell|console)\n(.*?)```", text, re.S)
+    found = []
+    for line in "\n".join(blocks).replace("\\\n", " ").splitlines():
+        lexer = shlex.shlex(line, posix=True, punctuation_chars=";|&")
+        lexer.whitespace_split = True
+        lexer.commenters = "#"
+        words: list[str] = []
+        for word in [*lexer, ";"]:
+            if set(word) <= set(";|&"):
+                found += [words] if words else []
+                words = []
+            elif words or not re.match(r"\w+=", word):  # settings of the environment come first
+                words.append(word)
+    return found
+
+
+def faults_of(text: str) -> list[str]:
+    faults = []
+    for program, *words in commands_in(text):
+        if program != "treesyntax":
+            faults += [] if program in OTHERS else [f"{program}: unknown program"]
+        elif words[0] in COMMANDS:
+            flags = {word.partition("=")[0] for word in words if word.startswith("--")}
+            faults += [f"{words[0]} {flag}" for flag in flags - flags_of(words[0])]
+        elif not words[0].startswith("-"):
+            faults.append(f"treesyntax {words[0]}: unknown command")
+    return faults
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_use_flags_that_exist(page: Path):
+    assert faults_of(page.read_text(encoding="utf-8")) == []
+
+
+def test_wrong_flags_commands_and_programs_are_found():
+    text = "```bash\nA=1 treesyntax study x --gpu 0 \\\n  --josb=2 | foo  # --no\ntreesyntax stduy\n```"
+    assert sorted(faults_of(text)) == [
+        "foo: unknown program", "study --gpu", "study --josb", "treesyntax stduy: unknown command"
+    ]  # fmt: skip
