@@ -8,7 +8,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready
 
-.PHONY: demo test soak figures lint format clean
+.PHONY: demo test soak figures docs lint format clean
 
 demo: $(READY)
 	$(BIN)/treesyntax study recipes/demo/for2lam.yaml
@@ -28,6 +28,11 @@ soak: $(READY)
 # The pictures of the README and the docs.
 figures: $(READY)
 	$(BIN)/treesyntax analyse idea --out docs/figures
+
+# The documentation as a site, in the folder site; any warning is an error.
+docs: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[docs]'
+	$(BIN)/python -m mkdocs build --strict --config-file .ci/mkdocs.yml
 
 lint: $(READY)
 	$(BIN)/ruff check .

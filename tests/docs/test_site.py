@@ -1,0 +1,116 @@
+"""The pages of docs/ and what makes a site of them agree with the code."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import runpy
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import yaml
+from support import ROOT
+
+import treesyntax
+from treesyntax.methods import METHODS
+
+DOCS = ROOT / "docs"
+CONFIG = ROOT / ".ci/mkdocs.yml"
+
+
+def texts_of_the_code() -> list[str]:
+    """All strings in the code; the parts of f-strings each for itself."""
+    files = [*(ROOT / "treesyntax").rglob("*.py"), *(ROOT / "fairseq_plugins").rglob("*.py")]
+    return [
+        node.value
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+
+
+def test_every_message_of_the_troubleshooting_page_is_in_the_code():
+    page = (DOCS / "troubleshooting.md").read_text("utf-8")
+    messages = re.findall(r"^\| `([^`]+)` \|", page, re.M)
+    assert len(messages) >= 20
+    texts = texts_of_the_code()
+    parts = {part.strip() for message in messages for part in message.split("…")}
+    gone = [part for part in parts if not any(part in text for text in texts)]
+    assert gone == []
+
+
+def pages_of(nav: list) -> list[str]:
+    found = []
+    for entry in nav:
+        inner = next(iter(entry.values())) if isinstance(entry, dict) else entry
+        found += pages_of(inner) if isinstance(inner, list) else [inner]
+    return found
+
+
+def test_every_page_is_in_the_contents():
+    listed = pages_of(yaml.safe_load(CONFIG.read_text("utf-8"))["nav"])
+    assert sorted(listed) == sorted(path.name for path in DOCS.glob("*.md"))
+    start = (DOCS / "index.md").read_text("utf-8")
+    assert {name for name in listed if f"]({name})" not in start} == {"index.md"}
+
+
+def test_the_api_page_has_all_public_names():
+    page = (DOCS / "api.md").read_text("utf-8")
+    places = re.findall(r"^::: ([\w.]+)$", page, re.M)
+    names = [place.rpartition(".")[2] for place in places]
+    assert sorted(names) == sorted({*treesyntax.__all__} - {"METHODS"})
+    for place, name in zip(places, names, strict=True):
+        module = importlib.import_module(place.rpartition(".")[0])
+        assert getattr(module, name) is getattr(treesyntax, name)
+
+
+def test_each_method_has_a_page_from_its_class():
+    make = runpy.run_path(str(ROOT / ".ci/method_pages.py"))
+    for name, method in METHODS.items():
+        page = make["method_page"](name)
+        assert method.equation in page
+        assert method.paper in page
+        assert f"::: {method.__module__}.{method.__qualname__}\n" in page
+        rows = [re.sub(r"\\\|", "", row) for row in page.splitlines() if row.startswith("| ")]
+        assert {row.count("|") for row in rows} == {3}
+    assert "needs no trees" in make["method_page"]("sequence")
+    assert "in training only" in make["method_page"]("parent_head")
+    linked = make["on_page_markdown"](
+        "| `stack_pe` | x |\n| `--copy-source` | y |\n",
+        type("Page", (), {"file": type("File", (), {"src_uri": "methods.md"})}),
+    )
+    assert linked == "| [`stack_pe`](methods/stack_pe.md) | x |\n| `--copy-source` | y |\n"
+    other = type("Page", (), {"file": type("File", (), {"src_uri": "results.md"})})
+    text = "[every row](results/geo), [the front](../README.md), [costs](costs.md)"
+    assert make["on_page_markdown"](text, other) == "every row, the front, [costs](costs.md)"
+
+
+@pytest.mark.skipif(find_spec("mkdocs") is None, reason="the extra docs is not installed")
+def test_the_site_is_built_without_a_warning(tmp_path: Path):
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", CONFIG]
+    done = subprocess.run(
+        [*words, "--site-dir", tmp_path], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert all((tmp_path / f"methods/{name}.html").is_file() for name in METHODS)
+    assert "batch_trees" in (tmp_path / "api.html").read_text("utf-8")
+
+
+@pytest.mark.skipif(find_spec("tensorboard") is None, reason="tensorboard is not installed")
+def test_fairseq_writes_what_tensorboard_reads(tmp_path: Path):
+    from fairseq.logging import meters, progress_bar
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    bar = progress_bar.progress_bar([], log_format="json", tensorboard_logdir=str(tmp_path))
+    loss = meters.AverageMeter()
+    for value in (4.0, 2.0):
+        loss.update(value)
+        bar.log({"loss": loss}, tag="train_inner", step=int(8 / value))
+    progress_bar._close_writers()
+    events = EventAccumulator(str(tmp_path / "train_inner"))
+    events.Reload()
+    assert [(one.step, one.value) for one in events.Scalars("loss")] == [(2, 4.0), (4, 2.0)]
