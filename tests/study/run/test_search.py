@@ -17,6 +17,7 @@ from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.report.report import read_study
 from treesyntax.study.search.records import read_records
 from treesyntax.study.search.table import trial_table
+from treesyntax.study.search.trials import Trials
 
 pytestmark = pytest.mark.usefixtures("quick")
 
@@ -103,11 +104,22 @@ def test_a_search_is_added_to_a_study_that_has_runs(tmp_path: Path):
     assert len(trained(started)) == 6
 
 
-def test_trials_are_made_once_though_the_study_was_killed_before_it_noted_them(tmp_path: Path):
-    run(tmp_path, search=SEARCH, seeds=[1])
-    records = (tmp_path / "out/search.jsonl").read_text().splitlines()
-    (tmp_path / "out/search.jsonl").write_text("".join(f"{line}\n" for line in records[:-2]))
-    assert trained(run(tmp_path, search=SEARCH, seeds=[1])) == FOUR[-2:]
+def test_a_trial_that_was_trained_but_not_noted_before_a_kill_is_noted_then(
+    tmp_path: Path, monkeypatch
+):
+    search = {"over": {"train.lr": [0.25, 0.5]}}
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trials, "record", killed)
+        first = trained(run(tmp_path, "--jobs", "1", search=search, seeds=[1], status=130))
+    assert first == ["sequence-search=0.25-1"]
+    second = trained(run(tmp_path, search=search, seeds=[1]))
+    assert len(second) == 5
+    assert first[0] not in second
+    assert len(read_records(tmp_path / "out")) == 4
 
 
 def test_a_training_that_diverges_is_a_trial_that_lost(tmp_path: Path, capsys):
