@@ -1,11 +1,13 @@
 """A whole training step of an encoder-decoder, as a ratio to the plain Transformer's.
 
 Forward, backward and Adam at the size of fairseq's transformer_iwslt_de_en (width 512, 6 + 6
-layers) or of Transformer-Tiny (width 128, 4 + 4 layers). All rows share one model and differ in what is injected into its encoder alone. The last
+layers) or of Transformer-Tiny (width 128, 4 + 4 layers). All rows share one model and differ in what is
+injected into its encoder alone; ``decoder:SPEC`` injects into the decoder, over the trees of the target,
+and ``copy`` lets it copy the source. The last
 row is the stack encoding by itself, forward and backward, as a share of the plain step.
 
     python benchmarks/train_step.py                      # one CPU thread, source length 64 and 512
-    python benchmarks/train_step.py --width 128 --lengths 64 --methods relation_mask stack_pe
+    python benchmarks/train_step.py --width 128 --lengths 64 --methods relation_mask decoder:pushdown copy
 
 There was a CPU kernel of our own for what methods add to pairs (371 lines). Plain autograd took its
 place (treesyntax/nn/pairs.py), as whole steps gained too little. One thread of a busy machine,
@@ -41,7 +43,9 @@ from treesyntax.model.composition import Composition
 from treesyntax.model.decoder import Decoder
 from treesyntax.model.encoder import Encoder, EncoderOutput
 from treesyntax.model.layers import TransformerConfig
-from treesyntax.nn.injection import Site, methods_of
+from treesyntax.nn.copying import Copying
+from treesyntax.nn.growth import GrowingTrees
+from treesyntax.nn.injection import METHODS, Site, methods_of
 from treesyntax.nn.tree_batch import TreeBatch
 
 SIZES = {
@@ -51,10 +55,13 @@ SIZES = {
 SYMBOLS = 8000
 PADDING = 1
 THREE = "stack_pe+relation_mask+relative_depth"
+DECODER, COPY = "decoder:", "copy"
+ALONE = [f"{DECODER}{name}" for name in METHODS if "encoder" not in METHODS[name].sides]
+SLOTS = 16  # symbol 16 r + c of the target has c children
 
 
 class Step:
-    """One model and its training step; what the encoder injects is exchanged between steps."""
+    """One model and its training step; what is injected is exchanged between steps."""
 
     def __init__(
         self, size: TransformerConfig, specs: list[str], batch: int, length: int, device: str
@@ -65,22 +72,35 @@ class Step:
         site = Site(size.d_model, size.heads, size.layers)
         self.encoder = Encoder(settings, source).to(device)
         self.decoder = Decoder(settings, target, share_output=True).to(device)
-        self.injections = {spec: Composition(spec, site).to(device) for spec in specs}
+        self.injections = {spec: _injected(spec, site).to(device) for spec in specs}
+        self.plain = Composition("none", site)
+        symbols = [f"w{index}/{index % SLOTS}" for index in range(SYMBOLS)]
+        self.growing = GrowingTrees(symbols, "nary_dfs").to(device)
         base = [*self.encoder.parameters(), *self.decoder.parameters()]
         self.optimizers = {
             spec: torch.optim.Adam([*base, *injected.parameters()])
             for spec, injected in self.injections.items()
         }
         self.tree = TreeBatch(*(x.to(device) for x in random_trees(batch, length)))
-        self.tokens = torch.randint(4, SYMBOLS, (batch, length), device=device)
+        above = self.tree.parent.clamp(min=0)
+        children = torch.zeros_like(above).scatter_add(1, above, (self.tree.parent >= 0).long())
+        words = torch.randint(1, SYMBOLS // SLOTS, (batch, length), device=device)
+        self.tokens = SLOTS * words + children.clamp(max=SLOTS - 1)
+        self.shifted = F.pad(self.tokens[:, :-1], (1, 0), value=2)
 
     def run(self, spec: str) -> None:
         """Forward, backward, update."""
-        self.encoder.injections = self.injections[spec]
+        injected, grows, copies = self.injections[spec], spec.startswith(DECODER), spec == COPY
+        self.encoder.injections = self.plain if grows or copies else injected
+        self.decoder.injections = injected if grows else self.plain
+        self.decoder.trees = self.growing if grows else None
+        self.decoder.copying = injected if copies else None
         memory: EncoderOutput = self.encoder.encode(self.tokens, self.tree)
-        features = self.decoder.decode(self.tokens, memory)
-        logits: Tensor = self.decoder.output_projection(features)
-        F.cross_entropy(logits.flatten(0, 1), self.tokens.flatten()).backward()
+        logits: Tensor = self.decoder(self.shifted, memory)
+        loss = F.cross_entropy(logits.flatten(0, 1), self.tokens.flatten())
+        if memory.loss is not None:  # of a method, summed over tokens
+            loss = loss + memory.loss / self.tokens.numel()
+        loss.backward()
         self.optimizers[spec].step()
         self.optimizers[spec].zero_grad()
 
@@ -92,6 +112,12 @@ class Step:
         self.injections["stack_pe"].zero_grad()
 
 
+def _injected(spec: str, site: Site) -> nn.Module:
+    if spec == COPY:
+        return Copying(site.d_model, site.d_model, torch.arange(SYMBOLS).unsqueeze(0))
+    return Composition(spec.removeprefix(DECODER), site)
+
+
 def main() -> None:
     """Print a line of ratios for every length."""
     parser = argparse.ArgumentParser(
@@ -101,7 +127,9 @@ def main() -> None:
     parser.add_argument("--lengths", type=int, nargs="+", default=[64, 512])
     parser.add_argument("--tokens", type=int, default=1024, help="source tokens in a batch")
     parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--methods", nargs="+", default=[*methods_of("encoder"), THREE])
+    parser.add_argument(
+        "--methods", nargs="+", default=[*methods_of("encoder"), THREE, *ALONE, COPY]
+    )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args()
