@@ -20,7 +20,7 @@ def trial_table(
     def find(row: Method, label: str, seed: int) -> Record | None:
         return known.get(_place(row.name, search.settings[label], seed))
 
-    rows, notes = [], [f"Rows with settings {search.reason}; no trial reads the test set"]
+    rows, notes = [], [f"Settings {search.reason}; no trial reads the test set"]
     for method in recipe.methods:
         tried = tried_by(recipe, search, method, find)
         best = winner_of(search, tried)
