@@ -16,7 +16,10 @@ class HeadLoss(Injection):
         weight: factor of the loss.
     """
 
-    cost = "the weights of a few heads once more in training; nothing afterwards"
+    cost = (
+        "the weights of a few heads once more in training (a whole step of width 128 took 0.9 to 1.0 "
+        "times the plain one at 64 tokens, 1.03 to 1.05 at 512); nothing afterwards"
+    )
     training_only = True
 
     def __init__(self, site: Site, layer: int = 1, heads: int = 1, weight: float = 1.0) -> None:

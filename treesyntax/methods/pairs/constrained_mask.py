@@ -131,7 +131,11 @@ class ConstrainedMask(Injection):
 
     paper = "Tang et al. 2022 (AST-Trans); Sartran et al. 2022 (Transformer Grammars), its stack"
     equation = "softmax(QK'/sqrt(d) + log M), M = 1 for chosen relations, else 0"
-    cost = "relation ids once a batch, a table lookup a pair and layer"
+    cost = (
+        "relation ids once a batch, a table lookup a pair and layer; "
+        "a whole step of width 128 took 0.88 times the plain one at 64 tokens, 1.11 at 512"
+        ", above the bar of 1.10 by these lookups"
+    )
 
     seen: Tensor
 

@@ -40,7 +40,11 @@ class HierarchicalAccumulation(Injection):
 
     paper = "Nguyen et al. 2020"
     equation = "v'_i = mean over leaves j below i of w_j * (mean of v_t on the path from i to j)"
-    cost = "one product of an n x n matrix with the values a layer, as attention itself has"
+    cost = (
+        "one product of an n x n matrix with the values a layer, as attention itself has; "
+        "a whole step of width 128 took 1.02 times the plain one at 64 tokens, 1.21 at 512"
+        ", above the bar of 1.10 by that product"
+    )
 
     masks: Tensor
     weight: nn.Parameter | None

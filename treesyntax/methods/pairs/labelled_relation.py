@@ -50,7 +50,9 @@ class LabelledRelation(PairVectors):
         "softmax(q(k + r_ij)'/sqrt(d) + b_ij) (v + r'_ij), ij by relation and label of the arc"
     )
     cost = (
-        "relation ids once a batch, a table lookup a pair and layer; with vectors two gathers more"
+        "relation ids once a batch, a table lookup a pair and layer; with vectors two gathers more; "
+        "a whole step of width 128 took 0.99 times the plain one at 64 tokens, 1.19 at 512"
+        ", above the bar of 1.10 by these lookups"
     )
 
     needs_labels = True

@@ -45,7 +45,11 @@ class Pushdown(Injection):
 
     paper = "Murty et al. 2023, on trees that grow from the root"
     equation = "softmax(q_i'(k_j + d[s_ij]) / sqrt(d)), s_ij the depth of j in the stack of step i"
-    cost = "relation ids once a batch, a gather by relation id a pair and layer"
+    cost = (
+        "relation ids once a batch, a gather by relation id a pair and layer; "
+        "a whole step of width 128 took 1.01 times the plain one at 64 tokens, 1.30 at 512"
+        ", above the bar of 1.10 by these gathers"
+    )
     sides = ("decoder",)
     of_the_paper = ("none", "pushdown")
 

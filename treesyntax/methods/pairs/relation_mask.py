@@ -44,7 +44,11 @@ class RelationMask(Injection):
 
     paper = "McDonald & Chiang 2021"
     equation = "softmax(QK'/sqrt(d) - exp(sum_m s_m M_m))"
-    cost = "relation ids once a batch, a table lookup a pair and layer"
+    cost = (
+        "relation ids once a batch, a table lookup a pair and layer; "
+        "a whole step of width 128 took 0.99 times the plain one at 64 tokens, 1.23 at 512"
+        ", above the bar of 1.10 by these lookups"
+    )
 
     membership: Tensor
 

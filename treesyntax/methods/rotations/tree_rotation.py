@@ -52,7 +52,11 @@ class TreeRotation(Injection):
 
     paper = "Kogkalidis, Bernardy & Garg 2024"
     equation = "softmax((P_i q_i)'(P_j k_j) / sqrt(d)), P_node = P_parent W_branch, W_b'W_b = 1"
-    cost = "a product of block x block matrices a query and key, and log(depth) a node once a batch"
+    cost = (
+        "a product of block x block matrices a query and key, and log(depth) a node once a batch; "
+        "a whole step of width 128 took 1.08 times the plain one at 64 tokens, 1.35 at 512"
+        ", above the bar of 1.10 by these products"
+    )
     replaces_positions = True
 
     def __init__(
