@@ -30,7 +30,7 @@ CHANGES: dict[str, tuple[tuple[str, str], ...]] = {
         (rf"^(    \w+: \w+) = {CONFIG}$", r"\1 = field(default=\2)"),
         (rf"field\(default={CONFIG}\)", r"field(default=\1)"),
     ),
-    "fairseq/checkpoint_utils.py": ((r",\s*weights_only=False,?(?=\s*\))", ""),),
+    "fairseq/checkpoint_utils.py": ((r"\n\s*weights_only=False,|, weights_only=False", ""),),
     "setup.py": (
         (r'name="fairseq"', f'name="{NAME}"'),
         (r'"hydra-core[^"]*"', '"hydra-core>=1.3.2"'),

@@ -53,7 +53,7 @@ def test_what_is_changed(script: ModuleType, source: Path) -> None:
             "    noise: QuantNoiseConfig = field(default=QuantNoiseConfig)\n"
         ),
         "fairseq/checkpoint_utils.py": (
-            'a = torch.load(f, map_location="cpu")\nb = torch.load(\n    f,\n    map_location=g(1)\n)\n'
+            'a = torch.load(f, map_location="cpu")\nb = torch.load(\n    f,\n    map_location=g(1),\n)\n'
         ),
         "setup.py": 'setup(name="ve-fairseq", x=["hydra-core>=1.3.2", "omegaconf"])\n',
         "fairseq/version.txt": "0.12.3\n",
