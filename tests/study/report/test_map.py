@@ -92,6 +92,14 @@ def test_a_cell_with_two_runs_says_nothing(folder: Path):
     assert table["stack_pe"][0] == "="
 
 
+def test_a_test_set_without_three_runs_of_a_plain_row_is_left_out(folder: Path):
+    def unwanted(one: Result) -> bool:
+        return one.seed == 3 and one.method in ("sequence-domain=law", "stack_pe-domain=law")
+
+    drop_results(folder / RESULTS_FILE, unwanted)
+    assert {test_set for test_set, _ in cells_of(folder)} == {"news"}
+
+
 def test_the_report_shows_it_and_a_file_of_it_is_drawn_again(folder: Path, tmp_path: Path, capsys):
     from treesyntax.cli import main
 

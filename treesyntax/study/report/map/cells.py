@@ -70,7 +70,7 @@ class Cell:
 
 
 def make_cells(plan: Plan, folder: Path, results: Sequence[Result]) -> list[Cell]:
-    """The cells of a study that has several test sets, as far as there are results.
+    """The cells of a study that has several test sets, of those on which a plain row has 3 runs.
 
     Args:
         plan: the study's.
@@ -86,7 +86,9 @@ def make_cells(plan: Plan, folder: Path, results: Sequence[Result]) -> list[Cell
             if domains[method.name].name == test_set and scores.runs(method, recipe.primary)
         ]
         baseline = _strongest(recipe, rows, results)
-        if baseline is not None and scores.has_references(baseline):
+        if baseline is None or len(scores.runs(baseline, recipe.primary)) < FEWEST_RUNS:
+            continue
+        if scores.has_references(baseline):
             cells += [
                 replace(_cell(scores, row, baseline), test_set=_short(test_set),
                         row=domains[row.name].system, baseline=domains[baseline.name].system)

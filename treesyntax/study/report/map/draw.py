@@ -60,8 +60,9 @@ def draw_map(cells: Sequence[Cell]) -> Figure:
     for cell in cells:
         x, y = tests.index(cell.test_set), rows.index(cell.row) + 1
         if cell.difference is None:
-            text = f"{cell.mean:.1f} ± {cell.sd or 0:.1f}"
-            panel.text(x, 0, f"{text}\n{cell.baseline}", ha="center", va="center", fontsize=7)
+            panel.text(
+                x, 0, f"{_spread(cell)}\n{cell.baseline}", ha="center", va="center", fontsize=7
+            )
             panel.text(x, y, "=", ha="center", va="center", fontsize=8, color="0.4")
         if cell.p is None:
             continue
@@ -99,7 +100,11 @@ def table_rows(cells: Sequence[Cell]) -> list[list[str]]:
 
 
 def _mean(cell: Cell) -> str:
-    return f"{cell.mean:.1f} ± {cell.sd or 0:.1f} ({cell.baseline}, {cell.runs} runs)"
+    return f"{_spread(cell)} ({cell.baseline}, {cell.runs} runs)"
+
+
+def _spread(cell: Cell) -> str:
+    return f"{cell.mean:.1f} ± {cell.sd or 0.0:.1f}"
 
 
 def _text(cell: Cell | None) -> str:
