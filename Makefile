@@ -28,6 +28,8 @@ soak: $(READY)
 # The pictures of the README and the docs.
 figures: $(READY)
 	$(BIN)/treesyntax analyse idea --out docs/figures
+	$(BIN)/treesyntax report docs/results/structure/map.csv
+	mv docs/results/structure/map.svg docs/figures/where-trees-help.svg
 
 # The documentation as a site, in the folder site; any warning is an error.
 docs: $(READY)

@@ -69,7 +69,7 @@ class Recipe:
         differences: by ``SECTION.FLAG`` why methods differ in it.
         categories: a file with the category of each line of the test set; "" for none.
         primary: the metric that decides; p-values of all rows in it are corrected together.
-        strongest: plain rows, of which the map compares others with the strongest on each test set.
+        strongest: plain rows, of which the map compares others with the best on each test set.
         imports: Python files with methods of the user's own, relative to the recipe's folder. What
             runs a study executes them, what reads one does not.
         search: how settings are found before the runs; None for a study without.
