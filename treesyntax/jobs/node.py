@@ -106,8 +106,10 @@ def _run(order: Order) -> tuple[int, int]:
     """The exit status of the command, and its peak memory in bytes."""
     # Slurm signals every process of a job. Those that do not handle the warning shall ignore it.
     signal.signal(WARNING, signal.SIG_IGN)
+    # Handlers only note: what they raise before the child is known would leave it an orphan.
+    ends: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: sys.exit(STOPPED))
+        signal.signal(number, lambda got, _: ends.append(got))
     child = processes.start(order.words, order.log, order.stdout, order.environment)
 
     def warn(*_: object) -> None:
@@ -116,15 +118,16 @@ def _run(order: Order) -> tuple[int, int]:
 
     signal.signal(WARNING, warn)
     try:
-        while True:
-            status, peak = processes.poll(child)
-            if status is not None:
-                break
+        status, peak = processes.poll(child)
+        while status is None and not ends:
             time.sleep(POLL)
+            status, peak = processes.poll(child)
     finally:
         processes.stop([child])
-    if status < 0:
+    if status is not None and status < 0:
         time.sleep(1)  # what killed it may be on its way to this process
+    if status is None or ends:
+        sys.exit(STOPPED)
     return status, peak
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from rich.console import Console
 
 from treesyntax.errors import OptionError
 from treesyntax.jobs.cluster import Cluster, jobs_at_work
+from treesyntax.jobs.interrupts import stop_signals_interrupt
 from treesyntax.study.recipe.identity import (
     IDENTITY_FILE,
     Identity,
@@ -28,33 +28,14 @@ from treesyntax.study.run.ledger import Ledger
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.progress import Estimate, outlook, watch
 
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-
 
 @contextmanager
 def held_folder(folder: Path) -> Iterator[None]:
     """Keep a study's folder for this process, and stop cleanly on signals."""
-    with _stop_signals_interrupt(), locked(folder):
+    with stop_signals_interrupt(), locked(folder):
         check_folder(folder)  # another process may have been quicker
         remove_leftovers(folder)
         yield
-
-
-@contextmanager
-def _stop_signals_interrupt() -> Iterator[None]:
-    """SIGTERM and a closed terminal end a study as Ctrl-C does: children first."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    # nohup ignores the hang-up: leave it so.
-    heeded = [number for number in STOP_SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
-    before = {number: signal.signal(number, interrupt) for number in heeded}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def take_up(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,7 +25,9 @@ from support.study_runs import (
     wait_for_events,
 )  # fmt: skip
 
+from treesyntax.jobs.interrupts import raise_if_asked, stop_signals_interrupt
 from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.run.executor import Executor
 from treesyntax.study.run.plan import make_plan
 from treesyntax.study.run.process import resolve
 
@@ -78,5 +82,56 @@ def test_an_interrupt_ends_the_children_and_the_study_goes_on_later(
     process.send_signal(number)
     assert process.wait() == 130
     assert not [words for words in journal(tmp_path) if alive(int(words[-1]))]
+    assert study(tmp_path).returncode == 0
+    check_complete(tmp_path)
+
+
+class Finalised:
+    """Sends this process a signal where Python drops what the handler raises."""
+
+    def __init__(self, number: signal.Signals) -> None:
+        self.number = number
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), self.number)
+
+
+@pytest.fixture
+def heeds_hangups() -> Iterator[None]:
+    """Also where nohup runs the tests."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_whose_exception_is_dropped_is_remembered(
+    number: signal.Signals, heeds_hangups: None
+):
+    with pytest.raises(KeyboardInterrupt), stop_signals_interrupt():
+        try:
+            Finalised(number)
+        except KeyboardInterrupt:  # Python would have told
+            pytest.fail("nothing was dropped")
+        raise_if_asked()
+    raise_if_asked()  # the next command begins anew
+
+
+def test_a_study_heeds_a_signal_whose_exception_is_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    collect = Executor._collect
+
+    def finalise_and_collect(self: Executor) -> None:
+        if self.done and not hasattr(self, "was_signalled"):
+            self.was_signalled = True
+            Finalised(signal.SIGTERM)
+        collect(self)
+
+    write_recipe(tmp_path, seeds=[1])
+    with monkeypatch.context() as patch:
+        patch.setattr(Executor, "_collect", finalise_and_collect)
+        assert study(tmp_path).returncode == 130
     assert study(tmp_path).returncode == 0
     check_complete(tmp_path)

@@ -51,6 +51,21 @@ def test_a_plan_has_every_step_once_after_what_it_needs(path: Path):
     )
 
 
+def test_a_study_may_do_without_analyses(path: Path):
+    whole, short = (
+        make_plan(read_recipe(path, [f"analyses={value}"])) for value in ("true", "false")
+    )
+    left = [step for step in whole.steps if not step.name.endswith("analyses")]
+    assert len(left) < len(whole.steps)
+    assert [step.name for step in short.steps] == [step.name for step in left]
+
+
+@pytest.mark.parametrize("value", ["0", "'no'", "[]"])
+def test_analyses_are_wanted_or_not(path: Path, value: str):
+    with pytest.raises(OptionError, match="analyses is .*; it must be true or false"):
+        read_recipe(path, [f"analyses={value}"])
+
+
 def test_text_borrows_trees_from_the_data_of_others(path: Path):
     steps = {step.name: step for step in make_plan(read_recipe(path)).steps}
     plain, own = steps["sequence-1/analyses"], steps["stack_pe-1/analyses"]

@@ -74,6 +74,11 @@ class Check:
             raise self.error(place, f"is {value!r}; it must be a whole number, 0 or more")
         return value
 
+    def truth(self, value: Any, place: str) -> bool:
+        if not isinstance(value, bool):
+            raise self.error(place, f"is {value!r}; it must be true or false")
+        return value
+
     def folder_name(self, value: Any, place: str) -> str:
         """Text that may name a folder."""
         if not isinstance(value, str) or not re.fullmatch(r"\w[\w-]*", value):

@@ -46,7 +46,8 @@ DEFAULTS: dict[str, Any] = {
 }
 REQUIRED = ("name", "title", "data", "train", "score", "seeds", "methods")
 OPTIONAL = (
-    "average", "axes", "baseline", "categories", "differences", IMPORT, "primary", SEARCH, "strongest",
+    "analyses", "average", "axes", "baseline", "categories", "differences", IMPORT, "primary", SEARCH,
+    "strongest",
 )  # fmt: skip
 """Keys that a resolved recipe has only if the recipe has them."""
 ORDER = (
@@ -63,6 +64,7 @@ class Recipe:
         content: the whole recipe as plain values, defaults filled in and variables replaced; all
             that a study does follows from it.
         methods: the rows, axes expanded.
+        analyses: whether each run is analysed; a study of hundreds of runs may do without.
         average: how many checkpoints, the last that were saved, are averaged to be tested; 0 for
             the best one alone.
         baseline: the method or the row that others are compared with.
@@ -86,6 +88,7 @@ class Recipe:
     binarize: Flags
     train: Flags
     generate: Flags
+    analyses: bool
     average: int
     score: tuple[str, ...]
     seeds: tuple[int, ...]
@@ -200,6 +203,7 @@ def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
         source=methods[0].source,
         target=methods[0].target,
         **{section: check.flags(content[section], section, section) for section in SECTIONS},
+        analyses=check.truth(content.get("analyses", True), "analyses"),
         average=check.count(content.get("average", 0), "average"),
         score=score,
         seeds=seeds,

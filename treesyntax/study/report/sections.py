@@ -267,7 +267,7 @@ def _analyses(plan: Plan, folder: Path, failures: Mapping[str, Failure]) -> list
 def _places(plan: Plan) -> Iterator[tuple[str, str, str]]:
     """Of each analysis the owner, the folder and the step that makes it."""
     for run in plan.runs:
-        if run.seed == plan.recipe.seeds[0]:
+        if plan.recipe.analyses and run.seed == plan.recipe.seeds[0]:
             yield run.name, f"{run.folder}/analyses", run.step("analyses")
     if any(step.name == STUDY_ANALYSES for step in plan.steps):
         yield "all runs", STUDY_ANALYSES, STUDY_ANALYSES

@@ -19,6 +19,7 @@ from treesyntax.errors import TreeSyntaxError
 from treesyntax.jobs import load_per_core, processes
 from treesyntax.jobs.cluster import Cluster
 from treesyntax.jobs.imports import with_files
+from treesyntax.jobs.interrupts import raise_if_asked
 from treesyntax.jobs.node import peak_line
 from treesyntax.study.run import process
 from treesyntax.study.run.checkpoints import is_trained, repair_checkpoints
@@ -91,8 +92,7 @@ class Executor:
     def __init__(
         self, ledger: Ledger, options: ExecutionOptions, after: Callable[[Step], None], part: Plan
     ) -> None:
-        plan = ledger.plan
-        self.ledger, self.plan, self.folder = ledger, plan, ledger.folder
+        self.ledger, self.plan, self.folder = ledger, ledger.plan, ledger.folder
         self.options, self.after = options, after
         self.devices = Devices(options.gpus)
         self.attempts: Counter[str] = Counter()
@@ -100,7 +100,7 @@ class Executor:
         self.children: list[_Child] = []
         self.submission = Submission(options.cluster, options.kinds, ledger)
         self.done: set[str] = set()
-        for step in plan.steps:
+        for step in self.plan.steps:
             # What a run makes anew is used anew; data that is made anew is the same, see Ledger.mark.
             made = {name for name in ledger.keys.reads[step.name] if not name.startswith(PREPARED)}
             if made <= self.done and ledger.is_done(step):
@@ -108,7 +108,7 @@ class Executor:
             elif self._ended_unnoticed(step):
                 ledger.mark(step, 0.0)
                 self.done.add(step.name)
-        self.index = {step.name: index for index, step in enumerate(plan.steps)}
+        self.index = {step.name: index for index, step in enumerate(self.plan.steps)}
         # The steps that wait for others, and by whether they are jobs the indices of those that do
         # not wait; the smallest is started next.
         self.waiting = TopologicalSorter(
@@ -132,11 +132,11 @@ class Executor:
         next_tick = 0.0
         try:
             while any(self.ready.values()) or self.children or self.submission:
+                raise_if_asked()
                 self._start_ready()
                 self._collect()
                 if time.monotonic() >= next_tick:
-                    running = [child.step for child in self.children]
-                    running += self.submission.running()
+                    running = [child.step for child in self.children] + self.submission.running()
                     self.watcher.tick(running, self.submission.queued())
                     next_tick = time.monotonic() + TICK
                 time.sleep(POLL)

@@ -151,6 +151,7 @@ def run_steps(
         "--out", f"{OUT}/{mean}"],
         train, mean,
     )  # fmt: skip
+    analyses = _analyses(run, data, mean if recipe.average else "", facts, with_trees)
     return [
         _step(
             train, ["fairseq-train", data, *common, "--arch", run.method.arch, *flag_words(flags),
@@ -179,7 +180,7 @@ def run_steps(
             facts, ["treesyntax", "analyse", "facts", f"{OUT}/{tested}", "--last", f"{OUT}/{last}"],
             score, stdout=f"{run.folder}/facts.json",
         ),
-        _analyses(run, data, mean if recipe.average else "", facts, with_trees),
+        *([analyses] if recipe.analyses else []),
     ]  # fmt: skip
 
 
@@ -209,13 +210,13 @@ def _analyses(run: Run, data: str, mean: str, need: str, with_trees: Sequence[St
 
 
 def study_step(recipe: Recipe, runs: Sequence[Run]) -> list[Step]:
-    """The analyses of a study as a whole, where rows with relation masks have a baseline."""
+    """The analyses of a study as a whole, if any, where rows with relation masks have a baseline."""
     rows = {
         row.name: (row, baseline)
         for row in recipe.methods
         if (baseline := recipe.baseline_of(row)) is not None and _has_masks(recipe, row)
     }
-    if not rows:
+    if not rows or not recipe.analyses:
         return []
     names = {method.name for pair in rows.values() for method in pair}
     needs = tuple(run.step("analyses") for run in runs if run.method.name in names)
