@@ -75,6 +75,7 @@ class Check:
         return value
 
     def truth(self, value: Any, place: str) -> bool:
+        """True or false."""
         if not isinstance(value, bool):
             raise self.error(place, f"is {value!r}; it must be true or false")
         return value
