@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ from support.study_helpers import LINES, REFERENCES, make_study, outputs, recipe
 from treesyntax.errors import OptionError
 from treesyntax.metrics import METRICS, compare_runs
 from treesyntax.study.recipe.identity import check_data_files
-from treesyntax.study.report.categories import read_categories, score_categories
 from treesyntax.study.report.report import read_study, write_report
 
 NAMES = ("active", "pass|ive", "relative")
@@ -93,13 +91,3 @@ def test_a_file_of_categories_that_does_not_exist_is_refused_before_anything_run
         check_data_files(recipe)
     (tmp_path / "test.cat").touch()
     check_data_files(recipe)
-
-
-def test_rows_of_another_test_set_have_no_categories(folder: Path):
-    study = read_study(folder)
-    recipe = study.plan.recipe
-    other = recipe.methods[2]
-    moved = replace(other, target=replace(other.target, test="{data}/p/other.tgt"))
-    plan = replace(study.plan, recipe=replace(recipe, methods=(*recipe.methods[:2], moved)))
-    found = score_categories(plan, folder, study.results, read_categories(plan, folder))
-    assert {one.method for one in found} == {"sequence", "relation_mask"}

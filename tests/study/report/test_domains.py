@@ -17,14 +17,15 @@ def test_each_test_set_has_a_table_and_all_have_a_summary(tmp_path: Path):
     methods = {name: recipe_content()["methods"][name] for name in ("sequence", "stack_pe")}
     out = make_study(
         tmp_path, data=data, methods=methods, vars={"size": 8, "d": "law"},
-        categories="{data}/kinds",
+        categories="{data}/{d}.kinds",
         axes={"domain": {"vars.d": ["law", "news"]}},
     )  # fmt: skip
     right = (out / "data/p/test.tgt").read_text().splitlines()
     for domain in ("law", "news"):
         write(out / f"data/{domain}.tgt", right)
         write(out / f"data/{domain}.src", [f"{domain} {line}" for line in right])
-    (out / "data/kinds").write_text("".join(f"{line % 2}\n" for line in range(len(right))))
+    for domain, kinds in (("law", 2), ("news", 3)):
+        write(out / f"data/{domain}.kinds", [f"{domain}{n % kinds}" for n in range(len(right))])
     study = read_study(out)
     names = [title for title, _, _ in study.table.parts]
     assert names == ["domain=law", "domain=news", "exact on each test set"]
@@ -53,6 +54,11 @@ def test_each_test_set_has_a_table_and_all_have_a_summary(tmp_path: Path):
     latex = (out / "tables/table.tex").read_text()
     captions = [line.partition(": ")[2] for line in latex.splitlines() if "caption" in line]
     assert captions == ["domain=law}", "domain=news}", "exact on each test set}"]
-    by_kind = (out / "tables/categories.csv").read_text()
-    assert "stack_pe-domain=law" in by_kind
-    assert "domain=news" not in by_kind  # its lines have other categories
+    by_kind = csv.DictReader((out / "tables/categories.csv").open())
+    found = {(row["category"], row["method"]) for row in by_kind}
+    assert found == {
+        (f"{domain}{kind}", f"{system}-domain={domain}")
+        for domain, kinds in (("law", 2), ("news", 3)) for kind in range(kinds) for system in methods
+    }  # fmt: skip
+    for domain in ("law", "news"):
+        assert (out / f"figures/score_by_category_{domain}.svg").is_file()

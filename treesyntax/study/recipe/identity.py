@@ -63,9 +63,9 @@ def check_data_files(recipe: Recipe) -> None:
             for name in {getattr(getattr(method, side), split) for method in recipe.methods}:
                 if f"{{{DATA}}}" not in name and not Path(name).is_file():
                     raise _missing(recipe, f"data.{side}.{split}", name)
-    name = recipe.categories
-    if name and f"{{{DATA}}}" not in name and not Path(name).is_file():
-        raise _missing(recipe, "categories", name)
+    for name in {method.categories for method in recipe.methods} - {""}:
+        if f"{{{DATA}}}" not in name and not Path(name).is_file():
+            raise _missing(recipe, "categories", name)
 
 
 def _missing(recipe: Recipe, key: str, name: str) -> OptionError:

@@ -69,7 +69,6 @@ class Recipe:
             the best one alone.
         baseline: the method or the row that others are compared with.
         differences: by ``SECTION.FLAG`` why methods differ in it.
-        categories: a file with the category of each line of the test set; "" for none.
         primary: the metric that decides; p-values of all rows in it are corrected together.
         strongest: plain rows, of which the map compares others with the best on each test set.
         imports: Python files with methods of the user's own, relative to the recipe's folder. What
@@ -96,7 +95,6 @@ class Recipe:
     axes: tuple[Axis, ...]
     baseline: str
     differences: dict[str, str]
-    categories: str
     primary: str
     strongest: tuple[str, ...]
     imports: tuple[str, ...]
@@ -118,12 +116,13 @@ class Recipe:
         if method in rows:
             return None
         own = dict(method.point)
-        found = next(
+        same = [row for row in rows if row.target.test == method.target.test]
+        fits = (
             row
-            for row in rows
+            for row in same
             if len(rows) == 1 or all(own.get(axis, label) == label for axis, label in row.point)
         )
-        return found if found.target.test == method.target.test else None
+        return next(fits, None)
 
     def flags(self, method: Method, section: str) -> Flags:
         """The flags of a method in one of `SECTIONS`, the shared ones included."""
@@ -211,9 +210,6 @@ def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
         axes=axes,
         baseline=_baseline(content.get("baseline"), methods, raw, check),
         differences=check.differences(content.get("differences", {})),
-        categories=check.placeholders(
-            check.text(content.get("categories", ""), "categories"), "categories"
-        ),
         primary=check.one_of(content.get("primary", score[0]), "primary", score),
         strongest=_strongest(content.get("strongest", []), methods, check),
         imports=tuple(check.files(content.get(IMPORT, []), IMPORT, SUFFIX)),

@@ -35,6 +35,7 @@ class Method:
         base: its name in the recipe, which is its own unless axes expand it.
         point: where it is on the axes.
         source: the data, which axes over variables may vary.
+        categories: a file with the category of each line of the test set; "" for none.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Method:
     arch: str
     source: Side
     target: Side
+    categories: str
     binarize: Flags
     train: Flags
     generate: Flags
@@ -76,6 +78,8 @@ def make_method(
             "source": {**data["source"], **check.mapping(trees, f"{place}.{DATA}.source")},
         }
     source, target = _sides(replace_variables(data, known), check)
+    categories = check.text(replace_variables(raw.get("categories", ""), known), "categories")
+    check.placeholders(categories, "categories")
     flags = {}
     for section in SECTIONS:
         shared = check.mapping(fixed[section], section)
@@ -87,7 +91,9 @@ def make_method(
         own = {**varied, **content.get(section, {})}
         flags[section] = check.flags(own, f"{place}.{section}", section)
     arch = check.text(content["arch"], f"{place}.arch")
-    return Method(variant.name, variant.base, variant.point, arch, source, target, **flags)
+    return Method(
+        variant.name, variant.base, variant.point, arch, source, target, categories, **flags
+    )  # fmt: skip
 
 
 def check_targets(methods: Sequence[Method], axes: Sequence[Axis], check: Check) -> None:

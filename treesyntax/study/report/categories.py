@@ -70,14 +70,15 @@ class CategoryScore(NamedTuple):
 def read_categories(plan: Plan, folder: Path) -> Quantity | None:
     """The category of each line of the test set; None if the recipe names no file.
 
+    The plan is of one test set, see :func:`treesyntax.study.report.domains.plans_by_test_set`.
+
     Raises:
         InputError: if the file cannot be read or has another number of lines than the test set.
     """
-    if not plan.recipe.categories:
+    first = plan.recipe.methods[0]
+    if not first.categories:
         return None
-    path, test = (
-        located(name, folder) for name in (plan.recipe.categories, plan.recipe.target.test)
-    )
+    path, test = (located(name, folder) for name in (first.categories, first.target.test))
     found, size = (
         [" ".join(line.split()) for line in read_lines(path)],
         sum(1 for _ in read_lines(test)),
@@ -109,10 +110,7 @@ class _CategoryScores(ItemScores):
 def score_categories(
     plan: Plan, folder: Path, results: Sequence[Result], categories: Quantity
 ) -> list[CategoryScore]:
-    """The score of each row in each category and metric, as far as there are results.
-
-    Rows with another test set than the first row's are left out: the categories are of its lines.
-    """
+    """The score of each row in each category and metric, as far as there are results."""
     found = []
     for place, category in enumerate(categories.names):
         scores = _CategoryScores(plan, folder, results)
@@ -121,9 +119,7 @@ def score_categories(
             _score(scores, category, method, metric)
             for metric in filter(is_tested, plan.recipe.score)
             for method in plan.recipe.methods
-            if method.target.test == plan.recipe.target.test
-            and scores.runs(method, metric)
-            and scores.has_items(method, metric)
+            if scores.runs(method, metric) and scores.has_items(method, metric)
         ]
     return found
 

@@ -23,7 +23,7 @@ from treesyntax.study.report.categories import (
 from treesyntax.study.report.cost import compute_costs, cost_numbers, draw_costs
 from treesyntax.study.report.curves import draw_curves, not_ended, targets_note
 from treesyntax.study.report.data_notes import same_targets
-from treesyntax.study.report.domains import find_domains
+from treesyntax.study.report.domains import find_domains, plans_by_test_set, short_name
 from treesyntax.study.report.map.cells import MAP_FILE, csv_rows, make_cells
 from treesyntax.study.report.map.draw import LEGEND, draw_map, table_rows
 from treesyntax.study.report.pictures import (
@@ -145,7 +145,7 @@ def _breakdowns(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
     if len({method.target.test for method in plan.recipe.methods}) > 1:
         only = plan.recipe.methods[0].target.test
         section.notes.append(f"Of several test sets only one is drawn, {only}")
-    _break_down(plan, folder, results, find_quantities(plan, folder), section)
+    _break_down(plan, folder, results, find_quantities(plan, folder), section, "score_by_size")
     return section
 
 
@@ -155,6 +155,7 @@ def _break_down(
     results: Sequence[Result],
     quantities: Sequence[Quantity],
     section: Section,
+    name: str,
 ) -> None:
     """Add a figure of the primary metric by all quantities, then for each one all metrics, folded."""
     order, every = [method.name for method in plan.recipe.methods], []
@@ -177,7 +178,7 @@ def _break_down(
     labels = " and ".join(found.quantity.label for found, _ in every)
     picture = draw_picture(
         folder,
-        section.name.replace("-", "_"),
+        name,
         figure,
         [file for _, file in every],
         f"Score by {labels}.",
@@ -201,15 +202,23 @@ def _categories(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
         "interval over training runs and the items of the category; intervals are not corrected "
         "for their number.",
     )
-    try:
-        quantity = read_categories(plan, folder) if results else None
-        if quantity is not None:
-            _break_down(plan, folder, results, [quantity], section)
-            scores = score_categories(plan, folder, results, quantity)
-            section.header, section.rows = CATEGORY_HEADER, [one.cells() for one in scores]
-            write_text(folder / "tables" / "categories.csv", categories_csv(scores))
-    except TreeSyntaxError as error:
-        section.notes.append(f"There are no scores by category: {error}")
+    scores = []
+    for name, part in plans_by_test_set(plan).items():
+        rows = {method.name for method in part.recipe.methods}
+        own = [result for result in results if result.method in rows]
+        where = f" of {name}" if name else ""
+        try:
+            quantity = read_categories(part, folder) if own else None
+            if quantity is not None:
+                file = f"category_{short_name(name)}" if name else quantity.name
+                named = replace(quantity, name=file, label=f"{quantity.label}{where}")
+                _break_down(part, folder, own, [named], section, f"score_by_{file}")
+                scores += score_categories(part, folder, own, quantity)
+        except TreeSyntaxError as error:
+            section.notes.append(f"There are no scores by category{where}: {error}")
+    if scores:
+        section.header, section.rows = CATEGORY_HEADER, [one.cells() for one in scores]
+        write_text(folder / "tables" / "categories.csv", categories_csv(scores))
     return section
 
 

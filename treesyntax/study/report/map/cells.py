@@ -23,7 +23,7 @@ from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
 from treesyntax.metrics.runs import FEWEST_RUNS, LEVEL, compare_runs
 from treesyntax.metrics.statistics import holm
 from treesyntax.study.recipe.recipe import Method, Recipe
-from treesyntax.study.report.domains import find_domains
+from treesyntax.study.report.domains import find_domains, short_name
 from treesyntax.study.report.table import Spread
 from treesyntax.study.results.item_scores import ItemScores
 from treesyntax.study.results.results import Result
@@ -93,18 +93,13 @@ def make_cells(plan: Plan, folder: Path, results: Sequence[Result]) -> list[Cell
             continue
         if scores.has_references(baseline):
             cells += [
-                replace(_cell(scores, row, baseline), test_set=_short(test_set),
+                replace(_cell(scores, row, baseline), test_set=short_name(test_set),
                         row=domains[row.name].system, baseline=domains[baseline.name].system)
                 for row in rows
             ]  # fmt: skip
     tested = [cell.p for cell in cells if cell.p is not None]
     corrected = iter(holm(tested))
     return [cell if cell.p is None else replace(cell, holm_p=next(corrected)) for cell in cells]
-
-
-def _short(test_set: str) -> str:
-    """``task=slog`` as ``slog``."""
-    return "-".join(part.partition("=")[2] or part for part in test_set.split("-"))
 
 
 def _strongest(recipe: Recipe, rows: Sequence[Method], results: Sequence[Result]) -> Method | None:
