@@ -7,7 +7,7 @@ import importlib
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from treesyntax import __version__
@@ -41,6 +41,9 @@ COMMANDS = {
     "study": Command("treesyntax.commands.study", "train and compare methods side by side"),
     "report": Command("treesyntax.commands.report", "write the report of a study again"),
     "plugins": Command("treesyntax.commands.plugins", "print the folder for fairseq's --user-dir"),
+    "completion": Command(
+        "treesyntax.jobs.completion", "print a script with which bash or zsh completes commands"
+    ),
 }
 
 GOES_ON = ("parse", "study")
@@ -51,24 +54,7 @@ all."""
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand; an error of the user's gives one line on stderr and status 2."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    parser = argparse.ArgumentParser(
-        prog="treesyntax", description="Trees in Transformers, and whether they help."
-    )
-    parser.add_argument("--version", action="version", version=f"treesyntax {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, command in COMMANDS.items():
-        # Only the chosen command's module is loaded, as imports take time.
-        module = importlib.import_module(command.module) if name in arguments[:1] else None
-        subparser = commands.add_parser(
-            name,
-            help=command.summary,
-            description=(module.__doc__ if module else None),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        if module is not None:
-            module.add_arguments(subparser)
-            subparser.set_defaults(run=module.run)
-    args = parser.parse_args(arguments)
+    args = make_parser(arguments[:1]).parse_args(arguments)
     try:
         status = int(args.run(args))
         _flush_output()
@@ -90,6 +76,31 @@ def main(argv: Sequence[str] | None = None) -> int:
         reason = "out of memory"
     print(f"treesyntax {args.command}: {reason}", file=sys.stderr)
     return 2
+
+
+def make_parser(loaded: Collection[str]) -> argparse.ArgumentParser:
+    """The parser of the command line.
+
+    Args:
+        loaded: the commands whose modules are imported, so that they have their arguments; imports take time.
+    """
+    parser = argparse.ArgumentParser(
+        prog="treesyntax", description="Trees in Transformers, and whether they help."
+    )
+    parser.add_argument("--version", action="version", version=f"treesyntax {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, command in COMMANDS.items():
+        module = importlib.import_module(command.module) if name in loaded else None
+        subparser = commands.add_parser(
+            name,
+            help=command.summary,
+            description=(module.__doc__ if module else None),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        if module is not None:
+            module.add_arguments(subparser)
+            subparser.set_defaults(run=module.run)
+    return parser
 
 
 def _flush_output() -> None:

@@ -45,6 +45,7 @@ from treesyntax.data.encoding import (
 )
 from treesyntax.files import atomic_folder
 from treesyntax.jobs import cores
+from treesyntax.jobs.completion import suggest
 from treesyntax.trees.names import CONTROLS, FORMATS, GIVEN, LINEARIZATIONS, POLICIES
 
 SAMPLE = 500_000
@@ -130,19 +131,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_side_arguments(parser: argparse.ArgumentParser, role: str) -> None:
     group = parser.add_argument_group(f"{role} side")
 
-    def add(*names: str, **kwargs: object) -> None:
-        group.add_argument(*(f"--{role}-{name}" for name in names), **kwargs)  # type: ignore[arg-type]
+    def add(*names: str, **kwargs: object) -> argparse.Action:
+        return group.add_argument(*(f"--{role}-{name}" for name in names), **kwargs)  # type: ignore[arg-type]
 
     add("lang", required=True, metavar="LANG", help="name in the names of the files, such as en")
-    add(
+    notation = add(
         "format", default=TEXT, metavar="FORMAT",
         help=f"notation of the files: {', '.join((TEXT, *FORMATS))} (%(default)s)",
     )  # fmt: skip
-    add(
+    suggest(notation, lambda: (TEXT, *FORMATS))
+    linearization = add(
         "linearization", "view", dest=f"{role}_view", metavar="NAME",
         help=f"what the model reads of a tree: {', '.join(LINEARIZATIONS)} (default: words for text "
         "and conllu, else preorder)",
     )  # fmt: skip
+    suggest(linearization, lambda: LINEARIZATIONS)
     add(
         "control", default=GIVEN, metavar="NAME",
         help="put a tree without syntax over the same words in place of that of the file: "

@@ -15,6 +15,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from treesyntax.jobs.completion import suggest
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare ``list`` and ``get``."""
@@ -22,7 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands.add_parser("list", help="name, origin, licence and content of every data set")
     getter = commands.add_parser("get", help="make the folder of a data set")
     add = getter.add_argument
-    add("name", metavar="NAME", help="of the data set, see treesyntax data list")
+    suggest(
+        add("name", metavar="NAME", help="of the data set, see treesyntax data list"), set_names
+    )
     add("folder", type=Path, metavar="DIR", help="folder to write")
     add(
         "--from", default="", metavar="FOLDER", dest="source",
@@ -35,6 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "ones (default 0: no samples)",
     )  # fmt: skip
     add("--seed", type=int, default=1, help="of what is drawn or generated: 0, 1, 2, … (default 1)")
+
+
+def set_names() -> list[str]:
+    """The names of all data sets."""
+    from treesyntax.data.sets import SETS
+
+    return list(SETS)
 
 
 def run(args: argparse.Namespace) -> int:

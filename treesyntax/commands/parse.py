@@ -21,6 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from treesyntax.errors import OptionError
+from treesyntax.jobs.completion import suggest
 from treesyntax.jobs.options import add_arguments as add_cluster_arguments
 from treesyntax.jobs.options import read_parameters
 from treesyntax.parsers import PARSERS, get_kind
@@ -55,10 +56,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_parser_arguments(add: Callable[..., object], required: bool) -> None:
+def add_parser_arguments(add: Callable[..., argparse.Action], required: bool) -> None:
     """Declare the parser, its model and how it reads lines."""
     models = "; ".join(f"{name}: {kind.model}" for name, kind in PARSERS.items())
-    add("--parser", required=required, metavar="NAME", help=", ".join(PARSERS))
+    suggest(
+        add("--parser", required=required, metavar="NAME", help=", ".join(PARSERS)),
+        lambda: PARSERS,
+    )
     add("--model", required=required, metavar="MODEL", help=models)
     add("--lang", default="en", help="language code, for word and sentence boundaries (en)")
     add(

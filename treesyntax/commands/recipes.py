@@ -17,14 +17,23 @@ from typing import Any
 
 from treesyntax.errors import InputError
 from treesyntax.files import write_text
+from treesyntax.jobs.completion import suggest
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The list, and copy NAME FILE."""
     commands = parser.add_subparsers(dest="action", metavar="copy")
     copy = commands.add_parser("copy", help="write a recipe to a file of your own")
-    copy.add_argument("name", metavar="NAME", help="of the recipe, such as nmt/dependency")
+    name = copy.add_argument("name", metavar="NAME", help="of the recipe, such as nmt/dependency")
+    suggest(name, recipe_names)
     copy.add_argument("file", metavar="FILE", type=Path, help="to write")
+
+
+def recipe_names() -> list[str]:
+    """The names of all recipes."""
+    from treesyntax.study.recipe.shipped import shipped_recipes
+
+    return list(shipped_recipes())
 
 
 def run(args: argparse.Namespace) -> int:

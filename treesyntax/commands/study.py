@@ -23,9 +23,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from treesyntax.commands.recipes import recipe_names
 from treesyntax.errors import OptionError
 from treesyntax.jobs import cores
 from treesyntax.jobs.cluster import Cluster
+from treesyntax.jobs.completion import suggest
 from treesyntax.jobs.imports import with_files
 from treesyntax.jobs.options import add_arguments as add_cluster_arguments
 from treesyntax.jobs.options import read_parameters
@@ -39,10 +41,11 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Recipe, folder, overrides and how much at once."""
-    parser.add_argument(
+    recipe = parser.add_argument(
         "recipe", type=Path, metavar="RECIPE",
         help="a YAML file, or one of those that treesyntax recipes lists",
     )  # fmt: skip
+    suggest(recipe, recipe_names)
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="folder of the study (default: runs/NAME)"
     )
