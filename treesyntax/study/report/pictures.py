@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from treesyntax.files import read_object, write_json, write_text
 from treesyntax.study.report.curves import data_uri, svg_text
+from treesyntax.study.report.examples.choice import Examples
 
 if TYPE_CHECKING:  # matplotlib is loaded by those who draw
     from matplotlib.figure import Figure
@@ -53,6 +54,7 @@ class Section:
         notes: the figures that could not be drawn, and why.
         header: of a table under the figures; empty for none.
         rows: of the same.
+        examples: single outputs, opened by a click.
     """
 
     name: str
@@ -62,10 +64,13 @@ class Section:
     notes: list[str] = field(default_factory=list)
     header: tuple[str, ...] = ()
     rows: list[list[str]] = field(default_factory=list)
+    examples: list[Examples] = field(default_factory=list)
 
     @property
     def folded(self) -> bool:
-        """Whether every figure is of single runs, and opened by a click."""
+        """Whether all there is to see is of single runs or outputs, and opened by a click."""
+        if self.examples:
+            return True
         return bool(self.pictures) and all(picture.owner for picture in self.pictures)
 
     @property

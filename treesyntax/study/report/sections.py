@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from treesyntax.errors import TreeSyntaxError
 from treesyntax.files import write_json, write_text
@@ -24,6 +23,7 @@ from treesyntax.study.report.cost import compute_costs, cost_numbers, draw_costs
 from treesyntax.study.report.curves import draw_curves, not_ended, targets_note
 from treesyntax.study.report.data_notes import same_targets
 from treesyntax.study.report.domains import find_domains, plans_by_test_set, short_name
+from treesyntax.study.report.examples.sections import outputs_sections
 from treesyntax.study.report.map.cells import MAP_FILE, csv_rows, make_cells
 from treesyntax.study.report.map.draw import LEGEND, draw_map, table_rows
 from treesyntax.study.report.pictures import (
@@ -41,9 +41,6 @@ from treesyntax.study.run.logs import read_log
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import STUDY_ANALYSES, Run
 from treesyntax.study.search.table import trial_table
-
-if TYPE_CHECKING:  # matplotlib is loaded by those who draw
-    pass
 
 LIST = "analyses.json"
 
@@ -97,9 +94,11 @@ def make_sections(
     """All figures of a study as far as there is something to draw; writes those that are new."""
     found = [_map(plan, folder, results), _curves(plan, folder, results)]
     found.append(_breakdowns(plan, folder, results))
-    found += [_categories(plan, folder, results), _search(plan, folder)]
+    found += [_categories(plan, folder, results), *outputs_sections(plan, folder, results)]
+    found.append(_search(plan, folder))
     found += [_costs(plan, folder, results), *_analyses(plan, folder, failures)]
-    return [section for section in found if section.pictures or section.notes]
+    filled = ("pictures", "notes", "rows", "examples")
+    return [section for section in found if any(getattr(section, name) for name in filled)]
 
 
 def _map(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:

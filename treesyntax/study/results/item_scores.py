@@ -151,15 +151,16 @@ class ItemScores:
         """For each line that counts the index of its pair of source and reference."""
         baseline = next(method for method in self.plan.recipe.methods if method.name == name)
         references = self.lines(self._file(baseline.target.test))
-        sources = self._sources(baseline, len(references))
+        sources = self.sources(baseline, len(references))
         indices: dict[tuple[object, ...], int] = {}
         return np.array([
             indices.setdefault((sources[line], *references[line].split()), len(indices))
             for line in self._chosen(baseline, metric, len(references))
         ])  # fmt: skip
 
-    def _sources(self, method: Method, size: int) -> Sequence[object]:
-        """What each line of the test set is translated from; nothing told apart if unknown."""
+    def sources(self, method: Method, size: int) -> Sequence[object]:
+        """What each line of the test set is translated from: its text, the labels of its tree, or its
+        index if that is not known."""
         path = self._file(method.source.test)
         if not path.is_file():
             return range(size)

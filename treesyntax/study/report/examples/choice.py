@@ -1,0 +1,247 @@
+"""The lines that one row has right and its baseline wrong, and the other way, as text to be shown.
+
+Outputs are of a model, and a study's folder may be of somebody else: pages and Markdown escape all of
+it, and what cannot be printed, such as marks that turn the direction of writing, is replaced here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import NamedTuple
+
+from treesyntax.study.recipe.recipe import Method
+from treesyntax.study.report.examples.kinds import KINDS, RIGHT, first_difference, parse
+from treesyntax.study.report.examples.verdicts import Verdicts
+from treesyntax.study.results.item_scores import ItemScores
+from treesyntax.study.run.steps import Run, located
+from treesyntax.trees.tree import Tree
+
+EACH_WAY = 2
+"""Examples of a row that is right and of one that is wrong."""
+AROUND = 40
+"""Tokens that are shown before and after a mark."""
+LONGEST = 60
+"""Letters of a token that are shown."""
+WHOLE = 30
+"""Nodes of a tree that is shown whole; of a larger one, subtrees beside the mark are folded."""
+MOST_NODES = 40
+INDENT = "· "
+ELLIPSIS = "…"
+
+
+class Marked(NamedTuple):
+    """A line of text with a part that stands out; "" for none."""
+
+    before: str
+    marked: str = ""
+    after: str = ""
+
+
+class Example(NamedTuple):
+    """One line of the test set.
+
+    Attributes:
+        heading: its number, and who is right and wrong.
+        texts: source, reference and outputs, each with its name.
+        trees: the reference's and an output's tree, each with its name, if both are trees.
+        note: what the difference is, if trees say so.
+    """
+
+    heading: str
+    texts: tuple[tuple[str, Marked], ...]
+    trees: tuple[tuple[str, tuple[Marked, ...]], ...]
+    note: str
+
+
+class Examples(NamedTuple):
+    """A row beside its baseline.
+
+    Attributes:
+        heading: the two, and how many lines only one of them has right in all runs.
+        shown: the examples, those that the row has right first.
+    """
+
+    heading: str
+    shown: tuple[Example, ...]
+
+
+def choose_examples(scores: ItemScores, verdicts: Verdicts) -> list[Examples]:
+    """For each row with another than its baseline right, the lines that tell the two most apart."""
+    recipe, found = scores.plan.recipe, []
+    for method in recipe.methods:
+        baseline = recipe.baseline_of(method)
+        if baseline and {method.name, baseline.name} <= verdicts.letters.keys():
+            found.append(_of_pair(scores, verdicts, method, baseline))
+    return [one for one in found if one.shown]
+
+
+def _of_pair(scores: ItemScores, verdicts: Verdicts, method: Method, baseline: Method) -> Examples:
+    own, other = (_shares(verdicts, row) for row in (method, baseline))
+    only = [sum(a == 1 and b == 0 for a, b in zip(*pair, strict=True))
+            for pair in ((own, other), (other, own))]  # fmt: skip
+    heading = (
+        f"{method.name} and {baseline.name} (lines that every run of one has right and none of the "
+        f"other: {only[0]} and {only[1]})"
+    )
+    shown = [
+        _example(scores, verdicts, line, (better, worse))
+        for better, worse, first, second in (
+            (method, baseline, own, other), (baseline, method, other, own)
+        )
+        for line in _lines(scores, baseline, first, second)
+    ]  # fmt: skip
+    return Examples(heading, tuple(shown))
+
+
+def _shares(verdicts: Verdicts, method: Method) -> list[float]:
+    """For each line the share of runs that have it right."""
+    runs = list(verdicts.letters[method.name].values())
+    return [column.count(RIGHT) / len(runs) for column in zip(*runs, strict=True)]
+
+
+def _lines(
+    scores: ItemScores, baseline: Method, better: Sequence[float], worse: Sequence[float]
+) -> list[int]:
+    """The lines with the largest difference, short ones first, each pair of source and reference once."""
+    references = scores.lines(located(baseline.target.test, scores.folder))
+    sources = scores.sources(baseline, len(references))
+    gaps = [one - other for one, other in zip(better, worse, strict=True)]
+    order = sorted(range(len(gaps)), key=lambda line: (-gaps[line], len(references[line])))
+    chosen: dict[object, int] = {}
+    for line in order:
+        if gaps[line] <= 0 or len(chosen) == EACH_WAY:
+            break
+        chosen.setdefault((sources[line], references[line]), line)
+    return list(chosen.values())
+
+
+def _example(
+    scores: ItemScores, verdicts: Verdicts, line: int, rows: tuple[Method, Method]
+) -> Example:
+    better, worse = rows
+    right, wrong = (
+        next(Run(row, seed) for seed, letters in verdicts.letters[row.name].items()
+             if (letters[line] == RIGHT) is wanted)
+        for row, wanted in ((better, True), (worse, False))
+    )  # fmt: skip
+    references = scores.lines(located(worse.target.test, scores.folder))
+    reference = references[line]
+    source = scores.sources(scores.plan.recipe.baseline_of(worse) or worse, len(references))[line]
+    output, good = (scores.lines(scores.output(run))[line] for run in (wrong, right))
+    notation = verdicts.notations[worse.name]
+    trees = [parse(text, notation) if notation else None for text in (output, reference)]
+    outlines, note = _outlines(trees[0], trees[1], notation, wrong.name)
+    place = None if outlines else first_token(output, reference)
+    heading = (
+        f"Line {line + 1}: right in {_runs(verdicts, better, line)}, "
+        f"wrong in {_runs(verdicts, worse, line, False)}"
+    )
+    texts = (("source", clipped(shown_source(source))), ("reference", clipped(reference, place)),
+             (f"{wrong.name}, wrong", clipped(output, place) if output.strip() else Marked("", "empty")),
+             (f"{right.name}, right", clipped(good)))  # fmt: skip
+    letter = verdicts.letters[worse.name][wrong.seed][line]
+    said = "; ".join(filter(None, (KINDS.get(letter, ""), note)))
+    same = good.split() == reference.split()
+    return Example(heading, texts[:3] if same else texts, outlines, said)
+
+
+def _runs(verdicts: Verdicts, row: Method, line: int, right: bool = True) -> str:
+    letters: list[str] = [text[line] for text in verdicts.letters[row.name].values()]
+    count = sum((letter == RIGHT) is right for letter in letters)
+    return f"{count} of {len(letters)} runs of {row.name}"
+
+
+def shown_source(source: object) -> str:
+    """A line of the source, or the labels of its tree; "" where it is not known."""
+    return (
+        " ".join(source) if isinstance(source, tuple) else source if isinstance(source, str) else ""
+    )
+
+
+def printable(text: str) -> str:
+    """The same with a replacement character for what cannot be printed."""
+    return "".join(
+        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text
+    )
+
+
+def _token(text: str) -> str:
+    return printable(text if len(text) <= LONGEST else text[:LONGEST] + ELLIPSIS)
+
+
+def first_token(output: str, reference: str) -> int:
+    """The index of the first token in which two lines differ."""
+    pairs = zip_longest(output.split(), reference.split())
+    return next((place for place, (one, other) in enumerate(pairs) if one != other), 0)
+
+
+def clipped(text: str, place: int | None = None) -> Marked:
+    """The tokens of a line around the one that is marked."""
+    tokens = text.split()
+    middle = AROUND if place is None else place
+    low = max(0, middle - AROUND)
+    shown = [_token(token) for token in tokens[low : middle + AROUND + 1]]
+    before, after = [ELLIPSIS] * (low > 0), [ELLIPSIS] * (len(tokens) > middle + AROUND + 1)
+    if place is None:
+        return Marked(" ".join([*before, *shown, *after]))
+    mark = shown[place - low] if place < len(tokens) else "(ends here)"
+    return Marked(
+        " ".join([*before, *shown[: place - low]]),
+        mark,
+        " ".join([*shown[place - low + 1 :], *after]),
+    )
+
+
+def _outlines(
+    found: Tree | None, wanted: Tree | None, notation: str, run: str
+) -> tuple[tuple[tuple[str, tuple[Marked, ...]], ...], str]:
+    """Both trees with their first difference, and in words where one of them has no node there."""
+    if found is None or wanted is None:
+        return (), ""
+    way = first_difference(found, wanted, notation)
+    if not way:
+        return (), ""
+    own, other = way[-1]
+    note = "the output lacks the marked node" if own is None else ""
+    note = "the reference has nothing in place of the marked node" if other is None else note
+    above = way[-2:][0]
+    outlines = (
+        ("reference", outline(wanted, other, above[1])),
+        (run, outline(found, own, above[0])),
+    )
+    return outlines, note
+
+
+def outline(tree: Tree, mark: int | None, above: int | None = 0) -> tuple[Marked, ...]:
+    """A line a node, indented by depth, with one marked.
+
+    Of a large tree those subtrees are left out that neither lead to the mark nor stand beside the way.
+
+    Args:
+        tree: at least one node.
+        mark: the node; None where the tree lacks it.
+        above: the node below which it would stand then.
+    """
+    node = end = (above or 0) if mark is None else mark
+    way = {-1}
+    while node >= 0:
+        way.add(node)
+        node = int(tree.parents[node])
+    parents, depths = tree.parents.tolist(), tree.depths.tolist()
+    last = tree.last_descendants.tolist()
+    whole = len(tree) <= WHOLE
+    nodes = [node for node in range(len(tree)) if whole or parents[node] in way]
+    at = nodes.index(end)
+    low = max(0, min(at - MOST_NODES // 2, len(nodes) - MOST_NODES))
+    lines = [Marked(ELLIPSIS)] * (low > 0)
+    first = depths[nodes[low]]
+    for node in nodes[low : low + MOST_NODES]:
+        indent, label = INDENT * max(0, depths[node] - first), _token(tree.labels[node])
+        left_out = last[node] - node if not whole and node not in way else 0
+        after = f"  ({left_out} below)" if left_out else ""
+        if node == mark:
+            lines.append(Marked(indent, label, after))
+        else:
+            lines.append(Marked(indent + label + after))
+    return tuple(lines + [Marked(ELLIPSIS)] * (low + MOST_NODES < len(nodes)))

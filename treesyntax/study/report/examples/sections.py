@@ -1,0 +1,67 @@
+"""Two sections of the report: kinds of errors, and examples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from treesyntax.errors import TreeSyntaxError
+from treesyntax.files import write_json, write_text
+from treesyntax.study.report.examples.choice import choose_examples
+from treesyntax.study.report.examples.kinds import KINDS, RIGHT
+from treesyntax.study.report.examples.verdicts import Verdicts, find_verdicts
+from treesyntax.study.report.pictures import FIGURES, Section
+from treesyntax.study.report.table_files import csv_text
+from treesyntax.study.results.item_scores import ItemScores
+from treesyntax.study.results.results import Result
+from treesyntax.study.run.plan import Plan
+
+TYPES_FILE, VERDICTS_FILE = "error_types.csv", "verdicts.json"
+
+
+def outputs_sections(plan: Plan, folder: Path, results: Sequence[Result]) -> list[Section]:
+    """The sections on single outputs; empty where there are no outputs to judge."""
+    types, examples = Section("error-types", "Error types", ""), Section("examples", "Examples", "")
+    if not results:
+        return []
+    scores = ItemScores(plan, folder, results)
+    file = folder / FIGURES / VERDICTS_FILE
+    try:
+        verdicts = find_verdicts(scores, file)
+        write_json(file, verdicts.numbers())
+        _fill_types(types, verdicts, folder)
+        examples.examples = choose_examples(scores, verdicts)
+    except TreeSyntaxError as error:
+        examples.notes.append(f"There are no examples: {error}")
+        return [examples]
+    examples.text = (
+        f"Lines that a row has right and its baseline wrong by {verdicts.metric}, and the other way: "
+        "those with the largest difference in the share of runs, short ones first. The wrong output is "
+        "that of the first run that is wrong. Marked is the first difference: a node where both are "
+        "trees, else a token."
+    )
+    return [types, examples]
+
+
+def _fill_types(section: Section, verdicts: Verdicts, folder: Path) -> None:
+    counts = {row: verdicts.counts(row) for row in verdicts.letters if verdicts.notations[row]}
+    shown = [letter for letter in KINDS if any(count[letter] for count in counts.values())]
+    if not shown:
+        return
+    section.text = (
+        f"What is wrong with the outputs that are wrong by {verdicts.metric}: how many, and their "
+        "percentage of the lines of the test set, over all runs together. Each output counts once, "
+        "in the first column from the left that fits."
+    )
+    section.header = ("row", "runs", "outputs", "right", *(KINDS[letter] for letter in shown))
+    columns = (RIGHT, *shown)
+    for row, count in counts.items():
+        total = count.total()
+        cells = [f"{100 * count[letter] / total:.1f} % ({count[letter]})" for letter in columns]
+        section.rows.append([row, str(len(verdicts.letters[row])), str(total), *cells])
+    names = ["row", "runs", "outputs", "right", *KINDS.values()]
+    numbers = [
+        [row, len(verdicts.letters[row]), count.total(), *(count[one] for one in (RIGHT, *KINDS))]
+        for row, count in counts.items()
+    ]
+    write_text(folder / "tables" / TYPES_FILE, csv_text([names, *numbers]))
