@@ -25,11 +25,11 @@ from treesyntax.study.run.failures import read_failures
 
 SECTIONS = {
     "programs": {
-        "verdict", "all-runs", "learning-curves", "score-by-size", "cost", "attention-mass", "encoding-similarity",
+        "verdict", "all-runs", "learning-curves", "score-by-size", "error-types", "cost", "attention-mass", "encoding-similarity",
         "relative-tables",
     },
     "forms": {
-        "all-runs", "learning-curves", "score-by-size", "cost", "mask-strengths", "encoding-similarity",
+        "all-runs", "learning-curves", "score-by-size", "error-types", "cost", "mask-strengths", "encoding-similarity",
         "not-drawn",
     },
     "translation": {
