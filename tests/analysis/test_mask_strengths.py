@@ -84,9 +84,10 @@ def test_the_command_writes_figure_and_numbers(tmp_path: Path):
     values = strengths()
     path, out = tmp_path / "checkpoint_best.pt", tmp_path / "new" / "figures"
     torch.save(checkpoint(values), path)
-    assert analyse("mask_strengths", path, "--out", out) == 0
+    words = ("--out", out, "--format", "pdf", "png", "--width", 4)
+    assert analyse("mask_strengths", path, *words) == 0
     assert {file.name for file in out.iterdir()} == {
-        "mask_strengths.svg", "mask_strengths.png", "mask_strengths.json",
+        "mask_strengths.svg", "mask_strengths.pdf", "mask_strengths.png", "mask_strengths.json",
     }  # fmt: skip
     numbers = json.loads((out / "mask_strengths.json").read_text())
     assert np.allclose(numbers["strengths"], values.numpy())

@@ -1,7 +1,7 @@
 """The arguments of every analysis, declared without importing torch or matplotlib.
 
-An analysis NAME is the function ``analyse`` of ``treesyntax.analysis.NAME``; its parameters bear the
-names of these arguments.
+An analysis NAME is the function ``analyse`` of ``treesyntax.analysis.NAME``, or of ``paper.NAME`` there; its
+parameters bear the names of these arguments.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from treesyntax.errors import TreeSyntaxError
+from treesyntax.study.results.figure_files import paper_arguments, papers_of
 
 SIDES = ("encoder", "decoder")
 SUBSET = "valid"
@@ -46,10 +47,24 @@ _SUBSET = _argument("--subset", default=SUBSET, help="train, valid or test (defa
 _SENTENCE = _argument(
     "--sentence", type=int, default=0, metavar="N", help="its index in the subset (default 0)"
 )
+_NODES = _all(
+    _argument(
+        "--levels", type=int, default=4, metavar="N",
+        help="levels of the complete tree to draw (default 4)",
+    ),
+    _argument(
+        "--data", type=Path, metavar="DATA", help="draw the tree of a sentence in this folder instead"
+    ),
+    _SUBSET,
+    _SENTENCE,
+)  # fmt: skip
 _METRIC = _argument(
     "--metric", required=True, help="one in the study's results.jsonl, such as bleu"
 )
-_OUT = _argument("--out", type=Path, required=True, metavar="FOLDER", help="for figures, numbers")
+_OUT = _all(
+    _argument("--out", type=Path, required=True, metavar="FOLDER", help="for figures, numbers"),
+    paper_arguments,
+)
 
 ARGUMENTS: dict[str, Argument] = {
     "attention_mass": _all(
@@ -63,10 +78,7 @@ ARGUMENTS: dict[str, Argument] = {
         _CHECKPOINT,
         _SIDE,
         _argument("--p", type=float, nargs="*", default=[0.3, 0.6, 0.9], help="draw these p too (default 0.3 0.6 0.9)"),
-        _argument("--levels", type=int, default=4, metavar="N", help="levels of the complete tree to draw (default 4)"),
-        _argument("--data", type=Path, metavar="DATA", help="draw the tree of a sentence in this folder instead"),
-        _SUBSET,
-        _SENTENCE,
+        _NODES,
         _OUT,
     ),
     "facts": _all(
@@ -121,6 +133,7 @@ def script(name: str, text: str | None) -> Iterator[argparse.Namespace]:
     ARGUMENTS[name](parser)
     args = parser.parse_args()
     try:
-        yield args
+        with papers_of(args):
+            yield args
     except TreeSyntaxError as error:
         parser.exit(2, f"{parser.prog}: {error}\n")

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from treesyntax.files import atomic_file
+from treesyntax.study.results.figure_files import write_figure_files
 
 SEQUENTIAL = "viridis"
 DIVERGING = "PuOr_r"
@@ -52,18 +52,12 @@ def panel_grid(
 
 
 def write_figure(figure: Figure, folder: Path, name: str) -> None:
-    """Write ``name.svg``.
+    """Write ``name.svg``, and PDF and PNG where they are asked for.
 
     Raises:
         InputError: if the folder cannot be written.
     """
-    # Text as text, not as outlines, so that it can be searched and scaled. With a fixed salt and no
-    # date, the same figure gives the same bytes.
-    with (
-        matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}),
-        atomic_file(folder / f"{name}.svg") as staged,
-    ):
-        figure.savefig(staged, format="svg", metadata={"Date": None})
+    write_figure_files(figure, folder / f"{name}.svg", name)
 
 
 def write_numbers(numbers: dict[str, Any], folder: Path, name: str) -> None:

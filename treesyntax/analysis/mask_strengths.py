@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from treesyntax.analysis.figures import DIVERGING, head_panels, write_figure, write_numbers
 from treesyntax.analysis.loading import build_method
-from treesyntax.files import atomic_file
 from treesyntax.methods.pairs.relation_mask import RelationMask
 from treesyntax.model.checkpoint import load_checkpoint
 
@@ -71,12 +70,9 @@ def draw_strengths(strengths: Strengths) -> Figure:
 
 
 def analyse(checkpoint: Path, side: str, out: Path) -> None:
-    """Write the figure as SVG and PNG, and the numbers as JSON."""
+    """Draw the strengths of one checkpoint, and write the numbers."""
     strengths = read_strengths(checkpoint, side)
-    figure = draw_strengths(strengths)
-    write_figure(figure, out, NAME)
-    with atomic_file(out / f"{NAME}.png") as staged:
-        figure.savefig(staged, format="png", dpi=160)
+    write_figure(draw_strengths(strengths), out, NAME)
     numbers = {
         "checkpoint": str(checkpoint),
         "relations": list(strengths.relations),

@@ -4,8 +4,8 @@
   treesyntax analyse attention_mass checkpoints/checkpoint_best.pt data-bin/en-de --out figures
   treesyntax analyse strength_study runs/en-vi runs/en-de --metric bleu --out figures
 
-Figures are SVG files; the numbers behind them are in a JSON file of the same name. Checkpoints are
-read without fairseq, and nothing in them is executed.
+Figures are SVG files, with --format pdf png for a paper too; the numbers behind them are in a JSON
+file of the same name. Checkpoints are read without fairseq, and nothing in them is executed.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import inspect
 
 from treesyntax.analysis.arguments import ARGUMENTS
 from treesyntax.commands.nested import add_commands
+from treesyntax.study.results.figure_files import papers_of
 
 MODULES = {name: f"treesyntax.analysis.{name}" for name in ARGUMENTS}
 
@@ -28,5 +29,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Make one analysis: it takes the arguments that are named like its parameters."""
     analyse = importlib.import_module(MODULES[args.analysis]).analyse
-    analyse(**{name: getattr(args, name) for name in inspect.signature(analyse).parameters})
+    with papers_of(args):
+        analyse(**{name: getattr(args, name) for name in inspect.signature(analyse).parameters})
     return 0

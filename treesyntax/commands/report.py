@@ -10,6 +10,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from treesyntax.study.results.figure_files import paper_arguments, papers_of
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The study's folder and the row that others are tested against."""
@@ -23,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mix-versions", action="store_true", help="test rows of different code against each other"
     )
+    paper_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -30,9 +33,11 @@ def run(args: argparse.Namespace) -> int:
     if args.folder.is_file():
         from treesyntax.study.report.map.draw import draw_file
 
-        print(draw_file(args.folder))
+        with papers_of(args):
+            print(draw_file(args.folder))
         return 0
     from treesyntax.study.session import report  # figures take a second to load
 
-    report(args.folder, args.baseline, args.mix_versions)
+    with papers_of(args):
+        report(args.folder, args.baseline, args.mix_versions)
     return 0

@@ -28,8 +28,9 @@ from treesyntax.data.token_files import write_tokens
 from treesyntax.errors import OptionError
 from treesyntax.files import write_json
 from treesyntax.study.recipe.recipe import read_recipe
-from treesyntax.study.report.curves import data_uri, draw_curves, mean_curve, svg_text
+from treesyntax.study.report.curves import data_uri, draw_curves, mean_curve
 from treesyntax.study.report.report import _run_rows, read_study, write_report
+from treesyntax.study.results.figure_files import svg_text
 from treesyntax.study.results.results import read_results, write_results
 
 SVG = """<?xml version="1.0" encoding="utf-8"?>
@@ -213,12 +214,25 @@ def test_a_report_of_nothing_yet(tmp_path: Path):
 
 
 def test_the_report_command(study_folder: Path, capsys: pytest.CaptureFixture):
-    assert report_command(Namespace(folder=study_folder, baseline=None, mix_versions=False)) == 0
+    assert (
+        report_command(
+            Namespace(folder=study_folder, baseline=None, mix_versions=False, format=[], width=5.5)
+        )
+        == 0
+    )
     output = capsys.readouterr().out
     assert "40.00 (1 run)" in output
     assert "report.html" in output
     with pytest.raises(OptionError, match="holds no study"):
-        report_command(Namespace(folder=study_folder / "runs", baseline=None, mix_versions=False))
+        report_command(
+            Namespace(
+                folder=study_folder / "runs",
+                baseline=None,
+                mix_versions=False,
+                format=[],
+                width=5.5,
+            )
+        )
 
 
 def test_the_runs_table_names_what_chose_the_checkpoint_and_tells_lengths(tmp_path: Path):

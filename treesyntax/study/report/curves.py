@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import io
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -115,17 +114,6 @@ def draw_curves(curves: Mapping[str, Sequence[Curve]]) -> Figure:
 def _points(curve: Curve) -> tuple[list[int], list[float]]:
     updates = sorted(curve)
     return updates, [curve[update] for update in updates]
-
-
-def svg_text(figure: Figure) -> str:
-    """A figure as SVG with its text as text."""
-    import matplotlib
-
-    stream = io.StringIO()
-    # A fixed salt makes the same figure the same file.
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "treesyntax"}):
-        figure.savefig(stream, format="svg", metadata={"Date": None})
-    return stream.getvalue()
 
 
 def data_uri(svg: bytes) -> str:

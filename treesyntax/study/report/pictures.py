@@ -12,9 +12,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treesyntax.files import read_object, write_json, write_text
-from treesyntax.study.report.curves import data_uri, svg_text
+from treesyntax.files import read_object, write_json
+from treesyntax.study.report.curves import data_uri
 from treesyntax.study.report.examples.choice import Examples
+from treesyntax.study.results.figure_files import write_figure_files
 
 if TYPE_CHECKING:  # matplotlib is loaded by those who draw
     from matplotlib.figure import Figure
@@ -93,8 +94,7 @@ def draw_picture(
     folder: Path, name: str, figure: Figure, numbers: Sequence[Path], caption: str
 ) -> Picture:
     """Write a figure beside files of numbers, which exist."""
-    text = svg_text(figure)
-    write_text(folder / FIGURES / f"{name}.svg", text)
+    text = write_figure_files(figure, folder / FIGURES / f"{name}.svg")
     files = tuple(f"{FIGURES}/{file.name}" for file in numbers)
     return Picture(f"{FIGURES}/{name}.svg", files, caption, data_uri(text.encode()))
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treesyntax.files import write_text
-from treesyntax.study.report.curves import svg_text
 from treesyntax.study.report.map.cells import Cell, read_cells
+from treesyntax.study.results.figure_files import write_figure_files
 
 if TYPE_CHECKING:  # matplotlib is loaded by those who draw
     from matplotlib.figure import Figure
@@ -32,7 +31,7 @@ def draw_file(path: Path) -> Path:
         InputError: as :func:`treesyntax.study.report.map.cells.read_cells`.
     """
     drawing = path.with_suffix(".svg")
-    write_text(drawing, svg_text(draw_map(read_cells(path))))
+    write_figure_files(draw_map(read_cells(path)), drawing)
     return drawing
 
 

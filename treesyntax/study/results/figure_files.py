@@ -1,0 +1,132 @@
+"""A figure as files: SVG always, PDF and PNG beside it where they are asked for.
+
+SVG is drawn at the size that suits a screen. PDF and PNG are for a paper: no wider than its text, so
+that they need not be scaled there, and without letters that are too small to read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from treesyntax.errors import OptionError
+from treesyntax.files import atomic_file, write_text
+
+if TYPE_CHECKING:  # matplotlib is loaded by those who draw
+    from matplotlib.figure import Figure
+
+FORMATS = ("svg", "pdf", "png")
+TEXT_WIDTH = 5.5
+"""Inches: about the text of an article of one column."""
+LEAST_WIDTH, MOST_WIDTH = 2.0, 40.0
+LEAST_POINTS = 7.0
+"""The smallest letters in PDF and PNG."""
+DOTS = 300
+"""Pixels an inch."""
+
+
+_paper: ContextVar[tuple[tuple[str, ...], float]] = ContextVar("paper", default=((), TEXT_WIDTH))
+"""The formats beside SVG, and the width of their figures."""
+
+
+@contextmanager
+def paper_formats(formats: Sequence[str], width: float = TEXT_WIDTH) -> Iterator[None]:
+    """Figures that are written inside are written in these formats too.
+
+    Args:
+        formats: of `FORMATS`.
+        width: inches that PDF and PNG may be wide.
+    """
+    token = _paper.set((tuple(name for name in formats if name != "svg"), width))
+    try:
+        yield
+    finally:
+        _paper.reset(token)
+
+
+def paper_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare --format and --width of a command that draws figures."""
+    parser.add_argument(
+        "--format", nargs="+", choices=FORMATS, default=["svg"],
+        help="of figures; SVG is always written, PDF and PNG beside it (default svg)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--width", type=float, default=TEXT_WIDTH, metavar="INCHES",
+        help="that PDF and PNG may be wide; no letters are smaller than 7 points (default %(default)s)",
+    )  # fmt: skip
+
+
+def papers_of(args: argparse.Namespace) -> AbstractContextManager[None]:
+    """What these arguments ask for; nothing for a command without them."""
+    width = getattr(args, "width", TEXT_WIDTH)
+    if not LEAST_WIDTH <= width <= MOST_WIDTH:
+        raise OptionError(f"--width {width:g}: give {LEAST_WIDTH:g} to {MOST_WIDTH:g} inches")
+    return paper_formats(getattr(args, "format", ()), width)
+
+
+def svg_text(figure: Figure, salt: str = "treesyntax") -> str:
+    """A figure as SVG with its text as text, so that it can be searched.
+
+    Args:
+        figure: any.
+        salt: of its ids; the same figure with the same salt is the same text.
+    """
+    import matplotlib
+
+    stream = io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": salt}):
+        figure.savefig(stream, format="svg", metadata={"Date": None})
+    return stream.getvalue()
+
+
+def write_figure_files(figure: Figure, path: Path, salt: str = "treesyntax") -> str:
+    """Write a figure; returns its SVG. Where other formats are asked for, the figure is resized.
+
+    Args:
+        figure: any.
+        path: of the SVG; the others differ in the suffix.
+        salt: as for `svg_text`.
+
+    Raises:
+        InputError: if the folder cannot be written.
+    """
+    import matplotlib
+
+    text, (formats, width) = svg_text(figure, salt), _paper.get()
+    write_text(path, text)
+    if formats:
+        fit(figure, width)
+    for name in formats:
+        settings: dict[str, Any] = {"metadata": {"CreationDate": None}} if name == "pdf" else {}
+        with (
+            # Fonts as TrueType: many venues refuse those of type 3.
+            matplotlib.rc_context({"pdf.fonttype": 42}),
+            atomic_file(path.with_suffix(f".{name}")) as staged,
+        ):
+            figure.savefig(staged, format=name, dpi=DOTS, **settings)
+    return text
+
+
+def fit(figure: Figure, width: float) -> None:
+    """Make a figure at most so many inches wide; its letters shrink, but not below `LEAST_POINTS`.
+
+    Its height shrinks less than its width, since letters do.
+    """
+    from matplotlib.text import Text
+
+    scale = min(1.0, width / figure.get_figwidth())
+    figure.set_size_inches(figure.get_figwidth() * scale, figure.get_figheight() * scale**0.5)
+    figure.canvas.draw()  # makes the labels of ticks
+    for text in figure.findobj(Text):
+        text.set_fontsize(max(LEAST_POINTS, float(text.get_fontsize()) * scale))
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            size = (
+                axis.get_ticklabels()[0].get_fontsize() if axis.get_ticklabels() else LEAST_POINTS
+            )
+            axis.set_tick_params(labelsize=size)
