@@ -74,6 +74,15 @@ ARGUMENTS: dict[str, Argument] = {
         _argument("--limit", type=int, default=200, metavar="N", help="read the first N sentences (default 200)"),
         _OUT,
     ),
+    "encoding_attention": _all(
+        _CHECKPOINT,
+        _SIDE,
+        _argument("--p", type=float, nargs="*", default=[1.0, 0.9, 0.6], help="draw these p too; 1 has no parameters (default 1 0.9 0.6)"),
+        _argument("--moves", nargs="*", default=[], metavar="MOVE", help="such as U D0 UU D1U (default: parent, children, grandparent, siblings)"),
+        _argument("--temperature", type=float, default=1.0, help="that scores of --p are divided by (default 1)"),
+        _NODES,
+        _OUT,
+    ),
     "encoding_similarity": _all(
         _CHECKPOINT,
         _SIDE,
@@ -117,6 +126,8 @@ ARGUMENTS: dict[str, Argument] = {
     ),
 }  # fmt: skip
 """Declares the arguments of each analysis, by its name."""
+PAPER = ("encoding_attention",)
+"""The analyses of the folder ``paper``."""
 
 
 @contextmanager

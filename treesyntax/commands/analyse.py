@@ -14,11 +14,13 @@ import argparse
 import importlib
 import inspect
 
-from treesyntax.analysis.arguments import ARGUMENTS
+from treesyntax.analysis.arguments import ARGUMENTS, PAPER
 from treesyntax.commands.nested import add_commands
 from treesyntax.study.results.figure_files import papers_of
 
-MODULES = {name: f"treesyntax.analysis.{name}" for name in ARGUMENTS}
+MODULES = {
+    name: f"treesyntax.analysis.{'paper.' if name in PAPER else ''}{name}" for name in ARGUMENTS
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,1 @@
+"""Figures as papers print them."""
