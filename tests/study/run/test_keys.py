@@ -31,7 +31,8 @@ def test_what_determines_no_run_changes_no_key(path: Path):
     more = '{"new": {"arch": "tree_up_down_mini", "binarize": {"source-format": "for"}}}'
     for override in ("title=x", "question=x", "name=x", "seeds=[3, 2, 1]", "baseline=stack_pe",
                      f"methods={more}", "train.log-interval=7",
-                     "train.num-workers=3", "binarize.workers=2"):  # fmt: skip
+                     "train.num-workers=3", "train.tensorboard-logdir='{run}/tensorboard'",
+                     "train.wandb-project=x", "binarize.workers=2"):  # fmt: skip
         assert changed(first, keys(path, override)) <= {"analyses"}, override
     again = recipe_content()
     for section in ("methods", "train", "data"):

@@ -69,6 +69,16 @@ def test_a_killed_child_is_named(path: Path, tmp_path: Path):
     assert ending(3) == "exit status 3"
 
 
+def test_a_training_is_tracked_in_a_folder_and_by_a_name_of_its_own(path: Path, tmp_path: Path):
+    plan = make_plan(read_recipe(path, ["seeds=[1]", "train.tensorboard-logdir='{run}/events'"]))
+    said = "import os, sys; sys.exit(os.environ['WANDB_NAME'] + ' ' + ' '.join(sys.argv[1:]))"
+    executor = execute(tmp_path, plan, **{"fairseq-train": (sys.executable, "-c", said)})
+    for run in plan.runs:
+        message = executor.failures[run.step("train")].message
+        assert f": {run.name} " in message
+        assert f"--tensorboard-logdir {tmp_path}/out/runs/{run.name}/events " in message
+
+
 def test_a_training_that_ended_unnoticed_is_not_run_again(path: Path, tmp_path: Path):
     plan = make_plan(read_recipe(path, ["seeds=[1]"]))
     execute(tmp_path, plan)

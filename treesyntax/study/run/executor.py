@@ -34,7 +34,6 @@ from treesyntax.study.run.submission import Submission, Submitted
 
 POLL = 0.05
 TICK = 0.5
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -183,7 +182,7 @@ class Executor:
         except OSError as error:
             self._fail(step, f"{error.filename or log} cannot be written ({error.strerror})")
             return
-        environment = {name: str(self.options.threads) for name in THREADS}
+        environment = process.common_environment(step.name, self.options.threads)
         environment |= process.safe_environment(words, os.environ)
         environment |= with_files(self.plan.recipe.own_files, os.environ)
         if self.submission.takes(step):

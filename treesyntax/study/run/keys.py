@@ -31,6 +31,8 @@ NO_EFFECT = (
     "--log-file",
     "--no-progress-bar",
     "--num-workers",
+    "--tensorboard-logdir",
+    "--wandb-project",
     "--workers",
 )
 """Flags that change no number."""

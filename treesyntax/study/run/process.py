@@ -88,6 +88,15 @@ def resolve(
     return words
 
 
+def common_environment(step: str, threads: int) -> dict[str, str]:
+    """The variables for the command of a step: its threads, and the name of its run in Weights & Biases.
+
+    Without that, fairseq names a run there after the folder of its checkpoints.
+    """
+    run, _, _ = step.partition("/")
+    return dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(threads)) | {"WANDB_NAME": run}
+
+
 def safe_environment(words: Sequence[str], environment: Mapping[str, str]) -> dict[str, str]:
     """The variables that keep the working folder off the import path of a command's own children.
 

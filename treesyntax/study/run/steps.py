@@ -21,6 +21,8 @@ from treesyntax.trees.linearizations import get_linearization
 
 OUT = "{out}"
 PLUGINS = "{plugins}"
+RUN = "{run}"
+"""The run's folder, in a recipe's flags of training."""
 TRAIN_DEFAULTS: Flags = {
     "log-interval": 50,
     "save-interval-updates": 250,
@@ -146,6 +148,7 @@ def run_steps(
     kept = str(flags.pop("keep-interval-updates", 1))
     if kept.isdecimal():  # -1 keeps all
         kept = str(max(int(kept), recipe.average))
+    train_words = [word.replace(RUN, f"{OUT}/{run.folder}") for word in flag_words(flags)]
     averaging = _step(
         average, ["treesyntax", "average", f"{OUT}/{checkpoints}", "--last", recipe.average,
         "--out", f"{OUT}/{mean}"],
@@ -154,7 +157,7 @@ def run_steps(
     analyses = _analyses(run, data, mean if recipe.average else "", facts, with_trees)
     return [
         _step(
-            train, ["fairseq-train", data, *common, "--arch", run.method.arch, *flag_words(flags),
+            train, ["fairseq-train", data, *common, "--arch", run.method.arch, *train_words,
             "--seed", run.seed, "--save-dir", f"{OUT}/{checkpoints}",
             "--no-epoch-checkpoints", "--keep-interval-updates", kept, "--log-format", "json"],
             binarized.name, best,
