@@ -17,6 +17,7 @@ from treesyntax.study.results.figure_files import paper_arguments, papers_of
 
 SIDES = ("encoder", "decoder")
 SUBSET = "valid"
+PANELS = ("mask_strengths", "attention_mass", "attention_against_chance", "sentence_masks")
 
 Argument = Callable[[argparse.ArgumentParser], None]
 
@@ -99,6 +100,17 @@ ARGUMENTS: dict[str, Argument] = {
         _OUT,
     ),
     "mask_strengths": _all(_CHECKPOINT, _SIDE, _OUT),
+    "panels": _all(
+        _argument("places", metavar="PLACE", type=Path, nargs="+", help="folders of studies, or JSON files of analyses"),
+        _argument("--kind", choices=PANELS, default=PANELS[0], help="what to draw (default %(default)s)"),
+        _SIDE,
+        _argument("--rows", nargs="+", default=[], metavar="ROW", help="of the studies (default all)"),
+        _argument("--seeds", type=int, nargs="+", default=[], metavar="N", help="of the studies (default all)"),
+        _argument("--layers", type=int, nargs="+", default=[], metavar="N", help="from 1 (default all)"),
+        _argument("--heads", type=int, nargs="+", default=[], metavar="N", help="from 1 (default all)"),
+        _argument("--limit", type=float, metavar="X", help="end of the colour scale, the same for several figures (default: the largest value shown)"),
+        _OUT,
+    ),
     "relative_tables": _all(_CHECKPOINT, _SIDE, _OUT),
     "run": _all(
         _argument("checkpoints", metavar="CHECKPOINTS", type=Path, help="folder of a training's checkpoints"),
@@ -126,7 +138,7 @@ ARGUMENTS: dict[str, Argument] = {
     ),
 }  # fmt: skip
 """Declares the arguments of each analysis, by its name."""
-PAPER = ("encoding_attention",)
+PAPER = ("encoding_attention", "panels")
 """The analyses of the folder ``paper``."""
 
 
