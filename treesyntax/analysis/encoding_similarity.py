@@ -26,6 +26,7 @@ from treesyntax.analysis.figures import (
     OKABE_ITO,
     SEQUENTIAL,
     colour_bar,
+    columns_for,
     heat_map,
     name_ticks,
     panel_grid,
@@ -123,7 +124,9 @@ def draw_similarity(found: Cosines, names: Sequence[str], rows: str) -> Figure:
         rows: what the vertical axis shows.
     """
     side = min(max(0.14 * len(names), 2.2), 9.0)
-    figure, axes = panel_grid(len(found), (side + 0.6, side + 0.9), (1, 0))
+    figure, axes = panel_grid(
+        len(found), (side + 0.6, side + 0.9), (1, 0), columns=columns_for(names)
+    )
     low = min(float(np.nanmin(matrix, initial=0)) for matrix in found.values())
     for panel, (name, matrix) in zip(axes.flat, found.items(), strict=False):
         image = heat_map(panel, matrix, (SEQUENTIAL, low, 1.0))

@@ -27,21 +27,35 @@ MARKERS = "osD^v<>Pphd*"
 PANEL_COLUMNS = 3
 
 
+FEW_NAMES = 10
+"""With more names under a panel, three panels side by side have no room for them in a paper."""
+
+
+def columns_for(names: Sequence[str]) -> int:
+    """Panels side by side, with these names under each."""
+    return PANEL_COLUMNS if len(names) <= FEW_NAMES else 2
+
+
 def panel_grid(
-    count: int, panel: tuple[float, float], margin: tuple[float, float], sharex: bool = False
+    count: int,
+    panel: tuple[float, float],
+    margin: tuple[float, float],
+    sharex: bool = False,
+    columns: int = PANEL_COLUMNS,
 ) -> tuple[Figure, Any]:
-    """A figure of ``count`` panels, at most :data:`PANEL_COLUMNS` side by side.
+    """A figure of ``count`` panels.
 
     Args:
         count: how many.
         panel: width and height of one, in inches.
         margin: width and height beside them.
         sharex: whether all have one horizontal axis; they always share the vertical one.
+        columns: the most panels side by side.
 
     Returns:
         The figure and its axes, an array of rows and columns.
     """
-    across = min(count, PANEL_COLUMNS)
+    across = min(count, columns)
     down = -(-count // across)
     size = (panel[0] * across + margin[0], panel[1] * down + margin[1])
     figure = Figure(figsize=size, layout="constrained")

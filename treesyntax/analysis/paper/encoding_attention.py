@@ -32,6 +32,7 @@ from treesyntax.analysis.encoding_similarity import (
 from treesyntax.analysis.figures import (
     SEQUENTIAL,
     colour_bar,
+    columns_for,
     heat_map,
     name_ticks,
     panel_grid,
@@ -133,7 +134,9 @@ def draw_attention(found: Scores, names: Sequence[str], highest: float) -> Figur
         highest: score with the brightest colour; 0 has the darkest.
     """
     side = min(max(0.14 * len(names), 2.2), 9.0)
-    figure, axes = panel_grid(len(found), (side + 0.6, side + 0.9), (1, 0))
+    figure, axes = panel_grid(
+        len(found), (side + 0.6, side + 0.9), (1, 0), columns=columns_for(names)
+    )
     for panel, (name, matrix) in zip(axes.flat, found.items(), strict=False):
         image = heat_map(panel, matrix, (SEQUENTIAL, 0.0, highest))
         panel.set_title(name)
