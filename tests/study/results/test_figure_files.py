@@ -29,6 +29,7 @@ def wide_figure() -> Figure:
         panel.plot([1, 2], [3, 4])
         panel.set_xticks([1, 2], ["left", "right"], fontsize=8)
         panel.set_title("a panel")
+        panel.set_xlabel("a label that is longer than the panel is wide")
     return figure
 
 
@@ -54,6 +55,22 @@ def test_pdf_and_png_fit_the_text_and_can_be_read(tmp_path: Path):
     sizes = [text.get_fontsize() for text in figure.findobj(Text) if text.get_text()]
     assert min(sizes) == LEAST_POINTS
     assert max(sizes) < 8
+    figure.draw_without_rendering()
+    for panel in figure.axes:
+        room, label = panel.get_window_extent(), panel.xaxis.label
+        assert label.get_window_extent().width < 1.1 * room.width
+        assert label.get_text().split() == [
+            "a",
+            "label",
+            "that",
+            "is",
+            "longer",
+            "than",
+            "the",
+            "panel",
+            "is",
+            "wide",
+        ]
     with paper_formats(("png",), 30.0):
         small = wide_figure()
         write_figure_files(small, tmp_path / "b.svg")

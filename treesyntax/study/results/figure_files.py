@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from treesyntax.errors import OptionError
@@ -113,20 +114,24 @@ def write_figure_files(figure: Figure, path: Path, salt: str = "treesyntax") -> 
 
 
 def fit(figure: Figure, width: float) -> None:
-    """Make a figure at most so many inches wide; its letters shrink, but not below `LEAST_POINTS`.
+    """Make a figure that was drawn at most so many inches wide; its letters shrink, but not below `LEAST_POINTS`.
 
-    Its height shrinks less than its width, since letters do.
+    Its height shrinks less than its width, since letters do. Labels that are longer than their panel
+    are broken.
     """
     from matplotlib.text import Text
 
     scale = min(1.0, width / figure.get_figwidth())
     figure.set_size_inches(figure.get_figwidth() * scale, figure.get_figheight() * scale**0.5)
-    figure.canvas.draw()  # makes the labels of ticks
     for text in figure.findobj(Text):
         text.set_fontsize(max(LEAST_POINTS, float(text.get_fontsize()) * scale))
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
-            size = (
-                axis.get_ticklabels()[0].get_fontsize() if axis.get_ticklabels() else LEAST_POINTS
-            )
-            axis.set_tick_params(labelsize=size)
+            if labels := axis.get_ticklabels():
+                axis.set_tick_params(labelsize=labels[0].get_fontsize())
+    figure.draw_without_rendering()  # lays it out
+    for axes in figure.axes:
+        label, room = axes.xaxis.label, axes.get_window_extent().width
+        if (length := label.get_window_extent().width) > room:
+            words = label.get_text()
+            label.set_text(fill(words, max(8, int(len(words) * room / length))))
