@@ -72,12 +72,16 @@ def _is_without(small: list[tuple[int, str]], large: list[tuple[int, str]], tree
     """Whether one subtree less makes ``tree``, whose nodes are ``large``, the smaller one."""
     size = len(large) - len(small)
     last = tree.last_descendants.tolist()
-    for node, own in enumerate(large):
-        if last[node] - node + 1 == size and small[node:] == large[node + size :]:
-            return True
-        if node == len(small) or small[node] != own:
-            return False
-    return False
+    # A subtree from a node on is what lacks, if all before and all after it is common.
+    before = _common(small, large)
+    after = len(small) - _common(small[::-1], large[::-1])
+    return any(last[node] - node + 1 == size for node in range(max(after, 1), before + 1))
+
+
+def _common(one: list[tuple[int, str]], other: list[tuple[int, str]]) -> int:
+    """How many nodes both lists have at their beginning."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def first_difference(found: Tree, wanted: Tree, notation: str) -> list[Difference]:
