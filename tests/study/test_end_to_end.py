@@ -1,7 +1,7 @@
 """Studies with the real programs, from generated data to a report that a browser opens.
 
 The slowest tests of studies. Steps are forks of one process, see `forked_programs`; in one study the
-first step of each program is a process of its own.
+first step of each program is a process of its own, and in one they are forks of the study's server.
 """
 
 from __future__ import annotations
@@ -83,6 +83,11 @@ def test_attention_is_measured_on_the_plain_model_too(studies: dict[str, Path]):
             found = json.loads(place.read_text())
             assert len(found["mass"]) == 2
             assert sum(found["chance"]) == pytest.approx(1)
+
+
+def test_commands_may_be_forks_of_one_that_has_loaded_all(studies: dict[str, Path]):
+    served = {name for name, out in studies.items() if (out / "logs/preloaded.log").exists()}
+    assert served == {"programs"}  # whose results all other tests look at
 
 
 def test_every_figure_has_its_numbers(studies: dict[str, Path]):

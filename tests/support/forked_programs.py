@@ -27,7 +27,7 @@ from typing import Any
 
 from support import PLUGINS
 from treesyntax import cli
-from treesyntax.jobs import processes
+from treesyntax.jobs import preloaded, processes
 from treesyntax.jobs.imports import import_own
 from treesyntax.study.run import early
 from treesyntax.study.run.process import SAFE
@@ -66,9 +66,13 @@ class Fork:
 
 
 def start(
-    words: Sequence[str], log: Path, stdout: Path | None, environment: Mapping[str, str]
+    words: Sequence[str],
+    log: Path,
+    stdout: Path | None,
+    environment: Mapping[str, str],
+    inherit: Sequence[int] = (),
 ) -> Fork:
-    """As ``treesyntax.jobs.processes.start``."""
+    """As ``treesyntax.jobs.processes.start``; a fork inherits all files."""
     assert words[:3] == [sys.executable, SAFE, "-m"], words
     return fork(lambda: _run_module(words[3], words[4:]), log, stdout, environment)
 
@@ -91,7 +95,11 @@ def check_flags(
 
 
 def treesyntax(
-    folder: Path, *arguments: str | Path, start: Callable[..., Any] = start, status: int = 0
+    folder: Path,
+    *arguments: str | Path,
+    start: Callable[..., Any] = start,
+    status: int = 0,
+    preload: bool = False,
 ) -> str:
     """Run ``treesyntax`` in a folder; what it prints, errors last.
 
@@ -100,6 +108,7 @@ def treesyntax(
         arguments: of the command.
         start: starts its commands.
         status: how it is seen to end.
+        preload: whether a study may start its commands from a server of its own.
     """
     load(*LOADED)
     words = [str(argument) for argument in arguments]
@@ -107,6 +116,7 @@ def treesyntax(
     def run() -> int:
         os.chdir(folder)
         processes.start = start
+        preloaded.MODULES = preloaded.MODULES if preload else ()
         early.subprocess = SimpleNamespace(run=check_flags)
         gc.freeze()
         return cli.main(words)

@@ -166,5 +166,6 @@ def run_study(name: str, folder: Path) -> Path:
     for shadow in SHADOWS:
         (folder / shadow).write_text(f"raise ImportError('{shadow} of the working folder')\n")
     start = start_each_program_once() if name == "forms" else forked_programs.start
-    forked_programs.treesyntax(folder, "study", path, "--out", out, start=start)
+    served = name == "programs"
+    forked_programs.treesyntax(folder, "study", path, "--out", out, start=start, preload=served)
     return out

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 PR_SET_PDEATHSIG = 1
 KIBIBYTE = 1024
@@ -17,8 +18,25 @@ GRACE = 3.0
 """Seconds that children have to end by themselves when asked to."""
 
 
+class Process(Protocol):
+    """What is asked of a child: a :class:`subprocess.Popen`, or one of another server."""
+
+    pid: int
+    returncode: int | None
+
+    def poll(self) -> int | None:
+        """The exit status, None while it runs."""
+
+    def wait(self) -> int:
+        """Wait for its end; returns the exit status."""
+
+
 def start(
-    words: Sequence[str], log: Path, stdout: Path | None, environment: Mapping[str, str]
+    words: Sequence[str],
+    log: Path,
+    stdout: Path | None,
+    environment: Mapping[str, str],
+    inherit: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
     """Start a command in a process group of its own, its output appended to ``log``.
 
@@ -29,6 +47,7 @@ def start(
         log: file for standard error, and for standard output unless ``stdout`` is given.
         stdout: file for the standard output, made anew.
         environment: variables to set beside the inherited ones.
+        inherit: numbers of open files that it is given.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as log_stream:
@@ -41,13 +60,15 @@ def start(
                 stderr=log_stream,
                 env={**os.environ, **environment},
                 start_new_session=True,
-                preexec_fn=_tie_to_parent(),
+                preexec_fn=tie_to_parent(),
+                pass_fds=inherit,
             )
         finally:
             out_stream.close()
 
 
-def _tie_to_parent() -> Callable[[], None] | None:
+def tie_to_parent() -> Callable[[], None] | None:
+    """What a child calls first, so that the kernel kills it with this process; None if none does."""
     if not sys.platform.startswith("linux"):
         return None
     # Everything is looked up before the fork: after it, only plain calls are safe.
@@ -61,7 +82,7 @@ def _tie_to_parent() -> Callable[[], None] | None:
     return tie
 
 
-def poll(child: subprocess.Popen[bytes]) -> tuple[int | None, int]:
+def poll(child: Process) -> tuple[int | None, int]:
     """The exit status of a child, None while it runs, and its peak memory.
 
     Returns:
@@ -72,14 +93,14 @@ def poll(child: subprocess.Popen[bytes]) -> tuple[int | None, int]:
         try:
             ended, status, usage = os.wait4(child.pid, os.WNOHANG)
         except ChildProcessError:
-            return child.poll(), 0
+            return child.poll(), getattr(child, "peak", 0)
         if ended:
             child.returncode = os.waitstatus_to_exitcode(status)
             return child.returncode, usage.ru_maxrss * KIBIBYTE
-    return child.poll(), 0
+    return child.poll(), getattr(child, "peak", 0)
 
 
-def stop(processes: Iterable[subprocess.Popen[bytes]]) -> None:
+def stop(processes: Iterable[Process]) -> None:
     """End process groups: ask, wait, then kill. Returns when all are gone."""
     processes = list(processes)
     for process in processes:
@@ -92,7 +113,7 @@ def stop(processes: Iterable[subprocess.Popen[bytes]]) -> None:
         process.wait()
 
 
-def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+def _signal_group(process: Process, number: signal.Signals) -> None:
     try:
         os.killpg(process.pid, number)
     except (ProcessLookupError, PermissionError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import os
 import shlex
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +20,7 @@ from treesyntax.jobs.cluster import Cluster
 from treesyntax.jobs.imports import with_files
 from treesyntax.jobs.interrupts import raise_if_asked
 from treesyntax.jobs.node import peak_line
+from treesyntax.jobs.preloaded import Preloaded
 from treesyntax.study.run import process
 from treesyntax.study.run.checkpoints import is_trained, repair_checkpoints
 from treesyntax.study.run.failures import Failure, write_failures
@@ -72,7 +72,7 @@ def command_words(step: Step, folder: Path, options: ExecutionOptions) -> list[s
 @dataclass
 class _Child:
     step: Step
-    process: subprocess.Popen[bytes]
+    process: processes.Process
     started: float
     slot: str
 
@@ -107,6 +107,12 @@ class Executor:
             elif self._ended_unnoticed(step):
                 ledger.mark(step, 0.0)
                 self.done.add(step.name)
+        left = sum(step.kind == "train" and step.name not in self.done for step in part.steps)
+        log, shared = (
+            self.folder / "logs/preloaded.log",
+            process.common_environment("", options.threads),
+        )
+        self.programs = Preloaded(log, shared, 0 if options.cluster else left)
         self.index = {step.name: index for index, step in enumerate(self.plan.steps)}
         # The steps that wait for others, and by whether they are jobs the indices of those that do
         # not wait; the smallest is started next.
@@ -119,9 +125,7 @@ class Executor:
         self._queue_ready()
 
     def execute(self, watcher: PlainProgress) -> dict[str, Failure]:
-        """Do all that is not done yet; a failing step stops only what needs it.
-
-        Returns the steps that failed, by name.
+        """Do what is not done yet; returns the steps that failed, which stop only what needs them.
 
         Raises:
             OptionError: if a file that a step reads has changed since the study began.
@@ -141,6 +145,7 @@ class Executor:
                 time.sleep(POLL)
         finally:
             self._stop()
+            self.programs.close()
         return self.failures
 
     def _queue(self, step: Step) -> None:
@@ -191,7 +196,7 @@ class Executor:
         slot = "" if self.options.cluster else self.devices.take(step.command[0])
         environment |= self.devices.environment(step.command[0], slot)
         try:
-            child = processes.start(words, log, self._stdout(step), environment)
+            child = self.programs.start(words, log, self._stdout(step), environment)
         except OSError as error:
             self.devices.give(slot)
             self._fail(step, f"{words[0]} cannot be started ({error.strerror})")
@@ -216,9 +221,7 @@ class Executor:
     def _ended_unnoticed(self, step: Step) -> bool:
         """Whether a training came to its end in an earlier session; also mends its checkpoints."""
         run = self.plan.run_of_training.get(step.name)
-        if run is None:
-            return False
-        if self.submission.is_at_work(step):
+        if run is None or self.submission.is_at_work(step):
             return False
         folder = self.folder / run.checkpoints
         repair_checkpoints(folder)
