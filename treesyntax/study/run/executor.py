@@ -83,8 +83,7 @@ class Executor:
     Args:
         ledger: the steps, and which of them are done.
         options: how to run them.
-        after: called after each step that ended well, before it counts as done; if it raises a
-            TreeSyntaxError, the step failed.
+        after: called after each step that ended well; it fails if that raises a TreeSyntaxError.
         part: the part of the plan that is to be done now, see :meth:`Plan.part`.
     """
 
@@ -108,10 +107,8 @@ class Executor:
                 ledger.mark(step, 0.0)
                 self.done.add(step.name)
         left = sum(step.kind == "train" and step.name not in self.done for step in part.steps)
-        log, shared = (
-            self.folder / "logs/preloaded.log",
-            process.common_environment("", options.threads),
-        )
+        shared = process.common_environment("", options.threads)
+        log = self.folder / "logs/preloaded.log"
         self.programs = Preloaded(log, shared, 0 if options.cluster else left)
         self.index = {step.name: index for index, step in enumerate(self.plan.steps)}
         # The steps that wait for others, and by whether they are jobs the indices of those that do
