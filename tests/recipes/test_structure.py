@@ -16,9 +16,8 @@ from treesyntax.study.run.plan import make_plan
 from treesyntax.trees.formats import get_format
 
 FOLDER = ROOT / "recipes" / "structure"
-TASKS = sorted(
-    file.stem for file in FOLDER.glob("*.yaml") if file.stem not in ("all", "base", "search")
-)
+OTHERS = ("all", "base", "search", "slog_parsed")
+TASKS = sorted(file.stem for file in FOLDER.glob("*.yaml") if file.stem not in OTHERS)
 SEQUENCES = {"sequence", "sequence_strong", "sequence_scaled", "sequence_shared"}
 SOURCE_TREES = {
     "linearized", "relation_mask", "stack_pe", "relative_depth", "tree_rotary", "labelled_relation",
@@ -93,3 +92,27 @@ def test_one_recipe_plans_the_whole_map():
             assert single.flags(method, "train") == recipe.flags(own[base], "train")
     assert len(recipe.methods) >= 60
     assert len(recipe.prepare) == len(TASKS)
+
+
+def test_a_parsers_trees_stand_beside_those_of_the_grammar():
+    recipe = read("slog_parsed", "model=M")
+    check_fairness(recipe)
+    found, commands = rows(recipe), [shlex.split(command) for command in recipe.prepare[1:]]
+    parsed = [method for name, method in found.items() if name.endswith("_parsed")]
+    assert len(parsed) == 3
+    for own in parsed:
+        gold = found[own.base.removesuffix("_parsed")]
+        assert (own.arch, own.binarize, own.train) == (gold.arch, gold.binarize, gold.train)
+        assert own.target == gold.target
+        files = [getattr(own.source, split) for split in ("train", "valid", "test")]
+        assert files == [f"{gold_file(gold, split)}.parsed" for split in ("train", "valid", "test")]
+        assert files == [words[3] for words in commands]
+        # The words of the text, as they are in the grammar's trees.
+        assert [words[2] for words in commands] == [
+            f"{gold_file(gold, split)}.src" for split in ("train", "valid", "test")
+        ]
+    assert all("--pretokenized" in words for words in commands)
+
+
+def gold_file(method: Method, split: str) -> str:
+    return str(getattr(method.source, split)).removesuffix(".ptb")
