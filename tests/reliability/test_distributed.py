@@ -6,6 +6,13 @@ without, see `fairseq_jobs`, so that its checks of unused parameters are in forc
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -16,15 +23,19 @@ from reliability.fairseq_jobs import (
     SOAK,
     binarize,
     binarize_texts,
+    environment,
     flags_of,
     losses,
     parameters,
     train,
     train_by_two,
+    training_words,
 )  # fmt: skip
+from support import ROOT
 from support.forked_programs import Fork
 
 from treesyntax.methods import METHODS
+from treesyntax.model.checkpoint import load_checkpoint
 
 BACKENDS = ("legacy_ddp", "pytorch_ddp")
 LINEARIZATIONS = ("nary_bfs", "nary_dfs", "lcrs_bfs")
@@ -159,3 +170,68 @@ def test_two_processes_stop_and_go_on(tmp_path: Path):
     resumed = train_by_two(folder, tmp_path / "half", *flags)
     assert "@ 3 updates)" in resumed.output()
     assert_close(whole, resumed, tolerance=0)
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> dict[str, str]:
+    """An environment in which the shell finds the programs of the documentation."""
+    modules = {
+        "torchrun": "torch.distributed.run", "fairseq-train": "fairseq_cli.train", "treesyntax": "treesyntax.cli",
+    }  # fmt: skip
+    for name, module in modules.items():
+        file = tmp_path / "bin" / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m {module} "$@"\n')
+        file.chmod(0o755)
+    found = environment()
+    return {**found, "PATH": f"{tmp_path / 'bin'}{os.pathsep}{found['PATH']}"}
+
+
+@pytest.mark.skipif(not SOAK, reason="two torchrun from the start; runs with make soak")
+def test_torchrun_of_the_documentation_on_two_machines(
+    data: Path, tmp_path: Path, programs: dict[str, str]
+):
+    """Both are this machine: only their addresses differ from the printed command."""
+    flags = [*DESCENT, *flags_of("relation_mask")]
+    one = train(data / "nary_dfs", tmp_path / "one", *flags, "--batch-size", 32)
+    blocks = re.findall(r"```bash\n(.*?)```", (ROOT / "docs/cluster.md").read_text("utf-8"), re.S)
+    (command,) = (block for block in blocks if "torchrun" in block and "--cpu" in block)
+    words = training_words(data / "nary_dfs", tmp_path / "two", *flags, "--batch-size", 16)
+    given = " ".join(words[words.index("--task") :])
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    for printed, meant in {
+        "DATA": words[0], "checkpoints": str(tmp_path / "two"), "…": given,
+        "node1:29500": f"127.0.0.1:{port} --local-addr 127.0.0.1",
+    }.items():  # fmt: skip
+        assert command.count(printed) == 1
+        command = command.replace(printed, meant)
+    logs = [tmp_path / f"node-{node}.txt" for node in (0, 1)]
+    nodes = []
+    for log in logs:
+        with log.open("wb") as stream:
+            nodes.append(
+                subprocess.Popen(
+                    ["bash", "-c", command],
+                    stdout=stream,
+                    stderr=stream,
+                    env=programs,
+                    start_new_session=True,
+                )
+            )
+    try:
+        for node, log in zip(nodes, logs, strict=True):
+            assert node.wait(300) == 0, log.read_text()[-4000:]
+    finally:
+        for node in nodes:
+            if node.poll() is None:
+                os.killpg(node.pid, signal.SIGTERM)  # torchrun then ends what it has started
+                node.wait(60)
+    said = [log.read_text() for log in logs]
+    assert sum("distributed init (rank 0)" in text for text in said) == 1
+    assert sum("distributed init (rank 1)" in text for text in said) == 1
+    first, other = parameters(one), load_checkpoint(tmp_path / "two/checkpoint_last.pt")["model"]
+    assert list(first) == list(other)
+    for name, value in first.items():
+        torch.testing.assert_close(value, other[name], atol=TOLERANCE, rtol=0, msg=name)
