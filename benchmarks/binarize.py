@@ -24,7 +24,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from treesyntax.cli import main as treesyntax
+from treesyntax.__main__ import main as treesyntax
 from treesyntax.data.sentencepiece import train_model
 from treesyntax.parsers.record_text import conllu_text, offsets_text, ptb_text
 from treesyntax.trees.formats import conllu

@@ -96,7 +96,7 @@ def binarize(folder: Path, row: str) -> Path:
             for split in PAIRS
             for word in (f"--{split}", folder / f"{split}.{kind}", folder / f"{split}.tgt")
         ]
-        run("treesyntax.cli", "binarize", out, *LANGUAGES, *files, *extra)
+        run("treesyntax", "binarize", out, *LANGUAGES, *files, *extra)
     return out
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import json
 import subprocess
 import sys
 
 import pytest
 
-from treesyntax.cli import COMMANDS, main
+from treesyntax.__main__ import COMMANDS, main
 
 SLOW = ("fairseq", "matplotlib", "numpy", "sacrebleu", "sentencepiece", "torch")
 LOADED = f"""
 import contextlib, io, json, sys
-from treesyntax import cli
+from treesyntax import __main__ as cli
 loaded = {{}}
 for command in cli.COMMANDS:
     help = io.StringIO()
@@ -24,6 +25,18 @@ for command in cli.COMMANDS:
     loaded[command] = [name for name in {SLOW} if name in sys.modules]
 print(json.dumps(loaded))
 """
+
+
+def test_the_package_runs_as_a_module():
+    words = [sys.executable, "-m", "treesyntax", "plugins"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("fairseq_plugins\n")
+    assert (
+        importlib.metadata.entry_points(group="console_scripts", name="treesyntax")[
+            "treesyntax"
+        ].load()
+        is main
+    )
 
 
 @pytest.fixture(scope="module")

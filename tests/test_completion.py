@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from treesyntax.cli import COMMANDS, main, make_parser
+from treesyntax.__main__ import COMMANDS, main, make_parser
 from treesyntax.jobs.completion import SHELLS, script, suggest
 from treesyntax.study.recipe.shipped import shipped_recipes
 

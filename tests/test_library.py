@@ -128,7 +128,7 @@ EVERYTHING = """
 import importlib, io, json, pkgutil
 from contextlib import redirect_stderr, redirect_stdout
 import treesyntax
-from treesyntax.cli import COMMANDS, main
+from treesyntax.__main__ import COMMANDS, main
 names = [module.name for module in pkgutil.walk_packages(treesyntax.__path__, "treesyntax.")]
 for name in names:
     importlib.import_module(name)
@@ -188,7 +188,7 @@ def test_the_help_of_a_command_loads_no_heavy_library(words: list[str]):
     heavy = ("torch", "matplotlib", "fairseq", "sacrebleu", "transformers", "scipy")
     code = f"""
 import sys
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 try:
     main({[*words, "--help"]!r})
 except SystemExit:

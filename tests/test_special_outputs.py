@@ -18,7 +18,7 @@ from reliability.figures import count
 from support.fake_parser import LINES
 from support.fake_parser import words as parse_words
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.decoding.output import opened
 from treesyntax.errors import InputError
 from treesyntax.files import atomic_folder, output_file

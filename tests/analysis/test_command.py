@@ -39,7 +39,7 @@ def test_help_loads_neither_torch_nor_matplotlib():
     heavy = "{'torch', 'matplotlib', 'numpy'} & set(sys.modules)"
     code = f"""
 import sys
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 try:
     main(["analyse", "run", "--help"])
 except SystemExit:

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from treesyntax.__main__ import main
 from treesyntax.analysis.idea import draw_idea, places
-from treesyntax.cli import main
 from treesyntax.trees.formats import parse_tree
 
 TREE = parse_tree("(S (NP the cat) (VP sees (NP it)))", "ptb")

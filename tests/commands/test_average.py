@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 
+from treesyntax.__main__ import main
 from treesyntax.analysis.facts import count_parameters
-from treesyntax.cli import main
 from treesyntax.commands.average import average, find_checkpoints
 from treesyntax.model.checkpoint import load_checkpoint
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.data.generate.for_to_lambda import translate
 from treesyntax.trees.formats.for2lam import FOR, LAMBDA
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from support import ROOT
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.methods import METHODS
 from treesyntax.model.composition import PRESETS
 
@@ -66,7 +66,7 @@ def test_methods_of_files_and_of_installed_packages_are_listed(tmp_path: Path):
     (facts / "entry_points.txt").write_text("[treesyntax.methods]\ntheirs = theirs.method\n")
     environment = {"PYTHONPATH": str(tmp_path / "site"), "TREESYNTAX_IMPORT": "mine.py"}
     done = subprocess.run(
-        [sys.executable, "-m", "treesyntax.cli", "methods", "--json"],
+        [sys.executable, "-m", "treesyntax", "methods", "--json"],
         cwd=tmp_path, env={**os.environ, **environment}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     listed = {one["name"]: one for one in json.loads(done.stdout)["methods"]}

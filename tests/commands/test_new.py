@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.study.recipe.reading import read_extended
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.recipe.shipped import shipped_recipes

@@ -12,7 +12,7 @@ from support import wait_until
 from support.fake_parser import LINES, outputs, start
 from support.fake_parser import words as arguments
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.parsers import PARSERS
 from treesyntax.parsers.record_text import read_offsets
 from treesyntax.parsers.workers import _loaded

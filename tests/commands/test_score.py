@@ -9,7 +9,7 @@ import pytest
 from support.helpers import HYPOTHESES, REFERENCES
 
 from treesyntax import __version__
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 
 
 def score(tmp_path: Path, hypotheses: str, references: str, *more: str) -> int:

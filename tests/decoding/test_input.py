@@ -21,7 +21,7 @@ from support.translate_helpers import (
     write_texts,
 )
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.parsers import PARSERS
 
 CONLLU = ("--source-format", "conllu", "--subword-policy", "copy", "--subword-vocab", "40")
@@ -109,7 +109,7 @@ def test_a_pipe_is_answered_line_by_line_and_may_be_closed_early(folder, tmp_pat
     lines = lines_of(folder / "all.txt")
     expected = translate(folder / "text", folder / "text.pt", tmp_path / "out", "--beam", "5", "--input", folder / "all.txt")  # fmt: skip
     process = subprocess.Popen(
-        [sys.executable, "-m", "treesyntax.cli", *command(folder, "text")],
+        [sys.executable, "-m", "treesyntax", *command(folder, "text")],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from support import ROOT
 
-from treesyntax.cli import COMMANDS
+from treesyntax.__main__ import COMMANDS
 
 PAGES = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "recipes").glob("*/*.md")]
 # Programs of others, and the shell's own words. What is neither here nor treesyntax is a fault.

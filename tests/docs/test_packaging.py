@@ -37,7 +37,7 @@ def run(site: Path, *command: str) -> str:
 
 
 def test_the_plugin_folder_of_an_installed_wheel_serves_fairseq(installed: Path):
-    folder = run(installed, "-m", "treesyntax.cli", "plugins").strip()
+    folder = run(installed, "-m", "treesyntax", "plugins").strip()
     assert Path(folder) == installed / "fairseq_plugins"
     shown = run(installed, "-m", "fairseq_cli.train", "--user-dir", folder, "--help")
     assert "tree_translation" in shown
@@ -53,9 +53,9 @@ def test_the_recipes_template_files_are_packed(installed: Path):
 
 
 def test_the_recipes_are_packed_and_run_by_name(installed: Path):
-    listed = run(installed, "-m", "treesyntax.cli", "recipes").splitlines()
+    listed = run(installed, "-m", "treesyntax", "recipes").splitlines()
     assert len(listed) == len([*(ROOT / "recipes").glob("*/*.yaml")])
-    commands = run(installed, "-m", "treesyntax.cli", "study", "demo/for2lam", "--dry-run")
+    commands = run(installed, "-m", "treesyntax", "study", "demo/for2lam", "--dry-run")
     assert commands.startswith("treesyntax generate for2lam --out runs/for2lam-demo/data/programs")
 
 

@@ -11,7 +11,7 @@ import torch
 from support import ROOT
 from support.helpers import batch_of
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.model.composition import Composition
 from treesyntax.nn.injection import METHODS, Site
 from treesyntax.trees.tree import Tree

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import sacrebleu
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.errors import OptionError
 from treesyntax.metrics import METRICS, get_metric, unspaced_warning
 

@@ -1,6 +1,6 @@
 import pytest
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.errors import OptionError
 from treesyntax.methods import METHODS
 from treesyntax.model.composition import Composition, options_of, parse_spec

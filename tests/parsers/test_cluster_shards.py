@@ -9,7 +9,7 @@ import pytest
 import support.fake_parser as fake_parser
 from support.parser_models import make_spacy, text_of, treebank
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.jobs.node import Order
 from treesyntax.parsers import PARSERS, cluster_shards, parse_file
 from treesyntax.parsers.parse_task import ParseTask

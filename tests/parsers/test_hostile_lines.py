@@ -16,7 +16,7 @@ from sentencepiece import SentencePieceProcessor
 from support import PLUGINS
 from support.parser_fixtures import MODELS, hostile_lines, settings, words_of_tree
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.parsers import PARSERS
 from treesyntax.parsers.policy import FAILED, TOO_LONG

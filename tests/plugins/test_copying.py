@@ -24,7 +24,7 @@ from support.translate_helpers import (
 )
 
 from fairseq_plugins.target import make_constraints
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.errors import OptionError
 from treesyntax.study.run.hypotheses import main as collect
 from treesyntax.trees.copies import copied_forms, is_placeholder, placeholder, with_words

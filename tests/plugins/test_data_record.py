@@ -13,7 +13,7 @@ import torch
 from plugins.test_plugin import PLUGINS, fairseq, train
 from support.translate_helpers import binarize, lines_of, save_model, write_texts
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.errors import InputError, OptionError
 from treesyntax.model.checkpoint import load_checkpoint, peek
 

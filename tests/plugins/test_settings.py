@@ -17,7 +17,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from reliability.figures import count
 from support.translate_helpers import binarize, save_model, write_texts
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.errors import OptionError, TreeSyntaxError
 
 from fairseq_plugins.literals import EVALUATING, parse_literal  # isort: skip

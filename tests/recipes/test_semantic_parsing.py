@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support import ROOT, shared
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.metrics import METRICS, UNSEEN
 from treesyntax.metrics.equivalence import CALCULI
 from treesyntax.model.composition import parse_spec

@@ -18,7 +18,7 @@ import yaml
 from support import write_store
 from support.study_helpers import recipe_content, result
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.data.dictionary import EOS, Dictionary
 from treesyntax.data.generate.folder import is_current, write_folder
 from treesyntax.data.manifest import check_tokens, side_of

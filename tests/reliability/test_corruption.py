@@ -18,7 +18,7 @@ from support import write_store
 from support.study_helpers import result
 from support.study_runs import check_complete, study
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.data.dictionary import EOS
 from treesyntax.data.manifest import check_tokens
 from treesyntax.data.token_files import TokenData, write_tokens

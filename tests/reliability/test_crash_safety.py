@@ -76,13 +76,13 @@ def text_of(folder: Path) -> Path:
 
 def binarize_words(out: Path, text: Path) -> list[object]:
     return [
-        "-m", "treesyntax.cli", "binarize", out / "bin", "--overwrite", "--source-lang", "a",
+        "-m", "treesyntax", "binarize", out / "bin", "--overwrite", "--source-lang", "a",
         "--target-lang", "b", "--train", text, text, "--workers", 2, "--subword-vocab", 20,
     ]  # fmt: skip
 
 
 def generate_words(out: Path, text: Path) -> list[object]:
-    words = "-m treesyntax.cli generate for2lam --train 1000 --seed 1 --out"
+    words = "-m treesyntax generate for2lam --train 1000 --seed 1 --out"
     return [*words.split(), out / "data"]
 
 
@@ -151,7 +151,7 @@ def test_a_killed_report_is_finished_by_the_same_command(quick: Path, tmp_path: 
     """Killed at or after its first write; what it leaves in the end is what the study left."""
     shutil.copytree(quick, tmp_path, dirs_exist_ok=True)
     out, log = tmp_path / "out", tmp_path / "log"
-    words = ["-m", "treesyntax.cli", "report", out]
+    words = ["-m", "treesyntax", "report", out]
     wanted, draw = files(out), random.Random(SEED)
     for _ in range(amount(1, 6)):
         before, process = written(out), start(words, log)

@@ -176,7 +176,7 @@ def test_two_processes_stop_and_go_on(tmp_path: Path):
 def programs(tmp_path: Path) -> dict[str, str]:
     """An environment in which the shell finds the programs of the documentation."""
     modules = {
-        "torchrun": "torch.distributed.run", "fairseq-train": "fairseq_cli.train", "treesyntax": "treesyntax.cli",
+        "torchrun": "torch.distributed.run", "fairseq-train": "fairseq_cli.train", "treesyntax": "treesyntax",
     }  # fmt: skip
     for name, module in modules.items():
         file = tmp_path / "bin" / name

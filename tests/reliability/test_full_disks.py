@@ -23,7 +23,7 @@ from support import ROOT
 from support.study_helpers import result
 from support.study_runs import check_complete, study
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.data.dictionary import Dictionary
 from treesyntax.data.generate.folder import write_folder
 from treesyntax.errors import InputError, TreeSyntaxError
@@ -235,7 +235,7 @@ def test_a_command_tells_of_any_fault_of_the_system_in_one_line(capsys, monkeypa
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 def test_output_to_a_full_disk_is_an_error(tmp_path: Path):
     (tmp_path / "a").write_text("x\n")
-    words = [sys.executable, "-m", "treesyntax.cli", "score"]
+    words = [sys.executable, "-m", "treesyntax", "score"]
     words += ["--reference", str(tmp_path / "a"), "--hypothesis", str(tmp_path / "a")]
     with open("/dev/full", "w") as full:
         done = subprocess.run(

@@ -69,7 +69,7 @@ def finished(once: Callable[..., Path]) -> Path:
 
 
 def study_words(folder: Path) -> list[object]:
-    return ["-m", "treesyntax.cli", "study", folder / "recipe.yaml", "--out", folder / "out"]
+    return ["-m", "treesyntax", "study", folder / "recipe.yaml", "--out", folder / "out"]
 
 
 def undo(out: Path, phase: str) -> float:

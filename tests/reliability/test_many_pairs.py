@@ -45,7 +45,7 @@ def parse(source: Path) -> tuple[int, float]:
 
 def binarize(source: Path, target: Path) -> tuple[int, float]:
     words = [
-        sys.executable, "-m", "treesyntax.cli", "binarize", source.with_name("data"), "--workers", "2",
+        sys.executable, "-m", "treesyntax", "binarize", source.with_name("data"), "--workers", "2",
         "--source-lang", "en", "--target-lang", "sv", "--source-format", "conllu",
         "--train", source.with_suffix(".conllu"), target, "--subword-vocab", VOCAB,
     ]  # fmt: skip

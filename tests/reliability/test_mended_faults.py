@@ -14,7 +14,7 @@ import yaml
 from reliability.readers import tokens
 from support.study_helpers import recipe_content, result
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.data.dictionary import Dictionary
 from treesyntax.data.generate.folder import is_current
 from treesyntax.data.tree_store import PREAMBLE, TreeStore

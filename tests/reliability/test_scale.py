@@ -96,7 +96,7 @@ def test_binarize_of_many_sentences_stays_below_a_gibibyte(workers: int, tmp_pat
         folder.mkdir()
         write_sentences(folder, count)
         words = [
-            sys.executable, "-m", "treesyntax.cli", "binarize", folder / "bin",
+            sys.executable, "-m", "treesyntax", "binarize", folder / "bin",
             "--source-lang", "tree", "--target-lang", "text", "--source-format", "sexpr",
             "--train", folder / "big.tree", folder / "big.text", "--workers", workers,
         ]  # fmt: skip
@@ -188,7 +188,7 @@ def study(path: Path, out: Path, *flags: str) -> tuple[str, float]:
     """What it says, and the seconds of a processor that it took."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
-        [sys.executable, "-m", "treesyntax.cli", "study", str(path), "--out", str(out), *flags],
+        [sys.executable, "-m", "treesyntax", "study", str(path), "--out", str(out), *flags],
         capture_output=True, text=True, env=environment(), check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]

@@ -18,7 +18,7 @@ from reliability.figures import SOAK, count
 from reliability.readers import READERS
 from support import ROOT
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.data.sentencepiece import Segmenter
 from treesyntax.errors import InputError, OptionError, TreeSyntaxError
 from treesyntax.model.checkpoint import load_checkpoint

@@ -19,7 +19,7 @@ from reliability.figures import count
 from support import PLUGINS
 from support.translate_helpers import binarize, save_model, write_texts
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.errors import TreeSyntaxError
 
 SECONDS, MOST = 60, 2000

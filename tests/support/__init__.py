@@ -53,7 +53,7 @@ def write_store(path: str | Path, view: str, batches: Iterable[TreeArrays], toke
 
 def binarize(out: Path, source: Path, target: Path, *flags: object) -> Path:
     """Two files as fairseq data, all splits the same; their suffixes name the languages."""
-    from treesyntax.cli import main
+    from treesyntax.__main__ import main
 
     splits = [word for s in ("train", "valid", "test") for word in (f"--{s}", source, target)]
     languages = ["--source-lang", source.suffix[1:], "--target-lang", target.suffix[1:]]

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from support import write_store
 from support.helpers import stored
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.data.dictionary import EOS, Dictionary
 from treesyntax.data.token_files import write_tokens
 from treesyntax.data.tree_store import TreeArrays

@@ -9,7 +9,7 @@ import numpy as np
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.data.encoding import Encoding
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.trees.formats.base import Record

@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from treesyntax import cli
+from treesyntax import __main__ as cli
 from treesyntax.parsers import PARSERS, Kind
 from treesyntax.parsers.parser import ParsedSentence, ParserConfig, white_space_words
 from treesyntax.trees.tree import Tree

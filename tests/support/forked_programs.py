@@ -26,7 +26,7 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 from support import PLUGINS
-from treesyntax import cli
+from treesyntax import __main__ as cli
 from treesyntax.jobs import preloaded, processes
 from treesyntax.jobs.imports import import_own
 from treesyntax.study.run import early

@@ -16,7 +16,7 @@ import support
 from support import PLUGINS
 from support.forked_programs import parse_options_once
 from support.parser_models import conllu, text_of, treebank
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.study.run.hypotheses import main as collect
 
 parse_options_once()

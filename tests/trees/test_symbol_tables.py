@@ -13,7 +13,7 @@ from fairseq.data.indexed_dataset import MMapIndexedDataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.data.dictionary import UNK, UNKNOWN, Dictionary, unknown_symbol
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.errors import TreeError

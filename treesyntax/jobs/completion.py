@@ -116,7 +116,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the script."""
-    from treesyntax.cli import COMMANDS, make_parser
+    from treesyntax.__main__ import COMMANDS, make_parser
 
     print(script(make_parser(COMMANDS), args.shell), end="")
     return 0

@@ -25,7 +25,7 @@ from treesyntax.jobs import processes
 READY = {"ready": 1}
 
 MODULES = (
-    "fairseq_cli.train", "fairseq_cli.generate", "treesyntax.cli", "treesyntax.study.run.hypotheses",
+    "fairseq_cli.train", "fairseq_cli.generate", "treesyntax.__main__", "treesyntax.study.run.hypotheses",
 )  # fmt: skip
 """Those that may be forks, started by ``python -P -m MODULE``."""
 LOADED = ("fairseq_cli.train", "fairseq_cli.generate", "torch._dynamo", "sacrebleu")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support.binarize_helpers import binarize, write
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 
 
 def test_inspect_draws_tokens_and_trees(files, capsys):

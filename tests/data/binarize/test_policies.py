@@ -6,7 +6,7 @@ import pytest
 from support.binarize_helpers import CONLLU, TREES, binarize, read, write
 from support.oracles import subwords_on_tree
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.data.sentencepiece import Segmenter, train_model
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.nn.tree_batch import collate

@@ -18,7 +18,7 @@ from support.binarize_helpers import (
     write,
 )
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 
 
 def test_misaligned_files_are_refused_with_both_counts(files, capsys):

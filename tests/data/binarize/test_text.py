@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.binarize_helpers import SENTENCES, read, sentences_of, small_corpus, write
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.data.binarize import read as binarize_read
 from treesyntax.data.binarize.batch import Batch
 from treesyntax.data.binarize.encode import encode_batch

@@ -16,7 +16,7 @@ from statistics import fmean
 import pytest
 from support import SHARED, needs_data
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.data.generate.coffeescript_programs import Vocabulary, draw_tokens
 from treesyntax.data.generate.coffeescript_sets import CoffeeScriptOptions, generate_pairs
 from treesyntax.data.generate.compiler import PACKAGE, compile_programs, install_compiler

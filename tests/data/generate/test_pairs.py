@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 
 
 def corpus(folder: Path, train: int = 20) -> list[object]:

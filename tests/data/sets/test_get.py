@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.data.sets import SETS, base, reading
 from treesyntax.data.sets.base import Input, Part, hold_out, sample
 

@@ -8,7 +8,7 @@ import pytest
 from reliability.figures import count
 from support.study_helpers import recipe_content, recipe_with, write_recipe
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.errors import TreeSyntaxError
 from treesyntax.study.recipe.recipe import DEFAULTS, OPTIONAL, REQUIRED, read_recipe
 from treesyntax.study.run.plan import make_plan

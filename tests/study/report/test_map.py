@@ -97,7 +97,7 @@ def test_a_test_set_without_three_runs_of_a_plain_row_is_left_out(folder: Path):
 
 
 def test_the_report_shows_it_and_a_file_of_it_is_drawn_again(folder: Path, tmp_path: Path, capsys):
-    from treesyntax.cli import main
+    from treesyntax.__main__ import main
 
     cells_of(folder)
     page = (folder / "report.html").read_text("utf-8")

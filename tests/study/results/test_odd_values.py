@@ -9,7 +9,7 @@ import pytest
 from reliability.figures import count
 from support.study_helpers import make_study
 
-from treesyntax.cli import main
+from treesyntax.__main__ import main
 from treesyntax.files import sha256_of_value
 from treesyntax.study.results.comparisons import SIGNIFICANCE_FILE
 from treesyntax.study.results.results import CHECKSUM, RESULTS_FILE, _checksum

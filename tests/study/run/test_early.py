@@ -11,7 +11,7 @@ import pytest
 from support.study_helpers import RECIPES, recipe_with, write_recipe
 from support.study_runs import refused
 
-from treesyntax import cli
+from treesyntax import __main__ as cli
 from treesyntax.commands import binarize
 from treesyntax.data.binarize.options import read_options
 from treesyntax.errors import OptionError

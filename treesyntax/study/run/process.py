@@ -69,7 +69,7 @@ SAFE = "-P"
 """Python's option that keeps the working folder off the import path. Without it, a file random.py or
 treesyntax.py beside the recipe would take the place of the module of that name."""
 PROGRAMS: dict[str, tuple[str, ...]] = {
-    "treesyntax": (sys.executable, SAFE, "-m", "treesyntax.cli"),
+    "treesyntax": (sys.executable, SAFE, "-m", "treesyntax.__main__"),
     "fairseq-train": (sys.executable, SAFE, "-m", "fairseq_cli.train"),
     "fairseq-generate": (sys.executable, SAFE, "-m", "fairseq_cli.generate"),
     "python": (sys.executable,),
