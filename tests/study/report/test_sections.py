@@ -128,7 +128,9 @@ def test_a_panel_a_metric_and_a_line_a_method(study: tuple[Plan, Path]):
     found = break_down(
         plan, folder, RESULTS, Quantity("d", "depth", (0, 1, 3, 0, 1)), folder / "no.json"
     )
-    figure = draw_breakdowns([(found, "exact"), (found, "bleu")], ["sequence", "other"])
+    figure = draw_breakdowns(
+        [(found, "exact"), (found, "bleu")], ["sequence", "other"], {"other": "the other row"}
+    )
     panels = [panel for panel in figure.axes if panel.get_visible()]
     assert [panel.get_ylabel() for panel in panels] == ["exact", "bleu"]
     assert [line.get_label() for line in panels[0].lines] == ["sequence", "other"]
@@ -136,6 +138,8 @@ def test_a_panel_a_metric_and_a_line_a_method(study: tuple[Plan, Path]):
     labels = [label.get_text() for label in panels[0].get_xticklabels()]
     assert labels == ["0\n(2)", "1\n(2)", "3\n(1)"]
     assert panels[0].get_xlabel()
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["sequence", "the other row"]
 
 
 def test_costs_are_means_of_what_is_known():

@@ -33,6 +33,8 @@ if TYPE_CHECKING:  # matplotlib is loaded by those who draw
 
 BINS = 5
 SPLIT = "test"
+MARK, LETTER = 0.5, 0.085
+"""Width of a legend's mark and of a letter, in inches."""
 SPREAD = 0.5
 """Width over which the marks of one bin are spread, of the distance between bins."""
 
@@ -241,12 +243,15 @@ def _read_known(file: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def draw_breakdowns(shown: Sequence[tuple[Breakdown, str]], order: Sequence[str]) -> Figure:
+def draw_breakdowns(
+    shown: Sequence[tuple[Breakdown, str]], order: Sequence[str], names: Mapping[str, str]
+) -> Figure:
     """A panel for each breakdown and metric: means over seeds by bin, the range of seeds as a bar.
 
     Args:
         shown: at least one; all have the same rows.
         order: all methods of the study, which gives each its colour.
+        names: what methods are called in the legend, if not by their names.
     """
     from matplotlib.figure import Figure
 
@@ -260,8 +265,11 @@ def draw_breakdowns(shown: Sequence[tuple[Breakdown, str]], order: Sequence[str]
         panel.set_visible(False)
     for panel, (found, metric) in zip(axes.flat, shown, strict=False):
         _draw_panel(panel, found, metric, order)
-    handles, labels = axes.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper left", ncols=2 * across, frameon=False)
+    handles, found_names = axes.flat[0].get_legend_handles_labels()
+    labels = [names.get(name, name) for name in found_names]
+    fitting = int(figure.get_figwidth() / (MARK + LETTER * max(map(len, labels))))
+    columns = max(1, min(2 * across, fitting))
+    figure.legend(handles, labels, loc="outside upper left", ncols=columns, frameon=False)
     return figure
 
 

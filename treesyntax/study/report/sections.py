@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from treesyntax.errors import TreeSyntaxError
 from treesyntax.files import write_json, write_text
@@ -155,6 +156,7 @@ def _break_down(
     quantities: Sequence[Quantity],
     section: Section,
     name: str,
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Add a figure of the primary metric by all quantities, then for each one all metrics, folded."""
     order, every = [method.name for method in plan.recipe.methods], []
@@ -173,7 +175,7 @@ def _break_down(
         return
     metrics = every[0][0].metrics
     first = plan.recipe.primary if plan.recipe.primary in metrics else metrics[0]
-    figure = draw_breakdowns([(found, first) for found, _ in every], order)
+    figure = draw_breakdowns([(found, first) for found, _ in every], order, names)
     labels = " and ".join(found.quantity.label for found, _ in every)
     picture = draw_picture(
         folder,
@@ -184,7 +186,7 @@ def _break_down(
     )
     section.pictures.append(picture)
     for found, file in every if len(metrics) > 1 else ():
-        figure = draw_breakdowns([(found, metric) for metric in metrics], order)
+        figure = draw_breakdowns([(found, metric) for metric in metrics], order, names)
         label = found.quantity.label
         picture = draw_picture(
             folder, f"{file.stem}_all_metrics", figure, [file], f"Score by {label} in all metrics."
@@ -202,16 +204,17 @@ def _categories(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
         "for their number.",
     )
     scores = []
+    systems = {row: domain.system for row, domain in find_domains(plan.recipe).items()}
     for name, part in plans_by_test_set(plan).items():
         rows = {method.name for method in part.recipe.methods}
         own = [result for result in results if result.method in rows]
-        where = f" of {name}" if name else ""
+        where = f" of {short_name(name)}" if name else ""
         try:
             quantity = read_categories(part, folder) if own else None
             if quantity is not None:
                 file = f"category_{short_name(name)}" if name else quantity.name
                 named = replace(quantity, name=file, label=f"{quantity.label}{where}")
-                _break_down(part, folder, own, [named], section, f"score_by_{file}")
+                _break_down(part, folder, own, [named], section, f"score_by_{file}", systems)
                 scores += score_categories(part, folder, own, quantity)
         except TreeSyntaxError as error:
             section.notes.append(f"There are no scores by category{where}: {error}")
