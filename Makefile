@@ -8,7 +8,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready
 
-.PHONY: demo test soak figures docs lint format clean
+.PHONY: demo test soak figures docs hashes lint format clean
 
 demo: $(READY)
 	$(BIN)/treesyntax study recipes/demo/for2lam.yaml
@@ -35,6 +35,12 @@ figures: $(READY)
 docs: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[docs]'
 	$(BIN)/python -m mkdocs build --strict --config-file .ci/mkdocs.yml
+
+# The lock file with hashes, and what CUDA needs beside it, from the pins of requirements.lock.
+hashes: $(READY)
+	$(PYTHON) -m venv $(VENV)/hashes
+	$(VENV)/hashes/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(VENV)/hashes/bin/python .ci/hash_lock.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import re
+import runpy
 import subprocess
 import sys
 import zipfile
@@ -57,6 +58,33 @@ def test_the_recipes_are_packed_and_run_by_name(installed: Path):
     assert len(listed) == len([*(ROOT / "recipes").glob("*/*.yaml")])
     commands = run(installed, "-m", "treesyntax", "study", "demo/for2lam", "--dry-run")
     assert commands.startswith("treesyntax generate for2lam --out runs/for2lam-demo/data/programs")
+
+
+def test_the_lock_file_with_hashes_has_the_pins_of_the_lock_file():
+    lock = runpy.run_path(str(ROOT / ".ci/hash_lock.py"))
+    names = ("LOCK", "HASHES", "CPU", "CUDA")
+    texts = {name: lock[name].read_text("utf-8") for name in names}
+    pins, hashed, cpu, cuda = (lock["read"](texts[name]) for name in names)
+    (torch,) = cpu
+    assert {*hashed, torch} == {*pins}
+    assert torch not in hashed
+    assert {*cuda} & {*pins} == {torch}
+    assert not cuda[torch] & cpu[torch]
+    for hashes in (*hashed.values(), *cpu.values(), *cuda.values()):
+        assert hashes
+        assert all(re.fullmatch("sha256:[0-9a-f]{64}", one) for one in hashes)
+    assert not [name for name in names if "://" in texts[name]]
+
+
+def test_a_lock_file_with_hashes_is_read_as_it_was_written(tmp_path: Path):
+    lock = runpy.run_path(str(ROOT / ".ci/hash_lock.py"))
+    file, locked = (
+        tmp_path / "some.lock",
+        {"a-b==1": {"sha256:2", "sha256:1"}, "c==0.2+cpu": {"sha256:3"}},
+    )
+    lock["write"](file, "# About.\n", locked)
+    assert lock["read"](file.read_text("utf-8")) == locked
+    assert lock["canonical"]("Types_Py.YAML==6.0") == "types-py-yaml==6.0"
 
 
 def test_the_install_page_names_the_packages_under_the_gpl():
