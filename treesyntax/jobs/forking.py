@@ -14,7 +14,6 @@ import json
 import os
 import runpy
 import select
-import signal
 import socket
 import sys
 from typing import Any
@@ -90,7 +89,6 @@ class Server:
 def become(order: dict[str, Any]) -> None:
     """Be the program that is ordered, as ``python -m`` starts it; ends the process as it does."""
     os.setsid()
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     appended = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     log = os.open(order["log"], appended, 0o666)
     made = os.O_WRONLY | os.O_CREAT | os.O_TRUNC

@@ -25,7 +25,7 @@ from support.study_runs import (
     wait_for_events,
 )  # fmt: skip
 
-from treesyntax.jobs.interrupts import raise_if_asked, stop_signals_interrupt
+from treesyntax.jobs.interrupts import STOP_SIGNALS, raise_if_asked, stop_signals_interrupt
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.run.executor import Executor
 from treesyntax.study.run.plan import make_plan
@@ -97,17 +97,18 @@ class Finalised:
 
 
 @pytest.fixture
-def heeds_hangups() -> Iterator[None]:
-    """Also where nohup runs the tests."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+def heeds_signals() -> Iterator[None]:
+    """Also where the tests are a background job, which ignores some."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in STOP_SIGNALS}
     yield
-    signal.signal(signal.SIGHUP, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", STOP_SIGNALS)
 def test_a_signal_whose_exception_is_dropped_is_remembered(
-    number: signal.Signals, heeds_hangups: None
+    number: signal.Signals, heeds_signals: None
 ):
     with pytest.raises(KeyboardInterrupt), stop_signals_interrupt():
         try:
