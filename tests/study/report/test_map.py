@@ -122,3 +122,35 @@ def test_a_file_that_is_no_map_is_refused(tmp_path: Path, text: str, why: str):
 def test_an_unknown_plain_row_is_refused(folder: Path):
     with pytest.raises(OptionError, match=r"strongest.*names lstm"):
         read_recipe(folder / "recipe.yaml", ["strongest=[lstm]"])
+
+
+def test_each_test_set_has_its_own_primary_metric(tmp_path: Path):
+    data = recipe_content()["data"]
+    data["target"]["test"] = "{data}/{d}.tgt"
+    out = make_study(
+        tmp_path, data=data, vars={"size": 8, "d": "law", "metric": "exact"},
+        score=["exact", "first_word"], primary="{metric}", strongest=list(PLAIN),
+        axes={"domain": {"vars.d": ["law", "news"], "vars.metric": ["exact", "first_word"]}},
+    )  # fmt: skip
+    for domain in ("law", "news"):
+        write(out / f"data/{domain}.tgt", REFERENCES)
+    metrics = {place: row["metric"] for place, row in cells_of(out).items()}
+    assert {domain for domain, _ in metrics} == {"law", "news"}
+    for (domain, _), metric in metrics.items():
+        assert metric == ("exact" if domain == "law" else "first_word")
+    found = read_study(out).comparisons
+    assert {(one.metric, one.method.endswith("law")) for one in found if one.primary} == {
+        ("exact", True), ("first_word", False),
+    }  # fmt: skip
+    report = (out / "report.md").read_text(encoding="utf-8")
+    assert "exact or first_word on each test set" in report
+
+
+def test_rows_that_are_compared_have_one_primary_metric(tmp_path: Path):
+    methods = recipe_content()["methods"]
+    methods["stack_pe"]["vars"] = {"metric": "first_word"}
+    with pytest.raises(OptionError, match="is first_word for stack_pe, exact for sequence"):
+        make_study(
+            tmp_path, score=["exact", "first_word"], primary="{metric}", methods=methods,
+            vars={"size": 8, "metric": "exact"},
+        )  # fmt: skip

@@ -69,7 +69,6 @@ class Recipe:
             the best one alone.
         baseline: the method or the row that others are compared with.
         differences: by ``SECTION.FLAG`` why methods differ in it.
-        primary: the metric that decides; p-values of all rows in it are corrected together.
         strongest: plain rows, of which the map compares others with the best on each test set.
         imports: Python files with methods of the user's own, relative to the recipe's folder. What
             runs a study executes them, what reads one does not.
@@ -95,10 +94,14 @@ class Recipe:
     axes: tuple[Axis, ...]
     baseline: str
     differences: dict[str, str]
-    primary: str
     strongest: tuple[str, ...]
     imports: tuple[str, ...]
     search: Search | None
+
+    @property
+    def primary(self) -> list[str]:
+        """The metrics that decide, each on its test sets; Holm's correction is over all rows in them."""
+        return list(dict.fromkeys(method.primary for method in self.methods))
 
     @property
     def own_files(self) -> list[Path]:
@@ -210,7 +213,6 @@ def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
         axes=axes,
         baseline=_baseline(content.get("baseline"), methods, raw, check),
         differences=check.differences(content.get("differences", {})),
-        primary=check.one_of(content.get("primary", score[0]), "primary", score),
         strongest=_strongest(content.get("strongest", []), methods, check),
         imports=tuple(check.files(content.get(IMPORT, []), IMPORT, SUFFIX)),
         search=read_search(content[SEARCH], axes, methods, seeds, check)

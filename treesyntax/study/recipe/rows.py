@@ -36,6 +36,7 @@ class Method:
         point: where it is on the axes.
         source: the data, which axes over variables may vary.
         categories: a file with the category of each line of the test set; "" for none.
+        primary: the metric that decides on its test set.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Method:
     source: Side
     target: Side
     categories: str
+    primary: str
     binarize: Flags
     train: Flags
     generate: Flags
@@ -80,6 +82,8 @@ def make_method(
     source, target = _sides(replace_variables(data, known), check)
     categories = check.text(replace_variables(raw.get("categories", ""), known), "categories")
     check.placeholders(categories, "categories")
+    score = check.distinct(fixed["score"], "score", str)
+    primary = check.one_of(replace_variables(raw.get("primary", score[0]), known), "primary", score)
     flags = {}
     for section in SECTIONS:
         shared = check.mapping(fixed[section], section)
@@ -92,7 +96,7 @@ def make_method(
         flags[section] = check.flags(own, f"{place}.{section}", section)
     arch = check.text(content["arch"], f"{place}.arch")
     return Method(
-        variant.name, variant.base, variant.point, arch, source, target, categories, **flags
+        variant.name, variant.base, variant.point, arch, source, target, categories, primary, **flags
     )  # fmt: skip
 
 
@@ -108,6 +112,11 @@ def check_targets(methods: Sequence[Method], axes: Sequence[Axis], check: Check)
             raise check.error(
                 f"methods.{method.name}",
                 f"has other target files than {other.name}; scores compare on one test set only",
+            )
+        if method.primary != other.primary:
+            raise check.error(
+                "primary",
+                f"is {method.primary} for {method.name}, {other.primary} for {other.name}",
             )
 
 

@@ -174,7 +174,7 @@ def _break_down(
     if not every:
         return
     metrics = every[0][0].metrics
-    first = plan.recipe.primary if plan.recipe.primary in metrics else metrics[0]
+    first = next((metric for metric in plan.recipe.primary if metric in metrics), metrics[0])
     figure = draw_breakdowns([(found, first) for found, _ in every], order, names)
     labels = " and ".join(found.quantity.label for found, _ in every)
     picture = draw_picture(

@@ -64,6 +64,7 @@ class Row:
     """A method in the table.
 
     Attributes:
+        primary: the metric that decides on its test set.
         metrics: its spread by metric; metrics without any result are left out.
         seeds: seeds with results, as in "2 of 3".
         mark: footnote mark, "" for none.
@@ -71,6 +72,7 @@ class Row:
     """
 
     method: str
+    primary: str
     metrics: dict[str, Spread]
     parameters: int | None
     speed: Speed | None
@@ -97,7 +99,7 @@ class StudyTable:
         notes: what the footnote marks mean.
         comparisons: of rows with their baselines, in the order of their table, in shown metrics.
         failed: one line a run that failed: its name, its failed command, the last log line.
-        primary: the metric of the summary.
+        primary: the metrics of the summary.
         domains: the test set of each row, if there are several.
         coinciding: metrics that are not shown, each with the shown one that says the same.
     """
@@ -108,7 +110,7 @@ class StudyTable:
     notes: tuple[str, ...]
     failed: tuple[str, ...]
     comparisons: tuple[Comparison, ...] = ()
-    primary: str = ""
+    primary: Sequence[str] = ()
     domains: Mapping[str, Domain] = field(default_factory=dict)
     coinciding: Mapping[str, str] = field(default_factory=dict)
 
@@ -124,7 +126,7 @@ class StudyTable:
             return [(self.title, self.header, [self.cells(row) for row in self.rows])]
         names = list(dict.fromkeys(domain.name for domain in self.domains.values()))
         systems = dict.fromkeys(domain.system for domain in self.domains.values())
-        cells = {self.domains[row.method]: row.metric(self.primary) for row in self.rows}
+        cells = {self.domains[row.method]: row.metric(row.primary) for row in self.rows}
         return [
             *(
                 (name, self.header, [
@@ -132,7 +134,7 @@ class StudyTable:
                 ])
                 for name in names
             ),
-            (f"{self.primary} on each test set", ["method", *names], [
+            (f"{' or '.join(self.primary)} on each test set", ["method", *names], [
                 [system, *(cells.get(Domain(name, system), NOTHING) for name in names)]
                 for system in systems
             ]),
@@ -215,7 +217,7 @@ def find_coinciding(recipe: Recipe, rows: Sequence[Row]) -> dict[str, str]:
     items too; each with that other one, which is the primary metric or else stands earlier."""
     found: dict[str, str] = {}
     columns: dict[tuple[object, ...], str] = {}
-    for metric in sorted(recipe.score, key=lambda metric: metric != recipe.primary):
+    for metric in sorted(recipe.score, key=lambda metric: metric not in recipe.primary):
         spreads = [row.metrics.get(metric) for row in rows]
         tests = [row.tests[metric] for row in rows if metric in row.tests]
         other = columns.setdefault(tuple(spreads), metric)
@@ -239,6 +241,7 @@ def _row(
     seeds = f"{len({result.seed for result in own})} of {len(recipe.seeds)}"
     return Row(
         method=method.name,
+        primary=method.primary,
         metrics={metric: Spread.of(found) for metric, found in values.items() if found},
         parameters=own[0].parameters if own else None,
         speed=Speed.of(own),

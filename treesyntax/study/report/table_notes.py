@@ -116,7 +116,7 @@ def significance_notes(recipe: Recipe, comparisons: Sequence[Comparison]) -> lis
         notes.append(
             f"{SIGNIFICANT} differs from {baseline}: p < {LEVEL} over training runs and test items "
             f"(two-sided, crossed variance with Satterthwaite's degrees of freedom), after Holm's "
-            f"correction for {first} in {recipe.primary} and {len(own) - first} in other metrics; "
+            f"correction for {first} in {' or '.join(recipe.primary)} and {len(own) - first} in other metrics; "
             f"{EQUAL}: not shown to differ, which is no proof of equality. Intervals hold 95 %. "
             "See docs/statistics.md and significance.json"
         )

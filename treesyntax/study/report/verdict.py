@@ -47,7 +47,7 @@ def verdict_caption(primary: Sequence[Comparison]) -> str:
     """How to read the figure."""
     tested = sum(one.low is not None for one in primary)
     return (
-        f"Difference of each row to its baseline in {primary[0].metric}, with its 95 % interval "
+        f"Difference of each row to its baseline in {_metrics(primary)}, with its 95 % interval "
         f"over training runs and test items. Filled: differs after Holm's correction for {tested} "
         "rows. The intervals are not corrected, so one of several may miss 0 by chance."
     )
@@ -74,13 +74,18 @@ def draw_verdict(primary: Sequence[Comparison]) -> Figure | None:
         panel.plot(one.difference, place, "o", color=colour, markerfacecolor=fill, markersize=7)
     panel.set_yticks(range(len(primary)), _labels(primary))
     panel.set_ylim(len(primary) - 0.5, -0.5)
-    lower = primary[0].metric.removesuffix(UNSEEN) in LOWER_IS_BETTER
-    better = "← better, worse →" if lower else "← worse, better →"
-    panel.set_xlabel(f"difference in {primary[0].metric} (points): {better}")
+    lower = {one.metric.removesuffix(UNSEEN) in LOWER_IS_BETTER for one in primary}
+    ways = [": ← better, worse →" if one else ": ← worse, better →" for one in lower]
+    better = ways[0] if len(ways) == 1 else ""
+    panel.set_xlabel(f"difference in {_metrics(primary)} (points){better}")
     panel.grid(alpha=0.25, axis="x")
     panel.spines[["top", "right", "left"]].set_visible(False)
     panel.tick_params(axis="y", length=0)
     return figure
+
+
+def _metrics(primary: Sequence[Comparison]) -> str:
+    return " or ".join(dict.fromkeys(one.metric for one in primary))
 
 
 def _labels(primary: Sequence[Comparison]) -> list[str]:

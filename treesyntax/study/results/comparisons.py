@@ -108,7 +108,7 @@ def write_comparisons(folder: Path, comparisons: Sequence[Comparison]) -> None:
         "level": LEVEL,
         "test": TEST,
         "checkpoint_test": CHECKPOINT_TEST,
-        "correction": "Holm over the rows in the primary metric, and over all others",
+        "correction": "Holm over the rows in their primary metrics, and over all others",
         CHECKSUM: sha256_of_value(stored),
         "comparisons": stored,
     }

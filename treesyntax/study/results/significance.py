@@ -47,7 +47,7 @@ def compare(
     stored = {one.key: one for one in known}
     rows = [
         (method, baseline, metric)
-        for metric in sorted(recipe.score, key=lambda metric: metric != recipe.primary)
+        for metric in sorted(recipe.score, key=lambda metric: metric not in recipe.primary)
         for method in recipe.methods
         if is_tested(metric)
         and (baseline := recipe.baseline_of(method)) is not None
@@ -123,7 +123,7 @@ def _comparison(
         method=method.name,
         baseline=baseline.name,
         seeds=len(recipe.seeds),
-        primary=metric == recipe.primary,
+        primary=metric == method.primary,
     )
 
 

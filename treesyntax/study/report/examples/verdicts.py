@@ -29,16 +29,21 @@ class Verdicts:
     """Letters for each line of the test set by row and run.
 
     Attributes:
-        metric: what says whether a line is right.
+        metrics: by row, what says whether a line is right.
         notations: by row the format of its target's trees; "" where it is not known.
         letters: by row, for each seed a string of `RIGHT`, `WRONG` and the letters of `KINDS`.
         kept: what a file keeps.
     """
 
-    metric: str
+    metrics: Mapping[str, str]
     notations: Mapping[str, str]
     letters: Mapping[str, Mapping[int, str]]
     kept: Kept
+
+    @property
+    def metric(self) -> str:
+        """The metric's name, or the names where rows on other test sets have another."""
+        return " or ".join(dict.fromkeys(self.metrics.values()))
 
     def counts(self, row: str) -> Counter[str]:
         """How often each letter stands in all runs of a row."""
@@ -70,7 +75,7 @@ def target_notation(plan: Plan, method: Method) -> str:
 def find_verdicts(scores: ItemScores, file: Path) -> Verdicts:
     """The letters of all runs with results; those that ``file`` keeps are not found again."""
     plan, recipe = scores.plan, scores.plan.recipe
-    metric = judging_metric(recipe.score, recipe.primary)
+    metrics = {one.name: judging_metric(recipe.score, one.primary) for one in recipe.methods}
     scored = {(method, seed) for method, seed, _ in scores.values}
     before = read_object(file).get("runs")
     kept: Kept = {}
@@ -87,14 +92,15 @@ def find_verdicts(scores: ItemScores, file: Path) -> Verdicts:
         if len(outputs) != len(wanted):
             continue
         key = sha256_of_value([
-            outputs, wanted, metric, notations[row], code_of("score", ""), sha256_of(kinds.__file__)
+            outputs, wanted, metrics[row], notations[row], code_of("score", ""),
+            sha256_of(kinds.__file__),
         ])  # fmt: skip
         text = _kept_letters(before, run.name, key, len(wanted))
         if text is None:
-            text = judge(outputs, wanted, metric, notations[row])
+            text = judge(outputs, wanted, metrics[row], notations[row])
         kept[run.name] = {"key": key, "letters": text, "checksum": sha256_of_value([key, text])}
         letters.setdefault(row, {})[run.seed] = text
-    return Verdicts(metric, notations, letters, kept)
+    return Verdicts(metrics, notations, letters, kept)
 
 
 def _kept_letters(before: Any, name: str, key: str, size: int) -> str | None:

@@ -86,10 +86,10 @@ def make_cells(plan: Plan, folder: Path, results: Sequence[Result]) -> list[Cell
         rows = [
             method
             for method in recipe.methods
-            if domains[method.name].name == test_set and scores.runs(method, recipe.primary)
+            if domains[method.name].name == test_set and scores.runs(method, method.primary)
         ]
         baseline = _strongest(recipe, rows, results)
-        if baseline is None or len(scores.runs(baseline, recipe.primary)) < FEWEST_RUNS:
+        if baseline is None or len(scores.runs(baseline, baseline.primary)) < FEWEST_RUNS:
             continue
         if scores.has_references(baseline):
             cells += [
@@ -107,13 +107,12 @@ def _strongest(recipe: Recipe, rows: Sequence[Method], results: Sequence[Result]
     names = recipe.strongest or (recipe.baseline,)
     plain = [row for row in rows if row.base in names or row.name in names]
 
-    better = -1 if recipe.primary.removesuffix(UNSEEN) in LOWER_IS_BETTER else 1
-
     def rank(row: Method) -> tuple[bool, float]:
+        better = -1 if row.primary.removesuffix(UNSEEN) in LOWER_IS_BETTER else 1
         found = [
             result.value
             for result in results
-            if result.method == row.name and result.metric == recipe.primary
+            if result.method == row.name and result.metric == row.primary
         ]
         return len(found) >= FEWEST_RUNS, better * fmean(found)
 
@@ -121,7 +120,7 @@ def _strongest(recipe: Recipe, rows: Sequence[Method], results: Sequence[Result]
 
 
 def _cell(scores: ItemScores, row: Method, baseline: Method) -> Cell:
-    metric = scores.plan.recipe.primary
+    metric = row.primary
     copies = scores.copies(baseline.name, metric)
     own, other = (scores.table(one.name, baseline.name, metric) for one in (row, baseline))
     spread = Spread.of((copies @ own / copies.sum()).tolist())
