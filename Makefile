@@ -25,11 +25,12 @@ soak: $(READY)
 		$(BIN)/python -m pytest -n 3 --dist worksteal --durations=10 tests/reliability; \
 		status=$$?; $(BIN)/python tests/reliability/figures.py $(VENV)/figures; exit $$status
 
-# The pictures of the README and the docs.
+# The pictures of the README and the docs, and the pages of methods.
 figures: $(READY)
 	$(BIN)/treesyntax analyse idea --out docs/figures
 	$(BIN)/treesyntax report docs/results/structure/map.csv
 	mv docs/results/structure/map.svg docs/figures/where-trees-help.svg
+	$(BIN)/python .ci/method_pages.py
 
 # The documentation as a site, in the folder site; any warning is an error.
 docs: $(READY)

@@ -1,117 +1,148 @@
-"""A page of the documentation for each method, made from its class when the site is built.
+"""A page of the documentation for each method, from its class, and its picture: python .ci/method_pages.py
 
-MkDocs calls the functions named ``on_…``; the rest needs no MkDocs.
+All of a page comes from the class but the section "When to use it", which is written by hand in the page and kept.
+``make figures`` writes pages and pictures; a test says when a page is not what its class says. MkDocs calls the
+functions named ``on_…``.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
+from pathlib import Path
 from typing import Any
 
 from treesyntax.commands.methods import D_MODEL, HEADS, LAYERS, facts_of
 from treesyntax.methods import METHODS
 
-INDEX = "methods.md"
+DOCS = Path(__file__).parents[1] / "docs"
+TREE = "(S (NP the cat) (VP sees (NP it)))"
+WHEN = "## When to use it\n"
 
 
-def method_page(name: str) -> str:
-    """Formula, source, hooks, sides, cost and when a method fits, as Markdown."""
+def place_of(name: str) -> str:
+    """Where a method lies below docs/methods and docs/figures/methods, as its file does below methods."""
+    inner = METHODS[name].__module__.removeprefix("treesyntax.methods.")
+    return inner.replace(".", "/")
+
+
+def method_page(name: str, written: str) -> str:
+    """A method as Markdown.
+
+    Args:
+        name: of the method.
+        written: the page as it is, whose section written by hand is kept.
+    """
     facts, method = facts_of(name), METHODS[name]
-    arguments = ", ".join(f"`{key}={value!r}`" for key, value in facts["arguments"].items())
-    sides = " and ".join(facts["sides"])
+    summary, text, meanings = read_docstring(method.__doc__ or "")
+    up = "../" * (place_of(name).count("/") + 1)
     rows = {
-        "source": facts["paper"],
-        "sides": sides + (f" ({facts['not_on_decoder']})" if facts["not_on_decoder"] else ""),
+        "sides": " and ".join(facts["sides"])
+        + (f" ({facts['not_on_decoder']})" if facts["not_on_decoder"] else ""),
         "of the paper": "{encoder} in the encoder, {decoder} in the decoder".format(
             **facts["architecture"]
         ),
-        "arguments": arguments or "none",
-        "parameters": f"{facts['parameters']:,} at width {D_MODEL}, {HEADS} heads, {LAYERS} layers",
-        "cost": facts["cost"],
+        "trees": _trees(facts),
+        "positions": "takes their place" if facts["replaces_positions"] else "kept",
+        "linearization": f"`{facts['linearization']}`",
         "hooks": ", ".join(f"`{hook}`" for hook in facts["hooks"]) or "none",
         "file": f"`{facts['file']}`",
     }
-    table = "\n".join(f"| {key} | {_cell(value)} |" for key, value in rows.items())
+    arguments = [
+        f"| `{key}` | {_cell(f'`{value!r}`')} | {_cell(meanings.get(key, ''))} |"
+        for key, value in facts["arguments"].items()
+    ]
     return f"""# {name}
+
+{summary}
 
 ```text
 {facts["equation"]}
 ```
 
-| | |
-|---|---|
-{table}
+{facts["paper"]}.
 
-## When it fits
+![What {name} makes of a tree]({up}figures/methods/{place_of(name)}.svg)
 
-{_when(facts)}
+(Before training; for your own tree: `treesyntax analyse method {name} --tree "(A (B c) d)" --out figures`)
+{_section("How it works", text)}
+{WHEN}
+{by_hand(written)}
 
 ```bash
 fairseq-train data-bin … --arch tree_{name}
 ```
+{_section("Arguments", _table("argument", "default", "meaning", rows=arguments) if arguments else "")}
+## What it costs
 
-What a step costs beside a plain one: [costs.md](../costs.md). All methods: [methods.md](../{INDEX}).
+{facts["cost"][0].upper()}{facts["cost"][1:]}. Parameters: {facts["parameters"]:,} at width {D_MODEL}, {HEADS} heads, {LAYERS} layers.
+A whole step beside a plain one: [costs.md]({up}costs.md).
 
-## In the code
+## Where it stands
 
-::: {method.__module__}.{method.__qualname__}
-    options:
-      members: false
-      heading_level: 3
+{_table("", "", rows=[f"| {key} | {_cell(value)} |" for key, value in rows.items()])}
+
+All methods: [methods.md]({up}methods.md).
 """
+
+
+def by_hand(written: str) -> str:
+    """The section of a page that is written by hand."""
+    found = re.search(rf"^{WHEN}(.*?)^```bash$", written, re.S | re.M)
+    return found[1].strip() if found else "(not written yet)"
+
+
+def read_docstring(text: str) -> tuple[str, str, dict[str, str]]:
+    """The first line, the paragraphs after it, and what each argument means, as Markdown."""
+    text = inspect.cleandoc(text)
+    text = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", text).replace("``", "`")
+    prose, *parts = re.split(r"^(?:Args|Attributes):$", text, flags=re.M)
+    summary, _, rest = prose.partition("\n\n")
+    arguments = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", parts[0] if parts else "", re.M)
+    meanings = {key: " ".join(value.split()) for key, value in arguments}
+    return summary.strip(), rest.strip(), meanings
+
+
+def _section(title: str, text: str) -> str:
+    return f"\n## {title}\n\n{text}\n" if text else ""
+
+
+def _table(*head: str, rows: list[str]) -> str:
+    return "\n".join([f"| {' | '.join(head)} |", "|" + "---|" * len(head), *rows])
 
 
 def _cell(text: str) -> str:
     return text.replace("|", r"\|")
 
 
-def _when(facts: dict[str, Any]) -> str:
+def _trees(facts: dict[str, Any]) -> str:
     if not facts["needs_tree"]:
-        trees = "It needs no trees, so it can be a plain baseline."
-    elif facts["training_only"]:
-        trees = "It needs trees in training only: new input is translated without a parser."
-    else:
-        trees = "It needs a tree of every sentence, of new input too."
-    positions = (
-        "It takes the place of absolute positions."
-        if facts["replaces_positions"]
-        else "Absolute positions are kept."
-    )
-    where = (
-        "It can stand in the encoder and in a decoder that grows a tree."
-        if {"encoder", "decoder"} <= set(facts["sides"]) and facts["needs_tree"]
-        else f"It can stand in the {' and in the '.join(facts['sides'])}."
-    )
-    linearization = f"Its linearization is `{facts['linearization']}`."
-    return "\n".join(f"- {line}" for line in (trees, positions, where, linearization))
+        return "not needed"
+    when = "in training only" if facts["training_only"] else "of every sentence, of new input too"
+    return when + (", with labels (`--source-labels`)" if facts["needs_labels"] else "")
 
 
 def on_config(config: Any) -> Any:
     """Put the pages below the list of methods."""
     for entry in config.nav:
         if "Methods" in entry:
-            entry["Methods"] += [{name: f"methods/{name}.md"} for name in sorted(METHODS)]
+            entry["Methods"] += [{name: f"methods/{place_of(name)}.md"} for name in sorted(METHODS)]
     return config
 
 
-def on_files(files: Any, config: Any) -> Any:
-    """Add the pages."""
-    from mkdocs.structure.files import File
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Links out of docs/ become plain text."""
+    if page.file.src_uri.startswith("methods/"):
+        return markdown
+    return re.sub(r"(?<!!)\[([^\]]+)\]\((?:\.\./|results/)[^)]*\)", r"\1", markdown)
+
+
+if __name__ == "__main__":
+    from treesyntax.analysis.paper.method import analyse
 
     for name in METHODS:
-        files.append(File.generated(config, f"methods/{name}.md", content=method_page(name)))
-    return files
-
-
-def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """In the list of methods, let each name lead to its page; links out of docs/ become plain text."""
-    name = page.file.src_uri
-    if "/" in name:  # a method's page
-        return markdown
-    markdown = re.sub(r"(?<!!)\[([^\]]+)\]\((?:\.\./|results/)[^)]*\)", r"\1", markdown)
-    return re.sub(r"^\| `(\w+)` \|", _link, markdown, flags=re.M) if name == INDEX else markdown
-
-
-def _link(found: re.Match[str]) -> str:
-    name = found[1]
-    return f"| [`{name}`](methods/{name}.md) |" if name in METHODS else found[0]
+        page = DOCS / f"methods/{place_of(name)}.md"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        written = page.read_text("utf-8") if page.exists() else ""
+        page.write_text(method_page(name, written), "utf-8")
+        analyse(name, TREE, (DOCS / "figures/methods" / place_of(name)).parent)

@@ -14,7 +14,7 @@ from support import ROOT
 
 from treesyntax.__main__ import COMMANDS
 
-PAGES = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "recipes").glob("*/*.md")]
+PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "recipes").glob("*/*.md")]
 # Programs of others, and the shell's own words. What is neither here nor treesyntax is a fault.
 OTHERS = {
     "fairseq-train", "fairseq-generate", "torchrun", "srun", "python", "python3", "pip", "make", "source", "git", "cd",

@@ -69,24 +69,51 @@ def test_the_api_page_has_all_public_names():
 
 
 def test_each_method_has_a_page_from_its_class():
+    """make figures writes them again."""
     make = runpy.run_path(str(ROOT / ".ci/method_pages.py"))
-    for name, method in METHODS.items():
-        page = make["method_page"](name)
-        assert method.equation in page
-        assert method.paper in page
-        assert f"::: {method.__module__}.{method.__qualname__}\n" in page
+    places = {name: make["place_of"](name) for name in METHODS}
+    found = {str(page.relative_to(DOCS)) for page in (DOCS / "methods").rglob("*.md")}
+    assert found == {f"methods/{place}.md" for place in places.values()}
+    table = (DOCS / "methods.md").read_text("utf-8")
+    for name, place in places.items():
+        page = (DOCS / f"methods/{place}.md").read_text("utf-8")
+        assert page == make["method_page"](name, page)
+        assert make["by_hand"](page) not in ("", "(not written yet)")
+        assert f"| [`{name}`](methods/{place}.md) |" in table
+        assert METHODS[name].__module__.replace(".", "/") + ".py" in page
         rows = [re.sub(r"\\\|", "", row) for row in page.splitlines() if row.startswith("| ")]
-        assert {row.count("|") for row in rows} == {3}
-    assert "needs no trees" in make["method_page"]("sequence")
-    assert "in training only" in make["method_page"]("parent_head")
-    linked = make["on_page_markdown"](
-        "| `stack_pe` | x |\n| `--copy-source` | y |\n",
-        type("Page", (), {"file": type("File", (), {"src_uri": "methods.md"})}),
-    )
-    assert linked == "| [`stack_pe`](methods/stack_pe.md) | x |\n| `--copy-source` | y |\n"
-    other = type("Page", (), {"file": type("File", (), {"src_uri": "results.md"})})
+        assert {row.count("|") for row in rows} <= {3, 4}
+    pages = {
+        name: (DOCS / f"methods/{place}.md").read_text("utf-8") for name, place in places.items()
+    }
+    assert "| trees | not needed |" in pages["sequence"]
+    assert "| trees | in training only |" in pages["parent_head"]
+    page = type("Page", (), {"file": type("File", (), {"src_uri": "results.md"})})
     text = "[every row](results/geo), [the front](../README.md), [costs](costs.md)"
-    assert make["on_page_markdown"](text, other) == "every row, the front, [costs](costs.md)"
+    assert make["on_page_markdown"](text, page) == "every row, the front, [costs](costs.md)"
+
+
+def test_what_is_written_by_hand_in_a_page_is_kept_and_the_rest_is_made_anew():
+    make = runpy.run_path(str(ROOT / ".ci/method_pages.py"))
+    page = make["method_page"]("rotary", "")
+    assert "(not written yet)" in page
+    mine = page.replace("(not written yet)", "On Sundays.").replace("Su et al.", "Us")
+    assert make["method_page"]("rotary", mine) == page.replace("(not written yet)", "On Sundays.")
+    prose = """Sum.
+
+    As :func:`treesyntax.nn.masks.register_relation` and :class:`TreeBatch` say, ``a|b``.
+
+    Args:
+        clip: a length,
+            in edges.
+        site: where.
+
+    Attributes:
+        table: [2].
+    """
+    summary, text, meanings = make["read_docstring"](prose)
+    assert (summary, text) == ("Sum.", "As `register_relation` and `TreeBatch` say, `a|b`.")
+    assert meanings == {"clip": "a length, in edges.", "site": "where."}
 
 
 @pytest.mark.skipif(find_spec("mkdocs") is None, reason="the extra docs is not installed")
@@ -96,7 +123,8 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path):
         [*words, "--site-dir", tmp_path], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert all((tmp_path / f"methods/{name}.html").is_file() for name in METHODS)
+    pages = {page.stem for page in (tmp_path / "methods").rglob("*.html")}
+    assert pages == {*METHODS}
     assert "batch_trees" in (tmp_path / "api.html").read_text("utf-8")
 
 

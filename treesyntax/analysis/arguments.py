@@ -59,6 +59,10 @@ _NODES = _all(
     _SUBSET,
     _SENTENCE,
 )  # fmt: skip
+_TREE = _argument(
+    "--tree", default="(S (NP the cat) (VP sees (NP it)))", metavar="BRACKETS",
+    help="to draw (default %(default)s)",
+)  # fmt: skip
 _METRIC = _argument(
     "--metric", required=True, help="one in the study's results.jsonl, such as bleu"
 )
@@ -95,11 +99,13 @@ ARGUMENTS: dict[str, Argument] = {
         _CHECKPOINT,
         _argument("--last", type=Path, metavar="FILE", help="last checkpoint of the training (default: CHECKPOINT)"),
     ),
-    "idea": _all(
-        _argument("--tree", default="(S (NP the cat) (VP sees (NP it)))", metavar="BRACKETS", help="to draw (default %(default)s)"),
+    "idea": _all(_TREE, _OUT),
+    "mask_strengths": _all(_CHECKPOINT, _SIDE, _OUT),
+    "method": _all(
+        _argument("method", metavar="METHOD", help="with its arguments, or several joined by +"),
+        _TREE,
         _OUT,
     ),
-    "mask_strengths": _all(_CHECKPOINT, _SIDE, _OUT),
     "panels": _all(
         _argument("places", metavar="PLACE", type=Path, nargs="+", help="folders of studies, or JSON files of analyses"),
         _argument("--kind", choices=PANELS, default=PANELS[0], help="what to draw (default %(default)s)"),
@@ -138,7 +144,7 @@ ARGUMENTS: dict[str, Argument] = {
     ),
 }  # fmt: skip
 """Declares the arguments of each analysis, by its name."""
-PAPER = ("encoding_attention", "panels")
+PAPER = ("encoding_attention", "method", "panels")
 """The analyses of the folder ``paper``."""
 
 

@@ -40,9 +40,9 @@ def draw_idea(tree: Tree) -> Figure:
     """Six panels: the tree, as brackets, grown by a decoder, as stacks, relations and depths."""
     figure = Figure(figsize=(10.5, 6.2), layout="constrained", facecolor="white")
     (trees, brackets, grown), (stacks, masks, depths) = figure.subplots(2, 3)
-    _draw_tree(trees, tree, "a tree, numbered in preorder")
+    draw_tree(trees, tree, "a tree, numbered in preorder")
     _draw_brackets(brackets, tree)
-    _draw_tree(
+    draw_tree(
         grown,
         tree,
         "the decoder grows the tree; each new\nnode's code follows from the prefix",
@@ -66,7 +66,7 @@ def places(tree: Tree) -> NDArray[np.float64]:
     return found
 
 
-def _draw_tree(axes: Axes, tree: Tree, title: str, known: int | None = None) -> None:
+def draw_tree(axes: Axes, tree: Tree, title: str, known: int | None = None) -> None:
     """All nodes, or the first ``known``, the slot that is filled next, and the others faint."""
     known = len(tree) if known is None else known
     at = places(tree)

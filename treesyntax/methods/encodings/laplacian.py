@@ -45,7 +45,7 @@ class Laplacian(Injection):
     equation = "x_t = sqrt(d) E[w_t] + PE_t + W [u_1(t), …, u_k(t)] + b"
     cost = (
         "an eigendecomposition a tree and batch in 64 bits, O(n^3): about 0.1 s a tree of 512 nodes on "
-        "one core, above the bar from there on; at most 4,096 nodes"
+        "one core; at most 4,096 nodes"
     )
 
     def __init__(self, site: Site, vectors: int = 8, signs: str = "flip") -> None:

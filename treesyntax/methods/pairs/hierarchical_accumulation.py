@@ -43,7 +43,7 @@ class HierarchicalAccumulation(Injection):
     cost = (
         "one product of an n x n matrix with the values a layer, as attention itself has; "
         "a whole step of width 128 took 1.02 times the plain one at 64 tokens, 1.21 at 512"
-        ", above the bar of 1.10 by that product"
+        " (the price of that product)"
     )
 
     masks: Tensor

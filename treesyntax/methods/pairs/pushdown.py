@@ -48,7 +48,7 @@ class Pushdown(Injection):
     cost = (
         "relation ids once a batch, a gather by relation id a pair and layer; "
         "a whole step of width 128 took 1.01 times the plain one at 64 tokens, 1.30 at 512"
-        ", above the bar of 1.10 by these gathers"
+        " (the price of these gathers)"
     )
     sides = ("decoder",)
     of_the_paper = ("none", "pushdown")

@@ -42,7 +42,7 @@ class RandomWalkPairs(PairVectors):
     equation = "softmax(qk'/sqrt(d) + b P_ij) (v + W_V P_ij), P_ij = [I, M, …, M^(k-1)]_ij"
     cost = (
         "k numbers a pair (n x n x k, not n x n x d), made once a batch in O(k n^2); per layer two "
-        "products with them a head. Above the bar: a whole step of width 128 with all three parts took "
+        "products with them a head; a whole step of width 128 with all three parts took "
         "1.1 times the plain one at 64 tokens and 1.9 times at 512"
     )
 

@@ -47,7 +47,7 @@ class RelationMask(Injection):
     cost = (
         "relation ids once a batch, a table lookup a pair and layer; "
         "a whole step of width 128 took 0.99 times the plain one at 64 tokens, 1.23 at 512"
-        ", above the bar of 1.10 by these lookups"
+        " (the price of these lookups)"
     )
 
     membership: Tensor

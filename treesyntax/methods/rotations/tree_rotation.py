@@ -55,7 +55,7 @@ class TreeRotation(Injection):
     cost = (
         "a product of block x block matrices a query and key, and log(depth) a node once a batch; "
         "a whole step of width 128 took 1.08 times the plain one at 64 tokens, 1.35 at 512"
-        ", above the bar of 1.10 by these products"
+        " (the price of these products)"
     )
     replaces_positions = True
 
