@@ -243,6 +243,6 @@ def test_ten_thousand_nodes_deep_or_wide(order):
 def test_the_table_moves_with_a_model_but_is_not_in_its_checkpoint():
     trees = GrowingTrees(BINARY, "lcrs_dfs")
     assert trees.state_dict() == {}
-    assert {name for name, _ in trees.named_buffers()} == {"counts", "branches"}
+    assert {name for name, _ in trees.named_buffers()} == {"counts", "branches", "labels"}
     assert trees.half().counts.dtype == torch.int64
     assert trees.branches[6].tolist() == [1, -1]

@@ -22,7 +22,7 @@ from treesyntax.errors import OptionError
 from treesyntax.nn.coordinates import doubled_ancestors
 from treesyntax.nn.tree_batch import NO_NODE, TreeBatch
 from treesyntax.trees.binary import NEXT_SIBLING
-from treesyntax.trees.symbols import slot_table
+from treesyntax.trees.symbols import label_table, slot_table
 
 GROWING_LINEARIZATIONS = {
     "nary_dfs": ("dfs", False),
@@ -46,6 +46,7 @@ class GrowingTrees(nn.Module):
         binary: whether tokens grow left-child-right-sibling forms.
         counts: LongTensor [V], slots of a symbol, -1 for symbols that are no node.
         branches: LongTensor [V, S], S >= 1, the branch of each slot, padded with -1.
+        labels: LongTensor [V], the label of a symbol, see :func:`treesyntax.trees.symbols.label_table`.
 
     Raises:
         OptionError: for a linearization whose tokens grow no tree.
@@ -53,6 +54,7 @@ class GrowingTrees(nn.Module):
 
     counts: Tensor
     branches: Tensor
+    labels: Tensor
 
     def __init__(self, symbols: Sequence[str], linearization: str) -> None:
         super().__init__()
@@ -62,7 +64,8 @@ class GrowingTrees(nn.Module):
                 f"{', '.join(GROWING_LINEARIZATIONS)} do"
             )
         self.order, self.binary = GROWING_LINEARIZATIONS[linearization]
-        for name, table in zip(("counts", "branches"), slot_table(symbols), strict=True):
+        tables = (*slot_table(symbols), label_table(symbols))
+        for name, table in zip(("counts", "branches", "labels"), tables, strict=True):
             self.register_buffer(name, torch.as_tensor(table), persistent=False)
 
     @property
@@ -189,13 +192,16 @@ class PartialTrees:
         causal; what depends on children still to come (factored trees, say) is not.
 
         Returns:
-            A batch with T nodes, the one that fills the next slot among them; start symbol,
-            padding, EOS and all that follows a complete tree have no node.
+            A batch with T nodes and their labels, the one that fills the next slot among them, whose
+            label is unknown; start symbol, padding, EOS and all that follows a complete tree have no
+            node.
         """
         parent, branch, number = self._nodes
         token_node = number[:, :-1].masked_fill(~self.placed[:, 1:], NO_NODE)
         token_node = F.pad(token_node, (1, 0), value=NO_NODE)
-        return TreeBatch(parent, branch, token_node[:, : self.tokens.shape[1]])
+        own = self.growing.labels[self.tokens[:, 1:]] * self.placed[:, 1:]
+        label = torch.zeros_like(parent).scatter_(1, number, F.pad(own, (0, 1)))
+        return TreeBatch(parent, branch, token_node[:, : self.tokens.shape[1]], label)
 
     @cached_property
     def next_slots(self) -> TreeBatch:

@@ -91,6 +91,22 @@ def slot_table(symbols: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.in
     return counts, branches
 
 
+def label_table(symbols: Sequence[str]) -> NDArray[np.int64]:
+    """The label of every symbol [V] of a dictionary, for methods that read the labels of a growing tree.
+
+    0 for symbols that are no node, 1 for all leaves. The labels of inner nodes follow in the order in
+    which the dictionary first has them, whatever their slots: the most frequent ones come first.
+    """
+    numbers: dict[str, int] = {}
+    found = np.zeros(len(symbols), np.int64)
+    for index, symbol in enumerate(symbols):
+        label, slots = split_symbol(symbol) or ("", None)
+        if slots is not None:
+            inner = FIRST_CHILD in slots
+            found[index] = 2 + numbers.setdefault(label, len(numbers)) if inner else 1
+    return found
+
+
 def nary_tokens(tree: Tree) -> list[str]:
     """``label/CHILDREN`` of every node in preorder."""
     _check_labels(tree)

@@ -11,7 +11,7 @@ from treesyntax.nn.relations import RELATIONS, by_rows, tree_relations
 from treesyntax.nn.tree_batch import TreeBatch
 from treesyntax.nn.vectors import PairVectors
 
-MOST_LABELS = 16_000  # beyond, there are more ids than a 16-bit integer holds
+MOST_ROWS = 16_000  # beyond, there are more ids than a 16-bit integer holds
 PARENT, CHILD = RELATIONS.index("parent"), RELATIONS.index("child")
 
 
@@ -23,34 +23,43 @@ class LabelledRelation(PairVectors):
     ``parent by label(i)`` if j is the parent of i, to ``child by label(j)`` if i is the parent of j,
     and else to the relation of the two nodes (the other seven of McDonald & Chiang 2021, or none).
     The label of a node is that of the arc to its head in a dependency tree, else its category or
-    symbol, which is the label of the child's end of the arc.
+    symbol, which is the label of the child's end of the arc. With ``parent_labels`` above 1 the label
+    of the parent counts as well: there is a row for each pair of a child's and a parent's label.
 
     The vectors are those of RAT-SQL (Wang et al. 2020), shared by the heads, there for labelled
     relations of schemas; the bias, a number per head, is our form of the number per edge type that
-    GREAT (Hellendoorn et al. 2020) adds to logits, there times the sum of the key. The Code Transformer (Zügner et al. 2021) adds distances to labels: compose with
-    ``tree_distance``. Labels are numbered by their frequency in the training data; label 0 is an
-    unknown one, those beyond the table share its last row.
+    GREAT (Hellendoorn et al. 2020) adds to logits, there times the sum of the key. The Code
+    Transformer (Zügner et al. 2021) adds distances to labels: compose with ``tree_distance``.
+
+    Labels are numbered by their frequency in the training data; label 0 is an unknown one, such as
+    those below ``--source-label-threshold``, and those beyond a table share its last row. In a
+    decoder the label of a node is that of its own token, without the slots, and all leaves have one.
 
     Args:
         site: where the method is built in.
-        labels: rows of the tables for labels, the unknown one included.
+        labels: rows of the tables for labels of children, the unknown one included.
+        parent_labels: rows for those of their parents; 1 does not tell parents apart.
         bias: add to the logits.
         keys: add vectors to the keys.
         values: add vectors to the values.
 
     Attributes:
-        bias_rows: [layers, heads, 2 * labels + 10], starts at 0: parents, children, then the ten ids
-            of :func:`treesyntax.nn.relations.tree_relations`.
-        key_table: [layers, 2 * labels + 10, d].
+        bias_rows: [layers, heads, R] with R = 2 * labels * parent_labels + 10, starts at 0: parents
+            and children, by the child's and then by the parent's label, and the ten ids of
+            :func:`treesyntax.nn.relations.tree_relations`.
+        key_table: [layers, R, d].
         value_table: the same.
     """
 
     paper = "Wang et al. 2020 (RAT-SQL); Hellendoorn et al. 2020 (GREAT), as a bias"
     equation = (
-        "softmax(q(k + r_ij)'/sqrt(d) + b_ij) (v + r'_ij), ij by relation and label of the arc"
+        "softmax(q(k + r_ij)'/sqrt(d) + b_ij) (v + r'_ij), ij by relation and label of the arc, "
+        "or labels of child and parent"
     )
     cost = (
         "relation ids once a batch, a table lookup a pair and layer; with vectors two gathers more; "
+        "backward a number for each row of the tables, query and head, so keep labels times "
+        "parent_labels in the hundreds; "
         "a whole step of width 128 took 0.99 times the plain one at 64 tokens, 1.19 at 512"
         " (the price of these lookups)"
     )
@@ -65,22 +74,23 @@ class LabelledRelation(PairVectors):
         bias: bool = True,
         keys: bool = False,
         values: bool = False,
+        parent_labels: int = 1,
     ) -> None:
         """Raises OptionError for a number of labels out of range or nothing to add."""
         super().__init__(site)
-        if not 1 <= labels <= MOST_LABELS:
-            raise OptionError(f"labelled_relation: labels must be 1 to {MOST_LABELS}, not {labels}")
+        if min(labels, parent_labels) < 1 or labels * parent_labels > MOST_ROWS:
+            raise OptionError(
+                "labelled_relation: labels and parent_labels must be 1 or more, their product at most "
+                f"{MOST_ROWS}, not {labels} and {parent_labels}"
+            )
         if not (bias or keys or values):
             raise OptionError("labelled_relation: bias, keys and values are all off")
-        self.labels, size = labels, 2 * labels + len(RELATIONS) + 1
+        self.labels, self.parent_labels = labels, parent_labels
+        size = 2 * labels * parent_labels + len(RELATIONS) + 1
         zeros = nn.Parameter(torch.zeros(site.layers, site.heads, size)) if bias else None
         self.register_parameter("bias_rows", zeros)
         shape = (site.layers, size, site.d_model // site.heads)
         self.make_tables(shape, keys, values)
-
-    def leaks_future(self) -> str:
-        """Not for its relations: the partial trees of a decoder carry no labels."""
-        return "reads labels of nodes, which partial trees do not have"
 
     def relation_ids(self, tree: TreeBatch) -> Tensor:
         """Integers [B, T, T], the rows of the tables.
@@ -92,16 +102,19 @@ class LabelledRelation(PairVectors):
                 "labelled_relation needs the labels of nodes, but the data has none; binarize it with "
                 "--source-labels (in Python: batch_trees(..., labels=...))"
             )
-        label = tree.at_tokens(tree.label, 0).clamp(0, self.labels - 1).short()
+        # An arc belongs to its child, so one number a token says the labels at both of its ends.
+        above = tree.label.gather(1, tree.parent.clamp(min=0)).clamp(0, self.parent_labels - 1)
+        arc = tree.label.clamp(0, self.labels - 1) * self.parent_labels + above
+        arc, arcs = tree.at_tokens(arc, 0).short(), self.labels * self.parent_labels
 
         def ids(rows: slice) -> Tensor:
             relation = tree_relations(tree, rows).short()
-            others = relation + 2 * self.labels
-            found = torch.where(relation == CHILD, label[:, rows].unsqueeze(2), others)
-            return torch.where(relation == PARENT, label.unsqueeze(1) + self.labels, found)
+            others = relation + 2 * arcs
+            found = torch.where(relation == CHILD, arc[:, rows].unsqueeze(2), others)
+            return torch.where(relation == PARENT, arc.unsqueeze(1) + arcs, found)
 
         return by_rows(tree, ids)
 
     def bias_table(self, layer: int) -> Tensor | None:
-        """[H, 2 * labels + 10]."""
+        """[H, R]."""
         return None if self.bias_rows is None else self.bias_rows[layer]
