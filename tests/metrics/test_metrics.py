@@ -101,7 +101,8 @@ def test_an_unknown_metric_is_answered_with_all_names() -> None:
         "program:NOTATION, wellformed:NOTATION, top1:NOTATION, top2:NOTATION, f1:NOTATION, productions:NOTATION with NOTATION "
         f"one of {', '.join(FORMATS)}, unordered:sexpr, unordered:sexpr_bare, unordered:prolog, "
         "modulo:sexpr, modulo:sexpr_bare, modulo:prolog, "
-        "dong_lapata:sexpr, dong_lapata:sexpr_bare, dong_lapata:prolog; each may end in :unseen"
+        "dong_lapata:sexpr, dong_lapata:sexpr_bare, dong_lapata:prolog, "
+        "compiled:coffeescript; each may end in :unseen"
     )
 
 

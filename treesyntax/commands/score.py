@@ -6,8 +6,9 @@ Metrics, each in percent: exact, bleu, chrf, chrf++, ter (errors: lower is bette
 of a tree format after a colon, tree (the same tree), program (the same by another name), unordered
 (up to the order of conjuncts), modulo (up to that and the names of bound variables), dong_lapata
 (what the program of Dong & Lapata 2016 counts), f1 (nodes), productions (F1 over productions),
-wellformed. Where modulo cannot tell in a bounded effort, a line counts as wrong, and the signature says
-how many are undecided.
+wellformed; compiled:coffeescript (both compile to the same JavaScript; nothing is run). Where modulo
+cannot tell in a bounded effort, or a program has words that the compiler here does not know, a line
+counts as wrong, and the signature says how many are undecided.
 
 bleu takes what stands between spaces for words (sacreBLEU's tokenizer 13a). Other tokenizers are part
 of the name: bleu:char, bleu:zh, bleu:ja-mecab and bleu:ko-mecab (they need packages, and a message

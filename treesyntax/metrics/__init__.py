@@ -9,6 +9,7 @@ the tree formats and KIND one of these:
 ``unordered``    the same up to the order of conjuncts
 ``modulo``       the same up to that and the names of bound variables
 ``dong_lapata``  what the program of Dong & Lapata 2016 counts (`treesyntax.metrics.dong_lapata`)
+``compiled``     the same JavaScript; only ``compiled:coffeescript`` (`treesyntax.metrics.coffeescript`)
 ``top1, top2``   the same tree down to depth 1 or 2: the channels of trigger-action programs, and
                  their functions
 ``f1``           micro-averaged F1 over nodes with their parents
@@ -26,6 +27,7 @@ from typing import Any, NamedTuple
 
 from treesyntax import __version__
 from treesyntax.errors import OptionError
+from treesyntax.metrics.coffeescript import NOTATION, compiled_items
 from treesyntax.metrics.equivalence import CALCULI
 from treesyntax.metrics.runs import checkpoint_p as checkpoint_p
 from treesyntax.metrics.runs import compare_corpus_scores as compare_corpus_scores
@@ -148,9 +150,13 @@ def _named(kinds: Mapping[str, Callable[..., Any]], notations: Iterable[str]) ->
 
 
 TEXT_ITEMS: dict[str, ItemMetric] = {"exact": exact_items, "first_word": first_word_items}
+COMPILED = f"compiled:{NOTATION}"
 ITEM_METRICS: dict[str, ItemMetric] = {
-    **TEXT_ITEMS, **_named(TREE_KINDS, FORMATS), **_named(FORM_KINDS, CALCULI)
-}  # fmt: skip
+    **TEXT_ITEMS,
+    **_named(TREE_KINDS, FORMATS),
+    **_named(FORM_KINDS, CALCULI),
+    COMPILED: compiled_items,
+}
 """The metrics that judge each line."""
 PART_METRICS: dict[str, PartMetric] = _named(
     {"f1": node_parts, "productions": production_parts}, FORMATS
@@ -245,5 +251,5 @@ def _names() -> str:
     return (
         f"there are {plain}, bleu:TOKENIZER with TOKENIZER one of {', '.join(TOKENIZERS)}, "
         f"{', '.join(f'{kind}:NOTATION' for kind in of_any)} with NOTATION one "
-        f"of {', '.join(FORMATS)}, {', '.join(of_forms)}; each may end in {UNSEEN}"
+        f"of {', '.join(FORMATS)}, {', '.join(of_forms)}, {COMPILED}; each may end in {UNSEEN}"
     )

@@ -40,7 +40,7 @@ def dong_lapata_items(
 ) -> list[bool]:
     """Which hypotheses the program of Dong & Lapata 2016 counts as right (`dong_lapata`)."""
     check_aligned(hypotheses, references)
-    _parse_references(references, notation)
+    parse_references(references, notation)
     operators = (UNKNOWN,) if _calculus(notation) is PROLOG else SORTED
     pairs = zip(hypotheses, references, strict=True)
     return [is_right(hypothesis, reference, operators) for hypothesis, reference in pairs]
@@ -84,7 +84,7 @@ def wellformed_items(
 ) -> list[bool]:
     """Which hypotheses parse. Blank ones, which are empty trees, do not count."""
     check_aligned(hypotheses, references)
-    return [bool(_parse_hypothesis(text, notation)) for text in hypotheses]
+    return [bool(parse_hypothesis(text, notation)) for text in hypotheses]
 
 
 Parts = list[tuple[int, int]]
@@ -154,12 +154,13 @@ def _parsed(
     hypotheses: Sequence[str], references: Sequence[str], notation: str
 ) -> list[tuple[Tree | None, Tree]]:
     check_aligned(hypotheses, references)
-    wanted = _parse_references(references, notation)
-    found = (_parse_hypothesis(hypothesis, notation) for hypothesis in hypotheses)
+    wanted = parse_references(references, notation)
+    found = (parse_hypothesis(hypothesis, notation) for hypothesis in hypotheses)
     return list(zip(found, wanted, strict=True))
 
 
-def _parse_references(references: Sequence[str], notation: str) -> list[Tree]:
+def parse_references(references: Sequence[str], notation: str) -> list[Tree]:
+    """The trees of references, all of which must be trees."""
     parse = get_format(notation).parse
     trees = []
     for line, reference in enumerate(references, start=1):
@@ -171,7 +172,8 @@ def _parse_references(references: Sequence[str], notation: str) -> list[Tree]:
     return trees
 
 
-def _parse_hypothesis(hypothesis: str, notation: str) -> Tree | None:
+def parse_hypothesis(hypothesis: str, notation: str) -> Tree | None:
+    """The tree of an output, None where it is none."""
     try:
         return get_format(notation).parse(hypothesis)
     except TreeError:
