@@ -7,11 +7,14 @@ import importlib
 import os
 import shlex
 import sys
+import traceback
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from treesyntax import __version__
 from treesyntax.errors import TreeSyntaxError
+from treesyntax.jobs.terminal import add_arguments as add_loudness
+from treesyntax.jobs.terminal import as_asked
 
 
 class Command(NamedTuple):
@@ -56,7 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     args = make_parser(arguments[:1]).parse_args(arguments)
     try:
-        status = int(args.run(args))
+        with as_asked(args):
+            status = int(args.run(args))
         _flush_output()
         return status
     except KeyboardInterrupt:
@@ -69,6 +73,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 141
     except TreeSyntaxError as error:
         reason = str(error)
+        if getattr(args, "verbose", False):
+            traceback.print_exc()
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         reason = f"{place}{error.strerror or error}; check free space and permissions"
@@ -99,6 +105,7 @@ def make_parser(loaded: Collection[str]) -> argparse.ArgumentParser:
         )
         if module is not None:
             module.add_arguments(subparser)
+            add_loudness(subparser)
             subparser.set_defaults(run=module.run)
     return parser
 

@@ -31,6 +31,7 @@ from treesyntax.analysis.loading import build_encoder
 from treesyntax.analysis.sentences import AnalysedSentence, Sentences
 from treesyntax.data.token_files import find_prefix
 from treesyntax.errors import InputError, OptionError
+from treesyntax.jobs.terminal import tracked
 from treesyntax.model.checkpoint import load_checkpoint
 from treesyntax.model.encoder import Encoder
 from treesyntax.nn.attention import Attention, KeyValues
@@ -179,7 +180,8 @@ def read_attention_mass(checkpoint: Path, data: Path, subset: str, limit: int) -
         raise OptionError(f"--limit must be 1 or more, not {limit}")
     encoder = build_encoder(load_checkpoint(checkpoint), checkpoint)
     sentences = Sentences(data, subset, encoder.embed_tokens.num_embeddings)
-    chosen = (sentences[index] for index in range(min(limit, len(sentences))))
+    numbers = range(min(limit, len(sentences)))
+    chosen = (sentences[index] for index in tracked(numbers, "sentences"))
     longest = encoder.settings.max_positions
     found = compute_attention_mass(
         encoder, (sentence for sentence in chosen if sentence.tokens.shape[1] <= longest)

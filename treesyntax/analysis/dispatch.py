@@ -15,6 +15,7 @@ from pathlib import Path
 from treesyntax.analysis.figures import write_numbers
 from treesyntax.errors import TreeSyntaxError
 from treesyntax.files import atomic_folder
+from treesyntax.jobs.terminal import tracked
 
 LIST = "analyses"
 
@@ -42,7 +43,7 @@ def write_analyses(analyses: Iterable[Analysis], folder: Path) -> None:
     """
     drawn, absent = [], []
     with atomic_folder(folder) as staged:
-        for one in analyses:
+        for one in tracked([*analyses], "analyses"):
             entry = {"name": one.name, "side": one.side}
             place = staged / one.side
             place.mkdir(exist_ok=True)

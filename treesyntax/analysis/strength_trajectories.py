@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from treesyntax.analysis.figures import MARKERS, OKABE_ITO, panel_grid, write_figure, write_numbers
 from treesyntax.analysis.loading import build_method
 from treesyntax.errors import InputError
+from treesyntax.jobs.terminal import tracked
 from treesyntax.methods.pairs.relation_mask import RelationMask
 from treesyntax.model.checkpoint import load_checkpoint
 
@@ -62,7 +63,7 @@ def read_trajectories(checkpoints: Sequence[Path], side: str) -> list[Moment]:
     Raises:
         InputError: if one has no masks, or they are not of one training.
     """
-    moments = [read_moment(path, side) for path in checkpoints]
+    moments = [read_moment(path, side) for path in tracked(checkpoints, "checkpoints")]
     first = moments[0]
     for moment in moments[1:]:
         if (moment.masks, moment.values.shape) != (first.masks, first.values.shape):

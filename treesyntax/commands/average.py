@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import output_file
+from treesyntax.jobs.terminal import tracked
 
 if TYPE_CHECKING:
     import torch
@@ -96,7 +97,7 @@ def average(paths: Sequence[Path]) -> dict[str, Any]:
     _check_finite(paths[-1], model)
     weights = {_place(tensor): name for name, tensor in model.items() if tensor.is_floating_point()}
     sums = {name: model[name].double() for name in weights.values()}
-    for path in paths[:-1]:
+    for path in tracked(paths[:-1], "checkpoints"):
         other = load_checkpoint(path)["model"]
         if _shapes(other) != _shapes(model):
             raise InputError(

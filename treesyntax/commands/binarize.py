@@ -46,6 +46,7 @@ from treesyntax.data.encoding import (
 from treesyntax.files import atomic_folder
 from treesyntax.jobs import cores
 from treesyntax.jobs.completion import suggest
+from treesyntax.jobs.terminal import loudness
 from treesyntax.trees.names import CONTROLS, FORMATS, GIVEN, LINEARIZATIONS, POLICIES
 
 SAMPLE = 500_000
@@ -212,7 +213,7 @@ def _progress(total: int) -> Iterator[Callable[[int], None]]:
     from rich.progress import Progress
 
     console = Console(stderr=True)
-    if not console.is_terminal:
+    if not console.is_terminal or loudness().quiet:
         yield lambda count: None
         return
     # Without a thread of its own, as worker processes may be forked while it is shown.

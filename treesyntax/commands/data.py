@@ -13,6 +13,7 @@ are checked; generated sets need neither. If the folder is up to date, the same 
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 from treesyntax.jobs.completion import suggest
@@ -21,7 +22,8 @@ from treesyntax.jobs.completion import suggest
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare ``list`` and ``get``."""
     commands = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    commands.add_parser("list", help="name, origin, licence and content of every data set")
+    lister = commands.add_parser("list", help="name, origin, licence and content of every data set")
+    lister.add_argument("--json", action="store_true", help="print a JSON list instead")
     getter = commands.add_parser("get", help="make the folder of a data set")
     add = getter.add_argument
     suggest(
@@ -58,6 +60,11 @@ def run(args: argparse.Namespace) -> int:
         return 0
     from treesyntax.data.sets import SETS
 
+    if args.json:
+        told = ("name", "title", "origin", "licence", "citation", "notes")
+        sets = [{key: getattr(data, key) for key in told} for data in SETS.values()]
+        print(json.dumps(sets, indent=2, ensure_ascii=False))
+        return 0
     wide = max(map(len, SETS))
     for data in SETS.values():
         print(f"{data.name:{wide}}  {data.origin:10}  {data.licence:14}  {data.title}")

@@ -11,6 +11,7 @@ Example:
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--index", type=int, default=0, help="number of the first sentence, from 0 (%(default)s)"
     )
     parser.add_argument("--count", type=int, default=1, help="how many sentences (%(default)s)")
+    parser.add_argument(
+        "--json", action="store_true", help="print a JSON object a sentence, one a line"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -63,6 +67,14 @@ def run(args: argparse.Namespace) -> int:
     check_tokens(data)
     for sentence in range(args.index, min(args.index + args.count, len(data))):
         tokens = _tokens(data, sentence, dictionary, dictionary_path)
+        if args.json:
+            shown = {
+                "index": sentence,
+                "tokens": tokens,
+                **_arrays(None if store is None else store[sentence]),
+            }
+            print(json.dumps(shown, ensure_ascii=False))
+            continue
         print(f"{prefix.name} {sentence}: {len(tokens)} tokens")
         print(" ".join(tokens))
         if store is not None:
@@ -80,6 +92,17 @@ def _tokens(data: TokenData, sentence: int, dictionary: Dictionary, path: Path) 
             "it belongs to other data; run treesyntax binarize again",
         )
     return [dictionary.symbols[token] for token in ids]
+
+
+def _arrays(tree: StoredTree | None) -> dict[str, list[int]]:
+    if tree is None:
+        return {}
+    return {
+        "parents": tree.parents.tolist(),
+        "branches": tree.branches.tolist(),
+        "token_nodes": tree.token_nodes.tolist(),
+        **({} if tree.labels is None else {"labels": tree.labels.tolist()}),
+    }
 
 
 def draw(tree: StoredTree, tokens: list[str]) -> list[str]:

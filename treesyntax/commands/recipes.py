@@ -11,6 +11,7 @@ says which data it needs; treesyntax new writes a short recipe for data of your 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from treesyntax.jobs.completion import suggest
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The list, and copy NAME FILE."""
+    parser.add_argument("--json", action="store_true", help="print a JSON list instead")
     commands = parser.add_subparsers(dest="action", metavar="copy")
     copy = commands.add_parser("copy", help="write a recipe to a file of your own")
     name = copy.add_argument("name", metavar="NAME", help="of the recipe, such as nmt/dependency")
@@ -48,6 +50,11 @@ def run(args: argparse.Namespace) -> int:
         print(f"{args.file}: edit it, then run: treesyntax study {args.file}")
         return 0
     titles = {name: title_of(path) for name, path in shipped_recipes().items()}
+    if args.json:
+        files = {name: str(path) for name, path in shipped_recipes().items()}
+        listed = [{"name": name, "title": titles[name], "file": files[name]} for name in titles]
+        print(json.dumps(listed, indent=2, ensure_ascii=False))
+        return 0
     width = max(map(len, titles), default=0)
     for name, title in titles.items():
         print(f"{name:<{width}}  {title}")

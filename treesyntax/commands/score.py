@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING
 
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import read_lines
+from treesyntax.jobs.terminal import tracked
 
 if TYPE_CHECKING:
     from treesyntax.metrics import Score
@@ -73,7 +74,9 @@ def run(args: argparse.Namespace) -> int:
     asked = any(name.endswith(UNSEEN) for name in names)
     unseen = _unseen(args, references) if asked else None
     metrics = [get_metric(name, unseen) for name in names]
-    scores = [score for metric in metrics for score in metric(hypotheses, references)]
+    scores = [
+        score for metric in tracked(metrics, "metrics") for score in metric(hypotheses, references)
+    ]
     if args.categories:
         remedy = "name the category of each line"
         categories = _as_many(args.categories, args.reference, len(references), remedy)

@@ -16,6 +16,7 @@ Examples:
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shlex
 from collections.abc import Mapping
@@ -89,6 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--plan", action="store_true",
         help="print rows, runs and steps left, time and disk; run and create nothing",
     )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="with --plan: print a JSON object")
     parser.add_argument(
         "--dry-run", action="store_true", help="print every command; run and create nothing"
     )
@@ -127,6 +129,8 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     from treesyntax.study.session import execute
     from treesyntax.study.taking_up import held_folder
 
+    if args.json and not args.plan:
+        raise OptionError("--json goes with --plan; a study's results are in its results.jsonl")
     recipe = read_recipe(recipe_file(args.recipe), args.overrides)
     plugin_folder()  # names fairseq if it is missing
     check_fairness(recipe)
@@ -144,10 +148,15 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
         part = plan.part(args.only) if args.only else plan
     options = _options(args, len(part.runs), programs)
     if args.plan:
+        began = read_identity(folder).digests if (folder / IDENTITY_FILE).exists() else {}
+        found = outline(part, folder, began, args.jobs or options.jobs)
+        if args.json:
+            trials_left = 0 if trials is None else len(trials.left.runs)
+            print(json.dumps({**found.numbers(), "trials_left": trials_left}, indent=2))
+            return 0
         if trials is not None:
             print("\n".join(search_outline(trials, args.jobs or cores() // args.threads)))
-        began = read_identity(folder).digests if (folder / IDENTITY_FILE).exists() else {}
-        print("\n".join(outline(part, folder, began, args.jobs or options.jobs)))
+        print("\n".join(found.lines()))
         return 0
     if args.dry_run:
         typed = replace(options, programs={})  # "treesyntax", not the Python that runs it

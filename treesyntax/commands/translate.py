@@ -84,7 +84,7 @@ def _add_search(group: argparse._ArgumentGroup) -> None:
 
 def _add_output(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
-    add("--quiet", action="store_true", help="do not tell on standard error of unknown words, and of sources longer or deeper than those of the training")  # fmt: skip
+    add("-q", "--quiet", action="store_true", help="no progress, and do not tell on standard error of unknown words, and of sources longer or deeper than those of the training")  # fmt: skip
     add("--tokens", action="store_true", help="target tokens as the model writes them")
     add("--nbest", type=int, metavar="N", help="the N best as tab-separated line number, score and text")  # fmt: skip
 
@@ -174,7 +174,9 @@ def _progress(args: argparse.Namespace, path: Path, format_name: str) -> Iterato
         yield lambda lines: None
         return
     console = Console(stderr=True)
-    drawn = console.is_terminal and not (args.output == "-" and sys.stdout.isatty())
+    drawn = (
+        console.is_terminal and not args.quiet and not (args.output == "-" and sys.stdout.isatty())
+    )
     total = sum(1 for _ in records_of(path, format_name)) if drawn else 0
     done, begin = 0, time.perf_counter()
     with shown(total, 0, console) if drawn else nullcontext() as bar:

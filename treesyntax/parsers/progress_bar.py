@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from treesyntax.jobs.terminal import loudness
+
 Advance = Callable[[float], None]
 """Called with the number of lines that have been done since the last call."""
 
@@ -36,7 +38,7 @@ def shown(total: int, done: int, console: Console) -> Iterator[Advance]:
     bar = Progress(
         *columns,
         console=console,
-        disable=not console.is_terminal,
+        disable=not console.is_terminal or loudness().quiet,
         transient=True,
         speed_estimate_period=SPEED_OVER,
     )

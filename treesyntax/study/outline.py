@@ -4,18 +4,82 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from treesyntax.study.run.content import size_of
 from treesyntax.study.run.ledger import Ledger
 from treesyntax.study.run.plan import Plan
-from treesyntax.study.run.progress import outlook
+from treesyntax.study.run.progress import outlook, steps_left
 from treesyntax.study.run.steps import PREPARED
 
 
-def outline(part: Plan, folder: Path, digests: Mapping[str, str], at_once: int) -> list[str]:
-    """A study in a line for each row, then the steps, time and disk that are left.
+@dataclass(frozen=True)
+class Outline:
+    """A study before it begins or goes on.
+
+    Attributes:
+        part: the part of it that is asked for.
+        folder: its folder.
+        rows: the runs of each row, and how many of them are done.
+        done: names of the steps that are done.
+        took: seconds that they took, by name.
+        at_once: how many steps run at a time.
+        sizes: bytes of each run that is done.
+        free: bytes of disk that are free.
+    """
+
+    part: Plan
+    folder: Path
+    rows: dict[str, tuple[int, int]]
+    done: set[str]
+    took: dict[str, float]
+    at_once: int
+    sizes: list[int]
+    free: int
+
+    @property
+    def left(self) -> int:
+        """Runs that are not done."""
+        return sum(runs - done for runs, done in self.rows.values())
+
+    def lines(self) -> list[str]:
+        """A line for each row, then the steps, time and disk that are left."""
+        width, runs = max(map(len, self.rows)), len(self.part.runs)
+        return [
+            f"study {self.folder}: {runs} runs, {runs - self.left} done",
+            *(f"  {row:<{width}}  {done} of {total} runs done" for row, (total, done) in self.rows.items()),
+            outlook(self.part, self.done, self.took, self.at_once),
+            self._disk(),
+        ]  # fmt: skip
+
+    def _disk(self) -> str:
+        free = f"{self.free / 1e9:,.1f} GB of disk are free"
+        if not self.sizes:
+            return f"{free}; what a run takes is told once one is done"
+        each = median(self.sizes)
+        return (
+            f"{free}; runs take {each / 1e6:,.1f} MB, the {self.left} left about "
+            f"{each * self.left / 1e9:,.2f} GB"
+        )
+
+    def numbers(self) -> dict[str, Any]:
+        """The same for a script; null is what cannot be told yet."""
+        kinds, seconds = steps_left(self.part, self.done, self.took, self.at_once)
+        return {
+            "folder": str(self.folder),
+            "rows": {row: {"runs": runs, "done": done} for row, (runs, done) in self.rows.items()},
+            "steps_left": dict(kinds),
+            "seconds_left": seconds,
+            "bytes_free": self.free,
+            "bytes_left": round(median(self.sizes) * self.left) if self.sizes else None,
+        }
+
+
+def outline(part: Plan, folder: Path, digests: Mapping[str, str], at_once: int) -> Outline:
+    """What is done of a study, and what is left.
 
     Args:
         part: the part of the study that is asked for.
@@ -29,25 +93,12 @@ def outline(part: Plan, folder: Path, digests: Mapping[str, str], at_once: int) 
         if made <= done and ledger.is_done(step):
             done.add(step.name)
     ended = {run.name for run in part.runs if all(s.name in done for s in part.steps_of(run))}
-    rows = dict.fromkeys(run.method.name for run in part.runs)
-    width = max(map(len, rows))
-    lines = [f"study {folder}: {len(part.runs)} runs, {len(ended)} done"]
-    for row in rows:
+    rows = {}
+    for row in dict.fromkeys(run.method.name for run in part.runs):
         runs = [run for run in part.runs if run.method.name == row]
-        count = sum(run.name in ended for run in runs)
-        lines.append(f"  {row:<{width}}  {count} of {len(runs)} runs done")
+        rows[row] = len(runs), sum(run.name in ended for run in runs)
     took = {step.name: float(ledger.marker(step).get("seconds", 0)) for step in part.steps}
-    lines.append(outlook(part, done, took, at_once))
     sizes = [size_of(folder / run.folder) for run in part.runs if run.name in ended]
-    return [*lines, _disk(folder, sizes, len(part.runs) - len(ended))]
-
-
-def _disk(folder: Path, sizes: list[int], left: int) -> str:
     place = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
-    free = f"{shutil.disk_usage(place).free / 1e9:,.1f} GB of disk are free"
-    if not sizes:
-        return f"{free}; what a run takes is told once one is done"
-    each = median(sizes)
-    return (
-        f"{free}; runs take {each / 1e6:,.1f} MB, the {left} left about {each * left / 1e9:,.2f} GB"
-    )
+    free = shutil.disk_usage(place).free
+    return Outline(part, folder, rows, done, took, at_once, sizes, free)

@@ -11,6 +11,7 @@ from rich.console import Console
 from treesyntax.errors import OptionError
 from treesyntax.jobs.cluster import Cluster, jobs_at_work
 from treesyntax.jobs.interrupts import stop_signals_interrupt
+from treesyntax.jobs.terminal import loudness
 from treesyntax.study.recipe.identity import (
     IDENTITY_FILE,
     Identity,
@@ -80,14 +81,15 @@ def work(
 ) -> dict[str, Failure]:
     """Do what is left of a part of a plan, and show how it goes; returns the steps that failed."""
     ledger, options = executor.ledger, executor.options
-    estimate = Estimate(part, ledger.folder, executor.done)
     took = {step.name: float(ledger.marker(step).get("seconds", 0)) for step in part.steps}
+    estimate = Estimate(part, ledger.folder, executor.done, took)
     at_once = options.submitted or options.jobs
-    print_line(
-        console,
-        f"{name} {ledger.folder}: {len(part.runs)} runs, {estimate.runs_done} done before, "
-        f"{at_once} at once; {outlook(part, executor.done, took, at_once)}",
-    )
+    if not loudness().quiet:
+        print_line(
+            console,
+            f"{name} {ledger.folder}: {len(part.runs)} runs, {estimate.runs_done} done before, "
+            f"{at_once} at once; {outlook(part, executor.done, took, at_once)}",
+        )
     try:
         with watch(estimate, console) as watcher:
             return executor.execute(watcher)

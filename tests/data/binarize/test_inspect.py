@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from support.binarize_helpers import binarize, write
 
 from treesyntax.__main__ import main
@@ -21,6 +23,11 @@ def test_inspect_draws_tokens_and_trees(files, capsys):
         ["3", "2", "0", "0:the"],
     ]
     assert "train.en-sv.en 1: 4 tokens" in shown
+    assert main(["inspect", str(dest), "--json", "--count", "2"]) == 0
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (first["tokens"], second["index"]) == (["the", "cat", "sleeps"], 1)
+    assert first["parents"][:4] == [-1, 0, 1, 2]
+    assert first["token_nodes"][0] == 3
     assert main(["inspect", str(dest), "--side", "target", "--index", "19", "--count", "9"]) == 0
     assert capsys.readouterr().out.splitlines() == ["train.en-sv.sv 19: 2 tokens", "hunden sover"]
 

@@ -156,6 +156,11 @@ def test_rows_can_be_done_one_after_the_other(path: Path, tmp_path: Path):
     assert "  relation_mask  2 of 2 runs done\n  stack_pe       0 of 2 runs done" in planned
     assert "runs take" in planned
     assert "the 4 left" in planned
+    numbers = json.loads(study(tmp_path, "--plan", "--json").output())
+    assert numbers["rows"]["stack_pe"] == {"runs": 2, "done": 0}
+    assert numbers["steps_left"]["train"] == 4
+    assert numbers["bytes_left"] > 0
+    assert numbers["seconds_left"] is not None
     whole = study(tmp_path)
     assert "6 runs, 2 done before" in whole.output()
     assert len([*runs.iterdir()]) == 6
@@ -169,7 +174,11 @@ def test_a_plan_creates_nothing(path: Path, tmp_path: Path):
     assert lines[0] == f"study {tmp_path}/out: 6 runs, 0 done"
     assert "the time left is told once a training has begun" in lines[-2]
     assert "what a run takes is told once one is done" in lines[-1]
+    numbers = json.loads(study(tmp_path, "--plan", "--json").output())
+    assert numbers["seconds_left"] is numbers["bytes_left"] is None
+    assert sum(row["runs"] for row in numbers["rows"].values()) == 6
     assert {file.name for file in tmp_path.iterdir()} == {"recipe.yaml"}
+    assert "--json goes with --plan" in refused(tmp_path, "--json")
 
 
 @pytest.mark.parametrize("option", [("--jobs", "0"), ("--threads", "0"), ("--retries", "-1")])

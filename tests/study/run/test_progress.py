@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import time
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 from support.study_helpers import plan_of, recipe_content
 
+from treesyntax.jobs.terminal import as_asked
 from treesyntax.study.run.failures import Failure
-from treesyntax.study.run.progress import Estimate, PlainProgress, clock, outlook, state_of, summary
+from treesyntax.study.run.progress import (
+    Estimate,
+    PlainProgress,
+    clock,
+    outlook,
+    state_of,
+    summary,
+    watch,
+)
 
 
 def test_the_share_of_a_study_that_is_done(tmp_path: Path):
@@ -35,6 +46,59 @@ def test_the_share_of_a_study_that_is_done(tmp_path: Path):
         "sequence-2/train  50%: epoch 0.5, update 50, loss 2.500"
     )
     assert summary(running, estimate).startswith("2 of 6 runs done, 0:45 elapsed, 4:2")
+    estimate.seen["sequence-2/train"] = (time.monotonic() - 30, 0.2)
+    assert state_of(running[0], estimate).endswith("loss 2.500, 0:50 left"), "30 % took 30 seconds"
+
+
+def test_the_time_left_of_a_step_is_what_others_of_its_kind_took(tmp_path: Path):
+    plan = plan_of(tmp_path)
+    first, second = (
+        step for step in plan.steps if step.name.startswith("sequence-") and step.kind == "generate"
+    )
+    estimate = Estimate(
+        plan, tmp_path, set(), {"stack_pe-1/generate": 100.0, "stack_pe-1/score": 1.0}
+    )
+    estimate.note([first])
+    assert state_of(first, estimate) == "sequence-1/generate, 1:40 left"
+    estimate.seen[first.name] = (time.monotonic() - 70, 0.0)
+    assert state_of(first, estimate) == "sequence-1/generate, 0:30 left"
+    estimate.end(first, 200.0)
+    assert state_of(second, estimate) == "sequence-2/generate, 2:30 left"
+    estimate.seen[second.name] = (time.monotonic() - 1000, 0.0)
+    assert state_of(second, estimate) == "sequence-2/generate, 0:00 left"
+    assert state_of(second, Estimate(plan, tmp_path, set())) == "sequence-2/generate"
+
+
+@pytest.mark.parametrize(
+    ("flag", "told"),
+    [
+        ("", ["start", "done", "FAILED"]),
+        ("quiet", ["FAILED"]),
+        ("verbose", ["start", "start", "done", "FAILED"]),
+    ],
+)
+def test_what_is_told_as_asked(tmp_path: Path, flag: str, told: list[str]):
+    plan = plan_of(tmp_path)
+    console = Console(
+        width=200, record=True, force_terminal=bool(flag), file=(tmp_path / "out.txt").open("w")
+    )
+    steps = [
+        next(one for one in plan.steps if one.name == f"sequence-1/{kind}")
+        for kind in ("train", "score")
+    ]
+    with (
+        as_asked(Namespace(**({flag: True} if flag else {}))),
+        watch(Estimate(plan, tmp_path, set()), console) as progress,
+    ):
+        for step in steps:
+            progress.started(step)
+        progress.finished(steps[0], 1)
+        progress.failed(steps[1], Failure("no memory", "logs/x"))
+    lines = console.export_text().splitlines()
+    assert [line.split()[1] for line in lines] == told
+    assert (
+        f"sequence-1/score (log: {tmp_path / steps[1].log})" in "".join(lines) or flag != "verbose"
+    )
 
 
 def test_plain_progress_prints_a_line_an_event(tmp_path: Path):

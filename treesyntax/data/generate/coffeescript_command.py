@@ -25,10 +25,10 @@ from treesyntax.data.generate.compiler import PACKAGE, compile_programs, install
 from treesyntax.data.generate.data_set import (
     Files,
     pair_files,
-    progress_bar,
     wanted_numbers,
     write_data_set,
 )
+from treesyntax.jobs.terminal import progress_bar
 from treesyntax.trees.formats.coffeescript import COFFEESCRIPT
 from treesyntax.trees.formats.javascript import JAVASCRIPT
 

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
-
-from rich.console import Console
-from rich.progress import Progress
 
 from treesyntax.data.generate.folder import is_current, write_folder
 from treesyntax.data.generate.split import SPLITS, Pair, Split
@@ -18,11 +14,6 @@ from treesyntax.files import read_lines
 
 Files = dict[str, list[str]]
 """The lines of each file by its name."""
-
-
-def progress_bar() -> Progress:
-    """A progress bar on a terminal, nothing elsewhere."""
-    return Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
 
 
 def wanted_numbers(args: argparse.Namespace) -> dict[str, int]:

@@ -20,7 +20,6 @@ from typing import Any
 from treesyntax.data.generate.data_set import (
     Files,
     pair_files,
-    progress_bar,
     wanted_numbers,
     write_data_set,
 )
@@ -33,6 +32,7 @@ from treesyntax.data.generate.for2lam_sets import (
 from treesyntax.data.generate.for_programs import Style
 from treesyntax.data.generate.lexical import check_exposed, held_out_words
 from treesyntax.data.generate.split import Split
+from treesyntax.jobs.terminal import progress_bar
 from treesyntax.trees.formats.for2lam import FOR, LAMBDA
 
 

@@ -10,15 +10,12 @@ anew where hypotheses, references or the code of scores changed.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import track
-
+from treesyntax.jobs.terminal import tracked
 from treesyntax.metrics import CORPUS_METRICS, ITEM_METRICS, PART_METRICS, UNSEEN
 from treesyntax.metrics.runs import checkpoint_p, compare_runs
 from treesyntax.metrics.statistics import holm
@@ -53,13 +50,7 @@ def compare(
         and (baseline := recipe.baseline_of(method)) is not None
         and not _holds_by_construction(plan, method, metric)
     ]
-    shown = track(
-        rows,
-        "testing rows",
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    )
+    shown = tracked(rows, "testing rows")
     found = [one for row in shown if (one := _comparison(scores, stored, *row)) is not None]
     return corrected(found)
 

@@ -14,6 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from treesyntax.jobs.terminal import NORMAL, loudness
 from treesyntax.study.run.failures import Failure
 from treesyntax.study.run.logs import TrainLog, read_log
 from treesyntax.study.run.plan import Plan
@@ -33,14 +34,19 @@ class Estimate:
         plan: the study's plan.
         folder: its folder, where the logs are.
         done: names of the steps that were done before.
+        seconds: how long they took, by name.
 
     Attributes:
         failed: names of the steps that failed for good.
     """
 
-    def __init__(self, plan: Plan, folder: Path, done: set[str]) -> None:
+    def __init__(
+        self, plan: Plan, folder: Path, done: set[str], seconds: Mapping[str, float] | None = None
+    ) -> None:
         self.plan, self.folder, self.ended = plan, folder, set(done)
         self.failed: set[str] = set()
+        self.seconds = dict(seconds or {})
+        self.seen: dict[str, tuple[float, float]] = {}
         self.begun = time.monotonic()
         self.before = self.work_done([])
         self.idle, self.noted = 0.0, self.begun
@@ -50,11 +56,35 @@ class Estimate:
         """Seconds since this session began."""
         return time.monotonic() - self.begun
 
-    def note(self, works: bool) -> None:
-        """Note whether anything runs: time in a queue says nothing about the pace."""
+    def note(self, running: Sequence[Step]) -> None:
+        """Note what runs: time in a queue says nothing about the pace."""
         now = time.monotonic()
-        self.idle += 0 if works else now - self.noted
+        self.idle += 0 if running else now - self.noted
         self.noted = now
+        for step in running:
+            run = self.plan.run_of_training.get(step.name)
+            share = 0.0 if run is None else self.trained(run, self.log(run))
+            self.seen.setdefault(step.name, (now, share))
+
+    def left_of(self, step: Step) -> float | None:
+        """Seconds left of a step that runs; None if nothing tells.
+
+        A training goes on at its pace, another step takes as long as the others of its kind did.
+        """
+        since, before = self.seen.get(step.name, (time.monotonic(), 1.0))
+        so_far = time.monotonic() - since
+        run = self.plan.run_of_training.get(step.name)
+        if run is not None:
+            share = self.trained(run, self.log(run))
+            return so_far * (1 - share) / (share - before) if share > before else None
+        kinds = {one.name for one in self.plan.steps if one.kind == step.kind}
+        took = [seconds for name, seconds in self.seconds.items() if name in kinds and seconds]
+        return max(0.0, median(took) - so_far) if took else None
+
+    def end(self, step: Step, seconds: float) -> None:
+        """Note that a step is done, and how long it took."""
+        self.ended.add(step.name)
+        self.seconds[step.name] = seconds
 
     @property
     def runs_done(self) -> int:
@@ -110,12 +140,14 @@ def clock(seconds: float | None) -> str:
 def state_of(step: Step, estimate: Estimate) -> str:
     """A running step in a few words."""
     run = estimate.plan.run_of_training.get(step.name)
+    seconds = estimate.left_of(step)
+    left = "" if seconds is None else f", {clock(seconds)} left"
     if run is None:
-        return step.name
+        return f"{step.name}{left}"
     log = estimate.log(run)
     loss = "" if log.loss is None else f", loss {log.loss:.3f}"
     share = estimate.trained(run, log)
-    return f"{step.name} {share:4.0%}: epoch {log.epochs:.1f}, update {log.updates}{loss}"
+    return f"{step.name} {share:4.0%}: epoch {log.epochs:.1f}, update {log.updates}{loss}{left}"
 
 
 def summary(running: Sequence[Step], estimate: Estimate) -> str:
@@ -127,8 +159,10 @@ def summary(running: Sequence[Step], estimate: Estimate) -> str:
     )
 
 
-def outlook(plan: Plan, done: set[str], seconds: Mapping[str, float], at_once: int) -> str:
-    """What is left of a study before it goes on: steps by kind, and the time if it can be told.
+def steps_left(
+    plan: Plan, done: set[str], seconds: Mapping[str, float], at_once: int
+) -> tuple[dict[str, int], float | None]:
+    """The number of steps of each kind that are left, and the seconds they take if that can be told.
 
     Args:
         plan: the study's plan.
@@ -137,23 +171,34 @@ def outlook(plan: Plan, done: set[str], seconds: Mapping[str, float], at_once: i
         at_once: how many steps run at a time.
     """
     left = [step for step in plan.steps if step.name not in done]
-    if not left:
-        return "nothing left to do"
     kinds = Counter(step.kind for step in left)
     took: dict[str, list[float]] = {}
     for step in plan.steps:
         if seconds.get(step.name):
             took.setdefault(step.kind, []).append(seconds[step.name])
-    text = ", ".join(f"{number} {kind}" for kind, number in kinds.items())
-    steps = f"{len(left)} of {len(plan.steps)} steps left ({text})"
     if "train" in kinds and "train" not in took:
-        return f"{steps}; the time left is told once a training has begun"
+        return kinds, None
     total = sum(median(took.get(kind, [0.0])) * number for kind, number in kinds.items())
-    return f"{steps}, about {clock(total / min(at_once, len(left)))} as the steps done so far took"
+    return kinds, total / max(1, min(at_once, len(left)))
+
+
+def outlook(plan: Plan, done: set[str], seconds: Mapping[str, float], at_once: int) -> str:
+    """What is left of a study before it goes on, see `steps_left`."""
+    kinds, time_left = steps_left(plan, done, seconds, at_once)
+    if not kinds:
+        return "nothing left to do"
+    text = ", ".join(f"{number} {kind}" for kind, number in kinds.items())
+    steps = f"{sum(kinds.values())} of {len(plan.steps)} steps left ({text})"
+    if time_left is None:
+        return f"{steps}; the time left is told once a training has begun"
+    return f"{steps}, about {clock(time_left)} as the steps done so far took"
 
 
 class PlainProgress:
-    """A line for each training that starts and each step that ends, and a summary twice a minute."""
+    """A line for each training that starts and each step that ends, and a summary twice a minute.
+
+    With -v each step that starts has one, with its log; with -q only failures have.
+    """
 
     def __init__(self, estimate: Estimate, console: Console) -> None:
         self.estimate, self.console = estimate, console
@@ -162,17 +207,19 @@ class PlainProgress:
 
     def started(self, step: Step) -> None:
         """Say so, for a training."""
-        if step.name.endswith("/train"):
-            self.say(f"start  {step.name}")
+        if loudness().verbose:
+            self.tell(f"start  {step.name} (log: {self.estimate.folder / step.log})")
+        elif step.name.endswith("/train"):
+            self.tell(f"start  {step.name}")
 
     def submitted(self, step: Step, job: str) -> None:
         """Name the job of a step."""
-        self.say(f"submit {step.name}: job {job}")
+        self.tell(f"submit {step.name}: job {job}")
 
     def finished(self, step: Step, seconds: float) -> None:
         """Say how long it took."""
-        self.estimate.ended.add(step.name)
-        self.say(f"done   {step.name} ({clock(seconds)})")
+        self.estimate.end(step, seconds)
+        self.tell(f"done   {step.name} ({clock(seconds)})")
 
     def retried(self, step: Step, failure: Failure) -> None:
         """Say so, with the reason."""
@@ -187,16 +234,21 @@ class PlainProgress:
 
     def tick(self, running: list[Step], queued: Mapping[str, str]) -> None:
         """Print the summary twice a minute; ``queued`` says of the jobs that wait, why."""
-        self.estimate.note(bool(running))
+        self.estimate.note(running)
         if time.monotonic() >= self.next_line:
             self.next_line = time.monotonic() + LINE_EVERY
-            self.say("; ".join([summary(running, self.estimate), *self._states(running, queued)]))
+            self.tell("; ".join([summary(running, self.estimate), *self._states(running, queued)]))
 
     def _states(self, running: list[Step], queued: Mapping[str, str]) -> list[str]:
         waiting = [f"{name} waits" + f" ({why})" * bool(why) for name, why in queued.items()]
         if len(waiting) > SHOWN:
             waiting = [*waiting[:SHOWN], f"{len(waiting) - SHOWN} more jobs wait"]
         return [*(state_of(step, self.estimate) for step in running), *waiting]
+
+    def tell(self, text: str) -> None:
+        """One line, unless -q asks for failures alone."""
+        if not loudness().quiet:
+            self.say(text)
 
     def say(self, text: str) -> None:
         """One line with the time of day."""
@@ -218,7 +270,7 @@ class LiveProgress(PlainProgress):
     def finished(self, step: Step, seconds: float) -> None:
         """Say when the last step of a run is done; the view shows the rest."""
         before = self.estimate.runs_done
-        self.estimate.ended.add(step.name)
+        self.estimate.end(step, seconds)
         if self.estimate.runs_done > before:
             self.say(f"done   {step.name.split('/')[0]}")
 
@@ -227,7 +279,7 @@ class LiveProgress(PlainProgress):
 
     def tick(self, running: list[Step], queued: Mapping[str, str]) -> None:
         """Redraw."""
-        self.estimate.note(bool(running))
+        self.estimate.note(running)
         rows = Table.grid(padding=(0, 1))
         for state in self._states(running, queued):
             rows.add_row("•", Text(state))
@@ -236,8 +288,8 @@ class LiveProgress(PlainProgress):
 
 @contextmanager
 def watch(estimate: Estimate, console: Console) -> Iterator[PlainProgress]:
-    """A live view on a terminal, plain lines elsewhere."""
-    if not console.is_terminal:
+    """A live view on a terminal, plain lines elsewhere and with -v; with -q failures alone."""
+    if not console.is_terminal or loudness() != NORMAL:
         yield PlainProgress(estimate, console)
         return
     progress = LiveProgress(estimate, console)
