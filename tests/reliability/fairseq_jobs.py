@@ -43,6 +43,7 @@ STILL = {
     # give other numbers.
     "parent_head": "parent_head(weight=0.01)",
     "distance_head": "distance_head(weight=0.01)",
+    "tree_reg": "tree_reg(weight=0.01)",
 }
 """How methods are taken where the same numbers are asked of several ways to train."""
 

@@ -158,10 +158,11 @@ class Encoder(nn.Module):
         def arguments_of(step: int) -> tuple[Tensor | None, list[PairTerm], NodeMap | None]:
             return mask, terms_of(step % len(self.layers)), node_map
 
-        def watch(step: int, inputs: Tensor) -> None:
+        def watch(step: int, inputs: Tensor, outputs: Tensor) -> None:
             layer = cast(EncoderLayer, self.layers[step % len(self.layers)])
             attention = partial(layer.log_attention, inputs, *arguments_of(step))
-            losses.extend(self.injections.losses(step, LayerStates(inputs, attention), tree))
+            states = LayerStates(inputs, attention, outputs)
+            losses.extend(self.injections.losses(step, states, tree))
 
         x = self.layers.run(x, arguments_of, watch if supervised else None)
         loss = torch.stack(losses).sum() if losses else None

@@ -212,11 +212,11 @@ class Layers(nn.ModuleList):
         self,
         x: Tensor,
         arguments_of: Callable[[int], Sequence[Any]],
-        watch: Callable[[int, Tensor], None] | None = None,
+        watch: Callable[[int, Tensor, Tensor], None] | None = None,
     ) -> Tensor:
         """[B, T, d_model] through all layers, each with the other arguments of its step.
 
-        ``watch`` gets the step and the input of every layer that is not left out.
+        ``watch`` gets the step, the input and the output of every layer that is not left out.
         """
         kept = [True] * self.applied
         if self.training and self.layer_dropout:
@@ -225,10 +225,10 @@ class Layers(nn.ModuleList):
         for index in range(self.applied):
             layer = self[index % len(self)]
             if kept[index]:
-                if watch is not None:
-                    watch(index, x)
                 run = partial(checkpoint, layer, use_reentrant=False) if recompute else layer
-                x = run(x, *arguments_of(index))
+                inputs, x = x, run(x, *arguments_of(index))
+                if watch is not None:
+                    watch(index, inputs, x)
         return x
 
 

@@ -41,10 +41,12 @@ class LayerStates:
         inputs: [B, T, d_model], what the layer gets.
         log_attention: gives the logarithms [B, h, T, T] of the weights of the layer's first h heads,
             in single precision at least; they are computed for this alone.
+        outputs: [B, T, d_model], what the layer gives.
     """
 
     inputs: Tensor
     log_attention: Callable[[int], Tensor]
+    outputs: Tensor
 
 
 class Injection(nn.Module):

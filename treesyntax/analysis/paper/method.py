@@ -159,11 +159,10 @@ def _wanted_attention(method: Injection, batch: TreeBatch, size: int) -> NDArray
         return None
     with torch.enable_grad():
         log_attention = torch.zeros(1, SITE.heads, size, size, requires_grad=True)
-        states = LayerStates(
-            torch.zeros(1, size, SITE.d_model), lambda heads: log_attention[:, :heads]
-        )
+        nothing = torch.zeros(1, size, SITE.d_model)
+        states = LayerStates(nothing, lambda heads: log_attention[:, :heads], nothing)
         loss = method.loss(0, states, batch)
-        if loss is None:
+        if loss is None or not loss.requires_grad:  # it is about states
             return None
         (slope,) = torch.autograd.grad(loss, log_attention)
     return _array(-slope[0, 0])
