@@ -11,7 +11,12 @@ import torch
 from support.analysis_helpers import analyse, flags_of, refused
 
 from treesyntax.analysis.facts import count_parameters
-from treesyntax.analysis.mask_strengths import Strengths, draw_strengths, read_strengths
+from treesyntax.analysis.mask_strengths import (
+    Strengths,
+    draw_strengths,
+    read_strengths,
+    table_rows,
+)
 from treesyntax.nn.relations import RELATIONS
 
 LAYERS, HEADS = 4, 2
@@ -52,6 +57,35 @@ def test_strengths_are_read_as_they_are(tmp_path: Path):
     assert found.relations == RELATIONS
 
 
+def test_the_table_has_the_ends_of_each_head_layer_and_the_model(tmp_path: Path):
+    values = np.array([[[-1.0, 0.5], [2.0, -3.25]], [[0.0, 1.0], [4.0, -0.5]]])
+    rows = table_rows(Strengths(values, ("parent", "left_sibling")))
+    assert rows == [
+        ["1", "1", "−1.00", "parent", "0.50", "left sibling", "1.50"],
+        ["1", "2", "−3.25", "left sibling", "2.00", "parent", "5.25"],
+        ["2", "1", "0.00", "parent", "1.00", "left sibling", "1.00"],
+        ["2", "2", "−0.50", "left sibling", "4.00", "parent", "4.50"],
+        ["1", "all", "−3.25", "left sibling", "2.00", "parent", "5.25"],
+        ["2", "all", "−0.50", "left sibling", "4.00", "parent", "4.50"],
+        ["all", "all", "−3.25", "left sibling", "4.00", "parent", "7.25"],
+    ]
+    assert len(table_rows(Strengths(values[:1, :1], ("parent", "left_sibling")))) == 1
+    torch.save(
+        checkpoint(torch.tensor(values).repeat(2, 1, 1), "relation_mask(relations='parent, self')"),
+        tmp_path / "c.pt",
+    )
+    out = tmp_path / "out"
+    assert analyse("mask_strengths", tmp_path / "c.pt", "--out", out) == 0
+    markdown, latex = (
+        (out / f"mask_strengths.{suffix}").read_text("utf-8").splitlines()
+        for suffix in ("md", "tex")
+    )
+    assert markdown[0] == "| layer | head | smallest | of | largest | of | range |"
+    assert markdown[-1] == "| all | all | −3.25 | self | 4.00 | parent | 7.25 |"
+    assert r"\caption{Strengths of relation masks, encoder}" in latex
+    assert r"all & all & $-$3.25 & self & 4.00 & parent & 7.25 \\" in latex
+
+
 def test_a_choice_of_masks_keeps_its_names_and_form(tmp_path: Path):
     spec = "relation_mask(relations='parent, up=parent|ancestor', form='additive', per_layer=False)"
     state = checkpoint(torch.ones(1, HEADS, 2), spec)
@@ -88,6 +122,7 @@ def test_the_command_writes_figure_and_numbers(tmp_path: Path):
     assert analyse("mask_strengths", path, *words) == 0
     assert {file.name for file in out.iterdir()} == {
         "mask_strengths.svg", "mask_strengths.pdf", "mask_strengths.png", "mask_strengths.json",
+            "mask_strengths.md", "mask_strengths.tex",
     }  # fmt: skip
     numbers = json.loads((out / "mask_strengths.json").read_text())
     assert np.allclose(numbers["strengths"], values.numpy())

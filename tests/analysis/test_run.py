@@ -72,7 +72,7 @@ def test_few_checkpoints_are_no_line(tmp_path: Path):
     absent = {one["name"]: one["why"] for one in analysed(tmp_path, checkpoints)["absent"]}
     assert absent["strength_trajectories"] == (
         "there are checkpoints of 2 updates, too few for a line; keep more with "
-        "train.keep-interval-updates"
+        "fairseq-train --keep-interval-updates, or train.keep-interval-updates of a recipe"
     )
 
 

@@ -118,6 +118,13 @@ def test_the_study_command(tmp_path: Path):
     drawing = (out / "strength_study.svg").read_text()
     assert "bleu minus that of sequence" in drawing
     assert "strength s" in drawing
+    assert (out / "strength_study.md").read_text("utf-8") == (
+        "| task | row | smallest | largest | range | bleu | baseline | its score | difference | runs |\n"
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
+        "| en-de | relation_mask | −4.00 | 4.00 | 8.00 | 24.50 | sequence | 21.00 | +3.50 | 2, 2 |\n"
+        "| en-vi | relation_mask | −1.50 | 2.50 | 4.00 | 24.50 | sequence | 21.00 | +3.50 | 2, 2 |\n"
+    )
+    assert r"en-vi & relation\_mask & $-$1.50 & 2.50" in (out / "strength_study.tex").read_text()
 
 
 def test_the_widest_range_is_on_top(tmp_path: Path):
@@ -197,6 +204,20 @@ def test_checkpoints_of_two_trainings_are_one_clear_line(tmp_path, capsys):
         paths.append(save_methods(tmp_path / f"{number}.pt", build_methods(spec), spec))
     error = refused(capsys, out, "strength_trajectories", *paths)
     assert "1.pt: has other masks or sizes than" in error
+
+
+def test_two_checkpoints_are_no_line(tmp_path, capsys):
+    paths = [
+        save_methods(
+            tmp_path / f"{update}.pt",
+            build_methods("relation_mask"),
+            "relation_mask",
+            update=update,
+        )
+        for update in (10, 20)
+    ]
+    error = refused(capsys, tmp_path / "out", "strength_trajectories", *paths, *paths)
+    assert "there are checkpoints of 2 updates, too few for a line; keep more with" in error
 
 
 @pytest.mark.parametrize(

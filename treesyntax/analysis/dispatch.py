@@ -18,6 +18,7 @@ from treesyntax.files import atomic_folder
 from treesyntax.jobs.terminal import tracked
 
 LIST = "analyses"
+NUMBERS = (".json", ".md", ".tex")
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def write_analyses(analyses: Iterable[Analysis], folder: Path) -> None:
                 continue
             new = sorted(str(file.relative_to(staged)) for file in set(place.iterdir()) - before)
             figures = [name for name in new if name.endswith(".svg")]
-            numbers = [name for name in new if name.endswith(".json")]
+            numbers = [name for name in new if name.endswith(NUMBERS)]
             drawn.append({**entry, "figures": figures, "numbers": numbers})
         write_numbers({"drawn": drawn, "absent": absent}, staged, LIST)
 

@@ -1,4 +1,4 @@
-"""The parts of figures that several analyses draw, and how a figure and its numbers are written."""
+"""The parts of figures that several analyses draw, and how figures, numbers and tables are written."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from treesyntax.files import atomic_file
+from treesyntax.files import atomic_file, write_text
 from treesyntax.study.results.figure_files import write_figure_files
+from treesyntax.study.results.table_text import BOOKTABS, Rows, latex_lines, markdown_lines
 
 SEQUENTIAL = "viridis"
 DIVERGING = "PuOr_r"
@@ -85,6 +86,24 @@ def write_numbers(numbers: dict[str, Any], folder: Path, name: str) -> None:
         staged.write_text(
             json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False), encoding="utf-8"
         )
+
+
+def signed(value: float, plus: bool = False) -> str:
+    """A figure of a table with two digits and a real minus; ``plus`` for that of a difference."""
+    return (f"{value:+.2f}" if plus else f"{value:.2f}").replace("-", "−")
+
+
+def write_table(
+    caption: str, header: Sequence[object], rows: Rows, folder: Path, name: str
+) -> None:
+    """Write a table for a page and for a paper, ``name.md`` and ``name.tex``.
+
+    Raises:
+        InputError: if the folder cannot be written.
+    """
+    write_text(folder / f"{name}.md", "\n".join(markdown_lines(header, rows)) + "\n")
+    lines = [BOOKTABS, *latex_lines(caption, header, rows)]
+    write_text(folder / f"{name}.tex", "\n".join(lines) + "\n")
 
 
 def _plain(value: Any) -> Any:

@@ -2,7 +2,8 @@
 
 A panel a layer. The strength s of a relation in a head adds -exp(s) to the logits of all pairs in
 that relation (McDonald & Chiang 2021; the figure follows their Fig. 3). Strengths start at 0; a
-large one hides the relation from the head, a small one leaves it alone.
+large one hides the relation from the head, a small one leaves it alone. A table beside the figure, as
+Markdown and LaTeX, has the smallest and the largest strength of each head, each layer and the model.
 
 Example: treesyntax analyse mask_strengths checkpoint_best.pt --out figures
 """
@@ -17,7 +18,14 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from treesyntax.analysis.figures import DIVERGING, head_panels, write_figure, write_numbers
+from treesyntax.analysis.figures import (
+    DIVERGING,
+    head_panels,
+    signed,
+    write_figure,
+    write_numbers,
+    write_table,
+)
 from treesyntax.analysis.loading import build_method
 from treesyntax.methods.pairs.relation_mask import RelationMask
 from treesyntax.model.checkpoint import load_checkpoint
@@ -69,10 +77,36 @@ def draw_strengths(strengths: Strengths) -> Figure:
     )
 
 
+HEADER = ("layer", "head", "smallest", "of", "largest", "of", "range")
+
+
+def table_rows(strengths: Strengths) -> list[list[str]]:
+    """A line a head, then one a layer and one for all; see `HEADER`."""
+    values = strengths.values
+    layers, heads = values.shape[:2]
+    places = [
+        (str(layer + 1), str(head + 1), values[layer, head])
+        for layer, head in np.ndindex(layers, heads)
+    ]
+    places += [(str(layer + 1), "all", values[layer]) for layer in range(layers) if heads > 1]
+    places += [("all", "all", values)] if layers > 1 else []
+    return [[layer, head, *_extremes(block, strengths.relations)] for layer, head, block in places]
+
+
+def _extremes(block: NDArray[np.float64], relations: tuple[str, ...]) -> list[str]:
+    flat = block.reshape(-1)
+    ends = [int(flat.argmin()), int(flat.argmax())]
+    names = [relations[end % len(relations)].replace("_", " ") for end in ends]
+    low, high = flat[ends]
+    return [signed(low), names[0], signed(high), names[1], f"{high - low:.2f}"]
+
+
 def analyse(checkpoint: Path, side: str, out: Path) -> None:
-    """Draw the strengths of one checkpoint, and write the numbers."""
+    """Draw the strengths of one checkpoint, and write the table and the numbers."""
     strengths = read_strengths(checkpoint, side)
     write_figure(draw_strengths(strengths), out, NAME)
+    caption = f"Strengths of relation masks, {side}"
+    write_table(caption, HEADER, table_rows(strengths), out, NAME)
     numbers = {
         "checkpoint": str(checkpoint),
         "relations": list(strengths.relations),

@@ -38,7 +38,6 @@ SENTENCE_LENGTHS = range(6, 17)
 CHOSEN_P = (0.3, 0.6, 0.9)
 MOST_NODES = 21
 """Nodes whose encodings are compared: more names would not be legible."""
-FEWEST_MOMENTS = 3
 
 
 def find_trees(data: Path, others: Sequence[Path]) -> Path:
@@ -124,14 +123,7 @@ def _sentence(best: Path, data: Path, out: Path) -> None:
 
 
 def _trajectories(checkpoints: Path, side: str, out: Path) -> None:
-    paths = sorted(checkpoints.glob("*.pt"))
-    updates = {strength_trajectories.read_moment(path, side).update for path in paths}
-    if len(updates) < FEWEST_MOMENTS:
-        raise OptionError(
-            f"there are checkpoints of {len(updates)} updates, too few for a line; keep more "
-            "with train.keep-interval-updates"
-        )
-    strength_trajectories.analyse(paths, side, out)
+    strength_trajectories.analyse(sorted(checkpoints.glob("*.pt")), side, out)
 
 
 def analyse(

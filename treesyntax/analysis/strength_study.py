@@ -2,7 +2,7 @@
 
 One row of the figure a study and method with relation masks: the smallest and the largest strength
 (McDonald & Chiang 2021, Fig. 4), each a mean over the seeds, and the method's mean score minus the
-baseline's.
+baseline's. The same as a table, in Markdown and LaTeX, beside it.
 
 Example: treesyntax analyse strength_study runs/en-vi runs/en-de --metric bleu --out figures
 """
@@ -19,7 +19,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from treesyntax.analysis.figures import OKABE_ITO, write_figure, write_numbers
+from treesyntax.analysis.figures import (
+    OKABE_ITO,
+    signed,
+    write_figure,
+    write_numbers,
+    write_table,
+)
 from treesyntax.errors import InputError
 from treesyntax.study.recipe.recipe import RECIPE_FILE, Recipe, read_recipe
 from treesyntax.study.results.current import current_results
@@ -218,9 +224,36 @@ def _name(row: StrengthRow, several: bool) -> str:
     return f"{row.task}, {row.method}{side}" if several else f"{row.task}{side}"
 
 
+def table_rows(rows: Sequence[StrengthRow], metric: str) -> tuple[list[str], list[list[str]]]:
+    """The header and the lines of the table, the widest range first."""
+    header = [
+        "task",
+        "row",
+        "smallest",
+        "largest",
+        "range",
+        metric,
+        "baseline",
+        "its score",
+        "difference",
+        "runs",
+    ]
+    ordered = sorted(rows, key=lambda row: -row.spread)
+    return header, [
+        [
+            row.task, row.method + (" (decoder)" if row.side == "decoder" else ""),
+            signed(row.minimum), signed(row.maximum), f"{row.spread:.2f}", f"{row.score:.2f}",
+            row.against, f"{row.baseline:.2f}", signed(row.gain, plus=True), f"{len(row.seeds)}, {len(row.baseline_seeds)}",
+        ]
+        for row in ordered
+    ]  # fmt: skip
+
+
 def analyse(studies: Sequence[Path], metric: str, baseline: str | None, out: Path) -> None:
-    """Draw the strengths of several studies, and write the numbers."""
+    """Draw the strengths of several studies, and write the table and the numbers."""
     rows = [row for folder in studies for row in read_rows(folder, baseline, metric)]
     write_figure(draw_rows(rows, metric), out, NAME)
+    header, lines = table_rows(rows, metric)
+    write_table(f"Range of mask strengths and {metric}", header, lines, out, NAME)
     tasks = [{**asdict(row), "range": row.spread, "gain": row.gain} for row in rows]
     write_numbers({"metric": metric, "tasks": tasks}, out, NAME)

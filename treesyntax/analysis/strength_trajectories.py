@@ -20,12 +20,14 @@ from numpy.typing import NDArray
 
 from treesyntax.analysis.figures import MARKERS, OKABE_ITO, panel_grid, write_figure, write_numbers
 from treesyntax.analysis.loading import build_method
-from treesyntax.errors import InputError
+from treesyntax.errors import InputError, OptionError
 from treesyntax.jobs.terminal import tracked
 from treesyntax.methods.pairs.relation_mask import RelationMask
 from treesyntax.model.checkpoint import load_checkpoint
 
 NAME = "strength_trajectories"
+FEWEST = 3
+"""Updates that a line needs."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ def read_trajectories(checkpoints: Sequence[Path], side: str) -> list[Moment]:
 
     Raises:
         InputError: if one has no masks, or they are not of one training.
+        OptionError: if they are of too few updates for a line.
     """
     moments = [read_moment(path, side) for path in tracked(checkpoints, "checkpoints")]
     first = moments[0]
@@ -74,6 +77,11 @@ def read_trajectories(checkpoints: Sequence[Path], side: str) -> list[Moment]:
                 "give checkpoints of one training",
             )
     by_update = {moment.update: moment for moment in reversed(moments)}
+    if len(by_update) < FEWEST:
+        raise OptionError(
+            f"there are checkpoints of {len(by_update)} updates, too few for a line; keep more with "
+            "fairseq-train --keep-interval-updates, or train.keep-interval-updates of a recipe"
+        )
     return [by_update[update] for update in sorted(by_update)]
 
 

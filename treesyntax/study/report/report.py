@@ -27,13 +27,7 @@ from treesyntax.study.recipe.recipe import RECIPE_FILE, Recipe, read_recipe
 from treesyntax.study.report.data_notes import data_notes
 from treesyntax.study.report.sections import make_sections
 from treesyntax.study.report.table import StudyTable, make_table
-from treesyntax.study.report.table_files import (
-    latex_table,
-    markdown_table,
-    markdown_text,
-    results_csv,
-    table_csv,
-)
+from treesyntax.study.report.table_files import latex_table, markdown_table, results_csv, table_csv
 from treesyntax.study.report.table_notes import COMPARISON_HEADER, comparison_cells, direction
 from treesyntax.study.report.verdict import make_verdict
 from treesyntax.study.results.comparisons import Comparison, read_comparisons, write_comparisons
@@ -44,6 +38,7 @@ from treesyntax.study.results.current import (
 )
 from treesyntax.study.results.results import RESULTS_FILE, Result
 from treesyntax.study.results.significance import compare, lost_reference
+from treesyntax.study.results.table_text import markdown_text
 from treesyntax.study.run.code import mixed_parts
 from treesyntax.study.run.failures import read_failures
 from treesyntax.study.run.ledger import check_read

@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 from typing import Any
@@ -18,8 +17,15 @@ from typing import Any
 from treesyntax.study.report.categories import CategoryScore
 from treesyntax.study.report.domains import Domain
 from treesyntax.study.report.table import StudyTable
-from treesyntax.study.report.table_notes import COMPARISON_HEADER, SIGNIFICANT, comparison_cells
+from treesyntax.study.report.table_notes import COMPARISON_HEADER, comparison_cells
 from treesyntax.study.results.results import Result
+from treesyntax.study.results.table_text import (
+    BOOKTABS,
+    latex_lines,
+    latex_text,
+    markdown_lines,
+    markdown_text,
+)
 
 TABLE_COLUMNS = (
     "test_set", "system", "method", "metric", "mean", "sd", "seeds", "parameters", "pairs_per_second", "baseline",
@@ -30,11 +36,6 @@ CATEGORY_COLUMNS = (
     "category", "items", "lines", "method", "metric", "mean", "sd", "seeds", "baseline",
     "difference", "low", "high",
 )  # fmt: skip
-_LATEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "±": r"$\pm$", SIGNIFICANT: r"$^{\dagger}$", "–": "--", "<": r"$<$", ">": r"$>$",
-}  # fmt: skip
 
 
 def results_csv(results: Sequence[Result]) -> str:
@@ -86,29 +87,12 @@ def csv_text(rows: Sequence[Sequence[object]]) -> str:
 
 def latex_table(table: StudyTable) -> str:
     """The tables for a paper; they need the package booktabs. Notes and failures follow the last."""
-    lines = [r"% \usepackage{booktabs}"]
+    lines = [BOOKTABS]
     for title, header, rows in table.parts:
-        head, *body = ([_latex(cell) for cell in line] for line in (header, *rows))
         whole = f"{table.title}: {title}" if table.domains else title
-        lines += [
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{_latex(whole)}}}",
-            rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
-            r"\toprule",
-            " & ".join(head) + r" \\",
-            r"\midrule",
-            *(" & ".join(cells) + r" \\" for cells in body),
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
-        ]
-    notes = (rf"\par {_latex(note)}" for note in (*table.notes, *table.failed))
+        lines += latex_lines(whole, header, rows)
+    notes = (rf"\par {latex_text(note)}" for note in (*table.notes, *table.failed))
     return "\n".join([*lines[:-1], *notes, lines[-1]]) + "\n"
-
-
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(letter, letter) for letter in text)
 
 
 def markdown_table(table: StudyTable) -> str:
@@ -116,20 +100,11 @@ def markdown_table(table: StudyTable) -> str:
     lines: list[str] = []
     for title, header, rows in table.parts:
         lines += [f"\n### {markdown_text(title)}\n"] if table.domains else []
-        lines += _markdown(header, rows)
+        lines += markdown_lines(header, rows)
     if table.comparisons:
-        lines += ["", *_markdown(COMPARISON_HEADER, list(map(comparison_cells, table.comparisons)))]
+        lines += [
+            "",
+            *markdown_lines(COMPARISON_HEADER, list(map(comparison_cells, table.comparisons))),
+        ]
     lines += [f"\n{markdown_text(note)}" for note in (*table.notes, *table.failed)]
     return "\n".join(lines) + "\n"
-
-
-def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    rule = "|".join(["", "---", *(["---:"] * (len(header) - 1)), ""])
-    first, *others = ("| " + " | ".join(map(markdown_text, row)) + " |" for row in (header, *rows))
-    return [first, rule, *others]
-
-
-def markdown_text(text: object) -> str:
-    """Text that Markdown shows as it is: no markup, link or HTML begins in it."""
-    shown = " ".join(str(text).splitlines())
-    return re.sub(r"([\\|*`<\[\]])", r"\\\1", shown)
