@@ -1,0 +1,123 @@
+"""What docs/results holds agrees with itself, and docs/reproduction.md with it."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from treesyntax.study.results.results import Result, read_results
+
+DOCS = Path(__file__).parents[2] / "docs"
+FOLDERS = sorted(path for path in (DOCS / "results").iterdir() if path.is_dir())
+PAGE = (DOCS / "reproduction.md").read_text("utf-8").splitlines()
+PLACES = {"width 128": "structure", "width 64": "geo"}
+TASKS = {"GEO, masks in the decoder": ("geo", "masks_dfs (decoder)")} | {
+    f"tense, masks {words}": ("structure", f"{row}-task=tense_reinflection")
+    for words, row in (("in the encoder", "relation_mask"), ("of random trees", "random_trees"))
+}
+
+
+def read_table(folder: Path) -> list[dict[str, str]]:
+    """The rows of a study's table, or of its map, with the names of results.jsonl."""
+    for name in ("table.csv", "map.csv"):
+        if (folder / name).is_file():
+            with (folder / name).open(encoding="utf-8") as stream:
+                rows = list(csv.DictReader(stream))
+            if name == "map.csv":
+                for row in rows:
+                    task = row["test_set"]
+                    row["method"] = f"{row['row']}-task={task}"
+                    row["baseline"] = f"{row['baseline']}-task={task}" if row["difference"] else ""
+                    row["seeds"] = row["runs"]
+            return rows
+    raise AssertionError(f"{folder} has neither table.csv nor map.csv")
+
+
+def scores(results: list[Result]) -> dict[tuple[str, str], list[float]]:
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for result in results:
+        found[result.method, result.metric].append(result.value)
+    return found
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip()[1:-1].split("|")]
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_table_is_made_of_its_results(folder: Path) -> None:
+    results = read_results(folder / "results.jsonl")
+    found = scores(results)
+    parameters = {(result.method, result.metric): result.parameters for result in results}
+    table = read_table(folder)
+    assert table
+    for row in table:
+        key = (row["method"], row["metric"])
+        values = found[key]
+        assert len(values) == int(row["seeds"])
+        assert np.mean(values) == pytest.approx(float(row["mean"]))
+        assert np.std(values, ddof=1) == pytest.approx(float(row["sd"]))
+        if "parameters" in row:
+            assert parameters[key] == int(row["parameters"])
+        if row["difference"]:
+            gap = np.mean(values) - np.mean(found[row["baseline"], row["metric"]])
+            assert gap == pytest.approx(float(row["difference"]))
+            assert float(row["low"]) < gap < float(row["high"])
+    for result in results:
+        assert result.commit
+        assert result.train_seconds > 0
+        assert result.commands
+
+
+def test_our_figures_of_semantic_parsing_are_those_of_the_results() -> None:
+    header = next(cells(line) for line in PAGE if "JOBS" in line and line.startswith("|"))
+    seen = 0
+    for line in PAGE:
+        if not line.startswith("| *ours, "):
+            continue
+        name, *shown = cells(line)
+        width, method = name.removeprefix("*ours, ").split(":* ")
+        found = scores(read_results(DOCS / "results" / PLACES[width] / "results.jsonl"))
+        for task, text in zip(header[1:], shown, strict=True):
+            own = method.strip("`") + (f"-task={task.lower()}" if width == "width 128" else "")
+            values = found[own, "exact"] if width == "width 128" or task == "GEO" else []
+            expected = f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f}" if values else ""
+            assert text == expected, (line, task)
+            seen += bool(values)
+    assert seen >= 11
+    demo = scores(read_results(DOCS / "results/demo/results.jsonl"))
+    for method in ("tree2tree", "sequence"):
+        values = demo[method, "exact"]
+        assert f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f}" in "\n".join(PAGE)
+
+
+def test_our_strengths_are_those_of_the_results() -> None:
+    seen = 0
+    for line in PAGE:
+        if line.startswith("| *ours:* "):
+            name, low, high, spread, gain = cells(line)
+            folder, row = TASKS[name.removeprefix("*ours:* ")]
+            text = (DOCS / "results" / folder / "strength_study.md").read_text("utf-8")
+            own = next(own for own in map(cells, text.splitlines()) if own[1] == row)
+            expected = [*own[2:5], own[8]]
+            assert [low, high, spread, gain.split()[0]] == [
+                cell.replace("−", "-") for cell in expected
+            ]
+            seen += 1
+    assert seen == 3
+
+
+def test_differences_of_the_papers_are_those_of_their_figures() -> None:
+    rows = {name: shown for name, *shown in map(cells, PAGE) if shown}
+    for first, second, difference in (
+        ("masks", "sequence", "masks - sequence"),
+        ("*theirs:* sequence to tree", "*theirs:* sequence to sequence", "difference"),
+    ):
+        for one, other, gap in zip(rows[first], rows[second], rows[difference], strict=True):
+            pairs = zip(one.split(" / "), other.split(" / "), gap.split(" / "), strict=True)
+            for left, right, shown in pairs:
+                assert float(left) - float(right) == pytest.approx(float(shown))
