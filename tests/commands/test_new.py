@@ -66,6 +66,10 @@ def test_a_recipe_for_data_of_ones_own_can_be_planned(
         ([*PARSED[:4], "--target-format", "sexpr"], "paste corpus/train.en corpus/train.de"),
         (["--source", "pairs.tsv", "--target-format", "lisp"], "no tree format is named 'lisp'"),
         (["--source", "pairs.tsv", "--parser", "spacy"], "give --target-format alone"),
+        (
+            ["--source", "pairs.tsv", "--target-format", "text"],
+            "cut -f 1 pairs.tsv > train.src; cut -f 2",
+        ),
     ],
 )
 def test_what_is_missing_is_named(

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from recipes.test_nmt import check_source_text, write_corpus
 from support import ROOT
 from support.forked_programs import treesyntax
@@ -59,8 +60,12 @@ def test_from_two_text_files_to_a_table(tmp_path: Path):
     (tmp_path / "models").mkdir()
     make_spacy(tmp_path / "models" / "en")
     recipes(tmp_path)
+    (tmp_path / "questions.tsv").write_text("who sleeps\t(sleeps x)\n" * 40, encoding="utf-8")
+    for split in ("train", "valid", "test"):
+        (tmp_path / f"corpus/{split}.conllu").write_text("", encoding="utf-8")
     for number, commands in enumerate(blocks("bash"), start=1):
         assert run_in(tmp_path, commands) or number in (2, 5), commands
+    assert yaml.safe_load((tmp_path / "forms.yaml").read_text())["title"] == "My questions"
     assert len((tmp_path / "valid.trees").read_text("utf-8").split("\n\n")) == 8 + 1
     assert "fairseq-train" in (tmp_path / "commands.txt").read_text()
     with (tmp_path / "runs/try/tables/results.csv").open(encoding="utf-8") as stream:

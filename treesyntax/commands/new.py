@@ -64,8 +64,10 @@ def run(args: argparse.Namespace) -> int:
     command = f"treesyntax study {shlex.quote(str(args.recipe))}"
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=1000)
     write_text(args.recipe, f"# {command}\n{text}")
-    print(f"{args.recipe} is written. Look at its commands, then run it:")
-    print(f"  {command} --dry-run\n  {command}")
+    print(
+        f"{args.recipe} is written. Look at its rows and its commands, then run it; --only ROW ROW begins with some:"
+    )
+    print(f"  {command} --plan\n  {command} --dry-run\n  {command}")
     return 0
 
 
@@ -73,6 +75,11 @@ def _forms(args: argparse.Namespace, source: Path) -> dict[str, Any]:
     """Questions with logical forms."""
     if args.target or args.parser or args.source_format:
         raise OptionError(f"{source} holds both sides as text: give --target-format alone")
+    if args.target_format == TEXT:
+        raise OptionError(
+            f"{source} is read as questions with logical forms; for text to text give two files, made with: "
+            f"cut -f 1 {shlex.quote(str(source))} > train.src; cut -f 2 {shlex.quote(str(source))} > train.tgt"
+        )
     notation = _format(_value(args.target_format, "--target-format", "format of the forms"))
     variables: dict[str, Any] = {"root": str(source), "notation": notation}
     if source.is_dir():
