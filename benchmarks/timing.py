@@ -81,6 +81,14 @@ def print_ratios(title: str, seconds: dict[str, float], baseline: str) -> None:
     print(f"{title:<10} {baseline} {base * 1000:8.1f} ms = 1 | " + " | ".join(others), flush=True)
 
 
+def print_table(seconds: dict[str, dict[str, float]], baseline: str) -> None:
+    """A Markdown table: candidates as rows, and their ratios to the baseline for each title of a column."""
+    print(f"\n| | {' | '.join(seconds)} |\n|---|{'---:|' * len(seconds)}")
+    for name in next(iter(seconds.values())):
+        ratios = [f"{column[name] / column[baseline]:.2f}" for column in seconds.values()]
+        print(f"| {name} | {' | '.join(ratios)} |")
+
+
 def print_memory(title: str, megabytes: dict[str, float]) -> None:
     """One line: peak memory of every candidate in MiB."""
     row = [f"{name} {value:.0f}" for name, value in megabytes.items()]

@@ -35,7 +35,7 @@ from functools import partial
 
 import torch
 import torch.nn.functional as F
-from timing import medians, print_ratios
+from timing import medians, print_ratios, print_table
 from torch import Tensor, nn
 from trees import random_trees
 
@@ -119,7 +119,7 @@ def _injected(spec: str, site: Site) -> nn.Module:
 
 
 def main() -> None:
-    """Print a line of ratios for every length."""
+    """Print a line of ratios for every length, and all of them as a table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -138,13 +138,16 @@ def main() -> None:
     # with which a CPU computes several times slower. No training has them.
     torch.set_flush_denormal(True)
     specs = list(dict.fromkeys(["none", *args.methods, "stack_pe"]))
+    table: dict[str, dict[str, float]] = {}
     for length in args.lengths:
         step = Step(SIZES[args.width], specs, max(args.tokens // length, 1), length, args.device)
         actions: dict[str, Callable[[], object]] = {
             spec: partial(step.run, spec) for spec in ["none", *args.methods]
         }
         actions["(stack encoding alone)"] = step.encode_stack
-        print_ratios(f"n = {length}", medians(actions, args.repeats), "none")
+        table[f"n = {length}"] = medians(actions, args.repeats)
+        print_ratios(f"n = {length}", table[f"n = {length}"], "none")
+    print_table(table, "none")
 
 
 if __name__ == "__main__":
