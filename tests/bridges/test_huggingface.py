@@ -30,30 +30,24 @@ MODERN = {
     "local_attention": 4, "eos_token_id": 2, "bos_token_id": 1, "cls_token_id": 1, "sep_token_id": 2,
 }  # fmt: skip
 T5 = {
-    "vocab_size": 40, "d_model": 16, "d_kv": 5, "d_ff": 24, "num_layers": 2, "num_heads": 4,
+    "vocab_size": 40, "d_model": 16, "d_kv": 4, "d_ff": 24, "num_layers": 2, "num_heads": 4,
     "decoder_start_token_id": 0,
 }  # fmt: skip
 MODELS = {
     "Bert": SIZES, "Roberta": SIZES, "XLMRoberta": SIZES, "ModernBert": {**SIZES, **MODERN},
     "T5": T5, "MT5": T5, "Bart": SEQ2SEQ, "MBart": SEQ2SEQ,
 }  # fmt: skip
-POSITION_BIASED = ("T5", "MT5")
 TREES = [ts.Tree([-1, 0, 1, 1, 0, 4], list("abcdef")), ts.Tree([-1, 0, 0], list("abc"))]
 BATCH = batch_of(TREES)
 TOKENS = torch.tensor([[4, 5, 6, 7, 8, 9, 2], [4, 5, 6, 2, 0, 0, 0]])
 INPUTS = {"input_ids": TOKENS, "attention_mask": TOKENS.ne(0).long()}
 ALL = "stack_pe(depth=4)+relation_mask+relative_depth+random_walk_pairs(powers=3)"
-BIASES = "stack_pe(depth=4)+relation_mask+tree_distance"
 
 
 def make(name: str, head: str = "Model") -> nn.Module:
     torch.manual_seed(0)
     config = getattr(transformers, f"{name}Config")(**MODELS[name])
     return getattr(transformers, name + head)(config).eval()
-
-
-def spec_for(name: str) -> str:
-    return BIASES if name in POSITION_BIASED else ALL
 
 
 def inputs_for(name: str) -> dict[str, torch.Tensor]:
@@ -80,7 +74,7 @@ def test_with_zero_tables_it_is_the_untouched_model(name: str):
     model = make(name)
     with torch.no_grad():
         plain = encoded(model, name)
-        bridge = HuggingFaceBridge(model, spec_for(name)).eval()
+        bridge = HuggingFaceBridge(model, ALL).eval()
         set_tables(bridge, 0)
         assert torch.allclose(encoded(bridge, name, tree=BATCH), plain, atol=1e-5)
         set_tables(bridge, 0.5)
@@ -93,7 +87,7 @@ def test_with_zero_tables_it_is_the_untouched_model(name: str):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_gradients_reach_every_table_of_every_layer(name: str):
-    bridge = HuggingFaceBridge(make(name), spec_for(name))
+    bridge = HuggingFaceBridge(make(name), ALL)
     set_tables(bridge, 0.3)
     states = encoded(bridge, name, tree=BATCH)
     (states * torch.randn_like(states)).sum().backward()
@@ -215,9 +209,14 @@ def test_saved_and_loaded_beside_the_model(tmp_path: Path):
 
 def test_what_a_bridge_cannot_carry_is_refused_by_name():
     with pytest.raises(
-        ts.OptionError, match="T5Model cannot carry the method relative_depth, which "
+        ts.OptionError, match="T5Model cannot carry the method rotary, which uses node_map"
     ):
-        HuggingFaceBridge(make("T5"), "relation_mask+relative_depth")
+        HuggingFaceBridge(make("T5"), "relation_mask+rotary")
+    wide_heads = transformers.T5Model(transformers.T5Config(**{**T5, "d_kv": 5}))
+    with pytest.raises(
+        ts.OptionError, match="cannot carry the method relative_depth, which uses vec"
+    ):
+        HuggingFaceBridge(wide_heads, "relation_mask+relative_depth")
     with pytest.raises(ts.OptionError, match="no bridge into gpt2; there are bridges into bert"):
         HuggingFaceBridge(
             transformers.GPT2Model(transformers.GPT2Config(n_embd=8, n_head=2, n_layer=1)),

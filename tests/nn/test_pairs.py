@@ -68,6 +68,29 @@ def test_the_formula_and_its_gradients(per_head, mask):
 
 
 @pytest.mark.usefixtures("storage")
+@pytest.mark.parametrize("vectors", [False, True])
+def test_a_bias_of_the_model_itself_is_added(vectors):
+    """As T5 has one, the same for all sentences: with what methods add, alone, and without gradients."""
+    q, k, v, table, keys, values = inputs()
+    own = torch.randn(1, 3, 4, 5, dtype=torch.float64, requires_grad=True)
+    tables = (table, keys, values) if vectors else (table, None, None)
+    terms = [PairTerm(logits=own), PairTerm(IDS, *tables)]
+    found = attend(q, k, v, MASK, terms)
+    looked_up = torch.stack([table[head][IDS.long()] for head in range(3)], 1)
+    on_keys, on_values = (one[IDS.long()].unsqueeze(1) * vectors for one in (keys, values))
+    logits = (q.unsqueeze(3) * (k.unsqueeze(2) + on_keys)).sum(-1) / 6**0.5 + looked_up + own
+    weights = logits.masked_fill(~MASK, float("-inf")).softmax(-1)
+    expected = (weights.unsqueeze(4) * (v.unsqueeze(2) + on_values)).sum(3)
+    assert torch.allclose(found, expected)
+    tensors = (q, k, v, own, *(one for one in tables if one is not None))
+    mine, theirs = (torch.autograd.grad(x.square().sum(), tensors) for x in (found, expected))
+    for first, second in zip(mine, theirs, strict=True):
+        assert torch.allclose(first, second)
+    with torch.no_grad():
+        assert torch.allclose(attend(q, k, v, MASK, terms), expected)
+
+
+@pytest.mark.usefixtures("storage")
 def test_gradients_can_be_differentiated_again_with_dropout_too():
     q, k, v, *tables = (x.detach()[..., :2].requires_grad_() for x in inputs())
     tables[0] = torch.randn(3, 3, dtype=torch.float64, requires_grad=True)

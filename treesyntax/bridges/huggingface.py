@@ -67,8 +67,8 @@ class HuggingFaceBridge(Bridge):
     """A model of transformers with trees in its encoder.
 
     ``HuggingFaceBridge(model, "relation_mask")(**inputs, tree=batch)`` is the model's output. Of an
-    encoder-decoder the encoder gets the trees. Vectors on keys and values and scales of logits are
-    carried but by T5, whose attention has a bias of its own.
+    encoder-decoder the encoder gets the trees. A T5 whose heads are wider than ``d_model / heads`` gets
+    biases and encodings alone.
 
     Args:
         model: any model over a BERT, RoBERTa, XLM-RoBERTa, ModernBERT, T5, mT5, BART or mBART, with or
@@ -91,7 +91,9 @@ class HuggingFaceBridge(Bridge):
             raise OptionError(f"{type(model).__name__} is a decoder; trees go into encoders")
         paths = _PATHS[kind]
         sizes = (config.hidden_size, config.num_attention_heads, config.num_hidden_layers)
-        carried = (*ENCODINGS, *BIASES, *(() if paths is _T5 else VECTORS))
+        # In some T5 models a head is wider than its share of the states.
+        regular = getattr(config, "d_kv", sizes[0] // sizes[1]) * sizes[1] == sizes[0]
+        carried = (*ENCODINGS, *BIASES, *(VECTORS if regular else ()))
         super().__init__(model, spec, Site(*sizes), carried)
         base: Any = model.base_model
         encoder = base.get_submodule(paths.encoder)
@@ -156,10 +158,11 @@ def _attention(
 ) -> tuple[Tensor, Tensor | None]:
     """The attention of all layers of a model with a bridge, as transformers calls it."""
     terms = _TERMS[module]() if module in _TERMS else []
-    plain_mask = attention_mask is None or attention_mask.dtype == torch.bool
-    if terms and plain_mask and position_bias is None:
+    if terms and (attention_mask is None or attention_mask.dtype == torch.bool):
         if scaling is not None and scaling * query.shape[-1] ** 0.5 != 1:
             query = query * (scaling * query.shape[-1] ** 0.5)
+        if position_bias is not None:
+            terms = [PairTerm(logits=position_bias), *terms]
         attended = attend(query, key, value, attention_mask, terms, dropout)
         return attended.transpose(1, 2).contiguous(), None
     if any(_beyond_bias(term) for term in terms):

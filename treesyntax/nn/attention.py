@@ -52,7 +52,8 @@ def attend(
     if any(callable(term.ids) for term in terms):
         return flex_attend(q, k, v, mask, terms)
     fused = all(term.keys is term.values is term.scale is None for term in terms)
-    learned = [term.bias for term in terms if term.bias is not None and term.bias.requires_grad]
+    biases = [bias for term in terms for bias in (term.bias, term.logits) if bias is not None]
+    learned = any(bias.requires_grad for bias in biases)
     if not fused or (learned and torch.is_grad_enabled() and not q.is_cuda):
         return attend_to_pairs(q, k, v, mask, terms, dropout)
     bias = total_bias(terms, q)

@@ -45,6 +45,7 @@ class PairTerm:
         features: float [B or 1, R, Q, K], in place of ids: a pair gets the sum of all rows of the
             tables, each times its number.
         value_map: what makes the values [B, H, K, d] others, before all else.
+        logits: float [B or 1, H, Q, K], added as they are: a bias that a model has of its own.
     """
 
     ids: Tensor | RelationOf | None = None
@@ -54,12 +55,15 @@ class PairTerm:
     scale: Tensor | None = None
     features: Tensor | None = None
     value_map: Callable[[Tensor], Tensor] | None = None
+    logits: Tensor | None = None
 
     def of_queries(self, rows: slice) -> PairTerm:
         """The part of some queries."""
         ids, scale = (None if x is None else x[:, rows] for x in (self.stored_ids, self.scale))
-        features = None if self.features is None else self.features[:, :, rows]
-        return PairTerm(ids, self.bias, self.keys, self.values, scale, features)
+        features, logits = (
+            None if x is None else x[:, :, rows] for x in (self.features, self.logits)
+        )
+        return PairTerm(ids, self.bias, self.keys, self.values, scale, features, logits=logits)
 
     def of_heads(self, count: int) -> PairTerm:
         """The part of the first heads."""
@@ -115,7 +119,7 @@ def merged(terms: Sequence[PairTerm], most: int) -> list[PairTerm]:
     found: list[PairTerm] = []
     for term in terms:
         last = found[-1] if found else term
-        others = (last.scale, term.scale, last.features, term.features)
+        others = [one for x in (last, term) for one in (x.scale, x.features, x.logits)]
         apart = last is term or any(other is not None for other in others)
         if apart or last.size * term.size > min(most, torch.iinfo(torch.int16).max):
             found.append(term)
@@ -180,10 +184,10 @@ def total_bias(terms: Sequence[PairTerm], like: Tensor) -> Tensor | None:
     """The sum of all biases, [B or 1, H, Q, K] for queries [B, H, Q, d], or None."""
     total = None
     for term in terms:
+        found = None if term.logits is None else term.logits.to(like.dtype)
         if term.bias is None:
-            continue
-        found = None
-        if term.features is not None:
+            pass
+        elif term.features is not None:
             table, features = clamped(term.bias, like.dtype), term.features.to(like.dtype)
             found = torch.einsum("hr,brqk->bhqk", table, features)
         elif term.stored_ids is not None:
