@@ -6,6 +6,7 @@ import importlib.metadata
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -42,6 +43,49 @@ def test_the_plugin_folder_of_an_installed_wheel_serves_fairseq(installed: Path)
     assert Path(folder) == installed / "fairseq_plugins"
     shown = run(installed, "-m", "fairseq_cli.train", "--user-dir", folder, "--help")
     assert "tree_translation" in shown
+
+
+def interpreter(version: str) -> str:
+    """A Python of this version; skips the test where there is none."""
+    for found in filter(None, (sys.executable, shutil.which(f"python{version}"))):
+        words = [found, "-c", "import sys; print(*sys.version_info[:2], sep='.')"]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.stdout.strip() == version:
+            return found
+    pytest.skip(f"no Python {version} on this machine")
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.12"])
+def test_the_wheel_starts_in_an_empty_environment(installed: Path, version: str, tmp_path: Path):
+    """Nothing but the wheel: no clone, and none of its dependencies."""
+    subprocess.run(
+        [interpreter(version), "-m", "venv", "--without-pip", tmp_path / "v"], check=True
+    )
+    python = tmp_path / "v/bin/python"
+    (wheel,) = installed.parent.glob("treesyntax-*.whl")
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--python",
+        python,
+    ]
+    subprocess.run([*pip, "install", "--no-deps", "--no-compile", wheel], check=True)
+    script = tmp_path / "v/bin/treesyntax"
+    clean = {"PATH": os.environ["PATH"]}
+    shown = subprocess.check_output([script, "study", "--help"], text=True, env=clean, cwd=tmp_path)
+    assert "usage: treesyntax study" in shown
+    folder = tmp_path / f"v/lib/python{version}/site-packages"
+    refused = subprocess.run(
+        [script, "plugins"], capture_output=True, text=True, env=clean, cwd=tmp_path, check=False
+    )
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert "pip install 'treesyntax[fairseq]'" in refused.stderr
+    assert (folder / "treesyntax/py.typed").exists()
+    assert (folder / "treesyntax/recipes/demo/for2lam.yaml").exists()
+    subprocess.run([python, "-m", "compileall", "-q", folder], check=True)  # its syntax is known
 
 
 def test_the_recipes_template_files_are_packed(installed: Path):

@@ -235,7 +235,7 @@ def test_print_and_dark(studies: dict[str, Path], browser: Any, tmp_path: Path):
         keep(page, "programs-print")
         printed = page.pdf(format="A4")
         assert printed.startswith(b"%PDF")
-        assert printed.count(b"/Type /Page\n") <= 3
+        assert printed.count(b"/Type /Page\n") <= 2
         open_all(page)
         assert page.locator("#attention-mass").is_visible()
     with opened(browser, file, color_scheme="dark") as page:

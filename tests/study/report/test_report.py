@@ -91,6 +91,9 @@ def test_curves_show_each_seed_and_the_mean():
     figure = draw_curves({"a": [{1: 2.0}, {1: 4.0}], "b": [{1: 3.0}]})
     (panel,) = figure.axes
     assert [line.get_linewidth() for line in panel.lines] == [0.7, 0.7, 2, 0.7, 2]
+    assert panel.lines[2].get_marker() == "o", "one point is no line"
+    (more,) = draw_curves({"a": [{1: 2.0, 2: 1.0}]}).axes
+    assert more.lines[1].get_marker() == "None"
     assert [text.get_text() for text in panel.get_legend().get_texts()] == ["a", "b"]
     text = svg_text(figure)
     assert "validation loss" in text

@@ -101,7 +101,8 @@ def draw_curves(curves: Mapping[str, Sequence[Curve]]) -> Figure:
         for curve in seeds:
             panel.plot(*_points(curve), colour, linewidth=0.7, alpha=0.5, linestyle=style)
         mean = mean_curve(seeds)
-        panel.plot(*_points(mean), colour, linewidth=2, linestyle=style, label=method)
+        alone = "o" if len(mean) == 1 else "None"  # a line of one point cannot be seen
+        panel.plot(*_points(mean), colour, linewidth=2, linestyle=style, marker=alone, label=method)
     panel.set_xlabel("update")
     panel.set_ylabel("validation loss (bits a target token)")
     panel.grid(alpha=0.25)
