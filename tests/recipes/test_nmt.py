@@ -28,6 +28,9 @@ DEPENDENCY = {
     "sequence", "linearized", "relation_mask", "stack_pe", "relative_position", "relative_depth",
     "depth_and_position", "mask_and_depth",
 }  # fmt: skip
+CONTROLS = {"random_trees", "right_branching"}
+CONTROLLED = {"en_sw", "en_ha"}
+TINY = {"multi30k_tiny", "multi30k_tiny_constituency"}
 CONSTITUENCY = {"sequence", "linearized", "relation_mask", "stack_pe", "mask_and_stack"}
 
 
@@ -74,15 +77,37 @@ def test_what_is_parsed_is_what_is_segmented(name: str):
         assert (flags["joined-subwords"], flags["joined-dictionary"]) == (True, True)
 
 
-@pytest.mark.parametrize("name", [name for name in PARSED if name not in PAPERS])
+@pytest.mark.parametrize("name", [name for name in PARSED if name not in {*PAPERS, *TINY}])
 def test_all_methods_are_compared(name: str):
     recipe = read(name)
     expected = DEPENDENCY if recipe.binarize["source-format"] == "conllu" else CONSTITUENCY
+    expected = expected | CONTROLS if name in CONTROLLED else expected
     assert {method.base for method in recipe.methods} == expected
     linearizations = {
         method.base: recipe.flags(method, "binarize")["source-view"] for method in recipe.methods
     }
     assert (linearizations["sequence"], linearizations["linearized"]) == ("words", "bracketed")
+
+
+@pytest.mark.parametrize("name", sorted(TINY))
+def test_the_size_of_transformer_tiny_on_three_test_sets(name: str):
+    recipe = read(name)
+    assert {method.base for method in recipe.methods} >= {
+        "sequence", "linearized", "relation_mask", "tree_rotary", *CONTROLS
+    }  # fmt: skip
+    for method in recipe.methods:
+        flags = recipe.flags(method, "train")
+        sizes = ("encoder-layers", "decoder-layers", "encoder-embed-dim", "decoder-ffn-embed-dim")
+        assert [flags[size] for size in sizes] == [4, 4, 128, 256]
+        assert (flags["max-update"], flags["lr"], recipe.average) == (8000, 0.005, 10)
+    assert str(recipe.content["categories"]).endswith("text/test.set")
+    (command,) = (command for command in recipe.prepare if "--test" in command)
+    assert [command.count(f"/{test}.en") for test in ("test", "test2017", "testcoco")] == [1] * 3
+    controls = {m.base: recipe.flags(m, "binarize").get("source-control") for m in recipe.methods}
+    assert controls["random_trees"] == "random"
+    assert controls["relation_mask"] is None
+    plan = make_plan(read(name, "axes.pairs={vars.pairs: [5000, 10000, 20000]}"))
+    assert len(plan.runs) == 3 * len(recipe.methods) * 5
 
 
 def test_sizes_of_training_data_are_an_axis():
@@ -176,7 +201,7 @@ def write_corpus(folder: Path) -> None:
         (folder / f"{split}.sv").write_text("".join(f"{line}\n" for line in others), "utf-8")
 
 
-TINY = (
+QUICK = (
     "size=tiny", "vocab=65", "seeds=[1]", "train.max-update=4", "train.batch-size=30", "target=sv",
     "train.warmup-updates=1", "binarize.workers=1", "parse=--workers 1", "generate.beam=1",
 )  # fmt: skip
@@ -187,7 +212,7 @@ def test_from_raw_text_over_constituency_trees_to_the_table(tmp_path: Path):
     pytest.importorskip("benepar")
     write_corpus(tmp_path / "corpus")
     kept = {"relation_mask": read("constituency", "size=tiny").content["methods"]["relation_mask"]}
-    settings = (*TINY, f"data={tmp_path / 'corpus'}", "parser=benepar", f"methods={kept}",
+    settings = (*QUICK, f"data={tmp_path / 'corpus'}", "parser=benepar", f"methods={kept}",
                 f"model={make_benepar_characters(tmp_path / 'model')}")  # fmt: skip
     out = tmp_path / "out"
     words = [word for setting in settings for word in ("--set", setting)]

@@ -72,8 +72,9 @@ def test_rows_held_to_whole_trees_learn_no_end_and_rows_that_grow_trees_have_an_
         train = recipe.flags(method, "train")
         free = recipe.flags(method, "generate").get("tree-constraints") == "none"
         assert train.get("no-target-eos-loss", False) == (linearization in TREES and not free)
-        assert ("decoder-injection" in train) == (linearization in TREES)
-        if linearization in TREES:
+        if linearization not in TREES:
+            assert train.get("decoder-injection") in (None, "relative_position")
+        else:
             assert parse_spec(train["decoder-injection"])
 
 
@@ -113,7 +114,19 @@ def test_the_settings_of_the_paper_and_of_its_code():
     assert injections == {None, "stack_pe_paper", "stack_pe_icecaps"}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TUNED)
+def test_the_search_gives_every_row_the_same_trials(name: str):
+    recipe, rows = read(f"{name}_search"), read(name)
+    assert {row.name for row in recipe.methods} == {
+        "sequence", "sequence_strong", "nary_dfs", "lcrs_dfs", "nary_strong"
+    }  # fmt: skip
+    search = recipe.content["search"]
+    assert search["train"]["max-update"] < rows.train["max-update"]
+    assert search["metric"] == rows.train["best-checkpoint-metric"]
+    assert recipe.score == rows.score
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith("_search")])
 def test_a_table_of_questions_becomes_binarized_data_for_every_row(name: str, tmp_path: Path):
     form = FORMS[notation(read(name))]
     lines = [f"what has f{n} and a{m}\t{form.format(n=n, m=m)}" for n in range(6) for m in range(6)]

@@ -44,6 +44,24 @@ def test_all_pairs_are_taken_as_they_are(tmp_path: Path):
     assert found["test.en"] == ["test en 0", "test en 1"]
 
 
+def test_several_test_sets_are_one_with_the_set_of_each_line(tmp_path: Path, capsys):
+    arguments = corpus(tmp_path / "c")
+    for lang in ("en", "de"):
+        (tmp_path / f"coco.{lang}").write_text(f"coco {lang} 0\n")
+    more = [tmp_path / f"coco.{lang}" for lang in ("en", "de")]
+    at = arguments.index("--langs")
+    words = [*arguments[:at], *more, *arguments[at:]]
+    assert pairs(*words, "--out", tmp_path / "d") == 0
+    found = read(tmp_path / "d")
+    assert found["test.de"] == ["test de 0", "test de 1", "coco de 0"]
+    assert found["test.set"] == ["test", "test", "coco"]
+    assert pairs(*arguments[:at], more[0], *arguments[at:], "--out", tmp_path / "e") == 2
+    assert "--test names 3 files; give a source and a target" in capsys.readouterr().err
+    twice = [*arguments[:at], *arguments[at - 2 : at], *arguments[at:]]
+    assert pairs(*twice, "--out", tmp_path / "e") == 2
+    assert "two sources of one name" in capsys.readouterr().err
+
+
 def test_the_first_pairs_or_random_ones(tmp_path: Path):
     arguments = corpus(tmp_path / "c")
     sets = {}

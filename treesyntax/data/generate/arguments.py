@@ -78,8 +78,10 @@ def _split(parser: argparse.ArgumentParser) -> None:
 def _pairs(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     pair = ("SOURCE", "TARGET")
-    for split in SPLITS:
+    for split in SPLITS[:2]:
         add(f"--{split}", nargs=2, type=Path, metavar=pair, help=f"two aligned files of {split}")
+    several = "two aligned files of test, or of several test sets: SOURCE TARGET SOURCE TARGET …"
+    add("--test", nargs="+", type=Path, metavar="FILE", help=several)
     add("--langs", nargs=2, required=True, metavar=pair, help="suffixes, such as en de")
     add("--out", type=Path, required=True, help="folder to write: train.SOURCE and so on")
     add("--pairs", type=int, default=0, metavar="N", help="training pairs (default 0: all)")

@@ -4,6 +4,9 @@ If a file NAME is absent, NAME.gz is read. --pairs N takes the first N pairs of 
 random ones in the order of the corpus; of two random sets with one seed, the larger holds the
 smaller. --most-words N first leaves out training pairs with more words, counted between spaces, on
 either side. Nothing else is dropped or changed: line k stays a pair of source and target.
+
+--test takes several pairs of files, which become one test set; test.set then names the set of each line,
+as the categories of a study, which scores each set by itself.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import argparse
 import random
 from pathlib import Path
+from typing import Any
 
 from treesyntax.data.generate.data_set import packed, read_aligned, write_data_set
 from treesyntax.data.generate.folder import checksum
@@ -28,10 +32,25 @@ def generate(args: argparse.Namespace) -> None:
             raise OptionError(f"--{flag} must be 0 or more")
         if getattr(args, name) and not args.train:
             raise OptionError(f"--{flag} is about training pairs: give --train")
-    read = {split: _read(*getattr(args, split)) for split in SPLITS if getattr(args, split)}
+    tests = args.test or []
+    if len(tests) % 2:
+        raise OptionError(
+            f"--test names {len(tests)} files; give a source and a target for each set"
+        )
+    read = {split: _read(*getattr(args, split)) for split in SPLITS[:2] if getattr(args, split)}
+    sets = {
+        source.name: _read(source, target)
+        for source, target in zip(tests[::2], tests[1::2], strict=True)
+    }
+    if len(sets) * 2 != len(tests):
+        raise OptionError("--test has two sources of one name; give each set a name of its own")
+    if sets:
+        read["test"] = tuple(
+            [line for lines in side for line in lines] for side in zip(*sets.values(), strict=True)
+        )
     if not read:
         raise OptionError("give at least one of --train, --valid and --test")
-    described = {
+    described: dict[str, Any] = {
         "generator": args.generator,
         "langs": args.langs,
         "pairs": args.pairs,
@@ -48,6 +67,10 @@ def generate(args: argparse.Namespace) -> None:
         for split, pair in read.items()
         for lang, lines in zip(args.langs, pair, strict=True)
     }
+    if len(sets) > 1:
+        sizes = {Path(name).stem: len(pair[0]) for name, pair in sets.items()}
+        described["sets"] = sizes
+        files["test.set"] = [name for name, size in sizes.items() for _ in range(size)]
     write_data_set(args.out, described, lambda: (files, {}))
 
 
