@@ -9,6 +9,7 @@ import shlex
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support import ROOT
 
@@ -20,6 +21,17 @@ OTHERS = {
     "fairseq-train", "fairseq-generate", "torchrun", "srun", "python", "python3", "pip", "make", "source", "git", "cd",
     "for", "done", "do", "wait", "tensorboard", "export", "mkdir", "cat", "head",
 }  # fmt: skip
+
+
+RUN = {
+    "README.md": "tests/docs/test_readme.py",
+    "docs/tutorial.md": "tests/docs/test_tutorial.py",
+    "docs/huggingface.md": "tests/bridges/test_huggingface.py",
+    "docs/pytorch.md": "tests/bridges/test_torch.py",
+    "docs/statistics.md": "tests/docs/test_commands.py",
+}
+"""The pages whose blocks a test runs. Blocks on others say in a comment before them why not."""
+MARK = re.compile(r"<!-- (?:not run by a test: .+|run by (\S+\.py), .+) -->")
 
 
 @cache
@@ -78,3 +90,48 @@ def test_wrong_flags_commands_and_programs_are_found():
     assert sorted(faults_of(text)) == [
         "foo: unknown program", "study --gpu", "study --josb", "treesyntax stduy: unknown command"
     ]  # fmt: skip
+
+
+def unmarked(text: str) -> list[str]:
+    """The first lines of blocks of code without a mark before them."""
+    lines = text.splitlines()
+    starts = [
+        at for at, line in enumerate(lines) if re.match(r" *```(?:bash|python|yaml|toml)$", line)
+    ]
+    return [lines[at + 1] for at in starts if not MARK.fullmatch(lines[at - 2].strip())]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        *RUN,
+        *sorted({str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md")} - {*RUN}),
+    ],
+)
+def test_every_block_is_run_by_a_test_or_says_why_not(page: str):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    if page in RUN:
+        assert Path(page).name in (ROOT / RUN[page]).read_text(encoding="utf-8")
+    else:
+        assert unmarked(text) == []
+    for file in filter(None, MARK.findall(text)):
+        assert page in (ROOT / file).read_text(encoding="utf-8")
+
+
+def test_a_block_without_a_mark_is_found():
+    block = "```bash\ntreesyntax study x\n```\n"
+    assert unmarked(f"Text\n\n{block}") == ["treesyntax study x"]
+    assert unmarked(f"<!-- not run by a test: takes days -->\n\n{block}") == []
+
+
+def test_the_code_of_the_page_on_statistics():
+    page = (ROOT / "docs/statistics.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.S)
+    draw = np.random.default_rng(1)
+    names = {
+        "row": draw.random((40, 3)) + 1,
+        "baseline": draw.random((40, 3)),
+        "copies": np.ones(40),
+    }
+    exec(code, names)
+    assert names["found"].p < 0.05
