@@ -15,6 +15,6 @@ class Linearized(Injection):
 
     paper = "Vinyals et al. 2015; McDonald & Chiang 2021"
     equation = "x = (X … ) tokens; nothing is added"
-    cost = "none, but about twice the tokens"
+    cost = "none, but about twice the tokens; a step over as many tokens is the plain one"
     linearization = "bracketed"
     needs_tree = False

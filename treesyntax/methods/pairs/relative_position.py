@@ -35,7 +35,11 @@ class RelativePosition(DistanceVectors):
     name = "relative_position"
     paper = "Shaw, Uszkoreit & Vaswani 2018"
     equation = "k_j + w_clip(j-i), v_j + w'_clip(j-i)"
-    cost = "two gathers and two sums by relation id a pair and layer"
+    cost = (
+        "two gathers and two sums by relation id a pair and layer; "
+        "a whole step of width 128 took 1.05 times the plain one at 64 tokens, 1.25 at 512"
+        " (the price of these gathers)"
+    )
     linearization = "words"
     needs_tree = False
     replaces_positions = True

@@ -35,7 +35,11 @@ class UpDown(Injection):
 
     paper = "Kim et al. 2021, as a bias"
     equation = "softmax(QK'/sqrt(d) + b_(steps up, steps down))"
-    cost = "relation ids once a batch, a table lookup a pair and layer"
+    cost = (
+        "relation ids once a batch, a table lookup a pair and layer; "
+        "a whole step of width 128 took 1.09 times the plain one at 64 tokens, 1.19 at 512"
+        " (the price of these lookups)"
+    )
 
     def __init__(self, site: Site, clip: int = 8) -> None:
         """Raises OptionError for a clip out of range."""
