@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from fairseq import utils
+from fairseq.data import data_utils
 from fairseq.data.data_utils import collate_tokens
 from torch import nn
 
@@ -21,6 +24,8 @@ from treesyntax.nn.growth import GrowingTrees
 logger = logging.getLogger(__name__)
 CHUNK = 256
 """Target trees that are grown at once."""
+LONGEST = 200
+"""Characters of a wrong setting that a message shows."""
 
 
 def tell_limits(datasets: Mapping[str, TreePairDataset], models: Sequence[Any], args: Any) -> None:
@@ -93,6 +98,22 @@ def refuse_options(cfg: Any) -> None:
             raise OptionError(why)
 
 
+def check_folder(cfg: Any) -> None:
+    """Refuse a task whose data folder does not exist, or has no dictionaries of its languages."""
+    folder = utils.split_paths(cfg.data)[0] if cfg.data else ""
+    if not os.path.isdir(folder):  # Path raises an error where a name is too long
+        name = str(cfg.data)[:LONGEST]
+        raise OptionError(f"no such data folder: {name}; make one with treesyntax binarize")
+    if data_utils.infer_language_pair(folder) is None and not cfg.source_lang:
+        raise OptionError(f"{folder} holds no binarized data; run treesyntax binarize")
+    for side, language in (("source", cfg.source_lang), ("target", cfg.target_lang)):
+        if language is not None and not os.path.isfile(f"{folder}/dict.{language}.txt"):
+            raise OptionError(
+                f"{folder} has no dictionary of the {side} language {language[:LONGEST]!r}; give the "
+                "languages that binarize was told"
+            )
+
+
 def check_trees(names: Iterable[str], store: TreeStore | None, training: bool) -> None:
     """Refuse data without what the encoder reads, before a training or a search begins.
 
@@ -124,3 +145,15 @@ def sizes_in_one_line() -> Iterator[None]:
         if not str(error).startswith("Size of sample"):
             raise
         raise OptionError(" ".join(str(error).split())) from None
+
+
+def known_criterion(build: Callable[..., Any], *arguments: Any) -> Any:
+    """What ``build`` makes of the settings of a criterion; raises OptionError where it makes none."""
+    try:
+        built = build(*arguments)
+    except KeyError as error:
+        name = " ".join(str(error).split())[:LONGEST]
+        raise OptionError(f"no criterion {name} is known here") from None
+    if built is None:
+        raise OptionError("no criterion is set; give --criterion")
+    return built

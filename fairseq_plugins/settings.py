@@ -136,9 +136,12 @@ def _misfit(name: str, section: Any) -> str:
         return " is no group of settings"
     known = {key: value for key, value in values.items() if key in dataclass.__dataclass_fields__}
     try:
-        OmegaConf.merge(OmegaConf.structured(dataclass()), known)
+        merged: Any = OmegaConf.merge(OmegaConf.structured(dataclass()), known)
     except Exception as error:  # of a dozen classes
         return ": " + "; ".join(line.strip() for line in str(error).splitlines() if line)[:200]
+    for key, value in known.items():  # numbers, which merging turns into text
+        if isinstance(merged[key], str) and isinstance(value, int | float):
+            return f".{key} is {value!r}, which is no text"
     return ""
 
 

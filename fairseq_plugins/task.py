@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from fairseq import utils
-from fairseq.data import data_utils
 from fairseq.dataclass import ChoiceEnum
 from fairseq.tasks import register_task
 
@@ -26,7 +25,14 @@ from fairseq_plugins.data_record import (
 )
 from fairseq_plugins.dataset import TreePairDataset
 from fairseq_plugins.generator import ConstrainedGenerator
-from fairseq_plugins.limits import check_trees, refuse_options, sizes_in_one_line, tell_limits
+from fairseq_plugins.limits import (
+    check_folder,
+    check_trees,
+    known_criterion,
+    refuse_options,
+    sizes_in_one_line,
+    tell_limits,
+)
 from fairseq_plugins.model import is_ours
 from fairseq_plugins.target import (
     FROM_DATA,
@@ -121,15 +127,10 @@ class TreeTranslationTask(TreeLossTask):
         """Load the dictionaries.
 
         Raises:
-            OptionError: for options under which trees would no longer match their tokens, or if
-                the data do not exist.
+            OptionError: for options under which trees and tokens do not match, or without data.
         """
         refuse_options(cfg)
-        folder = Path(utils.split_paths(cfg.data or "")[0] if cfg.data else "")
-        if not cfg.data or not folder.is_dir():
-            raise OptionError(f"no such data folder: {cfg.data}; make one with treesyntax binarize")
-        if data_utils.infer_language_pair(str(folder)) is None and not cfg.source_lang:
-            raise OptionError(f"{folder} holds no binarized data; run treesyntax binarize")
+        check_folder(cfg)
         return super().setup_task(cfg, **kwargs)
 
     def state_dict(self) -> dict[str, Any]:
@@ -190,11 +191,8 @@ class TreeTranslationTask(TreeLossTask):
             return super().filter_indices_by_size(*words, **named)
 
     def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
-        """Build the criterion; raises OptionError for one of another --user-dir."""
-        try:
-            return super().build_criterion(cfg, from_checkpoint)
-        except KeyError as error:
-            raise OptionError(f"no criterion {str(error)[:60]} is known here") from None
+        """Build the criterion; raises OptionError for none and for one of another --user-dir."""
+        return known_criterion(super().build_criterion, cfg, from_checkpoint)
 
     def build_generator(
         self,

@@ -32,6 +32,9 @@ from treesyntax.trees.formats.cogs_varfree import (
 from treesyntax.trees.formats.notation import Node, to_tree
 from treesyntax.trees.tree import Tree
 
+DIGITS = 9
+"""Most digits of a variable's number; longer ones are no numbers, and sort first."""
+
 
 def parse(text: str) -> Tree:
     """The tree of one form with variables."""
@@ -165,7 +168,7 @@ def write(tree: Tree) -> str:
         if labels[node] not in (FRAME, NOUN, DEFINITE) or len(below) < 2:
             continue
         predicate, name = labels[below[0]], labels[below[1]]
-        number = int(name) if name.isdecimal() else 0
+        number = int(name) if name.isdecimal() and len(name) <= DIGITS else 0
         own = f"{predicate} ( {_variable(name)} )"
         if labels[node] == DEFINITE:
             definite.append((number, f"{DEFINITE} {own} ;"))
