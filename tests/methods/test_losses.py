@@ -14,7 +14,7 @@ from support.strategies import trees
 from treesyntax.errors import OptionError
 from treesyntax.methods.losses.parent_head import parent_tokens
 from treesyntax.model.composition import Composition
-from treesyntax.nn.injection import METHODS, Site
+from treesyntax.nn.injection import METHODS, LayerStates, Site
 from treesyntax.nn.tree_batch import collate
 from treesyntax.testing import PADDING, TREES
 from treesyntax.testing import make_encoder as build
@@ -116,6 +116,36 @@ def test_values_and_gradients_are_those_of_the_formula(name, left_pad, forest, b
         assert (one is None) == (other is None)
         if one is not None:
             torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", OF_ATTENTION)
+def test_pairs_that_a_mask_forbids_are_left_out(name):
+    """Each token sees its parent and itself alone, but for the last one, whose parent it does not see."""
+    chain = Tree([-1, 0, 1, 2], list("abcd"))
+    tokens, batch = sentences([chain])
+    seen = torch.tensor([[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1]])
+    encoder = build(name)
+    width = tokens.shape[1]
+    logits = torch.randn(1, 1, width, width, requires_grad=True)
+    mask = torch.full((width, width), -5000.0)
+    mask[:4, :4] = mask[:4, :4].masked_fill(seen.bool(), 0)
+    log_weights = (logits + mask).log_softmax(3)
+    nothing = torch.zeros(1, width, 1)
+    states = LayerStates(nothing, lambda heads: log_weights[:, :heads], nothing)
+    loss = encoder.injections[name].loss(0, states, batch)
+    log = log_weights[0, 0]
+    near, far = 1 / (1 + math.exp(-1)), math.exp(-1) / (1 + math.exp(-1))
+    wanted = {
+        "parent_head": -(log[0, 0] + log[1, 0] + log[2, 1]),
+        "distance_head": sum(
+            near * (math.log(near) - log[i, i]) + far * (math.log(far) - log[i, i - 1])
+            for i in (1, 2)
+        ),
+    }
+    torch.testing.assert_close(loss, wanted[name])
+    loss.backward()
+    assert logits.grad.isfinite().all()
+    assert logits.grad[0, 0, 1, 0] != 0
 
 
 @pytest.mark.parametrize("name", LOSSES)

@@ -111,10 +111,11 @@ def train_by_two(data: Path, save: Path, *flags: object) -> Fork:
 
 
 def _train_on_a_cpu(words: list[str]) -> int:
-    """fairseq-train, with what keeps two of its options from a CPU undone.
+    """fairseq-train, with what keeps three of its options from a CPU undone.
 
     ``--bf16`` implies ``--tpu`` to fairseq 0.12.3. ``--ddp-backend pytorch_ddp`` hands PyTorch a
-    device number, which it refuses for models on a CPU.
+    device number, which it refuses for models on a CPU. ``--fp16`` asks for a GPU where a gradient
+    overflows.
     """
     import fairseq_cli.train
     import torch
@@ -133,6 +134,7 @@ def _train_on_a_cpu(words: list[str]) -> int:
     def without_devices(*, device_ids: object, output_device: object, **options: Any) -> Any:
         return parallel(**options)
 
+    torch.Tensor.cuda = lambda self, *_, **__: self
     fairseq_cli.train.main = on_a_cpu
     distributed_fairseq_model.DistributedDataParallel = without_devices
     sys.argv = ["fairseq-train", *(word for word in words if word != "--bf16")]

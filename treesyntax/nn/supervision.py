@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from treesyntax.errors import OptionError
 from treesyntax.nn.injection import Injection, Site
+
+UNREACHABLE = -1000.0
+"""Logarithm below which a weight is 0 in every precision; masks are at -4,000 in half precision."""
+
+
+def out_of_reach(log_attention: Tensor) -> Tensor:
+    """Bool of the same shape: pairs that a mask keeps from each other."""
+    return log_attention < UNREACHABLE
 
 
 class HeadLoss(Injection):

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from treesyntax.nn.injection import LayerStates, register
 from treesyntax.nn.relations import path_lengths
-from treesyntax.nn.supervision import HeadLoss
+from treesyntax.nn.supervision import HeadLoss, out_of_reach
 from treesyntax.nn.tree_batch import TreeBatch
 
 
@@ -17,7 +17,8 @@ class DistanceHead(HeadLoss):
 
     ``KL(s_i || a_i)``, summed over tokens, added to the loss, with ``s_ij`` proportional to
     ``exp(-d_ij)`` and d_ij the number of edges between the nodes of i and j (tree-planting: Yoshida,
-    Someya & Oseki 2024). Tokens without a node are left out, as queries and in s. The paper plants
+    Someya & Oseki 2024). Tokens without a node are left out, as queries and in s, and
+    so are pairs that a mask keeps the head from, for which the divergence would be infinite. The paper plants
     trees in causal language models, so that its s ends at i; here it is the whole sentence. The
     direction of the divergence is our reading. Of a word's subwords each is a token of its own.
 
@@ -38,7 +39,7 @@ class DistanceHead(HeadLoss):
             return None
         attention = states.log_attention(self.heads)
         lengths = path_lengths(tree).to(attention.dtype).unsqueeze(1)
-        apart = lengths < 0
+        apart = (lengths < 0) | out_of_reach(attention)
         wanted = (-lengths).masked_fill(apart, torch.finfo(attention.dtype).min).log_softmax(3)
         divergence = wanted.exp() * (wanted - attention)
         return self.weight * divergence.masked_fill(apart, 0).sum()

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from treesyntax.nn.injection import LayerStates, register
-from treesyntax.nn.supervision import HeadLoss
+from treesyntax.nn.supervision import HeadLoss, out_of_reach
 from treesyntax.nn.tree_batch import TreeBatch
 
 
@@ -15,9 +15,10 @@ class ParentHead(HeadLoss):
     """A loss in training: each token's attention should be on its parent.
 
     ``-log a_t,parent(t)``, summed over tokens, is added to the loss (Strubell et al. 2018, LISA). The
-    root attends to itself. A parent of several tokens is its first one. Tokens without a node, and
-    children of a node without tokens, are left out. Deviations: the head has the usual scaled dot product, not a biaffine score, and gold parents are not put
-    in place of its weights, in training or after.
+    root attends to itself. A parent of several tokens is its first one. Tokens without a node,
+    children of a node without tokens, and tokens that a mask keeps from their parent are left out.
+    Deviations: the head has the usual scaled dot product, not a biaffine score, and gold parents are
+    not put in place of its weights, in training or after.
 
     Args:
         site: where the method is built in.
@@ -37,7 +38,8 @@ class ParentHead(HeadLoss):
         target = parent_tokens(tree)
         index = target.clamp(min=0)[:, None, :, None].expand(-1, self.heads, -1, 1)
         chosen = states.log_attention(self.heads).gather(3, index).squeeze(3)
-        return -self.weight * chosen.masked_fill((target < 0).unsqueeze(1), 0).sum()
+        left_out = (target < 0).unsqueeze(1) | out_of_reach(chosen)
+        return -self.weight * chosen.masked_fill(left_out, 0).sum()
 
 
 def parent_tokens(tree: TreeBatch) -> Tensor:
