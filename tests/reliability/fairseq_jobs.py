@@ -65,6 +65,7 @@ def flags_of(spec: str) -> list[str]:
                 "--decoder-next-slot", "--lr", "0.001"]  # fmt: skip
     on_decoder = spec if spec not in METHODS or spec in causal_methods() else "none"
     on_encoder = spec if spec not in METHODS or spec in methods_of("encoder") else "none"
+    on_encoder = STILL.get(on_encoder, on_encoder)
     return ["--encoder-injection", on_encoder, "--decoder-injection", on_decoder]
 
 

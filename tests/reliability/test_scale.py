@@ -45,6 +45,11 @@ NODES = {"encoder": 16_384, "decoder": 8_192} if SOAK else {"encoder": 2_048}
 BYTES_A_PAIR = 14
 """Most memory of a training step a pair of tokens, heads and layers together, with one method; two
 heads of weights in fp32 would be 8 at once, all temporary copies of them 40 and more."""
+BYTES = {
+    "distance_head": 80, "random_walk_pairs": 80, "tree_reg": 48,
+    "constrained_mask": 22, "hierarchical_accumulation": 22, "labelled_relation": 22,
+}  # fmt: skip
+"""The same of methods that take more: losses and pair features over all pairs, masks by head, labels."""
 FIXED = 400 << 20
 
 
@@ -177,7 +182,7 @@ def test_a_step_over_a_large_tree(spec: str, side: str, tmp_path: Path):
     assert job.wait() == 0, (tmp_path / "log").read_text()[-3000:]
     taken, seconds = json.loads(job.output())
     print(f"{spec} on the {side}, {NODES[side]} nodes: {taken / 2**20:.0f} MiB, {seconds:.1f} s")
-    assert taken < FIXED + BYTES_A_PAIR * NODES[side] ** 2
+    assert taken < FIXED + BYTES.get(spec, BYTES_A_PAIR) * NODES[side] ** 2
 
 
 RUNS = 1000 if SOAK else 40
