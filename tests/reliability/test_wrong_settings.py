@@ -44,6 +44,7 @@ CASES = [*product(KEYS, VALUES)] if SOAK else [
     (("model", "max_source_positions"), 3), (("model", "max_target_positions"), -1), (("task", "max_target_positions"), -1),
     (("model", "encoder_layers"), 10**9), (("model", "decoder_embed_dim"), 0),
     (("model", "encoder_layers"), -1), (("model", "encoder_injection"), "x" * 9999),
+    (("task", "data"), "x" * 9999), (("task", "source_lang"), 0), (("criterion", "label_smoothing"), 3),
     (("task", "data"), ""), (("task", "target_lang"), []), (("criterion", "_name"), "x" * 9999),
     (("model", "dropout"), 1e300), (("model", "max_source_positions"), 2**70),
 ]  # fmt: skip

@@ -15,6 +15,8 @@ from treesyntax.trees.formats.cogs import COGS, without_variables
 from treesyntax.trees.formats.cogs_varfree import COGS_VARFREE
 from treesyntax.trees.tree import Tree
 
+NINES = "9" * 5000
+"""More digits than Python makes a number of."""
 FREE = [
     ("Otto", "Otto"),
     ("hum ( agent = Otto )", ["@", "hum", ["agent", "Otto"]]),
@@ -69,6 +71,11 @@ def test_forms_with_variables(text, expected, free):
     assert free is None or COGS_VARFREE.write(without_variables(tree)) == free
 
 
+def test_a_variable_of_very_many_digits_is_a_name():
+    text = f"hum . agent ( x _ {NINES} , Otto )"
+    assert COGS.write(COGS.parse(text)) == text
+
+
 @pytest.mark.parametrize("entry", [COGS, COGS_VARFREE], ids=lambda entry: entry.name)
 def test_a_blank_line_is_the_empty_tree(entry):
     assert entry.parse(" ") == Tree([], [])
@@ -86,7 +93,8 @@ def test_a_blank_line_is_the_empty_tree(entry):
         (COGS, "hum . agent ( x _ 1 , Otto ) AND", "expected a word"),
         (COGS, "hum . agent ( x _ 1 , Otto ) hum", "expected 'AND'"),
         (COGS, "lamp ( x _ 1 ) AND lamp ( x _ 2 )", "2 variables are no argument of another"),
-        (COGS, "lamp ( x _ 1 ) AND cup ( x _ 1 )", "1 has the predicates lamp and cup"),
+        (COGS, "lamp ( x _ 1 ) AND cup ( x _ 1 )", "1 has the predicates 'lamp' and 'cup'"),
+        (COGS, f"* a ( x _ 4 ) ; {NINES} ( x _ 4 )", f"4 has the predicates 'a' and '{NINES[:40]}'"),
         (COGS, "see . a ( x _ 1 , x _ 2 ) AND hear . b ( x _ 2 , x _ 1 )", "0 variables are no"),
         (COGS, "hum . agent ( x _ 1 , Otto ) AND see . a ( x _ 2 , x _ 3 ) AND see . a ( x _ 3 , x _ 2 )",
          "go round in a circle"),

@@ -67,7 +67,9 @@ class _Form:
             )
         top = self.node(tops[0])
         if self.predicates:
-            raise RecordError(f"the variables {', '.join(self.predicates)} go round in a circle")
+            raise RecordError(
+                f"the variables {', '.join(self.predicates)[:200]} go round in a circle"
+            )
         for binder in reversed(self.binders):
             top = Node(LAMBDA, (Node(binder), top))
         return top
@@ -130,8 +132,9 @@ class _Form:
         variable = self.argument()
         predicate, *role = words
         if self.predicates.setdefault(variable, predicate) != predicate:
+            before = self.predicates[variable]
             raise RecordError(
-                f"{variable} has the predicates {self.predicates[variable]} and {predicate}"
+                f"{variable[:40]} has the predicates {before[:40]!r} and {predicate[:40]!r}"
             )
         if role:
             mark_at(tokens, self.place, ",")
