@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
-from functools import wraps
+from functools import cache, wraps
 from itertools import count
 from math import isfinite
 from pathlib import Path
@@ -136,13 +136,18 @@ def _misfit(name: str, section: Any) -> str:
         return " is no group of settings"
     known = {key: value for key, value in values.items() if key in dataclass.__dataclass_fields__}
     try:
-        merged: Any = OmegaConf.merge(OmegaConf.structured(dataclass()), known)
+        merged: Any = OmegaConf.merge(_structured(dataclass), known)
     except Exception as error:  # of a dozen classes
         return ": " + "; ".join(line.strip() for line in str(error).splitlines() if line)[:200]
     for key, value in known.items():  # numbers, which merging turns into text
         if isinstance(merged[key], str) and isinstance(value, int | float):
             return f".{key} is {value!r}, which is no text"
     return ""
+
+
+@cache
+def _structured(dataclass: Any) -> Any:
+    return OmegaConf.structured(dataclass())
 
 
 def _dataclass(name: str, values: Any) -> Any:

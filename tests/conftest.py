@@ -46,6 +46,19 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     return made
 
 
+@pytest.fixture
+def quick_flags(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A study checks fairseq's flags in a fork, which need not load fairseq again."""
+    from types import SimpleNamespace
+
+    from support import forked_programs
+
+    from treesyntax.study.run import early
+
+    forked_programs.load(*forked_programs.LOADED)
+    monkeypatch.setattr(early, "subprocess", SimpleNamespace(run=forked_programs.check_flags))
+
+
 @pytest.fixture(scope="session")
 def models(once: Callable[..., Path]) -> Path:
     """A folder with a tiny model of every parser; tests leave it as it is."""

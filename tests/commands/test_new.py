@@ -14,7 +14,7 @@ from treesyntax.study.recipe.shipped import shipped_recipes
 
 
 @pytest.fixture
-def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def corpus(tmp_path: Path, quick_flags: None, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "corpus"
     folder.mkdir()

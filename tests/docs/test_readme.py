@@ -65,6 +65,7 @@ def test_the_hugging_face_model_of_the_readme(monkeypatch: pytest.MonkeyPatch):
     assert len(MODEL.strip().splitlines()) - MODEL.strip().count("\n\n") <= 15
 
 
+@pytest.mark.usefixtures("quick_flags")
 def test_a_study_of_own_data_is_planned_as_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):

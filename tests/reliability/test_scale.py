@@ -18,7 +18,7 @@ import pytest
 import torch
 from reliability.fairseq_jobs import SOAK, causal_methods, environment
 from support import study_helpers
-from support.forked_programs import fork
+from support.forked_programs import fork, treesyntax
 from support.helpers import SPECIALS
 from support.study_helpers import make_study, recipe_content
 from torch import nn
@@ -192,14 +192,10 @@ LINES = 500 if SOAK else 100
 def study(path: Path, out: Path, *flags: str) -> tuple[str, float]:
     """What it says, and the seconds of a processor that it took."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        [sys.executable, "-m", "treesyntax", "study", str(path), "--out", str(out), *flags],
-        capture_output=True, text=True, env=environment(), check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    said = treesyntax(path.parent, "study", path, "--out", out, *flags)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return done.stdout, used
+    return said, used
 
 
 def write_study(folder: Path) -> Path:

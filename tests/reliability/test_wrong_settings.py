@@ -65,6 +65,8 @@ class Commands:
             "--cpu",
             "--path",
             "m.pt",
+            "--num-workers",
+            "0",
         ]
         parsers = {
             "generate": options.get_generation_parser(), "validate": options.get_validation_parser(),
