@@ -13,9 +13,10 @@ READY = $(VENV)/.ready
 demo: $(READY)
 	$(BIN)/treesyntax study recipes/demo/for2lam.yaml
 
-# Three processes for two cores: many tests wait for others or for a time to pass.
+# Three processes for two cores: many tests wait for others or for a time to pass. Bytecode is kept, whatever
+# the user's environment says: hundreds of commands are started, and asserts are rewritten once.
 test: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal tests
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal tests
 
 # The long versions of the tests of docs/reliability.md: 27 minutes on two cores, and more for those with a
 # real Slurm and with a million pairs.
