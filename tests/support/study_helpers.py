@@ -50,10 +50,12 @@ def write_recipe(folder: Path, **changes: object) -> Path:
     return path
 
 
-def result(method: str = "a", seed: int = 1, metric: str = "exact", value: float = 1.0) -> Result:
+def result(
+    method: str = "a", seed: int = 1, metric: str = "exact", value: float = 1.0, n: int = 2
+) -> Result:
     return Result(
         recipe="demo", hash="h", method=method, arch="tree_a", injection="a", seed=seed,
-        metric=metric, value=value, signature="s|1", n=2, parameters=10, tokens_per_second=5.0,
+        metric=metric, value=value, signature="s|1", n=n, parameters=10, tokens_per_second=5.0,
         pairs_per_second=5.0, slow=4.0, fast=6.0,
         train_seconds=1.0, valid_loss=2.0, updates=5, best_update=4, versions={"python": "3"},
         commit="c", device="cpu", date="2026-01-01T00:00:00Z", data_sha256="d",
@@ -102,7 +104,7 @@ def make_study(folder: Path, *overrides: str, **changes: object) -> Path:
     for run in make_plan(recipe).runs:
         write(out / run.folder / "hypotheses.txt", outputs(run.method.base, run.seed))
     write_results(out / "results.jsonl", [
-        result(run.method.name, run.seed, metric, score(run.method.base, run.seed, metric))
+        result(run.method.name, run.seed, metric, score(run.method.base, run.seed, metric), len(REFERENCES))
         for run in make_plan(recipe).runs for metric in recipe.score if metric in METRICS
     ])  # fmt: skip
     return out

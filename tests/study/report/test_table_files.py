@@ -15,6 +15,7 @@ from statistics import fmean
 import pytest
 from support.study_helpers import RATES, make_study, result, score
 
+from treesyntax.study.report.items.file import read_items
 from treesyntax.study.report.report import Study, read_study, write_report
 from treesyntax.study.report.table_files import latex_table, results_csv, table_csv
 from treesyntax.study.results.results import Result
@@ -61,6 +62,7 @@ def test_the_report_writes_the_tables(study: Study):
     assert (tables / "results.csv").read_text() == results_csv(study.results)
     assert (tables / "table.csv").read_text() == table_csv(study.table)
     assert (tables / "table.tex").read_text() == latex_table(study.table)
+    assert {run.row for run in read_items(tables / "items.jsonl").runs} == {*RATES}
 
 
 def test_the_latex_table_is_well_formed(study: Study):

@@ -1,6 +1,7 @@
 """The report of a study: report.md, and report.html as one file without any outside resource.
 
-Beside them: tables as CSV and LaTeX, figures with their numbers, and the tests in significance.json.
+Beside them: tables as CSV and LaTeX, figures with their numbers, the tests in significance.json, and
+the scores by item that they are made from.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from treesyntax.metrics import unspaced_warning
 from treesyntax.study.recipe.identity import Identity, read_identity
 from treesyntax.study.recipe.recipe import RECIPE_FILE, Recipe, read_recipe
 from treesyntax.study.report.data_notes import data_notes
+from treesyntax.study.report.items.collect import write_items
 from treesyntax.study.report.sections import make_sections
 from treesyntax.study.report.table import StudyTable, make_table
 from treesyntax.study.report.table_files import latex_table, markdown_table, results_csv, table_csv
@@ -164,6 +166,7 @@ def write_report(study: Study) -> Path:
         ("table.tex", latex_table(study.table)),
     ):
         write_text(study.folder / "tables" / name, text)
+    write_items(study.plan, study.folder, study.identity.hash, study.results, study.comparisons)
     return study.folder / "report.html"
 
 

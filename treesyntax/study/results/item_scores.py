@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,38 @@ CLOSE = 0.01
 def _judge(metric: str, references: tuple[str, ...]) -> Metric:
     # sacreBLEU prepares the references once for all rows.
     return CORPUS_METRICS[metric](references=[list(references)])
+
+
+class Scores(Protocol):
+    """Scores in points by item and run, wherever they are from."""
+
+    def copies(self, baseline: str, metric: str) -> NDArray[np.intp]:
+        """For each item of a baseline in how many lines of the test set it stands."""
+
+    def table(self, name: str, baseline: str, metric: str) -> NDArray[np.float64]:
+        """The scores [items, runs] of a row, the items being those of its baseline."""
+
+
+def points(
+    metric: str, by_line: NDArray[np.float64], items: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Scores in points [items, runs] whose mean over lines is the score of each run.
+
+    Args:
+        metric: one that has a test.
+        by_line: [lines, runs, columns], see :meth:`ItemScores.by_line`.
+        items: for each line the index of its item.
+    """
+    copies = np.bincount(items)
+    sums = np.zeros((len(copies), *by_line.shape[1:]))
+    np.add.at(sums, items, by_line)
+    means = sums / copies[:, None, None]
+    plain = metric.removesuffix(UNSEEN)
+    if plain in ITEM_METRICS:
+        return 100 * means[..., 0]
+    if plain in PART_METRICS:
+        return pulls(means, f1_score, copies)
+    return pulls(means, corpus_score(CORPUS_METRICS[plain]()), copies)
 
 
 class ItemScores:
@@ -94,25 +126,18 @@ class ItemScores:
             for wanted in (name, baseline)
         )
         items = self.items(other.name, metric)
-        references = self.lines(self._file(method.target.test))
-        chosen = self._chosen(method, metric, len(references))
-        wanted = [references[number] for number in chosen]
         runs = self.runs(method, metric)
-        judged = [self._judged(metric, self._hypotheses(run, chosen), wanted) for run in runs]
-        by_line = np.stack(judged, axis=1)
+        table = points(metric, np.stack([self.by_line(run, metric) for run in runs], axis=1), items)
         copies = np.bincount(items)
-        sums = np.zeros((len(copies), *by_line.shape[1:]))
-        np.add.at(sums, items, by_line)
-        means = sums / copies[:, None, None]
-        plain = metric.removesuffix(UNSEEN)
-        if plain in ITEM_METRICS:
-            table = 100 * means[..., 0]
-        elif plain in PART_METRICS:
-            table = pulls(means, f1_score, copies)
-        else:
-            table = pulls(means, corpus_score(CORPUS_METRICS[plain]()), copies)
         self._check(metric, runs, copies @ table / copies.sum())
         return table
+
+    def by_line(self, run: Run, metric: str) -> NDArray[np.float64]:
+        """What the score of a run is a function of, whole numbers [lines, columns]."""
+        references = self.lines(self._file(run.method.target.test))
+        chosen = self._chosen(run.method, metric, len(references))
+        wanted = [references[number] for number in chosen]
+        return self._judged(metric, self._hypotheses(run, chosen), wanted)
 
     def _judged(
         self, metric: str, hypotheses: list[str], references: list[str]

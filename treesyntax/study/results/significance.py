@@ -21,7 +21,7 @@ from treesyntax.metrics.runs import checkpoint_p, compare_runs
 from treesyntax.metrics.statistics import holm
 from treesyntax.study.recipe.recipe import Method
 from treesyntax.study.results.comparisons import Comparison
-from treesyntax.study.results.item_scores import ItemScores
+from treesyntax.study.results.item_scores import ItemScores, Scores
 from treesyntax.study.results.results import Result
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import located
@@ -108,7 +108,7 @@ def _comparison(
     ):  # fmt: skip
         return None
     key = scores.key(runs, metric)
-    one = known.get(key) or _test(scores, method.name, baseline.name, metric, key)
+    one = known.get(key) or compare_rows(scores, method.name, baseline.name, metric, key)
     return replace(
         one,
         method=method.name,
@@ -118,7 +118,8 @@ def _comparison(
     )
 
 
-def _test(scores: ItemScores, row: str, baseline: str, metric: str, key: str) -> Comparison:
+def compare_rows(scores: Scores, row: str, baseline: str, metric: str, key: str) -> Comparison:
+    """The test of a row against its baseline; ``seeds``, ``primary`` and the correction are to be set."""
     copies = scores.copies(baseline, metric)
     own, other = (scores.table(name, baseline, metric) for name in (row, baseline))
     found = compare_runs(own, other, copies)

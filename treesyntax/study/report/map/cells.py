@@ -10,7 +10,7 @@ rule open, plain rows with the same loss are 50 points apart.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 from statistics import fmean
@@ -23,9 +23,9 @@ from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
 from treesyntax.metrics.runs import FEWEST_RUNS, LEVEL, compare_runs
 from treesyntax.metrics.statistics import holm
 from treesyntax.study.recipe.recipe import Method, Recipe
-from treesyntax.study.report.domains import find_domains, short_name
+from treesyntax.study.report.domains import Domain, find_domains, short_name
 from treesyntax.study.report.table import Spread
-from treesyntax.study.results.item_scores import ItemScores
+from treesyntax.study.results.item_scores import ItemScores, Scores
 from treesyntax.study.results.results import Result
 from treesyntax.study.run.plan import Plan
 
@@ -80,8 +80,17 @@ def make_cells(plan: Plan, folder: Path, results: Sequence[Result]) -> list[Cell
         folder: the study's folder.
         results: those of its runs.
     """
-    recipe, scores = plan.recipe, ItemScores(plan, folder, results)
-    domains, cells = find_domains(recipe), []
+    scores, domains = ItemScores(plan, folder, results), find_domains(plan.recipe)
+    return corrected_cells([
+        make_cell(scores, row.name, baseline.name, row.primary, domains)
+        for row, baseline in map_rows(scores, results)
+    ])  # fmt: skip
+
+
+def map_rows(scores: ItemScores, results: Sequence[Result]) -> list[tuple[Method, Method]]:
+    """The rows of the map, each with the strongest plain row on its test set."""
+    recipe = scores.plan.recipe
+    domains, found = find_domains(recipe), []
     for test_set in dict.fromkeys(domain.name for domain in domains.values()):
         rows = [
             method
@@ -92,11 +101,12 @@ def make_cells(plan: Plan, folder: Path, results: Sequence[Result]) -> list[Cell
         if baseline is None or len(scores.runs(baseline, baseline.primary)) < FEWEST_RUNS:
             continue
         if scores.has_references(baseline):
-            cells += [
-                replace(_cell(scores, row, baseline), test_set=short_name(test_set),
-                        row=domains[row.name].system, baseline=domains[baseline.name].system)
-                for row in rows
-            ]  # fmt: skip
+            found += [(row, baseline) for row in rows]
+    return found
+
+
+def corrected_cells(cells: Sequence[Cell]) -> list[Cell]:
+    """The same with p-values corrected for all cells."""
     tested = [cell.p for cell in cells if cell.p is not None]
     corrected = iter(holm(tested))
     return [cell if cell.p is None else replace(cell, holm_p=next(corrected)) for cell in cells]
@@ -119,18 +129,20 @@ def _strongest(recipe: Recipe, rows: Sequence[Method], results: Sequence[Result]
     return max(plain, key=rank, default=None)
 
 
-def _cell(scores: ItemScores, row: Method, baseline: Method) -> Cell:
-    metric = row.primary
-    copies = scores.copies(baseline.name, metric)
-    own, other = (scores.table(one.name, baseline.name, metric) for one in (row, baseline))
+def make_cell(
+    scores: Scores, row: str, baseline: str, metric: str, domains: Mapping[str, Domain]
+) -> Cell:
+    """The cell of a row, its p-value not yet corrected."""
+    copies = scores.copies(baseline, metric)
+    own, other = (scores.table(name, baseline, metric) for name in (row, baseline))
     spread = Spread.of((copies @ own / copies.sum()).tolist())
     test = compare_runs(own, other, copies)
     low, high, p = (None if np.isnan(x) else x for x in (test.low, test.high, test.p))
     cell = Cell(
-        "", "", metric, spread.mean, spread.sd, test.runs[0], "", test.runs[1], test.difference,
-        low, high, p, None, test.items,
+        short_name(domains[row].name), domains[row].system, metric, spread.mean, spread.sd, test.runs[0],
+        domains[baseline].system, test.runs[1], test.difference, low, high, p, None, test.items,
     )  # fmt: skip
-    alone = row is baseline
+    alone = row == baseline
     return replace(cell, difference=None, low=None, high=None, p=None) if alone else cell
 
 

@@ -1,0 +1,203 @@
+"""items.jsonl: the tables of a study from that and results.jsonl alone."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import study_helpers
+from support.study_helpers import LINES, make_study, outputs, recipe_content, result, write
+
+from treesyntax.__main__ import main
+from treesyntax.files import write_text
+from treesyntax.metrics import get_metric
+from treesyntax.study.report.items.collect import write_items
+from treesyntax.study.report.items.file import (
+    ItemFile,
+    pack,
+    pack_items,
+    read_items,
+    unpack,
+    unpack_items,
+    write_file,
+)
+from treesyntax.study.report.map.cells import csv_rows, make_cells
+from treesyntax.study.report.report import read_study
+from treesyntax.study.report.table_files import csv_text, table_csv
+from treesyntax.study.results.item_scores import ItemScores
+from treesyntax.study.results.results import write_results
+
+TREES = [f"( tree n{line % 30} ( has {line % 30 % 7} leaves ) )" for line in range(LINES)]
+METRICS = ["exact", "tree:sexpr", "wellformed:sexpr", "f1:sexpr", "productions:sexpr", "bleu", "chrf",
+           "ter"]  # fmt: skip
+
+
+def write_tables(out: Path) -> None:
+    """What a report writes but its pages."""
+    study = read_study(out)
+    write_text(out / "tables/table.csv", table_csv(study.table))
+    if cells := make_cells(study.plan, out, study.results):
+        write_text(out / "tables/map.csv", csv_text([*csv_rows(cells)]))
+    write_items(study.plan, out, study.identity.hash, study.results, study.comparisons)
+
+
+def again(out: Path, folder: Path) -> Path:
+    """A folder with the two files of a study and the tables that the command makes of them."""
+    folder.mkdir(exist_ok=True)
+    for file in (out / "results.jsonl", out / "tables/items.jsonl"):
+        shutil.copy(file, folder)
+    assert main(["report", str(folder / "items.jsonl")]) == 0
+    return folder
+
+
+def test_tables_are_those_of_the_study_to_the_last_digit(tmp_path: Path, monkeypatch, capsys):
+    """With copies of lines, whose outputs differ, and all kinds of metrics."""
+    monkeypatch.setattr(study_helpers, "REFERENCES", TREES)
+    methods = {name: recipe_content()["methods"][name] for name in ("sequence", "stack_pe")}
+    out = make_study(tmp_path, methods=methods, score=[*METRICS, "exact:unseen"])
+    write(out / "data/p/test.src", [f"source {line % 30}" for line in range(LINES)])
+    write(out / "data/p/train.src", [f"source {line}" for line in range(10)])
+    write(out / "data/p/train.tgt", TREES[:10])
+    new = [line % 30 >= 10 for line in range(LINES)]
+    write_results(out / "results.jsonl", [
+        result(name, seed, "exact:unseen",
+               get_metric("exact:unseen", new)(outputs(name, seed), TREES)[0].value, sum(new))
+        for name in methods for seed in (1, 2, 3)
+    ])  # fmt: skip
+    write_tables(out)
+    folder = again(out, tmp_path / "kept")
+    with (folder / "table.csv").open() as stream:
+        items = {row["metric"]: row["items"] for row in csv.DictReader(stream) if row["p"]}
+    assert items == {**dict.fromkeys(METRICS, "30"), "exact:unseen": "20"}
+    assert (folder / "table.csv").read_bytes() == (out / "tables/table.csv").read_bytes()
+    assert {file.name for file in folder.iterdir()} == {"items.jsonl", "results.jsonl", "table.csv"}
+    text = (folder / "items.jsonl").read_text()
+    assert not any(word in text for word in ("leaves", "source", "dog"))
+    # In the study's own folder too.
+    before = (out / "tables/table.csv").read_bytes()
+    assert main(["report", str(out / "tables/items.jsonl")]) == 0
+    assert (out / "tables/table.csv").read_bytes() == before
+
+
+def test_the_map_is_that_of_the_study(tmp_path: Path, capsys):
+    data = recipe_content()["data"]
+    data["source"]["test"], data["target"]["test"] = "{data}/{d}.src", "{data}/{d}.tgt"
+    out = make_study(
+        tmp_path, data=data, vars={"size": 8, "d": "law"}, score=["exact"],
+        strongest=["relation_mask", "stack_pe"], axes={"domain": {"vars.d": ["law", "news"]}},
+    )  # fmt: skip
+    for domain in ("law", "news"):
+        write(out / f"data/{domain}.tgt", study_helpers.REFERENCES)
+        write(out / f"data/{domain}.src", [f"{domain} {line}" for line in range(LINES)])
+    write_tables(out)
+    folder = again(out, tmp_path / "kept")
+    for name in ("map.csv", "table.csv"):
+        assert (folder / name).read_bytes() == (out / "tables" / name).read_bytes()
+
+
+def test_what_did_not_change_is_not_scored_again_and_a_lost_test_set_loses_nothing(
+    tmp_path: Path, monkeypatch
+):
+    out = make_study(tmp_path, score=["exact"])
+    write_tables(out)
+    path = out / "tables/items.jsonl"
+    before, slow, scored = path.read_bytes(), ItemScores.by_line, []
+    study = read_study(out)
+    monkeypatch.setattr(
+        ItemScores, "by_line", lambda self, run, _: scored.append(run.name) or slow(self, run, _)
+    )
+    write_again = partial(
+        write_items, study.plan, out, study.identity.hash, study.results, study.comparisons
+    )
+    write_again()
+    assert (path.read_bytes(), scored) == (before, [])
+    path.write_text("damaged")
+    write_again()
+    assert path.read_bytes() == before
+    assert len(scored) == len({*scored}) == 9
+    (out / "data/p/test.tgt").unlink()
+    write_tables(out)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("largest", [1, 255, 256, 65_536, 2**32 - 1])
+@pytest.mark.parametrize("columns", [1, 3])
+def test_numbers_are_packed_without_loss(largest: int, columns: int):
+    numbers = np.random.default_rng(0).integers(largest, size=(50, columns), endpoint=True)
+    numbers[7, 0] = largest
+    assert np.array_equal(unpack(pack(numbers), 50, columns), numbers)
+    for lines in (49, 51, 0, -1, 2**62):
+        with pytest.raises(ValueError, match="numbers for each|too large"):
+            unpack(pack(numbers), lines, columns)
+
+
+def test_items_are_packed_without_loss_and_small():
+    items = np.array([0, 1, 0, 2, 1, 1, 3, 0])
+    assert unpack_items(pack_items(items), 8).tolist() == items.tolist()
+    with pytest.raises(ValueError, match="before the first"):
+        unpack_items(pack(np.array([[0], [2]])), 2)
+    assert len(pack_items(np.arange(10_000))) < 100
+    assert len(pack(np.random.default_rng(0).integers(2, size=(10_000, 1)))) < 2500
+
+
+def first(found: ItemFile, **changes: object) -> ItemFile:
+    """With another first run."""
+    return replace(found, runs=(replace(found.runs[0], **changes), *found.runs[1:]))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    """A study's two files."""
+    out = make_study(tmp_path_factory.mktemp("made"), score=["exact"])
+    write_tables(out)
+    return again(out, out / "kept")
+
+
+@pytest.fixture
+def kept(made: Path, tmp_path: Path) -> Path:
+    """A copy of them."""
+    return shutil.copytree(made, tmp_path / "kept") / "items.jsonl"
+
+
+@pytest.mark.parametrize(("change", "why"), [
+    (lambda one: first(one, row="nobody"), "nobody-1 in exact, which results.jsonl lacks"),
+    (lambda one: first(one, seed=2), "which results.jsonl lacks, or has them twice"),
+    (lambda one: first(one, metric="bleu"), "in bleu, which results.jsonl lacks"),
+    (lambda one: first(one, copies="x"), "lacks its copies"),
+    (lambda one: first(one, scores=pack(np.ones((39, 1)))), "not 1 numbers for each of 40 lines"),
+    (lambda one: first(one, scores=pack(np.ones((40, 1)))), "100.00, but results.jsonl has"),
+    (lambda one: first(one, scores="none"), "which are damaged: "),
+    (lambda one: replace(one, copies=dict.fromkeys(one.copies, "AA==")), "copies are damaged: "),
+    (lambda one: replace(one, runs=one.runs[3:]), "lacks the scores of relation_mask in exact"),
+    (lambda one: replace(one, hash="other"), "which results.jsonl lacks"),
+    (lambda one: replace(one, seeds=("1",)), "seeds is of another type"),
+])  # fmt: skip
+def test_scores_that_do_not_fit_the_results_are_refused(kept: Path, change, why: str, capsys):
+    write_file(kept, change(read_items(kept)))
+    assert main(["report", str(kept)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert why in line
+    assert line.endswith("take items.jsonl and results.jsonl from the same study")
+
+
+@pytest.mark.parametrize(("change", "why"), [
+    (lambda text: text[:-20], "holds no scores by test item"),
+    (lambda text: "\n".join(text.splitlines()[:-1]), "its checksum differs"),
+    (lambda text: text.replace('"seed": 3', '"seed": 4', 1), "its checksum differs"),
+    (lambda _: "", "holds no scores by test item"),
+    (lambda _: "[1]\n", "holds no scores by test item"),
+    (lambda _: '{"sha256": 1}\n3\n', "its checksum differs"),
+])  # fmt: skip
+def test_a_damaged_file_is_refused(kept: Path, change, why: str, capsys):
+    kept.write_text(change(kept.read_text()))
+    assert main(["report", str(kept)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert why in line
+    kept.unlink()
+    assert main(["report", str(kept)]) == 2
+    assert "cannot be read" in capsys.readouterr().err

@@ -1,0 +1,200 @@
+"""The file ``tables/items.jsonl``, which holds scores by test item but no text of the data.
+
+The first line has the rows with what each is compared with, and which lines of a test set are copies
+of a line before. Every other line is a run in a metric. Its ``scores`` are what the metric is computed
+from, whole numbers by line of the test set: 1 for right and 0 for wrong; for F1 the parts in common
+and those of both; for BLEU, chrF and TER sacreBLEU's statistics. See `pack` for how they are written.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesyntax.errors import InputError
+from treesyntax.files import parse_json, read_lines, sha256_of_value, write_text
+
+ITEMS_FILE = "items.jsonl"
+CHECKSUM = "sha256"
+REMEDY = "take items.jsonl and results.jsonl from the same study"
+Pair = tuple[str, str]
+"""A row and a metric."""
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True)
+class ItemRow:
+    """A row and what it is compared with.
+
+    Attributes:
+        test_set: as in `treesyntax.study.report.domains.Domain`; "" in a study with one.
+        system: the name of the row without that.
+        primary: the metric that decides.
+        baseline: the row that the table compares it with; "" for none.
+        tested: in which metrics.
+        strongest: the row that the map compares it with, in ``primary``; "" for none.
+    """
+
+    row: str
+    test_set: str
+    system: str
+    primary: str
+    baseline: str
+    tested: tuple[str, ...]
+    strongest: str
+
+    def compared(self) -> list[Pair]:
+        """The scores by item that its comparisons need."""
+        tested = [(row, metric) for metric in self.tested for row in (self.row, self.baseline)]
+        rows = (self.row, self.strongest) if self.strongest else ()
+        return tested + [(row, self.primary) for row in rows]
+
+
+@dataclass(frozen=True)
+class ItemRun:
+    """The scores of a run in a metric.
+
+    Attributes:
+        copies: which of the file's they are.
+        scores: packed, by line of the test set.
+        key: a hash of all that they were computed from.
+    """
+
+    row: str
+    seed: int
+    metric: str
+    copies: str
+    scores: str
+    key: str
+
+
+@dataclass(frozen=True)
+class ItemFile:
+    """The whole file.
+
+    Attributes:
+        hash: the study's.
+        score: its metrics.
+        primary: those that decide, each on its test sets.
+        seeds: its seeds.
+        rows: those with results.
+        copies: by name, packed: for each line how many lines before it the same pair of source and
+            reference last stood; 0 for a new pair.
+    """
+
+    hash: str
+    score: tuple[str, ...]
+    primary: tuple[str, ...]
+    seeds: tuple[int, ...]
+    rows: tuple[ItemRow, ...]
+    copies: Mapping[str, str]
+    runs: tuple[ItemRun, ...]
+
+
+def pack(numbers: NDArray[Any]) -> str:
+    """Whole numbers [lines, columns] from 0 to 2^32 - 1 as text.
+
+    Column after column, each number in 1, 2 or 4 bytes, as the largest needs, the lowest byte first;
+    compressed by zlib and written in base64.
+    """
+    whole = numbers.astype(np.uint32)
+    width = np.min_scalar_type(whole.max(initial=0)).newbyteorder("<")
+    return base64.b64encode(zlib.compress(whole.T.astype(width).tobytes(), 9)).decode("ascii")
+
+
+def unpack(text: str, lines: int, columns: int) -> NDArray[np.float64]:
+    """What `pack` was given.
+
+    Raises:
+        ValueError: if the text is damaged or of another size.
+    """
+    size, stream = lines * columns, zlib.decompressobj()
+    try:
+        # No more than fits: a short text may unpack to any size.
+        raw = stream.decompress(base64.b64decode(text, validate=True), max(4 * size, 0) + 1)
+    except (zlib.error, OverflowError) as error:
+        raise ValueError(str(error)) from None
+    if not stream.eof or size < 1 or len(raw) not in (size, 2 * size, 4 * size):
+        raise ValueError(f"not {columns} numbers for each of {lines} lines")
+    return np.frombuffer(raw, f"<u{len(raw) // size}").reshape(columns, lines).T.astype(np.float64)
+
+
+def pack_items(items: NDArray[np.intp]) -> str:
+    """The index of the item of each line, which counts up where an item is new, as `ItemFile.copies`."""
+    last: dict[int, int] = {}
+    distances = []
+    for line, item in enumerate(items.tolist()):
+        distances.append(line - last.get(item, line))
+        last[item] = line
+    return pack(np.array(distances)[:, None])
+
+
+def unpack_items(text: str, lines: int) -> NDArray[np.intp]:
+    """What `pack_items` was given.
+
+    Raises:
+        ValueError: as `unpack`.
+    """
+    items: list[int] = []
+    new = 0
+    for line, distance in enumerate(unpack(text, lines, 1)[:, 0].astype(np.intp).tolist()):
+        if distance > line:
+            raise ValueError("a copy of a line before the first one")
+        items.append(items[line - distance] if distance else new)
+        new += not distance
+    return np.array(items)
+
+
+def write_file(path: Path, found: ItemFile) -> None:
+    """Write the file, all or nothing."""
+    head = {field.name: getattr(found, field.name) for field in fields(ItemFile)}
+    head["rows"] = [*map(asdict, head["rows"])]
+    values = [head, *map(asdict, head.pop("runs"))]
+    values[0] = {CHECKSUM: sha256_of_value(values), **head}
+    write_text(path, "".join(f"{json.dumps(value)}\n" for value in values))
+
+
+def read_items(path: Path) -> ItemFile:
+    """The file that a report wrote.
+
+    Raises:
+        InputError: if it cannot be read, is damaged or another file.
+    """
+    try:
+        head, *runs = map(parse_json, read_lines(path))
+        digest = head.pop(CHECKSUM)
+        if digest != sha256_of_value([head, *runs]):
+            raise InputError(path, None, "its checksum differs: the file is damaged", REMEDY)
+        head["rows"] = [_made(ItemRow, row) for row in head["rows"]]
+        return _made(ItemFile, {**head, "runs": [_made(ItemRun, run) for run in runs]})
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        cause = f"holds no scores by test item ({error!r})"
+        raise InputError(path, None, cause, REMEDY) from None
+
+
+KINDS: dict[str, type] = {"str": str, "int": int, "ItemRow": ItemRow, "ItemRun": ItemRun}
+
+
+def _made(kind: type[Made], values: Mapping[str, Any]) -> Made:
+    """One of the classes above from values of a file, whose types are checked."""
+    found = {}
+    for field in fields(kind):  # type: ignore[arg-type]
+        name, value = str(field.type), values[field.name]
+        if name.startswith("tuple"):
+            inner, value = value, tuple(value)
+            name = name.removeprefix("tuple[").partition(",")[0]
+        else:
+            inner = [*value.keys(), *value.values()] if name.startswith("Mapping") else [value]
+            name = "str" if name.startswith("Mapping") else name
+        if not all(type(one) is KINDS[name] for one in inner):
+            raise TypeError(f"{field.name} is of another type")
+        found[field.name] = value
+    return kind(**found)
