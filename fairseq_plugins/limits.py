@@ -19,6 +19,7 @@ from treesyntax.data.tree_store import TreeStore
 from treesyntax.errors import OptionError
 from treesyntax.methods import METHODS
 from treesyntax.methods.encodings.stack_pe import StackEncoding
+from treesyntax.model.bracket_growth import GrowingBrackets
 from treesyntax.nn.growth import GrowingTrees
 
 logger = logging.getLogger(__name__)
@@ -69,7 +70,7 @@ def _source_trees(dataset: TreePairDataset) -> Iterator[PathTree]:
 
 def _target_trees(pairs: Any, model: Any) -> Iterator[PathTree]:
     """The trees that the references grow."""
-    growing: GrowingTrees = model.decoder.trees
+    growing: GrowingTrees | GrowingBrackets = model.decoder.trees
     number = 0 if pairs.tgt is None else len(pairs)
     for start in range(0, number, CHUNK):
         rows = [pairs.tgt[index] for index in range(start, min(start + CHUNK, number))]
@@ -77,7 +78,7 @@ def _target_trees(pairs: Any, model: Any) -> Iterator[PathTree]:
         tokens = collate_tokens(
             rows, pairs.tgt_dict.pad(), pairs.tgt_dict.eos(), move_eos_to_beginning=True
         )
-        tree = growing.place(tokens.to(growing.counts.device)).tree
+        tree = growing.place(tokens.to(growing.labels.device)).tree
         yield from zip(tree.parent.tolist(), tree.branch.tolist(), strict=True)
 
 

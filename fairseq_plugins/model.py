@@ -18,12 +18,13 @@ from torch import Tensor, nn
 from fairseq_plugins.target import find_copies
 from treesyntax.errors import OptionError
 from treesyntax.methods import METHODS
+from treesyntax.model.bracket_growth import GROWING, GrowingBrackets, growing_trees
 from treesyntax.model.composition import parse_spec
 from treesyntax.model.decoder import Decoder, KVCache
 from treesyntax.model.encoder import Encoder, EncoderOutput
 from treesyntax.model.layers import ACTIVATIONS, POSITIONS, SCALINGS, TransformerConfig
 from treesyntax.nn.dropout import Dropout
-from treesyntax.nn.growth import GROWING_LINEARIZATIONS, GrowingTrees
+from treesyntax.nn.growth import GrowingTrees
 from treesyntax.nn.tree_batch import TreeBatch
 
 MODEL = "tree_transformer"
@@ -161,7 +162,7 @@ class TreeDecoder(Decoder, FairseqIncrementalDecoder):
         embed_tokens: nn.Embedding,
         share: bool,
         dictionary: Any,
-        trees: GrowingTrees | None,
+        trees: GrowingTrees | GrowingBrackets | None,
         copies: Tensor | None = None,
     ) -> None:
         Decoder.__init__(self, settings, embed_tokens, share, trees, copies)
@@ -270,21 +271,19 @@ def is_ours(name: Any) -> bool:
     return issubclass(found, TreeTransformer)
 
 
-def _growing_trees(cfg: Any, task: Any) -> GrowingTrees | None:
+def _growing_trees(cfg: Any, task: Any) -> GrowingTrees | GrowingBrackets | None:
     """How target tokens grow trees, where the decoder uses it and the target is of a linearization
     that does; the decoder itself refuses what it lacks."""
     linearization = getattr(task, "target_linearization", "")
     methods = parse_spec(cfg.decoder_injection)
-    if linearization not in GROWING_LINEARIZATIONS or not any(
-        METHODS[name].needs_tree for name in methods
-    ):
+    if linearization not in GROWING or not any(METHODS[name].needs_tree for name in methods):
         return None
     if task.cfg.left_pad_target:
         raise OptionError(
             f"--decoder-injection {cfg.decoder_injection} reads the target from its start; leave "
             "out --left-pad-target"
         )
-    return GrowingTrees(task.target_dictionary.symbols, linearization)
+    return growing_trees(task.target_dictionary.symbols, linearization)
 
 
 def _embedding(dictionary: Any, settings: TransformerConfig) -> nn.Embedding:

@@ -48,10 +48,11 @@ from treesyntax.data.token_files import TokenData
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.decoding.constraints import Constraints
 from treesyntax.errors import OptionError
+from treesyntax.model.bracket_growth import GROWING
 from treesyntax.nn.growth import GROWING_LINEARIZATIONS
 from treesyntax.trees.names import GIVEN
 
-LINEARIZATIONS = (FROM_DATA, *GROWING_LINEARIZATIONS)
+LINEARIZATIONS = (FROM_DATA, *GROWING)
 CONSTRAINTS = ("auto", "none", "tree", "grammar")
 
 

@@ -16,11 +16,12 @@ import torch
 from torch import Tensor, nn
 
 from treesyntax.errors import OptionError
+from treesyntax.model.bracket_growth import GROWING, growing_trees
 from treesyntax.model.composition import Composition, parse_spec
 from treesyntax.model.decoder import Decoder, KVCache
 from treesyntax.model.encoder import Encoder, EncoderOutput
 from treesyntax.model.layers import TransformerConfig
-from treesyntax.nn.growth import GROWING_LINEARIZATIONS, GrowingTrees
+from treesyntax.nn.growth import GROWING_LINEARIZATIONS
 from treesyntax.nn.injection import METHODS, Site
 from treesyntax.nn.relations import QueriedTrees
 from treesyntax.nn.tree_batch import TreeBatch, batch_trees
@@ -211,7 +212,7 @@ def a_decoder_sees_no_future(spec: str) -> None:
     methods = Composition(spec, SITE)
     if methods.misplaced("decoder") or methods.leaks_future() is not None:
         return
-    for linearization in GROWING_LINEARIZATIONS:
+    for linearization in GROWING_LINEARIZATIONS if methods.needs_slots else GROWING:
         lines = [get_linearization(linearization).tokens(tree) for tree in TREES]
         symbols = [*SPECIALS, *sorted({one for line in lines for one in line})]
         ids = [torch.tensor([EOS, *map(symbols.index, line)]) for line in lines]
@@ -231,7 +232,7 @@ def make_decoder(spec: str, linearization: str, symbols: Sequence[str]) -> Decod
     torch.manual_seed(0)
     settings = TransformerConfig(SITE.d_model, 32, SITE.heads, SITE.layers, injection=spec)
     embedding = nn.Embedding(len(symbols), SITE.d_model, PADDING)
-    decoder = Decoder(settings, embedding, trees=GrowingTrees(symbols, linearization))
+    decoder = Decoder(settings, embedding, trees=growing_trees(symbols, linearization))
     _move_tables(decoder)
     return decoder.eval()
 

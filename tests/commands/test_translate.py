@@ -18,22 +18,23 @@ from support.translate_helpers import (
     write_texts,
 )  # fmt: skip
 
+from treesyntax.model.bracket_growth import GROWING
 from treesyntax.nn.growth import GROWING_LINEARIZATIONS
 from treesyntax.nn.injection import methods_of
 
 GROWN = "stack_pe+relation_mask"
 SUBWORDS = ("--subword-vocab", "40", "--subword-policy", "copy")
-LINEARIZATIONS = {"linearized": "bracketed"}
+LINEARIZATIONS = {"linearized": "bracketed", "transformer_grammar": "bracketed_twice"}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("translate")
     write_texts(folder)
-    for linearization in ("words", "bracketed"):
+    for linearization in ("words", *LINEARIZATIONS.values()):
         binarize(folder, linearization, "conllu", "target", "--source-format", "conllu",
                  "--source-linearization", linearization, "--source-labels", *SUBWORDS)  # fmt: skip
-    for linearization in (*GROWING_LINEARIZATIONS, "bracketed"):
+    for linearization in (*GROWING, "bracketed"):
         binarize(folder, f"to_{linearization}", "txt", "sexpr", "--target-format", "sexpr",
                  "--target-linearization", linearization)  # fmt: skip
     binarize(folder, "trees", "sexpr", "sexpr", "--source-format", "sexpr", "--target-format",
@@ -46,6 +47,8 @@ def test_every_method_translates_as_in_fairseq_generate(folder, method, tmp_path
     data = folder / LINEARIZATIONS.get(method, "words")
     for seed in range(1, 9):  # an untrained model may say the same to every sentence
         flags = ("--arch", f"tree_{method}_tiny")
+        if method == "transformer_grammar":  # the paper has it in a decoder
+            flags += ("--encoder-injection", method, "--decoder-injection", "none")
         model = save_model(data, tmp_path / f"model-{seed}.pt", *flags, seed=seed)
         outputs = tmp_path / str(seed)
         outputs.mkdir()
@@ -73,12 +76,19 @@ def test_trees_that_a_decoder_grows_are_written_in_their_notation(
     assert max(map(len, found)) > 1
 
 
-@pytest.mark.parametrize("linearization", ["bracketed", "nary_dfs"])
+@pytest.mark.parametrize(
+    ("linearization", "method"),
+    [
+        ("bracketed", "sequence"),
+        ("bracketed_twice", "transformer_grammar"),
+        ("nary_dfs", "sequence"),
+    ],
+)
 def test_without_constraints_what_is_no_tree_is_malformed_and_counted(
-    folder, linearization, tmp_path, capsys
+    folder, linearization, method, tmp_path, capsys
 ):
     data = folder / f"to_{linearization}"
-    model = save_model(data, tmp_path / "model.pt", "--arch", "tree_sequence_tiny")
+    model = save_model(data, tmp_path / "model.pt", "--arch", f"tree_{method}_tiny")
     flags = ("--tree-constraints", "none")
     expected = study(data, model, tmp_path, linearization, *flags)
     capsys.readouterr()

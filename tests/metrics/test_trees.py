@@ -150,7 +150,9 @@ def test_the_channels_and_functions_of_trigger_action_programs() -> None:
     assert value("tree:ptb", hypotheses, references) == 0
 
 
-@pytest.mark.parametrize("linearization", ["bracketed", "nary_dfs", "nary_bfs", "lcrs_dfs"])
+@pytest.mark.parametrize(
+    "linearization", ["bracketed", "bracketed_twice", "nary_dfs", "nary_bfs", "lcrs_dfs"]
+)
 @pytest.mark.parametrize(
     ("notation", "line"),
     [

@@ -16,6 +16,7 @@ from support.strategies import trees
 from torch import nn
 
 from treesyntax.errors import OptionError
+from treesyntax.model.bracket_growth import BRACKETS, growing_trees
 from treesyntax.model.decoder import Decoder, KVCache
 from treesyntax.model.encoder import EncoderOutput
 from treesyntax.model.layers import TransformerConfig
@@ -38,6 +39,8 @@ COMPOSITIONS = [
     for number, chosen in enumerate(combinations(EFFECTIVE, size))
     if size == 2 or number % 9 == 0  # all pairs, and triples that hold every method
 ]
+BRACKETED = [(spec, BRACKETS) for spec in CAUSAL if not METHODS[spec].needs_slots]
+BRACKETED += [("transformer_grammar+relative_depth", BRACKETS)]
 NEXT_SLOT = [
     (f"next_slot:{spec}", linearization) for spec, linearization in SINGLES if "stack_pe" in spec
 ]
@@ -45,7 +48,7 @@ NEXT_SLOT += [
     ("next_slot:depth_sibling+stack_pe+relation_mask", linearization)
     for linearization in GROWING_LINEARIZATIONS
 ]
-EVERYTHING = [*SINGLES, *COMPOSITIONS, *NEXT_SLOT]
+EVERYTHING = [*SINGLES, *BRACKETED, *COMPOSITIONS, *NEXT_SLOT]
 
 
 def random_tree(size, generator):
@@ -72,7 +75,7 @@ def build(spec, linearization, symbols, **options):
         normalize_before=linearization.endswith("bfs"), **options,  # norms in both places
     )  # fmt: skip
     embedding = nn.Embedding(len(symbols), 16, PADDING)
-    decoder = Decoder(chosen, embedding, False, GrowingTrees(symbols, linearization))
+    decoder = Decoder(chosen, embedding, False, growing_trees(symbols, linearization))
     for name, parameter in decoder.named_parameters():
         if name.startswith(("injections", "next_slot")):
             nn.init.normal_(parameter, std=0.3)
@@ -117,7 +120,7 @@ def test_so_does_a_relation_that_a_user_computes_for_all_pairs(linearization):
     test_step_by_step_equals_teacher_forcing_also_after_reordering(spec, linearization)
 
 
-@pytest.mark.parametrize(("spec", "linearization"), SINGLES + NEXT_SLOT)
+@pytest.mark.parametrize(("spec", "linearization"), SINGLES + BRACKETED + NEXT_SLOT)
 @torch.no_grad()
 def test_a_later_target_token_never_changes_an_earlier_output(spec, linearization):
     """Whatever comes later: other trees, ends, symbols that make no tree.
@@ -268,6 +271,20 @@ def test_positions_are_left_out_where_a_method_takes_their_place():
 def test_methods_that_a_decoder_cannot_use_are_refused(spec, message):
     with pytest.raises(OptionError, match=message):
         build(spec, "nary_dfs", [*SPECIALS, "a/0"])
+
+
+@pytest.mark.parametrize(
+    ("spec", "what"),
+    [
+        ("relation_mask+pushdown", "pushdown"),
+        ("next_slot:stack_pe", "the encoding of the next slot"),
+    ],
+)
+def test_what_needs_slots_is_refused_over_brackets(spec, what):
+    with pytest.raises(
+        OptionError, match=f"^{what} needs a target with one token a node.* nary_dfs or"
+    ):
+        build(spec, BRACKETS, [*SPECIALS, "a", ")"])
 
 
 def test_a_target_that_grows_no_tree_is_refused():

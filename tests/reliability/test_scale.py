@@ -48,6 +48,7 @@ heads of weights in fp32 would be 8 at once, all temporary copies of them 40 and
 BYTES = {
     "distance_head": 80, "random_walk_pairs": 80, "tree_reg": 48,
     "constrained_mask": 22, "hierarchical_accumulation": 22, "labelled_relation": 22,
+    "transformer_grammar": 22,
 }  # fmt: skip
 """The same of methods that take more: losses and pair features over all pairs, masks by head, labels."""
 FIXED = 400 << 20

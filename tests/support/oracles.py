@@ -212,7 +212,8 @@ def _tokens_of(item: Item, linearization: str) -> list[tuple[str, Item | None]]:
     if not any(item.children):
         return escaped
     first, on = tokens[0] if tokens else ("", item)
-    return [("(" + first, on), *escaped[1:], *children, (")", item)]
+    closing = 2 if linearization == "bracketed_twice" else 1
+    return [("(" + first, on), *escaped[1:], *children, *[(")", item)] * closing]
 
 
 def subwords_on_tree(

@@ -13,7 +13,7 @@ SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
     ("symbol", "linearization", "label"),
     [
         ("a/0", "words", "a/0"), ("a", "", "a"), ("S", "bracketed", "S"),
-        ("(S", "bracketed", None), (")", "bracketed", None),
+        ("(S", "bracketed", None), (")", "bracketed", None), (")", "bracketed_twice", None),
         ("a/0", "nary_dfs", "a"), ("a/2", "nary_bfs", None), ("1/2/0", "nary_dfs", "1/2"),
         ("a/0", "lcrs_dfs", "a"), ("a/R", "lcrs_bfs", "a"), ("a/L", "lcrs_dfs", None),
         ("a/LR", "lcrs_dfs", None),

@@ -13,20 +13,24 @@ from treesyntax.errors import OptionError, TreeError
 from treesyntax.trees.linearizations import LINEARIZATIONS, get_linearization
 from treesyntax.trees.tree import Tree
 
-WORDS, PREORDER, BRACKETED = (LINEARIZATIONS[name] for name in ("words", "preorder", "bracketed"))
+WORDS, PREORDER, BRACKETED, TWICE = (
+    LINEARIZATIONS[name] for name in ("words", "preorder", "bracketed", "bracketed_twice")
+)
+
+brackets = st.sampled_from([BRACKETED, TWICE])
 
 # (S (NP the cat) sleeps)
 SENTENCE = Tree([-1, 0, 1, 1, 0], ["S", "NP", "the", "cat", "sleeps"], [-1, -1, 0, 1, 2])
 
 
-def spelled(tree: Tree, node: int = 0) -> list[tuple[str, int]]:
-    """The bracketed linearization by recursion over the definition: tokens with their nodes."""
+def spelled(tree: Tree, closing: int = 1, node: int = 0) -> list[tuple[str, int]]:
+    """The bracketed linearizations by recursion over the definition: tokens with their nodes."""
     label, children = tree.labels[node], tree.children()[node]
     if not children:
         special = label == ")" or label[0] in "(\\"
         return [("\\" + label if special else label, node)]
-    inner = [pair for child in children for pair in spelled(tree, child)]
-    return [("(" + label, node), *inner, (")", node)]
+    inner = [pair for child in children for pair in spelled(tree, closing, child)]
+    return [("(" + label, node), *inner, *[(")", node)] * closing]
 
 
 def test_the_linearizations_of_a_sentence():
@@ -35,30 +39,36 @@ def test_the_linearizations_of_a_sentence():
     assert PREORDER.tokens(SENTENCE) == ["S", "NP", "the", "cat", "sleeps"]
     assert BRACKETED.tokens(SENTENCE) == ["(S", "(NP", "the", "cat", ")", "sleeps", ")"]
     assert BRACKETED.token_nodes(SENTENCE) == [0, 1, 2, 3, 1, 4, 0]
+    assert TWICE.tokens(SENTENCE) == ["(S", "(NP", "the", "cat", ")", ")", "sleeps", ")", ")"]
+    assert TWICE.token_nodes(SENTENCE) == [0, 1, 2, 3, 1, 1, 4, 0, 0]
 
 
 @settings(deadline=None, max_examples=100)
 @given(rich_trees(min_nodes=1))
 def test_bracketed_matches_its_definition(tree):
-    pairs = spelled(tree)
-    assert BRACKETED.tokens(tree) == [token for token, _ in pairs]
-    assert BRACKETED.token_nodes(tree) == [node for _, node in pairs]
+    for closing, linearization in enumerate((BRACKETED, TWICE), start=1):
+        pairs = spelled(tree, closing)
+        assert linearization.tokens(tree) == [token for token, _ in pairs]
+        assert linearization.token_nodes(tree) == [node for _, node in pairs]
 
 
 @settings(deadline=None, max_examples=200)
-@given(trees(labels=any_labels, min_nodes=0))
-def test_bracketed_is_undone_exactly(tree):
-    assert BRACKETED.tree(BRACKETED.tokens(tree)) == tree
+@given(brackets, trees(labels=any_labels, min_nodes=0))
+def test_bracketed_is_undone_exactly(linearization, tree):
+    assert linearization.tree(linearization.tokens(tree)) == tree
 
 
 @settings(deadline=None, max_examples=300)
-@given(st.lists(st.sampled_from(["(", "(a", "b", ")", "\\(", "\\)", "\\\\", "\\b", "\\", "", "("])))
-def test_every_accepted_sequence_comes_back(tokens):
+@given(
+    brackets,
+    st.lists(st.sampled_from(["(", "(a", "b", ")", "\\(", "\\)", "\\\\", "\\b", "\\", "", "("])),
+)
+def test_every_accepted_sequence_comes_back(linearization, tokens):
     try:
-        tree = BRACKETED.tree(tokens)
+        tree = linearization.tree(tokens)
     except TreeError:
         return
-    assert BRACKETED.tokens(tree) == tokens
+    assert linearization.tokens(tree) == tokens
 
 
 @settings(deadline=None, max_examples=50)
@@ -121,6 +131,22 @@ def test_words_need_complete_surface_indices():
 def test_what_is_not_a_tree_is_refused(tokens, message):
     with pytest.raises(TreeError, match=message):
         BRACKETED.tree(tokens)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "message"),
+    [
+        (["(a", "b", ")"], "the last closing bracket stands once, not twice"),
+        (["(a", "b", ")", "c"], "token 4, 'c', stands where the second closing bracket must"),
+        (["(a", "(b", "c", ")", ")"], "1 bracket is still open at the end"),
+        (["(a", "b", ")", ")", ")"], "token 5, '\\)', closes nothing"),
+        (["(a", ")", ")"], "token 2, '\\)', closes a node without children"),
+        (["(a", "b", ")", ")", "c"], "token 5, 'c', follows the end of the tree"),
+    ],
+)
+def test_brackets_that_do_not_close_twice_are_refused(tokens, message):
+    with pytest.raises(TreeError, match=message):
+        TWICE.tree(tokens)
 
 
 def test_depth_of_a_hundred_thousand():

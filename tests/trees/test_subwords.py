@@ -14,8 +14,8 @@ from treesyntax.trees.linearizations import LINEARIZATIONS, get_linearization
 from treesyntax.trees.subwords import POLICIES, attach, linearize
 from treesyntax.trees.tree import Tree
 
-WORDS, PREORDER, BRACKETED = (
-    get_linearization(name) for name in ("words", "preorder", "bracketed")
+WORDS, PREORDER, BRACKETED, TWICE = (
+    get_linearization(name) for name in ("words", "preorder", "bracketed", "bracketed_twice")
 )
 
 any_trees = st.one_of(constituency_trees(), dependency_trees(), rich_trees(), st.just(Tree([], [])))
@@ -33,12 +33,12 @@ def segmented_trees(draw, trees=any_trees, fewest=0):
 
 
 @settings(deadline=None, max_examples=400)
-@given(segmented_trees(), st.sampled_from(sorted(POLICIES)))
-def test_every_policy_is_what_its_definition_says(case, policy):
+@given(segmented_trees(), st.sampled_from(sorted(POLICIES)), st.sampled_from([BRACKETED, TWICE]))
+def test_every_policy_is_what_its_definition_says(case, policy, brackets):
     tree, pieces = case
     assume(pieces)  # a tree without words shows its leaves in the words linearization
     segmented = attach(tree, pieces, policy)
-    for linearization in (WORDS, PREORDER, BRACKETED):
+    for linearization in (WORDS, PREORDER, brackets):
         new, *expected = subwords_on_tree(tree, pieces, policy, linearization.name)
         assert segmented.tree == new
         assert list(linearize(segmented, linearization)) == expected

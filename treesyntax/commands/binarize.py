@@ -7,7 +7,7 @@ all. A side of format "text" has one sentence a line, its tokens separated by wh
 
 The linearization decides what the model reads: "words" the sentence, "preorder" the labels of all
 nodes from the root down, "breadth_first" level by level, "bracketed" in preorder with closing
-brackets; for targets that a decoder grows as trees, "nary_dfs", "nary_bfs", "lcrs_dfs" and
+brackets, "bracketed_twice" with each of these twice, for transformer_grammar; for targets that a decoder grows as trees, "nary_dfs", "nary_bfs", "lcrs_dfs" and
 "lcrs_bfs". Subwords come from a given SentencePiece model, from one trained here (--subword-vocab),
 or from text segmented elsewhere (--source-subwords). To see whether syntax helps or any tree does,
 compare with control trees (--source-control).

@@ -148,6 +148,11 @@ class Composition(nn.ModuleDict):
         return any(method.training or not method.training_only for method in needing)
 
     @property
+    def needs_slots(self) -> bool:
+        """Whether any method needs a decoder's target with slots."""
+        return any(method.needs_slots for method in self.methods)
+
+    @property
     def has_losses(self) -> bool:
         """Whether any method adds to the loss in training."""
         return any(type(method).loss is not Injection.loss for method in self.methods)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from treesyntax.errors import OptionError
+from treesyntax.model.bracket_growth import GROWING, GrowingBrackets, PartialBrackets
 from treesyntax.model.composition import Composition
 from treesyntax.model.encoder import EncoderOutput
 from treesyntax.model.layers import (
@@ -27,7 +28,7 @@ from treesyntax.model.layers import (
 from treesyntax.nn.attention import Attention, KeyValues
 from treesyntax.nn.copying import Copying, CopySource
 from treesyntax.nn.dropout import Dropout
-from treesyntax.nn.growth import GROWING_LINEARIZATIONS, GrowingTrees, PartialTrees
+from treesyntax.nn.growth import GrowingTrees, PartialTrees
 from treesyntax.nn.injection import Injection, Site
 from treesyntax.nn.node_maps import NodeMap
 from treesyntax.nn.pairs import PairTerm
@@ -126,8 +127,8 @@ class Decoder(nn.Module):
             copies from the source; see :class:`treesyntax.nn.copying.Copying`.
 
     Raises:
-        OptionError: if a method would see the future, if it needs trees and there are none, or if
-            no method encodes the next slot.
+        OptionError: if a method would see the future, if it needs trees or their slots and there are
+            none, or if no method encodes the next slot.
     """
 
     version: Tensor
@@ -137,7 +138,7 @@ class Decoder(nn.Module):
         settings: TransformerConfig,
         embed_tokens: nn.Embedding,
         share_output: bool = False,
-        trees: GrowingTrees | None = None,
+        trees: GrowingTrees | GrowingBrackets | None = None,
         copies: Tensor | None = None,
     ) -> None:
         nn.Module.__init__(self)
@@ -180,8 +181,10 @@ class Decoder(nn.Module):
             raise OptionError(
                 f"the decoder's method {self.settings.injection} needs a target whose tokens grow "
                 "a tree; binarize it with --target-linearization "
-                f"{' or '.join(GROWING_LINEARIZATIONS)}"
+                f"{' or '.join(GROWING)}"
             )
+        if isinstance(self.trees, GrowingBrackets):
+            self.trees.check(self.injections, self.settings.next_slot)
 
     def forward(
         self, tokens: Tensor, source: EncoderOutput, cache: KVCache | None = None
@@ -194,7 +197,7 @@ class Decoder(nn.Module):
         tokens: Tensor,
         source: EncoderOutput,
         cache: KVCache | None = None,
-        partial: PartialTrees | None = None,
+        partial: PartialTrees | PartialBrackets | None = None,
     ) -> Tensor:
         """Features of target positions.
 
@@ -250,13 +253,17 @@ class Decoder(nn.Module):
             cache.copied = copied
         return self.copying(logits, features, copied)
 
-    def _tree(self, tokens: Tensor, partial: PartialTrees | None) -> TreeBatch:
+    def _tree(self, tokens: Tensor, partial: PartialTrees | PartialBrackets | None) -> TreeBatch:
         if partial is None or not self.injections.needs_tree:
             return TreeBatch.without_trees(tokens)
         return partial.tree
 
     def _embedded(
-        self, tokens: Tensor, tree: TreeBatch, partial: PartialTrees | None, columns: slice
+        self,
+        tokens: Tensor,
+        tree: TreeBatch,
+        partial: PartialTrees | PartialBrackets | None,
+        columns: slice,
     ) -> Tensor:
         """Some columns with their positions and the encodings of their nodes."""
         scale, place_scale = self.settings.scales
@@ -265,7 +272,7 @@ class Decoder(nn.Module):
             positions = token_positions(tokens, self.padding_index)[:, columns]
             x = x + place_scale * self.embed_positions(positions)
         encodings = [self.injections.encode(_of_columns(tree, columns))]
-        if self.next_slot is not None and partial is not None:
+        if self.next_slot is not None and isinstance(partial, PartialTrees):
             encodings.append(self.next_slot.encode(_of_columns(partial.next_slots, columns)))
         for encoding in encodings:
             if encoding is not None:

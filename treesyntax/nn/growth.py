@@ -218,14 +218,14 @@ def _depth_first(counts: Tensor, open_slots: Tensor) -> tuple[Tensor, Tensor]:
     # Slots are a stack, whose height before column s + 1 is open_slots[s]. The node at s + 1 took
     # the top slot and put its own on top, so it has a free one for the node after column t as
     # long as the stack is no lower than before it: the parent is the last such node.
-    before = _last_at_most(open_slots)
+    before = last_at_most(open_slots, open_slots)
     parent = (before + 1).clamp(max=counts.shape[1] - 1)
     height = open_slots - open_slots.gather(1, before)
     return parent, counts.gather(1, parent) - height - 1
 
 
-def _last_at_most(values: Tensor) -> Tensor:
-    """For every column the last earlier one whose value [B, T] is no larger, 0 if there is none.
+def last_at_most(values: Tensor, most: Tensor) -> Tensor:
+    """For every column the last earlier one whose value [B, T] is at most ``most``, 0 if there is none.
 
     Binary descent over minima of 1, 2, 4, … columns: O(T log T), however deep the tree.
     """
@@ -237,7 +237,7 @@ def _last_at_most(values: Tensor) -> Tensor:
         minima.append(torch.minimum(minima[-1], F.pad(minima[-1], (width, 0))[:, :size]))
     found = (torch.arange(size, device=values.device) - 1).clamp(min=0).expand_as(values)
     for level in reversed(range(len(minima))):
-        larger = minima[level].gather(1, found) > values
+        larger = minima[level].gather(1, found) > most
         found = (found - larger.long() * (1 << level)).clamp(min=0)
     return found
 

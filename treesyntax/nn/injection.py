@@ -59,6 +59,8 @@ class Injection(nn.Module):
         linearization: of the tree that its paper feeds, see :mod:`treesyntax.trees.linearizations`.
         needs_tree: whether it needs trees beside the tokens.
         needs_labels: whether it reads the labels of their nodes.
+        needs_slots: whether in a decoder each node must be one token, which says its slots: because it
+            reads where the next node will hang, or something of a node that its later tokens change.
         training_only: whether it needs them, and does anything, in training alone.
         replaces_positions: whether the tokens' absolute positions are left out with it.
         sides: where it makes sense, ``encoder`` and ``decoder``.
@@ -72,6 +74,7 @@ class Injection(nn.Module):
     linearization = "preorder"
     needs_tree = True
     needs_labels = False
+    needs_slots = False
     training_only = False
     replaces_positions = False
     sides: tuple[str, ...] = ("encoder", "decoder")
@@ -159,7 +162,7 @@ class Injection(nn.Module):
 
 FACTS = (
     "paper", "equation", "cost", "linearization", "needs_tree", "needs_labels",
-    "replaces_positions", "of_the_paper", "training_only", "sides",
+    "needs_slots", "replaces_positions", "of_the_paper", "training_only", "sides",
 )  # fmt: skip
 """Attributes of :class:`Injection` that describe a method; all others are its hooks."""
 

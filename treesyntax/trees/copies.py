@@ -22,11 +22,13 @@ SPECIALS = 4
 """Symbols at the start of every dictionary, which are no words."""
 CHILDREN, SIBLINGS = "nary_", "lcrs_"
 """How the names begin of linearizations whose tokens have slots."""
+BRACKETS = "bracketed"
+"""How those begin whose inner nodes open and close with a bracket."""
 
 
 def copied_label(symbol: str, linearization: str) -> str | None:
     """The word that a source symbol stands for; None for a node with children or a bracket."""
-    if linearization == "bracketed" and (symbol.startswith("(") or symbol == ")"):
+    if linearization.startswith(BRACKETS) and (symbol.startswith("(") or symbol == ")"):
         return None
     if not linearization.startswith((CHILDREN, SIBLINGS)):
         return symbol

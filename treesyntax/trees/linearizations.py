@@ -1,7 +1,9 @@
 """Linearizations: a tree as a token sequence, for the source or target side of a model.
 
 ``preorder`` and ``bracketed`` follow McDonald & Chiang (2021): node labels alone, with the tree
-given to the model otherwise, or with brackets, so that the sequence determines the tree. ``nary_dfs``,
+given to the model otherwise, or with brackets, so that the sequence determines the tree.
+``bracketed_twice`` writes each closing bracket twice, as Transformer Grammars do (Sartran et al. 2022):
+one token to compose the constituent, one to go on. ``nary_dfs``,
 ``nary_bfs``, ``lcrs_dfs`` and ``lcrs_bfs`` say with each label which slots its node has, for a
 decoder that grows the tree, see :mod:`treesyntax.trees.symbols`.
 """
@@ -111,18 +113,48 @@ def bracketed(tree: Tree) -> list[str]:
     return _checked(tree, tokens, bracketed_nodes)
 
 
-def from_bracketed(tokens: Sequence[str]) -> Tree:
-    """The one tree with these tokens: structure and labels; no node is marked as a word."""
+def bracketed_twice_nodes(tree: Tree) -> list[int]:
+    """The node of each token of `bracketed_twice`."""
+    nodes: list[int] = []
+    last = -1
+    for node in bracketed_nodes(tree):
+        nodes += [node] if node > last else [node, node]
+        last = max(last, node)
+    return nodes
+
+
+def bracketed_twice(tree: Tree) -> list[str]:
+    """The tokens of `bracketed`, with each closing bracket twice: ``(NP the dog ) )``."""
+    return [one for token in bracketed(tree) for one in [token] * (1 + (token == CLOSE))]
+
+
+def from_bracketed(tokens: Sequence[str], twice: bool = False) -> Tree:
+    """The one tree with these tokens: structure and labels; no node is marked as a word.
+
+    Args:
+        tokens: of `bracketed`, or of `bracketed_twice`.
+        twice: whether they are of `bracketed_twice`.
+
+    Raises:
+        TreeError: if they are no tree.
+    """
     parents: list[int] = []
     labels: list[str] = []
     current = -1
+    owes_second = False
     for position, token in enumerate(tokens):
+        if owes_second:
+            if token != CLOSE:
+                raise token_error(position, token, "stands where the second closing bracket must")
+            owes_second = False
+            continue
         if token == CLOSE:
             if current < 0:
                 raise token_error(position, token, "closes nothing")
             if current == len(labels) - 1:
                 raise token_error(position, token, "closes a node without children")
             current = parents[current]
+            owes_second = twice
             continue
         if current < 0 and parents:
             raise token_error(position, token, "follows the end of the tree")
@@ -134,8 +166,11 @@ def from_bracketed(tokens: Sequence[str]) -> Tree:
             labels.append(token[1:])
         else:
             labels.append(_unescaped(position, token))
+    if owes_second:
+        raise TreeError("the last closing bracket stands once, not twice")
     if current >= 0:
-        depth = sum(token.startswith(OPEN) for token in tokens) - list(tokens).count(CLOSE)
+        closed = list(tokens).count(CLOSE) // (1 + twice)
+        depth = sum(token.startswith(OPEN) for token in tokens) - closed
         raise TreeError(f"{depth} bracket{'s are' if depth > 1 else ' is'} still open at the end")
     return Tree(parents, labels)
 
@@ -192,6 +227,12 @@ LINEARIZATIONS: dict[str, Linearization] = {
         Linearization("preorder", preorder, preorder_nodes),
         Linearization("breadth_first", breadth_first, breadth_first_nodes),
         Linearization("bracketed", bracketed, bracketed_nodes, from_bracketed),
+        Linearization(
+            "bracketed_twice",
+            bracketed_twice,
+            bracketed_twice_nodes,
+            partial(from_bracketed, twice=True),
+        ),
         *_slot_linearizations("nary", nary_tokens, from_nary, lambda tree: tree),
         *_slot_linearizations("lcrs", sibling_tokens, from_siblings, to_binary),
     )

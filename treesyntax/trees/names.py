@@ -10,7 +10,7 @@ FORMATS = (
     "coffeescript", "javascript", "cogs", "cogs_varfree", "funql",
 )  # fmt: skip
 LINEARIZATIONS = (
-    "words", "preorder", "breadth_first", "bracketed", "nary_dfs", "nary_bfs", "lcrs_dfs",
-    "lcrs_bfs",
+    "words", "preorder", "breadth_first", "bracketed", "bracketed_twice", "nary_dfs", "nary_bfs",
+    "lcrs_dfs", "lcrs_bfs",
 )  # fmt: skip
 POLICIES = ("siblings", "chain", "copy", "first", "last")

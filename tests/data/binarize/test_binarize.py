@@ -26,7 +26,7 @@ from treesyntax.trees.formats import read_trees
 from treesyntax.trees.linearizations import get_linearization
 
 
-@pytest.mark.parametrize("linearization", ["words", "preorder", "bracketed"])
+@pytest.mark.parametrize("linearization", ["words", "preorder", "bracketed", "bracketed_twice"])
 def test_fairseq_and_the_store_give_back_tokens_and_trees(files, linearization):
     valid = ("--valid", files["valid_ptb"], files["valid_text"])
     dest = binarize(files, *valid, "--source-linearization", linearization)

@@ -90,7 +90,8 @@ def draw_method(name: str, method: Injection, tree: Tree) -> Figure:
         ink = "white" if dark[row, column] else INK
         right.text(column, row, text, ha="center", va="center", fontsize=7, color=ink)
     name_ticks(right, shown.columns)
-    right.set_yticks(range(len(tree)), tree.labels)
+    rows = shown.columns if len(shown.values) > len(tree) else tree.labels
+    right.set_yticks(range(len(rows)), rows)
     right.tick_params(length=0, labelsize=8)
     right.set_title(shown.title, fontsize=10)
     return figure
@@ -107,13 +108,18 @@ def cell_texts(values: NDArray[np.float64]) -> NDArray[np.str_]:
 def cells_of(method: Injection, tree: Tree) -> Cells | None:
     """What the method computes for a tree whose nodes are the tokens; None if it adds nothing.
 
+    Where the method is for closing tokens too, these are shown as well.
+
     A method with several hooks is shown by the first of: values, losses, maps, scales, numbers of pairs,
     relation ids, encodings of nodes.
     """
     method.eval()
     labels = {label: number for number, label in enumerate(dict.fromkeys(tree.labels), start=1)}
     batch, names = batch_trees([tree], labels=labels), tuple(tree.labels)
-    size, heads = len(tree), SITE.heads
+    read = get_linearization(method.linearization)
+    if method.needs_tree and len(read.token_nodes(tree)) > len(tree):
+        batch, names = batch_trees([tree], [read.token_nodes(tree)]), tuple(read.tokens(tree))
+    size, heads = len(names), SITE.heads
     if (mapped := method.value_map(batch)) is not None:
         values = torch.eye(size).view(size, 1, size, 1).expand(-1, heads, -1, SITE.d_model // heads)
         share = torch.stack([mapped(0, one)[0, 0, :, 0] for one in values.split(1)], 1)

@@ -115,12 +115,8 @@ class ConstrainedMask(Injection):
     AST-Trans (Tang et al. 2022) is ``ancestors<=k|descendants<=k`` for some heads and
     ``siblings<=k`` for the others; its vectors by distance are not built here. ``stack`` is what
     Transformer Grammars (Sartran et al. 2022) keep on their stack: the ancestors, and what is
-    complete below them, that is the previous siblings of the node and of its ancestors. There a
-    constituent ends with two closing tokens: the first composes it from its opening token and its
-    children alone, and stands for it on the stack from then on; the second, like all other tokens,
-    sees the stack. That is not built: no linearization here doubles closing tokens, and a constituent
-    stands on its own node. In an encoder ``descendants<=1`` is the view from which heads compose it
-    there; in a decoder a node comes before its children, so nothing composed of them can stand on it.
+    complete below them, that is the previous siblings of the node and of its ancestors, each standing
+    on its own node. Their closing tokens, which compose a constituent, are ``transformer_grammar``.
 
     Args:
         site: where the method is built in.

@@ -31,6 +31,7 @@ class ParentScaled(Injection):
     """
 
     paper = "Bugliarello & Okazaki 2020 (PASCAL)"
+    needs_slots = True  # the mean position of a node moves with each of its tokens
     equation = "softmax((QK'/sqrt(d)) * N(j; position of i's parent, sd^2))"
     cost = (
         "a product a pair in the first layers; "

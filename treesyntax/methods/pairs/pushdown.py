@@ -51,6 +51,7 @@ class Pushdown(Injection):
         " (the price of these gathers)"
     )
     sides = ("decoder",)
+    needs_slots = True  # the stack of a step ends where the next node will hang
     of_the_paper = ("none", "pushdown")
 
     def __init__(self, site: Site, clip: int = 16, per_head: bool = True) -> None:
