@@ -18,8 +18,8 @@ demo: $(READY)
 test: $(READY)
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal tests
 
-# The long versions of the tests of docs/reliability.md: 27 minutes on two cores, and more for those with a
-# real Slurm and with a million pairs.
+# The long versions of the tests of docs/reliability.md: an hour on two cores, with a real Slurm
+# and a million pairs.
 soak: $(READY)
 	@rm -f $(VENV)/figures
 	TREESYNTAX_SOAK=1 TREESYNTAX_FIGURES=$(abspath $(VENV)/figures) OMP_NUM_THREADS=1 \
