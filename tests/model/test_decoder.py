@@ -15,17 +15,15 @@ from support.helpers import SPECIALS, encoded
 from support.strategies import trees
 from torch import nn
 
-from treesyntax.errors import OptionError
 from treesyntax.model.bracket_growth import BRACKETS, growing_trees
 from treesyntax.model.decoder import Decoder, KVCache
 from treesyntax.model.encoder import EncoderOutput
 from treesyntax.model.layers import TransformerConfig
-from treesyntax.nn.growth import GROWING_LINEARIZATIONS, GrowingTrees
+from treesyntax.nn.growth import GROWING_LINEARIZATIONS
 from treesyntax.nn.injection import METHODS, Site, methods_of
 from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.tree import Tree
 
-many = settings(deadline=None, max_examples=40)
 linearizations = st.sampled_from(list(GROWING_LINEARIZATIONS))
 forests = st.lists(trees(max_nodes=14), min_size=1, max_size=4)
 PADDING = 1
@@ -258,48 +256,6 @@ def test_positions_are_left_out_where_a_method_takes_their_place():
     ):
         decoder = build(spec, "nary_dfs", symbols, positions=positions)
         assert (decoder.embed_positions is not None) is wanted
-
-
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ("stack_pe(tree='left')", "would see the future: stack_pe with tree='left' depends on"),
-        ("next_slot:relation_mask", "the next slot has no encoding with 'relation_mask'"),
-        ("next_slot:none", "the next slot has no encoding with 'none'; add a method"),
-    ],
-)
-def test_methods_that_a_decoder_cannot_use_are_refused(spec, message):
-    with pytest.raises(OptionError, match=message):
-        build(spec, "nary_dfs", [*SPECIALS, "a/0"])
-
-
-@pytest.mark.parametrize(
-    ("spec", "what"),
-    [
-        ("relation_mask+pushdown", "pushdown"),
-        ("next_slot:stack_pe", "the encoding of the next slot"),
-    ],
-)
-def test_what_needs_slots_is_refused_over_brackets(spec, what):
-    with pytest.raises(
-        OptionError, match=f"^{what} needs a target with one token a node.* nary_dfs or"
-    ):
-        build(spec, BRACKETS, [*SPECIALS, "a", ")"])
-
-
-def test_a_target_that_grows_no_tree_is_refused():
-    chosen = TransformerConfig(d_model=16, heads=4, injection="stack_pe+relative_position")
-    message = r"stack_pe\+relative_position needs a target.*--target-linearization nary_dfs or nary_bfs or"
-    with pytest.raises(OptionError, match=message):
-        Decoder(chosen, nn.Embedding(9, 16, PADDING))
-    with pytest.raises(
-        OptionError, match="the linearization 'words' grow no tree; those of nary_dfs, "
-    ):
-        GrowingTrees(SPECIALS, "words")
-    Decoder(
-        TransformerConfig(d_model=16, heads=4, injection="relative_position"),
-        nn.Embedding(9, 16, 1),
-    )
 
 
 @pytest.mark.parametrize(("spec", "linearization"), SINGLES)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from reliability.figures import amount, count
-from reliability.readers import PREFIX, READERS, tokens
+from reliability.hostile.readers import PREFIX, READERS, tokens
 from support import write_store
 from support.study_helpers import result
 from support.study_runs import check_complete, study

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from reliability.figures import amount, count
-from reliability.readers import PREFIX, tokens
+from reliability.hostile.readers import PREFIX, tokens
 from reliability.test_crash_safety import files as contents
 from support import ROOT
 from support.study_helpers import result

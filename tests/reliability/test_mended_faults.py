@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from reliability.readers import tokens
+from reliability.hostile.readers import tokens
 from support.study_helpers import recipe_content, result
 
 from treesyntax.__main__ import main

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 from reliability.figures import SOAK, count
-from reliability.readers import READERS
+from reliability.hostile.readers import READERS
 from support import ROOT
 
 from treesyntax.__main__ import main

@@ -113,3 +113,15 @@ def make_study(folder: Path, *overrides: str, **changes: object) -> Path:
 def write(path: Path, lines: list[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{line}\n" for line in lines))
+
+
+def two_methods() -> dict:
+    """The methods of a recipe with two rows."""
+    methods = recipe_content()["methods"]
+    return {name: methods[name] for name in ("sequence", "relation_mask")}
+
+
+def baselines(recipe: Recipe) -> dict[str, str | None]:
+    """The row that each row is compared with, by name."""
+    found = {method.name: recipe.baseline_of(method) for method in recipe.methods}
+    return {name: baseline and baseline.name for name, baseline in found.items()}

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reliability.figures import SOAK, amount, count
-from reliability.readers import READERS
+from reliability.hostile.readers import READERS
 from support import ROOT
 from support.study_helpers import recipe_content
 
@@ -69,7 +69,7 @@ def test_deep_long_and_binary_files_are_read_or_refused(name: str, monsters: Cal
 
 def test_the_fuzzer_finds_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A crash, a hang and an endless message are told apart from errors of ours."""
-    import reliability.fuzz as fuzzer
+    import reliability.hostile.fuzz as fuzzer
 
     def read(folder: Path) -> None:
         text = (folder / "file").read_bytes()

@@ -20,9 +20,9 @@ import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
+sys.path[:0] = [str(Path(__file__).parents[2])]
 
-from reliability.readers import READERS, Reader  # noqa: E402
+from reliability.hostile.readers import READERS, Reader  # noqa: E402
 
 from treesyntax.errors import InputError, TreeSyntaxError  # noqa: E402
 

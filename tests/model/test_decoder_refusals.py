@@ -1,0 +1,66 @@
+"""Methods and targets that a decoder refuses, with what to do instead."""
+
+from __future__ import annotations
+
+import pytest
+from support.helpers import SPECIALS
+from torch import nn
+
+from treesyntax.errors import OptionError
+from treesyntax.model.bracket_growth import BRACKETS, growing_trees
+from treesyntax.model.decoder import Decoder
+from treesyntax.model.layers import TransformerConfig
+from treesyntax.nn.growth import GrowingTrees
+
+PADDING = 1
+
+
+def build(spec: str, linearization: str, symbols: list[str]) -> Decoder:
+    config = TransformerConfig(
+        d_model=16, heads=4,
+        injection=spec.removeprefix("next_slot:"), next_slot=spec.startswith("next_slot:"),
+    )  # fmt: skip
+    embedding = nn.Embedding(len(symbols), 16, PADDING)
+    return Decoder(config, embedding, False, growing_trees(symbols, linearization))
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("stack_pe(tree='left')", "would see the future: stack_pe with tree='left' depends on"),
+        ("next_slot:relation_mask", "the next slot has no encoding with 'relation_mask'"),
+        ("next_slot:none", "the next slot has no encoding with 'none'; add a method"),
+    ],
+)
+def test_methods_that_a_decoder_cannot_use_are_refused(spec: str, message: str):
+    with pytest.raises(OptionError, match=message):
+        build(spec, "nary_dfs", [*SPECIALS, "a/0"])
+
+
+@pytest.mark.parametrize(
+    ("spec", "what"),
+    [
+        ("relation_mask+pushdown", "pushdown"),
+        ("next_slot:stack_pe", "the encoding of the next slot"),
+    ],
+)
+def test_what_needs_slots_is_refused_over_brackets(spec: str, what: str):
+    with pytest.raises(
+        OptionError, match=f"^{what} needs a target with one token a node.* nary_dfs or"
+    ):
+        build(spec, BRACKETS, [*SPECIALS, "a", ")"])
+
+
+def test_a_target_that_grows_no_tree_is_refused():
+    chosen = TransformerConfig(d_model=16, heads=4, injection="stack_pe+relative_position")
+    message = r"stack_pe\+relative_position needs a target.*--target-linearization nary_dfs or nary_bfs or"
+    with pytest.raises(OptionError, match=message):
+        Decoder(chosen, nn.Embedding(9, 16, PADDING))
+    with pytest.raises(
+        OptionError, match="the linearization 'words' grow no tree; those of nary_dfs, "
+    ):
+        GrowingTrees(SPECIALS, "words")
+    Decoder(
+        TransformerConfig(d_model=16, heads=4, injection="relative_position"),
+        nn.Embedding(9, 16, PADDING),
+    )
