@@ -1,6 +1,6 @@
 """A training step of a model with a bridge, as a ratio to the same step without.
 
-Forward, backward and Adam of transformers' BERT and T5 encoder, and of nn.TransformerEncoder, over random
+Forward, backward and Adam of transformers' BERT, ModernBERT and T5 encoder, and of nn.TransformerEncoder, over random
 trees. The model without a bridge has PyTorch's fused attention, which needs no mask here.
 
     python benchmarks/bridges.py                    # width 256, 4 layers, length 64 and 512
@@ -40,6 +40,18 @@ def bert(args: argparse.Namespace) -> nn.Module:
     return BertModel(config, add_pooling_layer=False)
 
 
+def modernbert(args: argparse.Namespace) -> nn.Module:
+    """Of transformers, with its window of 128 tokens in two layers of three."""
+    from transformers import ModernBertConfig, ModernBertModel
+
+    config = ModernBertConfig(
+        vocab_size=VOCABULARY, hidden_size=args.width, num_attention_heads=args.heads,
+        num_hidden_layers=args.layers, intermediate_size=4 * args.width,
+        pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2,
+    )  # fmt: skip
+    return ModernBertModel(config)
+
+
 def t5(args: argparse.Namespace) -> nn.Module:
     """Its encoder, of transformers."""
     from transformers import T5Config, T5EncoderModel
@@ -59,6 +71,7 @@ def pytorch(args: argparse.Namespace) -> nn.Module:
 
 MODELS: dict[str, tuple[Callable[[argparse.Namespace], nn.Module], Callable[..., Bridge]]] = {
     "bert": (bert, HuggingFaceBridge),
+    "modernbert": (modernbert, HuggingFaceBridge),
     "t5": (t5, HuggingFaceBridge),
     "pytorch": (pytorch, TransformerEncoderBridge),
 }
