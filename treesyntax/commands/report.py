@@ -4,6 +4,7 @@ tables from its results and scores by item.
 Examples:
   treesyntax report runs/for2lam-demo
   treesyntax report docs/results/demo/items.jsonl
+  treesyntax report here/tables/items.jsonl there/tables/items.jsonl --out both
   treesyntax report runs/structure-all/tables/map.csv
 """
 
@@ -12,16 +13,22 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from treesyntax.errors import OptionError
 from treesyntax.study.results.figure_files import paper_arguments, papers_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The study's folder and the row that others are tested against."""
     parser.add_argument(
-        "folder", type=Path, metavar="DIR",
+        "paths", type=Path, nargs="+", metavar="DIR",
         help="folder of a study; or the map.csv of one with several test sets, to draw map.svg beside it; or "
         "its items.jsonl, to make table.csv and map.csv beside it again, with intervals and p-values, "
-        "from that and results.jsonl alone",
+        "from that and results.jsonl alone; or several, of parts of a study with different rows that were "
+        "trained in different places, to make the tables of the whole in --out",
+    )  # fmt: skip
+    parser.add_argument(
+        "--out", type=Path, metavar="FOLDER",
+        help="where the tables from items.jsonl go (default: beside it)",
     )  # fmt: skip
     parser.add_argument(
         "--baseline", metavar="METHOD", help="test against this row (default: as the recipe says)"
@@ -34,19 +41,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the table and write the report and its tables into the folder."""
-    if args.folder.suffix == ".jsonl":
+    paths: list[Path] = args.paths
+    scores = [path.suffix == ".jsonl" for path in paths]
+    if len(paths) > 1 and not (all(scores) and args.out):
+        raise OptionError(
+            "several parts are given by their items.jsonl, with --out FOLDER for the tables of all"
+        )
+    if all(scores):
         from treesyntax.study.report.items.again import tables_again
 
-        tables_again(args.folder)
+        tables_again(paths, args.out)
         return 0
-    if args.folder.is_file():
+    if args.out:
+        raise OptionError(
+            "--out is for the tables from items.jsonl; a study has its report in its folder"
+        )
+    (path,) = paths
+    if path.is_file():
         from treesyntax.study.report.map.draw import draw_file
 
         with papers_of(args):
-            print(draw_file(args.folder))
+            print(draw_file(path))
         return 0
     from treesyntax.study.session import report  # figures take a second to load
 
     with papers_of(args):
-        report(args.folder, args.baseline, args.mix_versions)
+        report(path, args.baseline, args.mix_versions)
     return 0

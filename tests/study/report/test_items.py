@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import shutil
 from dataclasses import replace
 from functools import partial
@@ -84,7 +85,8 @@ def test_tables_are_those_of_the_study_to_the_last_digit(tmp_path: Path, monkeyp
     assert (out / "tables/table.csv").read_bytes() == before
 
 
-def test_the_map_is_that_of_the_study(tmp_path: Path, capsys):
+def domains_study(tmp_path: Path) -> Path:
+    """A study with two test sets."""
     data = recipe_content()["data"]
     data["source"]["test"], data["target"]["test"] = "{data}/{d}.src", "{data}/{d}.tgt"
     out = make_study(
@@ -94,10 +96,56 @@ def test_the_map_is_that_of_the_study(tmp_path: Path, capsys):
     for domain in ("law", "news"):
         write(out / f"data/{domain}.tgt", study_helpers.REFERENCES)
         write(out / f"data/{domain}.src", [f"{domain} {line}" for line in range(LINES)])
+    return out
+
+
+def test_the_map_is_that_of_the_study(tmp_path: Path, capsys):
+    out = domains_study(tmp_path)
     write_tables(out)
     folder = again(out, tmp_path / "kept")
     for name in ("map.csv", "table.csv"):
         assert (folder / name).read_bytes() == (out / "tables" / name).read_bytes()
+
+
+def part_of(out: Path, folder: Path, rows: tuple[str, ...]) -> Path:
+    """items.jsonl of a folder where only some rows were trained."""
+    lines = (out / "whole.jsonl").read_text().strip().split("\n")
+    chosen = [line for line in lines if json.loads(line)["method"].startswith(rows)]
+    (out / "results.jsonl").write_text("".join(f"{line}\n" for line in chosen))
+    (out / "tables/items.jsonl").unlink(missing_ok=True)
+    write_tables(out)
+    folder.mkdir()
+    for file in (out / "results.jsonl", out / "tables/items.jsonl"):
+        shutil.copy(file, folder)
+    return folder / "items.jsonl"
+
+
+def test_parts_with_different_rows_give_the_tables_of_the_whole(tmp_path: Path, capsys):
+    """Each part alone has another strongest row, and one of them has no baseline."""
+    out = domains_study(tmp_path)
+    shutil.copy(out / "results.jsonl", out / "whole.jsonl")
+    write_tables(out)
+    whole = {name: (out / "tables" / name).read_text() for name in ("table.csv", "map.csv")}
+    here = part_of(out, tmp_path / "here", ("sequence", "relation_mask"))
+    there = part_of(out, tmp_path / "there", ("stack_pe",))
+    (both := tmp_path / "both").mkdir()
+    assert main(["report", str(here), str(there), "--out", str(both)]) == 0
+    for name, text in whole.items():
+        assert sorted((both / name).read_text().splitlines()) == sorted(text.splitlines())
+    capsys.readouterr()
+    for given, why in (
+        ([here, there], "several parts are given by their items.jsonl, with --out FOLDER"),
+        ([here, both, "--out", both], "several parts are given by their items.jsonl, with --out"),
+        ([both, "--out", both], "--out is for the tables from items.jsonl"),
+        ([here, here, "--out", both], "has runs of sequence-domain=law, as "),
+    ):
+        assert main(["report", *map(str, given)]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert why in line
+    results = there.with_name("results.jsonl")
+    results.write_text(results.read_text().replace('"data_sha256": "', '"data_sha256": "0'))
+    assert main(["report", str(here), str(there), "--out", str(both)]) == 2
+    assert "has scores on domain=law of other data" in capsys.readouterr().err
 
 
 def test_what_did_not_change_is_not_scored_again_and_a_lost_test_set_loses_nothing(

@@ -15,14 +15,15 @@ from treesyntax.metrics import CORPUS_METRICS, PART_METRICS, UNSEEN
 from treesyntax.metrics.statistics import line_statistics
 from treesyntax.study.report.domains import Domain
 from treesyntax.study.report.items.file import (
+    ITEMS_FILE,
     REMEDY,
     ItemFile,
     ItemRun,
     Pair,
-    read_items,
     unpack,
     unpack_items,
 )
+from treesyntax.study.report.items.parts import Part, join, read_part
 from treesyntax.study.report.map.cells import MAP_FILE, Cell, corrected_cells, csv_rows, make_cell
 from treesyntax.study.report.speed import Speed
 from treesyntax.study.report.table import (
@@ -36,7 +37,7 @@ from treesyntax.study.report.table import (
 from treesyntax.study.report.table_files import csv_text, table_csv
 from treesyntax.study.results.comparisons import Comparison
 from treesyntax.study.results.item_scores import CLOSE, points
-from treesyntax.study.results.results import RESULTS_FILE, Result, read_results
+from treesyntax.study.results.results import RESULTS_FILE, Result
 from treesyntax.study.results.significance import compare_rows, corrected, is_tested
 
 
@@ -47,9 +48,11 @@ class StoredScores:
         InputError: if the file holds others than the results.
     """
 
-    def __init__(self, path: Path, stored: ItemFile, results: Sequence[Result]) -> None:
-        self.path, self.stored = path, stored
-        self.results = {result.key: result for result in results}
+    def __init__(self, part: Part) -> None:
+        self.paths, self.stored = part.paths, part.stored
+        self.results = {result.key: result for result in part.results}
+        self.some = next(iter(part.paths.values()), Path(ITEMS_FILE))
+        stored = part.stored
         self.runs: dict[Pair, dict[int, ItemRun]] = {}
         for run in stored.runs:
             known = self.runs.setdefault((run.row, run.metric), {})
@@ -60,7 +63,8 @@ class StoredScores:
             known[run.seed] = run
         for name, metric in (pair for row in stored.rows for pair in row.compared()):
             if (name, metric) not in self.runs:
-                raise InputError(path, None, f"lacks the scores of {name} in {metric}", REMEDY)
+                cause = f"lacks the scores of {name} in {metric}"
+                raise InputError(part.paths.get(name, self.some), None, cause, REMEDY)
 
     def copies(self, baseline: str, metric: str) -> NDArray[np.intp]:
         """As of `ItemScores`."""
@@ -94,7 +98,7 @@ class StoredScores:
 
     def _refused(self, run: ItemRun, why: str) -> InputError:
         cause = f"has scores of {run.row}-{run.seed} in {run.metric}, {why}"
-        return InputError(self.path, None, cause, REMEDY)
+        return InputError(self.paths.get(run.row, self.some), None, cause, REMEDY)
 
 
 def _columns(metric: str) -> int:
@@ -105,37 +109,28 @@ def _columns(metric: str) -> int:
     return 2 if plain in PART_METRICS else 1
 
 
-def tables_again(path: Path) -> None:
-    """Print the table, and write table.csv, and map.csv if there is a map, beside an items.jsonl.
+def tables_again(paths: Sequence[Path], out: Path | None = None) -> None:
+    """Print the table, and write table.csv, and map.csv if there is a map, of one items.jsonl or several.
 
-    results.jsonl is beside it too, or one folder above as in a study's folder.
+    Args:
+        paths: files of scores by item, with results.jsonl beside them or one folder above.
+        out: the folder that is written to; None for that of the only file.
 
     Raises:
-        InputError: if one of the files is damaged, or they are not of one study.
+        InputError: if one of the files is damaged, or they do not go together.
     """
-    stored = read_items(path)
-    folder = path.parent
-    if not (folder / RESULTS_FILE).is_file() and (folder.parent / RESULTS_FILE).is_file():
-        folder = folder.parent
-    rows = {row.row for row in stored.rows}
-    results = [
-        result
-        for result in read_results(folder / RESULTS_FILE)
-        if result.hash == stored.hash
-        and result.method in rows
-        and result.seed in stored.seeds
-        and result.metric in stored.score
-    ]
-    scores = StoredScores(path, stored, results)
-    table = _table(stored, results, _comparisons(stored, scores))
+    parts = [read_part(path) for path in paths]
+    part, folder = parts[0] if len(parts) == 1 else join(parts), out or paths[0].parent
+    stored, scores = part.stored, StoredScores(part)
+    table = _table(stored, part.results, _comparisons(stored, scores))
     texts = {"table.csv": table_csv(table)}
     if cells := _cells(stored, scores):
         texts[MAP_FILE] = csv_text([*csv_rows(cells)])
     console = make_console()
     print_table(table, console)
     for name, text in texts.items():
-        write_text(path.parent / name, text)
-        print_line(console, f"table: {path.parent / name}")
+        write_text(folder / name, text)
+        print_line(console, f"table: {folder / name}")
 
 
 def _comparisons(stored: ItemFile, scores: StoredScores) -> list[Comparison]:

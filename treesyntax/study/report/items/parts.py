@@ -1,0 +1,148 @@
+"""Parts of a study that were trained in different folders or on different machines, taken as one."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+from typing import TypeVar
+
+from treesyntax.errors import InputError
+from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
+from treesyntax.study.report.items.file import ItemFile, ItemRow, Pair, read_items
+from treesyntax.study.results.results import RESULTS_FILE, Result, read_results
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file of scores by item, and the results that it goes with.
+
+    Attributes:
+        paths: the file that each row is from.
+        stored: the file.
+        results: the results of its rows, seeds and metrics.
+    """
+
+    paths: dict[str, Path]
+    stored: ItemFile
+    results: list[Result]
+
+
+def read_part(path: Path) -> Part:
+    """An items.jsonl, with the results.jsonl beside it, or one folder above as in a study's folder.
+
+    Raises:
+        InputError: if one of the files is missing or damaged.
+    """
+    stored, folder = read_items(path), path.parent
+    if not (folder / RESULTS_FILE).is_file() and (folder.parent / RESULTS_FILE).is_file():
+        folder = folder.parent
+    rows = {row.row for row in stored.rows}
+    results = [
+        result
+        for result in read_results(folder / RESULTS_FILE)
+        if result.hash == stored.hash
+        and result.method in rows
+        and result.seed in stored.seeds
+        and result.metric in stored.score
+    ]
+    return Part({row.row: path for row in stored.rows}, stored, results)
+
+
+def join(parts: Sequence[Part]) -> Part:
+    """Parts with different rows as one study.
+
+    On each test set the strongest plain row is the strongest of all parts, and rows of a part without the
+    baseline are compared with that of another part.
+
+    Raises:
+        InputError: if two parts have the same row, or a test set differs between parts.
+    """
+    paths: dict[str, Path] = {}
+    for part in parts:
+        for row, path in part.paths.items():
+            if row in paths:
+                cause = f"has runs of {row}, as {paths[row]} has"
+                raise InputError(path, None, cause, "give parts with different rows")
+            paths[row] = path
+    for number, part in enumerate(parts):
+        for other in parts[:number]:
+            _check(part, other)
+    given = [row for part in parts for row in part.stored.rows]
+    results = [result for part in parts for result in part.results]
+    scored = {(run.row, run.metric) for part in parts for run in part.stored.runs}
+    rows = [
+        row
+        for name in dict.fromkeys(row.test_set for row in given)
+        for row in _compared_anew([row for row in given if row.test_set == name], results, scored)
+    ]
+    stored = replace(
+        parts[0].stored,
+        score=_all(part.stored.score for part in parts),
+        primary=_all(part.stored.primary for part in parts),
+        seeds=_all(part.stored.seeds for part in parts),
+        rows=tuple(rows),
+        copies={name: text for part in parts for name, text in part.stored.copies.items()},
+        runs=_all(part.stored.runs for part in parts),
+    )
+    return Part(paths, stored, results)
+
+
+def _all(groups: Iterable[Iterable[Value]]) -> tuple[Value, ...]:
+    return tuple(dict.fromkeys(value for group in groups for value in group))
+
+
+def _check(part: Part, other: Part) -> None:
+    """Refuse test sets that are not the same in both."""
+    ours, theirs = _test_sets(part), _test_sets(other)
+    for name in ours.keys() & theirs.keys():
+        if not ours[name] & theirs[name]:
+            where = f" on {name}" if name else ""
+            path = next(iter(part.paths.values()))
+            cause = f"has scores{where} of other data, or another primary metric, than "
+            cause += str(next(iter(other.paths.values())))
+            raise InputError(path, None, cause, "give parts of one study over the same data")
+
+
+def _test_sets(part: Part) -> dict[str, set[tuple[str, int, str]]]:
+    """Of each test set hashes of its data, its lines and its primary metric."""
+    rows = {row.row: row for row in part.stored.rows}
+    found: dict[str, set[tuple[str, int, str]]] = {}
+    for result in part.results:
+        row = rows[result.method]
+        if result.metric == row.primary:
+            facts = (result.data_sha256, result.n, row.primary)
+            found.setdefault(row.test_set, set()).add(facts)
+    return found
+
+
+def _compared_anew(
+    rows: Sequence[ItemRow], results: Sequence[Result], scored: Container[Pair]
+) -> list[ItemRow]:
+    """The rows of a test set, all with the same baseline and strongest row."""
+
+    def mean(name: str) -> float:
+        primary = rows[0].primary
+        better = -1 if primary.removesuffix(UNSEEN) in LOWER_IS_BETTER else 1
+        pairs = ((result.method, result.metric, result.value) for result in results)
+        return better * fmean(value for *pair, value in pairs if pair == [name, primary])
+
+    baseline = next((row.baseline for row in rows if row.baseline), "")
+    strongest = max(
+        dict.fromkeys(row.strongest for row in rows if row.strongest), key=mean, default=""
+    )
+    metrics = _all(row.tested for row in rows)
+    return [
+        replace(
+            row,
+            baseline=baseline if row.row != baseline else "",
+            tested=tuple(
+                metric for metric in metrics if row.row != baseline and (row.row, metric) in scored
+            ),
+            strongest=strongest if (row.row, row.primary) in scored else "",
+        )
+        for row in rows
+    ]
