@@ -98,8 +98,8 @@ def _all(groups: Iterable[Iterable[Value]]) -> tuple[Value, ...]:
 def _check(part: Part, other: Part) -> None:
     """Refuse test sets that are not the same in both."""
     ours, theirs = _test_sets(part), _test_sets(other)
-    for name in ours.keys() & theirs.keys():
-        if not ours[name] & theirs[name]:
+    for name in ours:
+        if name in theirs and not ours[name] & theirs[name]:
             where = f" on {name}" if name else ""
             path = next(iter(part.paths.values()))
             cause = f"has scores{where} of other data, or another primary metric, than "
