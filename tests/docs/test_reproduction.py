@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import shutil
 from collections import defaultdict
 from pathlib import Path
 
@@ -15,13 +14,20 @@ from treesyntax.study.results.results import Result, read_results
 
 DOCS = Path(__file__).parents[2] / "docs"
 TABLES = sorted((DOCS / "results").glob("*/*.csv"))
-ITEMS = sorted((DOCS / "results").glob("*/items.jsonl"))
+FOLDERS = sorted(path for path in (DOCS / "results").iterdir() if path.is_dir())
 PAGE = (DOCS / "reproduction.md").read_text("utf-8").splitlines()
 PLACES = {"width 128": "structure", "width 64": "geo"}
 TASKS = {"GEO, masks in the decoder": ("geo", "masks_dfs (decoder)")} | {
     f"tense, masks {words}": ("structure", f"{row}-task=tense_reinflection")
     for words, row in (("in the encoder", "relation_mask"), ("of random trees", "random_trees"))
 }
+
+
+def results_of(folder: Path) -> list[Result]:
+    """The results of a study, of all parts if it was trained in parts."""
+    return [
+        result for path in sorted(folder.rglob("results.jsonl")) for result in read_results(path)
+    ]
 
 
 def read_table(path: Path) -> list[dict[str, str]]:
@@ -49,7 +55,7 @@ def cells(line: str) -> list[str]:
 
 @pytest.mark.parametrize("path", TABLES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_a_table_is_made_of_its_results(path: Path) -> None:
-    results = read_results(path.with_name("results.jsonl"))
+    results = results_of(path.parent)
     found = scores(results)
     parameters = {(result.method, result.metric): result.parameters for result in results}
     table = read_table(path)
@@ -74,27 +80,23 @@ def test_a_table_is_made_of_its_results(path: Path) -> None:
         assert result.commands
 
 
-@pytest.mark.parametrize("items", ITEMS, ids=lambda path: path.parent.name)
-def test_tables_are_made_of_results_and_scores_by_item(items: Path, tmp_path: Path, capsys) -> None:
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
+def test_tables_are_made_of_results_and_scores_by_item(
+    folder: Path, tmp_path: Path, capsys
+) -> None:
     """With intervals and p-values before and after correction, by the command that docs/results.md names."""
-    for name in ("items.jsonl", "results.jsonl"):
-        shutil.copy(items.with_name(name), tmp_path)
-    assert main(["report", str(tmp_path / "items.jsonl")]) == 0
-    kept = {path.name for path in TABLES if path.parent == items.parent}
+    items = sorted(map(str, folder.rglob("items.jsonl")))
+    assert main(["report", *items, "--out", str(tmp_path)]) == 0
+    kept = {path.name for path in TABLES if path.parent == folder}
     assert kept == {path.name for path in tmp_path.glob("*.csv")}
     for name in kept:
         for row, again in zip(
-            *(read_table(folder / name) for folder in (items.parent, tmp_path)), strict=True
+            *(read_table(place / name) for place in (folder, tmp_path)), strict=True
         ):
             assert row.keys() == again.keys()
             for column, text in row.items():
                 if text != again[column]:  # sums may differ between processors
                     assert float(again[column]) == pytest.approx(float(text), rel=1e-9), column
-
-
-def test_every_folder_has_its_table_and_its_scores_by_item() -> None:
-    folders = {path for path in (DOCS / "results").iterdir() if path.is_dir()}
-    assert folders == {path.parent for path in TABLES} == {path.parent for path in ITEMS}
 
 
 def test_our_figures_of_semantic_parsing_are_those_of_the_results() -> None:
@@ -105,7 +107,7 @@ def test_our_figures_of_semantic_parsing_are_those_of_the_results() -> None:
             continue
         name, *shown = cells(line)
         width, method = name.removeprefix("*ours, ").split(":* ")
-        found = scores(read_results(DOCS / "results" / PLACES[width] / "results.jsonl"))
+        found = scores(results_of(DOCS / "results" / PLACES[width]))
         for task, text in zip(header[1:], shown, strict=True):
             own = method.strip("`") + (f"-task={task.lower()}" if width == "width 128" else "")
             values = found[own, "exact"] if width == "width 128" or task == "GEO" else []
