@@ -9,10 +9,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from treesyntax.study.estimate import Estimate, outlook
 from treesyntax.study.run.content import size_of
 from treesyntax.study.run.ledger import Ledger
 from treesyntax.study.run.plan import Plan
-from treesyntax.study.run.progress import outlook, steps_left
 from treesyntax.study.run.steps import PREPARED
 
 
@@ -24,9 +24,8 @@ class Outline:
         part: the part of it that is asked for.
         folder: its folder.
         rows: the runs of each row, and how many of them are done.
-        done: names of the steps that are done.
-        took: seconds that they took, by name.
-        at_once: how many steps run at a time.
+        about: what each row is, as far as the recipe says it.
+        estimate: the steps that are done, and what they say of the time left.
         sizes: bytes of each run that is done.
         free: bytes of disk that are free.
     """
@@ -34,9 +33,8 @@ class Outline:
     part: Plan
     folder: Path
     rows: dict[str, tuple[int, int]]
-    done: set[str]
-    took: dict[str, float]
-    at_once: int
+    about: dict[str, str]
+    estimate: Estimate
     sizes: list[int]
     free: int
 
@@ -50,8 +48,11 @@ class Outline:
         width, runs = max(map(len, self.rows)), len(self.part.runs)
         return [
             f"study {self.folder}: {runs} runs, {runs - self.left} done",
-            *(f"  {row:<{width}}  {done} of {total} runs done" for row, (total, done) in self.rows.items()),
-            outlook(self.part, self.done, self.took, self.at_once),
+            *(
+                f"  {row:<{width}}  {done} of {total} runs done  {self.about[row]}".rstrip()
+                for row, (total, done) in self.rows.items()
+            ),
+            outlook(self.estimate),
             self._disk(),
         ]  # fmt: skip
 
@@ -67,12 +68,14 @@ class Outline:
 
     def numbers(self) -> dict[str, Any]:
         """The same for a script; null is what cannot be told yet."""
-        kinds, seconds = steps_left(self.part, self.done, self.took, self.at_once)
         return {
             "folder": str(self.folder),
-            "rows": {row: {"runs": runs, "done": done} for row, (runs, done) in self.rows.items()},
-            "steps_left": dict(kinds),
-            "seconds_left": seconds,
+            "rows": {
+                row: {"runs": runs, "done": done, "about": self.about[row]}
+                for row, (runs, done) in self.rows.items()
+            },
+            "steps_left": dict(self.estimate.steps_left),
+            "seconds_left": self.estimate.left(self.estimate.begun_trainings),
             "bytes_free": self.free,
             "bytes_left": round(median(self.sizes) * self.left) if self.sizes else None,
         }
@@ -93,12 +96,14 @@ def outline(part: Plan, folder: Path, digests: Mapping[str, str], at_once: int) 
         if made <= done and ledger.is_done(step):
             done.add(step.name)
     ended = {run.name for run in part.runs if all(s.name in done for s in part.steps_of(run))}
-    rows = {}
+    rows, about = {}, {}
     for row in dict.fromkeys(run.method.name for run in part.runs):
         runs = [run for run in part.runs if run.method.name == row]
+        about[row] = runs[0].method.about
         rows[row] = len(runs), sum(run.name in ended for run in runs)
     took = {step.name: float(ledger.marker(step).get("seconds", 0)) for step in part.steps}
     sizes = [size_of(folder / run.folder) for run in part.runs if run.name in ended]
     place = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     free = shutil.disk_usage(place).free
-    return Outline(part, folder, rows, done, took, at_once, sizes, free)
+    estimate = Estimate(part, folder, done, took, at_once)
+    return Outline(part, folder, rows, about, estimate, sizes, free)

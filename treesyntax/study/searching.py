@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from treesyntax.study.estimate import Estimate, outlook
 from treesyntax.study.recipe.search import shown
 from treesyntax.study.report.table import make_console, print_line
 from treesyntax.study.run.executor import ExecutionOptions, Executor
 from treesyntax.study.run.logs import divergence
-from treesyntax.study.run.progress import outlook
 from treesyntax.study.run.steps import Step
 from treesyntax.study.search.trials import Trials
 from treesyntax.study.taking_up import held_folder, take_up, work
@@ -62,5 +62,5 @@ def search_outline(trials: Trials, at_once: int) -> list[str]:
         f"{count - len(left.runs)} done; each row tries",
         *(f"  {shown(settings)}" for settings in search.settings.values()),
         *(f"  {line}" for line in trials.lines()),
-        *([outlook(left, set(), {}, at_once)] if left.runs else []),
+        *([outlook(Estimate(left, trials.inner, set(), {}, at_once))] if left.runs else []),
     ]

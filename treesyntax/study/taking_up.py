@@ -12,6 +12,7 @@ from treesyntax.errors import OptionError
 from treesyntax.jobs.cluster import Cluster, jobs_at_work
 from treesyntax.jobs.interrupts import stop_signals_interrupt
 from treesyntax.jobs.terminal import loudness
+from treesyntax.study.estimate import Estimate, outlook
 from treesyntax.study.recipe.identity import (
     IDENTITY_FILE,
     Identity,
@@ -27,7 +28,7 @@ from treesyntax.study.run.failures import Failure
 from treesyntax.study.run.folder import check_folder, locked, remove_leftovers
 from treesyntax.study.run.ledger import Ledger
 from treesyntax.study.run.plan import Plan
-from treesyntax.study.run.progress import Estimate, outlook, watch
+from treesyntax.study.run.progress import watch
 
 
 @contextmanager
@@ -82,13 +83,13 @@ def work(
     """Do what is left of a part of a plan, and show how it goes; returns the steps that failed."""
     ledger, options = executor.ledger, executor.options
     took = {step.name: float(ledger.marker(step).get("seconds", 0)) for step in part.steps}
-    estimate = Estimate(part, ledger.folder, executor.done, took)
     at_once = options.submitted or options.jobs
+    estimate = Estimate(part, ledger.folder, executor.done, took, at_once)
     if not loudness().quiet:
         print_line(
             console,
             f"{name} {ledger.folder}: {len(part.runs)} runs, {estimate.runs_done} done before, "
-            f"{at_once} at once; {outlook(part, executor.done, took, at_once)}",
+            f"{at_once} at once; {outlook(estimate)}",
         )
     try:
         with watch(estimate, console) as watcher:

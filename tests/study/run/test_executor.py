@@ -34,7 +34,7 @@ def test_a_study_runs_every_step_once(finished: Path):
     output = (finished / "output").read_text()
     assert "6 runs, 0 done before" in output
     steps = "1 prepare, 2 binarize, 6 train, 6 generate, 6 hypotheses, 6 score, 6 facts, 7 analyses"
-    assert f"; 40 of 40 steps left ({steps}); the time left is told once a training" in output
+    assert f"; 40 of 40 steps left ({steps}); how long is told once a training" in output
     assert "2 of 2" in output
     assert (finished / "out" / "report.html").exists()
 
@@ -157,7 +157,7 @@ def test_rows_can_be_done_one_after_the_other(path: Path, tmp_path: Path):
     assert "runs take" in planned
     assert "the 4 left" in planned
     numbers = json.loads(study(tmp_path, "--plan", "--json").output())
-    assert numbers["rows"]["stack_pe"] == {"runs": 2, "done": 0}
+    assert numbers["rows"]["stack_pe"] == {"runs": 2, "done": 0, "about": ""}
     assert numbers["steps_left"]["train"] == 4
     assert numbers["bytes_left"] > 0
     assert numbers["seconds_left"] is not None
@@ -172,7 +172,9 @@ def test_rows_can_be_done_one_after_the_other(path: Path, tmp_path: Path):
 def test_a_plan_creates_nothing(path: Path, tmp_path: Path):
     lines = study(tmp_path, "--plan").output().splitlines()
     assert lines[0] == f"study {tmp_path}/out: 6 runs, 0 done"
-    assert "the time left is told once a training has begun" in lines[-2]
+    assert lines[-2].endswith(
+        "how long is told once a training runs; a first one: --set seeds=[1] --only sequence"
+    )
     assert "what a run takes is told once one is done" in lines[-1]
     numbers = json.loads(study(tmp_path, "--plan", "--json").output())
     assert numbers["seconds_left"] is numbers["bytes_left"] is None

@@ -13,6 +13,7 @@ from treesyntax.study.recipe.axes import AT, Axis, Variant, check_places, expand
 from treesyntax.study.recipe.checks import DATA, Check, Flags, replace_variables
 from treesyntax.study.recipe.reading import IMPORT, apply_override, read_extended
 from treesyntax.study.recipe.rows import (
+    ABOUT,
     OWN,
     SECTIONS,
     SPLITS,
@@ -232,7 +233,7 @@ def _variants(raw: dict[str, Any], check: Check) -> tuple[list[Variant], tuple[A
         raise check.error("methods", "is empty; name at least one method")
     for name, method in methods.items():
         check.folder_name(name, f"the method name {name!r}")
-        check.keys(method, f"methods.{name}", ("arch",), (*SECTIONS, *OWN))
+        check.keys(method, f"methods.{name}", ("arch",), (ABOUT, *SECTIONS, *OWN))
         for section in (*SECTIONS, *OWN):
             check.mapping(method.get(section, {}), f"methods.{name}.{section}")
         check.keys(method.get(DATA, {}), f"methods.{name}.{DATA}", (), ("source",))

@@ -12,6 +12,8 @@ from treesyntax.study.recipe.checks import DATA, RESERVED, Check, Flags, replace
 SPLITS = ("train", "valid", "test")
 SIDE_KEYS = ("lang", *SPLITS)
 SECTIONS = tuple(RESERVED)
+ABOUT = "about"
+"""What a method is, in a phrase for those who read the plan and the report."""
 OWN = ("vars", DATA, AT)
 """What a method may have of its own beside flags: values of variables, files of the source, such as other
 trees of the same text, and the points of axes at which it stands."""
@@ -33,6 +35,7 @@ class Method:
 
     Attributes:
         base: its name in the recipe, which is its own unless axes expand it.
+        about: what it is, in a phrase; "" if the recipe does not say.
         point: where it is on the axes.
         source: the data, which axes over variables may vary.
         categories: a file with the category of each line of the test set; "" for none.
@@ -41,6 +44,7 @@ class Method:
 
     name: str
     base: str
+    about: str
     point: Point
     arch: str
     source: Side
@@ -95,8 +99,9 @@ def make_method(
         own = {**varied, **content.get(section, {})}
         flags[section] = check.flags(own, f"{place}.{section}", section)
     arch = check.text(content["arch"], f"{place}.arch")
+    about = check.text(content.get(ABOUT, ""), f"{place}.{ABOUT}")
     return Method(
-        variant.name, variant.base, variant.point, arch, source, target, categories, primary, **flags
+        variant.name, variant.base, about, variant.point, arch, source, target, categories, primary, **flags
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from statistics import fmean, median, quantiles
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from treesyntax.files import parse_json
 
 TAIL = 65536
+MOMENT = len("2026-01-31 23:59:59")
 DONE = "done training in"
 _STATS = re.compile(r" \| (train_inner|train|valid) \| (\{.*\})$")
 _SAVED = re.compile(r"Saved checkpoint .* @ ([0-9]{1,18}) updates")
@@ -57,6 +59,8 @@ class TrainLog:
         waited: seconds in the queue of the jobs of a cluster that trained, by their ids.
         node: where the last one ran, "" if there was none.
         processor: of that node.
+        first: time and update of the first log interval of the last session that is read.
+        last: the same of its last one.
     """
 
     valid: dict[int, float] = field(default_factory=dict)
@@ -78,6 +82,18 @@ class TrainLog:
     waited: dict[str, float] = field(default_factory=dict)
     node: str = ""
     processor: str = ""
+    first: tuple[float, int] | None = None
+    last: tuple[float, int] | None = None
+
+    @property
+    def seen(self) -> tuple[int, float]:
+        """Updates and seconds from the first log interval of the last session to its last one.
+
+        The first one is left out: it holds the time in which a training starts up.
+        """
+        if self.first is None or self.last is None:
+            return 0, 0.0
+        return self.last[1] - self.first[1], self.last[0] - self.first[0]
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -127,6 +143,11 @@ def read_log(path: Path, tail: bool = False) -> TrainLog:
     for line in _lines(path, tail):
         if stats := _STATS.search(line):
             _take(log, stats[1], stats[2])
+            if stats[1] == "train_inner" and (moment := _moment(line)):
+                log.last = moment, log.updates
+                log.first = log.first or log.last
+        elif _BEGUN.match(line):
+            log.first = log.last = None
         elif saved := _SAVED.search(line):
             log.saved = int(saved[1])
         elif loaded := _LOADED.search(line):
@@ -157,6 +178,14 @@ def _lines(path: Path, tail: bool) -> Iterator[str]:
             stream.seek(max(0, stream.seek(0, 2) - TAIL))
         for raw in stream:
             yield raw.decode("utf-8", errors="replace").rstrip("\r\n")
+
+
+def _moment(line: str) -> float | None:
+    """The time at which fairseq wrote a line, in seconds."""
+    try:
+        return datetime.fromisoformat(line[:MOMENT]).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def _take(log: TrainLog, tag: str, text: str) -> None:

@@ -2,139 +2,26 @@
 
 from __future__ import annotations
 
+import shlex
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from statistics import median
+from contextlib import contextmanager, suppress
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from treesyntax.errors import InputError
+from treesyntax.files import read_json
 from treesyntax.jobs.terminal import NORMAL, loudness
+from treesyntax.study.estimate import Estimate, clock
 from treesyntax.study.run.failures import Failure
-from treesyntax.study.run.logs import TrainLog, read_log
-from treesyntax.study.run.plan import Plan
-from treesyntax.study.run.steps import Run, Step
+from treesyntax.study.run.steps import Step
 
 LINE_EVERY = 30.0
 SHOWN = 4
 """How many waiting jobs are named."""
-TRAINING_SHARE = 0.9
-"""Share of training in a run's work, for the time that is left."""
-
-
-class Estimate:
-    """How much of a study is done and how long the rest takes.
-
-    Args:
-        plan: the study's plan.
-        folder: its folder, where the logs are.
-        done: names of the steps that were done before.
-        seconds: how long they took, by name.
-
-    Attributes:
-        failed: names of the steps that failed for good.
-    """
-
-    def __init__(
-        self, plan: Plan, folder: Path, done: set[str], seconds: Mapping[str, float] | None = None
-    ) -> None:
-        self.plan, self.folder, self.ended = plan, folder, set(done)
-        self.failed: set[str] = set()
-        self.seconds = dict(seconds or {})
-        self.seen: dict[str, tuple[float, float]] = {}
-        self.begun = time.monotonic()
-        self.before = self.work_done([])
-        self.idle, self.noted = 0.0, self.begun
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds since this session began."""
-        return time.monotonic() - self.begun
-
-    def note(self, running: Sequence[Step]) -> None:
-        """Note what runs: time in a queue says nothing about the pace."""
-        now = time.monotonic()
-        self.idle += 0 if running else now - self.noted
-        self.noted = now
-        for step in running:
-            run = self.plan.run_of_training.get(step.name)
-            share = 0.0 if run is None else self.trained(run, self.log(run))
-            self.seen.setdefault(step.name, (now, share))
-
-    def left_of(self, step: Step) -> float | None:
-        """Seconds left of a step that runs; None if nothing tells.
-
-        A training goes on at its pace, another step takes as long as the others of its kind did.
-        """
-        since, before = self.seen.get(step.name, (time.monotonic(), 1.0))
-        so_far = time.monotonic() - since
-        run = self.plan.run_of_training.get(step.name)
-        if run is not None:
-            share = self.trained(run, self.log(run))
-            return so_far * (1 - share) / (share - before) if share > before else None
-        kinds = {one.name for one in self.plan.steps if one.kind == step.kind}
-        took = [seconds for name, seconds in self.seconds.items() if name in kinds and seconds]
-        return max(0.0, median(took) - so_far) if took else None
-
-    def end(self, step: Step, seconds: float) -> None:
-        """Note that a step is done, and how long it took."""
-        self.ended.add(step.name)
-        self.seconds[step.name] = seconds
-
-    @property
-    def runs_done(self) -> int:
-        """Runs without any step left."""
-        return sum(self._is_done(run) for run in self.plan.runs)
-
-    def left(self, running: Sequence[Step]) -> float | None:
-        """Seconds left at the pace so far; None before there is a pace."""
-        done = self.work_done(running)
-        if done <= self.before:
-            return None
-        return (self.elapsed - self.idle) * (len(self.plan.runs) - done) / (done - self.before)
-
-    def work_done(self, running: Sequence[Step]) -> float:
-        """Runs done, counting parts of runs."""
-        names = {step.name for step in running}
-        return sum(self._share(run, run.step("train") in names) for run in self.plan.runs)
-
-    def _share(self, run: Run, training: bool) -> float:
-        if self._is_done(run):
-            return 1.0
-        if run.step("train") in self.ended:
-            return TRAINING_SHARE
-        return TRAINING_SHARE * self.trained(run, self.log(run)) if training else 0.0
-
-    def _is_done(self, run: Run) -> bool:
-        return self.ended.issuperset(step.name for step in self.plan.steps_of(run))
-
-    def log(self, run: Run) -> TrainLog:
-        """The end of a run's training log."""
-        return read_log(self.folder / f"logs/{run.step('train')}.log", tail=True)
-
-    def trained(self, run: Run, log: TrainLog) -> float:
-        """Share of a training that is done, 0 to 1."""
-        flags = self.plan.recipe.flags(run.method, "train")
-        parts = [
-            done / float(flags[flag])
-            for flag, done in (("max-update", log.updates), ("max-epoch", log.epochs))
-            if flags.get(flag)
-        ]
-        return min(1.0, max(parts, default=0.0))
-
-
-def clock(seconds: float | None) -> str:
-    """Seconds as ``1:02:03`` or ``2:03``, "?" if unknown."""
-    if seconds is None:
-        return "?"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def state_of(step: Step, estimate: Estimate) -> str:
@@ -144,6 +31,7 @@ def state_of(step: Step, estimate: Estimate) -> str:
     left = "" if seconds is None else f", {clock(seconds)} left"
     if run is None:
         return f"{step.name}{left}"
+    left = left or ", estimating"
     log = estimate.log(run)
     loss = "" if log.loss is None else f", loss {log.loss:.3f}"
     share = estimate.trained(run, log)
@@ -153,49 +41,30 @@ def state_of(step: Step, estimate: Estimate) -> str:
 def summary(running: Sequence[Step], estimate: Estimate) -> str:
     """The whole study in one line."""
     failed = f"{len(estimate.failed)} failed, " if estimate.failed else ""
+    seconds = estimate.left(running)
     return (
         f"{estimate.runs_done} of {len(estimate.plan.runs)} runs done, {failed}"
-        f"{clock(estimate.elapsed)} elapsed, {clock(estimate.left(running))} left"
+        f"{clock(estimate.elapsed)} elapsed, "
+        + ("estimating the time left" if seconds is None else f"about {clock(seconds)} left")
     )
 
 
-def steps_left(
-    plan: Plan, done: set[str], seconds: Mapping[str, float], at_once: int
-) -> tuple[dict[str, int], float | None]:
-    """The number of steps of each kind that are left, and the seconds they take if that can be told.
-
-    Args:
-        plan: the study's plan.
-        done: names of the steps that are done.
-        seconds: how long they took, by name.
-        at_once: how many steps run at a time.
-    """
-    left = [step for step in plan.steps if step.name not in done]
-    kinds = Counter(step.kind for step in left)
-    took: dict[str, list[float]] = {}
-    for step in plan.steps:
-        if seconds.get(step.name):
-            took.setdefault(step.kind, []).append(seconds[step.name])
-    if "train" in kinds and "train" not in took:
-        return kinds, None
-    total = sum(median(took.get(kind, [0.0])) * number for kind, number in kinds.items())
-    return kinds, total / max(1, min(at_once, len(left)))
-
-
-def outlook(plan: Plan, done: set[str], seconds: Mapping[str, float], at_once: int) -> str:
-    """What is left of a study before it goes on, see `steps_left`."""
-    kinds, time_left = steps_left(plan, done, seconds, at_once)
-    if not kinds:
-        return "nothing left to do"
-    text = ", ".join(f"{number} {kind}" for kind, number in kinds.items())
-    steps = f"{sum(kinds.values())} of {len(plan.steps)} steps left ({text})"
-    if time_left is None:
-        return f"{steps}; the time left is told once a training has begun"
-    return f"{steps}, about {clock(time_left)} as the steps done so far took"
+def score_of(step: Step, estimate: Estimate) -> str:
+    """``exact 71.20``: the primary score that a step has made, "" if it makes none."""
+    for run in estimate.plan.runs if step.kind == "score" else ():
+        if run.step("score") == step.name:
+            with suppress(InputError, KeyError, TypeError, ValueError):
+                scores = {
+                    one["metric"]: one["value"] for one in read_json(estimate.folder / step.stdout)
+                }
+                return f"{run.method.primary} {scores[run.method.primary]:.2f}"
+    return ""
 
 
 class PlainProgress:
     """A line for each training that starts and each step that ends, and a summary twice a minute.
+
+    The step that scores a run has its primary score in it.
 
     With -v each step that starts has one, with its log; with -q only failures have.
     """
@@ -204,6 +73,7 @@ class PlainProgress:
         self.estimate, self.console = estimate, console
         self.next_line = time.monotonic() + LINE_EVERY
         self.told: dict[str, str] = {}
+        self.scored = False
 
     def started(self, step: Step) -> None:
         """Say so, for a training."""
@@ -217,9 +87,20 @@ class PlainProgress:
         self.tell(f"submit {step.name}: job {job}")
 
     def finished(self, step: Step, seconds: float) -> None:
-        """Say how long it took."""
+        """Say how long it took, and how a run scored."""
         self.estimate.end(step, seconds)
-        self.tell(f"done   {step.name} ({clock(seconds)})")
+        if score := score_of(step, self.estimate):
+            self.tell_score(step, f"{score} ({clock(seconds)})")
+        else:
+            self.tell(f"done   {step.name} ({clock(seconds)})")
+
+    def tell_score(self, step: Step, score: str) -> None:
+        """Say how a run scored, and with the first one how to see the table of those that are done."""
+        self.tell(f"done   {step.name.partition('/')[0]}: {score}")
+        if not self.scored and len(self.estimate.plan.runs) > 1:
+            folder = shlex.quote(str(self.estimate.folder))
+            self.tell(f"       the table so far, at any time: treesyntax report {folder}")
+        self.scored = True
 
     def retried(self, step: Step, failure: Failure) -> None:
         """Say so, with the reason."""
@@ -268,11 +149,13 @@ class LiveProgress(PlainProgress):
         """The next redraw shows it."""
 
     def finished(self, step: Step, seconds: float) -> None:
-        """Say when the last step of a run is done; the view shows the rest."""
+        """Say how a run scored, or that its training is done if nothing follows it; the view shows the rest."""
         before = self.estimate.runs_done
         self.estimate.end(step, seconds)
-        if self.estimate.runs_done > before:
-            self.say(f"done   {step.name.split('/')[0]}")
+        if score := score_of(step, self.estimate):
+            self.tell_score(step, score)
+        elif step.kind == "train" and self.estimate.runs_done > before:
+            self.say(f"done   {step.name.partition('/')[0]}")
 
     def submitted(self, step: Step, job: str) -> None:
         """The next redraw shows it."""

@@ -1,0 +1,56 @@
+"""The rough time that is told before anything is trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+from support import ROOT
+from support.study_helpers import plan_of
+
+from treesyntax.study.results.results import read_results
+from treesyntax.study.rough_time import PAIRS_A_SECOND, how_long
+
+
+@pytest.mark.parametrize("study", ["demo", "geo", "structure"])
+def test_the_figures_are_those_of_studies(study: str):
+    """The median of a study's trainings lies between the bounds of its size."""
+    results = read_results(ROOT / f"docs/results/{study}/results.jsonl")
+    speeds: dict[str, dict[Any, float]] = {}
+    for one in results:
+        if one.pairs:
+            own = speeds.setdefault(one.arch.rpartition("_")[2], {})
+            own[one.method, one.seed] = one.pairs / one.train_seconds
+    assert speeds
+    for size, found in speeds.items():
+        low, high = PAIRS_A_SECOND[size]
+        assert low <= median(found.values()) <= high
+
+
+@pytest.mark.parametrize(
+    ("overrides", "text"),
+    [
+        (
+            ["batch-size=64", "max-update=1500"],
+            "a training of this size takes about 3 to 6 minutes on a CPU core, all 6 about 8 to 18 "
+            "minutes with 2 at once, less on a GPU",
+        ),
+        (["batch-size=64", "max-update=150000"], "about 4 to 10 hours on a CPU core"),
+        (["batch-size=8", "max-update=10"], "about 1 minute on a CPU core"),
+        (["batch-size=64", "max-update=1500", "update-freq=2"], "takes about 5 to 12 minutes"),
+        (["max-tokens=4096", "max-update=1500"], "--set seeds=[1] --only sequence"),
+        (["batch-size=64", "max-update=1500", "encoder-layers=12"], "how long is told once"),
+    ],
+)
+def test_what_is_told(tmp_path: Path, overrides: list[str], text: str):
+    plan = plan_of(tmp_path, *(f"train.{override}" for override in overrides))
+    assert text in how_long(plan, 2)
+
+
+def test_other_sizes_are_not_known(tmp_path: Path):
+    settings = ["train.batch-size=64", "train.max-update=1500"]
+    plan = plan_of(tmp_path, *settings, "methods.stack_pe.arch=tree_stack_pe_base")
+    assert how_long(plan, 2).startswith("how long is told once a training runs")
+    assert "minutes" in how_long(plan.part(["sequence"]), 2)

@@ -1,0 +1,195 @@
+"""How long a study still takes: from the steps that ended, and from the logs of trainings that run."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import median
+
+from treesyntax.study.rough_time import how_long
+from treesyntax.study.run.logs import TrainLog, read_log
+from treesyntax.study.run.plan import Plan
+from treesyntax.study.run.steps import Run, Step
+
+ENOUGH_SECONDS, ENOUGH_SHARE = 60.0, 0.05
+"""What is seen of a training before its pace is told. Before its first update it only starts up."""
+TRAINING_SHARE = 0.9
+"""Share of training in a run's work, until a run has ended."""
+
+
+class Estimate:
+    """How much of a study is done and how long the rest takes.
+
+    Args:
+        plan: the study's plan, or the part of it that is asked for.
+        folder: its folder, where the logs are.
+        done: names of the steps that were done before.
+        seconds: how long they took, by name.
+        at_once: how many steps run at a time.
+
+    Attributes:
+        failed: names of the steps that failed for good.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        folder: Path,
+        done: set[str],
+        seconds: Mapping[str, float] | None = None,
+        at_once: int = 1,
+    ) -> None:
+        self.plan, self.folder, self.ended, self.at_once = plan, folder, set(done), at_once
+        self.failed: set[str] = set()
+        self.seconds = dict(seconds or {})
+        self.started: dict[str, float] = {}
+        self.begun = time.monotonic()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since this session began."""
+        return time.monotonic() - self.begun
+
+    def note(self, running: Sequence[Step]) -> None:
+        """Note what runs, and since when."""
+        for step in running:
+            self.started.setdefault(step.name, time.monotonic())
+
+    def end(self, step: Step, seconds: float) -> None:
+        """Note that a step is done, and how long it took."""
+        self.ended.add(step.name)
+        self.seconds[step.name] = seconds
+
+    @property
+    def runs_done(self) -> int:
+        """Runs without any step left."""
+        return sum(self._is_done(run) for run in self.plan.runs)
+
+    @property
+    def steps_left(self) -> dict[str, int]:
+        """The number of steps of each kind that are left."""
+        return Counter(step.kind for step in self.plan.steps if step.name not in self.ended)
+
+    @property
+    def begun_trainings(self) -> list[Step]:
+        """Trainings that have a log and have not ended: they run, or go on with the study."""
+        names = self.plan.run_of_training.keys() - self.ended
+        steps = (step for step in self.plan.steps if step.name in names)
+        return [step for step in steps if (self.folder / step.log).exists()]
+
+    def left_of(self, step: Step) -> float | None:
+        """Seconds left of a step that runs; None if nothing tells.
+
+        A training goes on at its pace, another step takes as long as the others of its kind did.
+        """
+        run = self.plan.run_of_training.get(step.name)
+        if run is not None:
+            log = self.log(run)
+            whole = self.whole(run, log)
+            return None if whole is None else whole * (1 - self.trained(run, log))
+        took = self._took(step.kind)
+        so_far = time.monotonic() - self.started.get(step.name, time.monotonic())
+        return max(0.0, median(took) - so_far) if took else None
+
+    def left(self, running: Sequence[Step]) -> float | None:
+        """Seconds left of the study; None before a training has ended or has a pace.
+
+        Args:
+            running: the steps that run, or those that will go on.
+        """
+        names = {step.name for step in running}
+        begun = {
+            run.name: self.log(run)
+            for name, run in self.plan.run_of_training.items()
+            if name in names
+        }
+        wholes: dict[str, list[float]] = {}
+        for run in self.plan.runs:
+            whole = self.seconds.get(run.step("train"))
+            if not whole and run.name in begun:
+                whole = self.whole(run, begun[run.name])
+            if whole:
+                wholes.setdefault(run.method.name, []).append(whole)
+        rests = []
+        for run in self.plan.runs:
+            if self._is_done(run) or not self.failed.isdisjoint(
+                step.name for step in self.plan.steps_of(run)
+            ):
+                continue
+            if not wholes:
+                return None
+            alike = wholes.get(run.method.name) or [one for row in wholes.values() for one in row]
+            share = self.trained(run, begun[run.name]) if run.name in begun else 0.0
+            rests.append(self._rest(run, median(alike), share))
+        # The last run cannot be shared out.
+        return max(sum(rests) / max(1, self.at_once), max(rests, default=0.0))
+
+    def _rest(self, run: Run, training: float, share: float) -> float:
+        """Seconds left of a run, where a training of its row takes so long and a share of it is done."""
+        steps = self.plan.steps_of(run)
+        guess = training * (1 / TRAINING_SHARE - 1) / max(1, len(steps) - 1)
+        rest = 0.0
+        for step in steps:
+            if step.name in self.ended:
+                continue
+            took = self._took(step.kind)
+            if step.name in self.plan.run_of_training:
+                rest += training * (1 - share)
+            else:
+                rest += median(took) if took else guess
+        return rest
+
+    def _took(self, kind: str) -> list[float]:
+        names = (step.name for step in self.plan.steps if step.kind == kind)
+        return [seconds for name in names if (seconds := self.seconds.get(name))]
+
+    def _is_done(self, run: Run) -> bool:
+        return self.ended.issuperset(step.name for step in self.plan.steps_of(run))
+
+    def log(self, run: Run) -> TrainLog:
+        """The end of a run's training log."""
+        return read_log(self.folder / f"logs/{run.step('train')}.log", tail=True)
+
+    def trained(self, run: Run, log: TrainLog) -> float:
+        """Share of a training that is done, 0 to 1."""
+        flags = self.plan.recipe.flags(run.method, "train")
+        parts = [
+            done / float(flags[flag])
+            for flag, done in (("max-update", log.updates), ("max-epoch", log.epochs))
+            if flags.get(flag)
+        ]
+        return min(1.0, max(parts, default=0.0))
+
+    def whole(self, run: Run, log: TrainLog) -> float | None:
+        """Seconds of a whole training at the pace in its log; None before enough of it is seen."""
+        updates, seconds = log.seen
+        share = self.trained(run, log) * updates / max(1, log.updates)
+        enough = seconds >= ENOUGH_SECONDS or share >= ENOUGH_SHARE
+        return seconds / share if enough and seconds > 0 and share > 0 else None
+
+
+def clock(seconds: float | None) -> str:
+    """Seconds as ``1:02:03`` or ``2:03``, "?" if unknown."""
+    if seconds is None:
+        return "?"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def outlook(estimate: Estimate) -> str:
+    """What is left of a study before it goes on, or while another process is at it."""
+    kinds, begun = estimate.steps_left, estimate.begun_trainings
+    if not kinds:
+        return "nothing left to do"
+    text = ", ".join(f"{number} {kind}" for kind, number in kinds.items())
+    steps = f"{sum(kinds.values())} of {len(estimate.plan.steps)} steps left ({text})"
+    seconds = estimate.left(begun)
+    if seconds is not None:
+        return f"{steps}, about {clock(seconds)} as fast as it went so far"
+    if begun:
+        names = ", ".join(step.name.partition("/")[0] for step in begun)
+        return f"{steps}; no training has ended yet, and too little is seen of {names} to tell the time left"
+    return f"{steps}; {how_long(estimate.plan, estimate.at_once)}"
