@@ -62,6 +62,7 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
+	@echo "ready; now: source $(BIN)/activate"
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,9 @@ def test_a_recipe_for_data_of_ones_own_can_be_planned(
     assert main(["new", "my.yaml", "--title", "Mine", *arguments]) == 0
     written = yaml.safe_load(Path("my.yaml").read_text())
     assert (written["extends"], read_recipe("my.yaml").title) == (base, "Mine")
+    said = capsys.readouterr().out
+    first = re.findall(r"^  (treesyntax study my.yaml --only .*)", said, re.M)
+    assert main([*first[0].split()[1:], "--plan"]) == 0
     capsys.readouterr()
     assert main(["study", "my.yaml", "--dry-run"]) == 0
     assert command in capsys.readouterr().out
@@ -77,6 +81,45 @@ def test_what_is_missing_is_named(
 ):
     assert main(["new", "my.yaml", *arguments]) == 2
     assert message in capsys.readouterr().err
+    assert not Path("my.yaml").exists()
+
+
+def test_a_recipe_says_what_its_rows_are_and_what_is_to_be_done(
+    corpus: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["new", "my.yaml", "--source", "pairs.tsv", "--target-format", "sexpr"]) == 0
+    text, said = Path("my.yaml").read_text(), capsys.readouterr().out
+    assert "#   nary_dfs   grows the form as a tree, depth first" in text
+    assert (
+        "8 rows, which it explains, and 3 seeds\nof the pairs are drawn: 4 for valid, 4 for test"
+        in said
+    )
+    assert "a first table, of 9 trainings:" in said
+    assert re.search(r"a training of this size takes about \d+ to \d+ minutes on a CPU core", said)
+    assert "corrected for all rows" in said
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--source", "pairs.tsv", "--target-format", "sexpr"], [*GIVEN, "conllu"], PARSED]
+)
+def test_nobody_elses_data_is_named(corpus: Path, arguments: list[str]):
+    more = ["spacy"] if arguments is PARSED else []
+    assert main(["new", "my.yaml", *arguments, *more]) == 0
+    content = str(read_recipe("my.yaml").content)
+    assert not re.search("geoquery|geo_lambda|multi30k|shared", content, re.I)
+
+
+def test_a_file_of_pairs_is_read_before_a_recipe_is_written(
+    corpus: Path, capsys: pytest.CaptureFixture[str]
+):
+    for text, message in (
+        ("question\tform\nwho sleeps\t(sleeps x)\n", ":1: looks like a header (question, form)"),
+        ("who sleeps\t(sleeps x)\n\n", ":2: has 1 columns"),
+        ("who sleeps\t(sleeps x\n", ":1: "),
+    ):
+        Path("own.tsv").write_text(text)
+        assert main(["new", "my.yaml", "--source", "own.tsv", "--target-format", "sexpr"]) == 2
+        assert f"own.tsv{message}" in capsys.readouterr().err
     assert not Path("my.yaml").exists()
 
 

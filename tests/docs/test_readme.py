@@ -70,19 +70,36 @@ def test_a_study_of_own_data_is_planned_as_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "pairs.tsv").write_text("who sleeps\t(sleeps x)\n" * 40, encoding="utf-8")
     (tmp_path / "corpus").mkdir()
     for split in ("train", "valid", "test"):
         for language in ("en", "de"):
             (tmp_path / f"corpus/{split}.{language}").write_text("words\n")
-    block = re.findall(r"```bash\n(.*?)```", README, re.S)[0].replace("\\\n", "")
-    lines = [shlex.split(line, comments=True) for line in block.splitlines()]
-    new, parse, plan, study = (words[1:] for words in lines if words[:1] == ["treesyntax"])
+    blocks = [block.replace("\\\n", "") for block in re.findall(r"```bash\n(.*?)```", README, re.S)]
+    pairs, parallel = (
+        [
+            words[1:]
+            for line in block.splitlines()
+            if (words := shlex.split(line, comments=True))[:1] == ["treesyntax"]
+        ]
+        for block in blocks
+    )
+    new, plan, first = pairs
     assert main(new) == 0
+    assert f"treesyntax {shlex.join(first)}\n" in capsys.readouterr().out
     assert main(plan) == 0
+    assert re.search(
+        r"nary_dfs +0 of 3 runs done  grows the form as a tree", capsys.readouterr().out
+    )
+    assert main([*first, "--dry-run"]) == 0
+    assert "--data pairs.tsv --out runs/my/data/questions" in capsys.readouterr().out
+    new, parse, study = parallel
+    assert main(new) == 0
+    assert main([*study, "--plan"]) == 0
     assert re.search(r"relation_mask +0 of 3 runs done", capsys.readouterr().out)
     assert main([*study, "--dry-run"]) == 0
     printed = capsys.readouterr().out
-    assert "treesyntax parse runs/my/data/text/valid.en" in printed
+    assert "treesyntax parse runs/mt/data/text/valid.en" in printed
     for words in (parse, ["--parser", "stanza-dep", "--model", "en"]):
         assert set(words) - {"parse", "valid.trees", "corpus/valid.en", "--download"} <= set(
             printed.split()

@@ -6,7 +6,8 @@
 
 What is missing is asked for, on a terminal. Text to text needs valid and test files beside the training
 files, with valid and test for train in their names (treesyntax generate split draws them). Of questions
-with logical forms, in a TSV or in a folder with train.src and train.tgt, missing sets are drawn.
+with logical forms, in a TSV (a question, a tab and its form on each line, no header) or in a folder with
+train.src and train.tgt, missing sets are drawn, a tenth of the pairs each.
 """
 
 from __future__ import annotations
@@ -14,12 +15,22 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treesyntax.errors import InputError, OptionError
 
+if TYPE_CHECKING:
+    from treesyntax.study.run.plan import Plan
+
 SPLITS = ("train", "valid", "test")
+FIRST = {
+    "semantic_parsing": ("sequence", "nary_dfs", "lcrs_dfs"),
+    "nmt": ("sequence", "relation_mask"),
+}
+"""By the folder of the recipe that is extended, the rows of a first table."""
 TEXT, TABLE = "text", ".tsv"
 SMALL: dict[str, dict[str, Any]] = {
     "vars": {"size": "compact", "vocab": 4000},
@@ -62,17 +73,64 @@ def run(args: argparse.Namespace) -> int:
     if not args.gpu:
         content["seeds"] = [1, 2, 3]  # with fewer there is no verdict
     command = f"treesyntax study {shlex.quote(str(args.recipe))}"
+    first = f"{command} --only {' '.join(FIRST[content['extends'].partition('/')[0]])}"
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=1000)
-    write_text(args.recipe, f"# {command}\n{text}")
-    print(
-        f"{args.recipe} is written. Look at its rows and its commands, then run it; --only ROW ROW begins with some:"
-    )
-    print(f"  {command} --plan\n  {command} --dry-run\n  {command}")
+    plan = _plan(args.recipe, content)
+    write_text(args.recipe, f"# {first}\n# {command}\n#\n{_rows(plan)}{text}")
+    print("\n".join(_told(args, plan, content["vars"], first, command)))
     return 0
 
 
+def _plan(recipe: Path, content: Mapping[str, Any]) -> Plan:
+    """What a recipe that is not written yet would do."""
+    from treesyntax.study.recipe.reading import EXTENDS, laid_over, read_extended
+    from treesyntax.study.recipe.recipe import read_recipe, with_content
+    from treesyntax.study.recipe.shipped import shipped_recipe
+    from treesyntax.study.run.plan import make_plan
+
+    base = shipped_recipe(content[EXTENDS])
+    own = {key: value for key, value in content.items() if key != EXTENDS}
+    whole = laid_over(read_extended(base), own)
+    return make_plan(with_content(replace(read_recipe(base), path=recipe), whole))
+
+
+def _rows(plan: Plan) -> str:
+    """The rows with what each is, as comments."""
+    about = {method.name: method.about for method in plan.recipe.methods}
+    width = max(map(len, about))
+    lines = (f"#   {name:<{width}}  {text}" for name, text in about.items())
+    head = "# The rows; one is taken out by its name and null under methods, such as methods: {ROW: null}"
+    return "\n".join([head, *lines, ""])
+
+
+def _told(
+    args: argparse.Namespace, plan: Plan, drawn: Mapping[str, Any], first: str, command: str
+) -> list[str]:
+    """The commands to go on with, the shortest first."""
+    from treesyntax.jobs import cores
+    from treesyntax.study.rough_time import how_long
+
+    recipe, few = plan.recipe, plan.part(first.partition(" --only ")[2].split())
+    sets = [f"{drawn[part]} for {part}" for part in SPLITS[1:] if type(drawn.get(part)) is int]
+    return [
+        f"{args.recipe} is written: {len(recipe.methods)} rows, which it explains, and "
+        f"{len(recipe.seeds)} seeds",
+        *([f"of the pairs are drawn: {', '.join(sets)}"] if sets else []),
+        "look at it first; nothing is trained:",
+        f"  {command} --plan",
+        f"then a first table, of {len(few.runs)} trainings:",
+        f"  {first}",
+        *([] if args.gpu else [f"  ({how_long(few, cores())})"]),
+        f"and the whole study, of {len(plan.runs)}, which trains nothing twice:",
+        f"  {command}",
+        "p is corrected for all rows in the table (Holm), so rows added later change it: choose them first",
+    ]
+
+
 def _forms(args: argparse.Namespace, source: Path) -> dict[str, Any]:
-    """Questions with logical forms."""
+    """Questions with logical forms, all of which are read."""
+    from treesyntax.data.generate.questions import read_parts
+
     if args.target or args.parser or args.source_format:
         raise OptionError(f"{source} holds both sides as text: give --target-format alone")
     if args.target_format == TEXT:
@@ -81,17 +139,17 @@ def _forms(args: argparse.Namespace, source: Path) -> dict[str, Any]:
             f"cut -f 1 {shlex.quote(str(source))} > train.src; cut -f 2 {shlex.quote(str(source))} > train.tgt"
         )
     notation = _format(_value(args.target_format, "--target-format", "format of the forms"))
-    variables: dict[str, Any] = {"root": str(source), "notation": notation}
-    if source.is_dir():
-        parts = [part for part in SPLITS if any(source.glob(f"{part}.*"))]
-        size = max((_count(file) for file in source.glob("train.*")), default=0)
-    else:
-        parts, size = ["train"], _count(source)
+    parts = read_parts(source, notation)
+    size = len(parts["train"])
     draw = {part: max(size // 10, 1) for part in SPLITS[1:] if part not in parts}
     return {
         "extends": "semantic_parsing/geo",
-        "title": f"{source.stem}: questions to logical forms",
-        "vars": {**variables, **draw},
+        "vars": {
+            "corpus": _plain_name(source).removesuffix(TABLE),
+            "root": str(source),
+            "notation": notation,
+            **draw,
+        },
     }
 
 
@@ -114,6 +172,7 @@ def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
         return {
             "extends": "nmt/dependency",
             "title": f"{source.resolve().parent.name}: trees to {languages[1]}",
+            "vars": {"corpus": source.resolve().parent.name, "root": str(source.parent)},
             "prepare": [],
             "data": {
                 side: {"lang": language, **dict(zip(SPLITS, map(str, files), strict=True))}
@@ -165,12 +224,6 @@ def _existing(name: str | Path) -> Path:
     if not path.exists():
         raise InputError(path, None, "does not exist", "check the name")
     return path
-
-
-def _count(path: Path) -> int:
-    from treesyntax.files import read_lines
-
-    return sum(1 for _ in read_lines(path))
 
 
 def _format(name: str) -> str:

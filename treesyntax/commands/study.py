@@ -84,11 +84,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--only", nargs="+", metavar="ROW", default=[],
-        help="do the runs of these rows now; the same command without it goes on with the others",
+        help="do the runs of these rows now; the same command without it goes on with the others, which "
+        "changes every p: it is corrected for all rows in the table",
     )  # fmt: skip
     parser.add_argument(
         "--plan", action="store_true",
-        help="print rows, runs and steps left, time and disk; run and create nothing",
+        help="print what each row is, runs and steps left, time and disk; run and create nothing",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="with --plan: print a JSON object")
     parser.add_argument(

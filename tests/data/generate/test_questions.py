@@ -176,3 +176,23 @@ def test_sides_that_differ_in_length_are_refused(tmp_path: Path):
 def test_impossible_draws_are_refused(numbers: tuple[int, int, int], message: str):
     with pytest.raises(OptionError, match=re.escape(message)):
         complete({"train": PAIRS}, *numbers)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "header"),
+    [
+        ("question\tform", "who\t( a )", True),
+        ("question\tlogical form", "who\ta ( b )", True),
+        ("what is it\tform", "who\t( a )", False),
+        ("who\t( b )", "who\t( a )", False),
+        ("question\tform", "who\ta", False),
+    ],
+)
+def test_a_header_is_no_pair(tmp_path: Path, first: str, second: str, header: bool):
+    """Two short columns without brackets before a form with some; one that differs in a thing is a pair."""
+    table = write_lines(tmp_path / "pairs.tsv", [first, second])
+    if header:
+        with pytest.raises(InputError, match=r"pairs.tsv:1: looks like a header \(question"):
+            read_parts(table, None)
+    else:
+        assert len(read_parts(table, None)["train"]) == 2

@@ -189,3 +189,21 @@ def test_the_recipes_of_the_repository_are_valid_and_fair(file: Path):
     assert recipe.methods[0].base == "sequence"
     assert make_plan(recipe).runs
     assert file.read_text().startswith("# treesyntax study recipes/")
+
+
+def test_a_method_says_what_it_is(tmp_path: Path):
+    content = recipe_content()
+    content["vars"]["kind"] = "binary"
+    content["methods"]["stack_pe"]["about"] = "reads a {kind} tree"
+    recipe = read_recipe(write_recipe(tmp_path, **content))
+    assert [method.about for method in recipe.methods] == ["", "", "reads a binary tree"]
+    content["methods"]["stack_pe"]["about"] = ["a", "b"]
+    with pytest.raises(
+        OptionError, match=r"methods.stack_pe.about is \['a', 'b'\]; it must be text"
+    ):
+        read_recipe(write_recipe(tmp_path, **content))
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+def test_every_row_of_a_shipped_recipe_says_what_it_is(path: Path):
+    assert not [method.name for method in read_recipe(path).methods if not method.about]

@@ -2,7 +2,7 @@
 
 DATA is a folder with the set train, and valid and test if there are any, each as PART.src with
 PART.tgt or as PART.tsv; or it is one TSV file. A line of a TSV is a question, a tab and its logical
-form. Files may be .gz.
+form; no line is a header. Files may be .gz.
 
 Existing sets stay whole. The others are drawn at random from the different pairs of train, and no
 copy of a drawn pair stays in train. If valid is drawn, all.src and all.tgt hold train and valid
@@ -31,6 +31,8 @@ from treesyntax.trees.formats.base import Record, parse_record
 
 SUFFIXES = (".src", ".tgt")
 TABLE = ".tsv"
+BRACKETS, HEADER_WORDS = frozenset("()[]{}"), 2
+"""A header is told by what it lacks and by its length."""
 
 
 def generate(args: argparse.Namespace) -> None:
@@ -97,7 +99,7 @@ def _all_files(train: list[Pair], split: Split) -> Files:
 
 
 def _read_table(path: Path, notation: str | None) -> list[Pair]:
-    pairs = []
+    pairs: list[Pair] = []
     for line, text in enumerate(read_lines(path), start=1):
         columns = text.split("\t")
         if len(columns) != len(SUFFIXES):
@@ -108,8 +110,23 @@ def _read_table(path: Path, notation: str | None) -> list[Pair]:
                 "write the question, one tab and its logical form",
             )
         question, form = columns
+        if line == 2:
+            _check_header(path, pairs[0], form)
         pairs.append((_question(question, path, line), _form(form, path, line, notation)))
     return pairs
+
+
+def _check_header(path: Path, first: Pair, second: str) -> None:
+    """Refuse a first line of names of columns: two words without brackets, before a form that has some."""
+    question, form = first
+    plain = BRACKETS.isdisjoint(form) and not BRACKETS.isdisjoint(second)
+    if plain and len(form.split()) <= HEADER_WORDS and len(question.split()) <= HEADER_WORDS:
+        raise InputError(
+            path,
+            1,
+            f"looks like a header ({question}, {form})",
+            "remove it, or put another pair first if it is one",
+        )
 
 
 def _read_aligned(source: Path, target: Path, notation: str | None) -> list[Pair]:

@@ -174,6 +174,7 @@ def _context(study: Study) -> dict[str, Any]:
     recipe, shown = study.plan.recipe, study.table.shown
     return {
         "recipe": recipe,
+        "about": {method.base: method.about for method in recipe.methods if method.about},
         "table": study.table,
         "comparison_header": COMPARISON_HEADER,
         "comparisons": {
