@@ -95,7 +95,7 @@ def test_a_recipe_says_what_its_rows_are_and_what_is_to_be_done(
         in said
     )
     assert "a first table, of 9 trainings:" in said
-    assert re.search(r"a training of this size takes about \d+ to \d+ minutes on a CPU core", said)
+    assert re.search(r"a run of this size takes about \d+ to \d+ minutes on a CPU core", said)
     assert "corrected for all rows" in said
 
 

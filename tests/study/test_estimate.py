@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,16 @@ from treesyntax.study.run.progress import state_of, summary
 from treesyntax.study.run.steps import Step
 
 
-def write_log(folder: Path, run: str, *intervals: tuple[str, int], start: str = "") -> None:
-    """A training's log: the time of day and the update of each log interval."""
+LATER = "2026-01-03T00:00:00Z"
+"""A beginning that the clocks of two machines may show: nothing is known of the start."""
+
+
+def write_log(folder: Path, run: str, *intervals: tuple[str, int], begun: str = LATER) -> None:
+    """A training's log: its beginning, and time of day and update of each log interval."""
     log = folder / f"logs/{run}/train.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("a") as stream:
-        stream.write(f"# 2026-01-01T09:00:00Z fairseq-train\n{start}")
+        stream.write(f"# {begun} fairseq-train\n")
         for moment, update in intervals:
             stream.write(
                 f"2026-01-01 {moment} | INFO | train_inner | "
@@ -60,6 +65,16 @@ def test_a_pace_is_told_after_a_minute_or_a_twentieth(
     write_log(tmp_path, "sequence-1", ("10:00:00", 10), (second, update))
     left = Estimate(plan, tmp_path, set()).left_of(training(plan, "sequence-1"))
     assert (left is not None) is known
+
+
+def test_what_starts_up_once_more_in_every_run_is_told_of_those_to_come(tmp_path: Path, plan: Plan):
+    """A minute to the first interval of 10 updates, of which they took 5 seconds; then 10 more."""
+    began = datetime(2026, 1, 1, 10, 0, 30).astimezone(UTC)
+    moments = [("10:01:30", 10), ("10:01:35", 20)]
+    write_log(tmp_path, "sequence-1", *moments, begun=f"{began:%Y-%m-%dT%H:%M:%SZ}")
+    estimate, running = Estimate(plan, tmp_path, set()), [training(plan, "sequence-1")]
+    assert estimate.left_of(running[0]) == pytest.approx(40)
+    assert estimate.left(running) == pytest.approx(40 + 5 * (50 + 55) + 6 * (50 + 55) / 9)
 
 
 def test_an_earlier_session_says_nothing_about_the_pace(tmp_path: Path, plan: Plan):

@@ -34,12 +34,12 @@ def test_the_figures_are_those_of_studies(study: str):
     [
         (
             ["batch-size=64", "max-update=1500"],
-            "a training of this size takes about 3 to 6 minutes on a CPU core, all 6 about 8 to 18 "
+            "a run of this size takes about 3 to 7 minutes on a CPU core, all 6 about 9 to 21 "
             "minutes with 2 at once, less on a GPU",
         ),
         (["batch-size=64", "max-update=150000"], "about 4 to 10 hours on a CPU core"),
         (["batch-size=8", "max-update=10"], "about 1 minute on a CPU core"),
-        (["batch-size=64", "max-update=1500", "update-freq=2"], "takes about 5 to 12 minutes"),
+        (["batch-size=64", "max-update=1500", "update-freq=2"], "takes about 6 to 13 minutes"),
         (["max-tokens=4096", "max-update=1500"], "--set seeds=[1] --only sequence"),
         (["batch-size=64", "max-update=1500", "encoder-layers=12"], "how long is told once"),
     ],

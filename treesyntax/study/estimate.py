@@ -105,11 +105,12 @@ class Estimate:
             for name, run in self.plan.run_of_training.items()
             if name in names
         }
+        paces: dict[str, float] = {}
         wholes: dict[str, list[float]] = {}
         for run in self.plan.runs:
-            whole = self.seconds.get(run.step("train"))
-            if not whole and run.name in begun:
-                whole = self.whole(run, begun[run.name])
+            whole, log = self.seconds.get(run.step("train")), begun.get(run.name)
+            if not whole and log is not None and (pace := self.whole(run, log)):
+                paces[run.name], whole = pace, pace + log.start_up
             if whole:
                 wholes.setdefault(run.method.name, []).append(whole)
         rests = []
@@ -121,25 +122,27 @@ class Estimate:
             if not wholes:
                 return None
             alike = wholes.get(run.method.name) or [one for row in wholes.values() for one in row]
+            training = median(alike)
             share = self.trained(run, begun[run.name]) if run.name in begun else 0.0
-            rests.append(self._rest(run, median(alike), share))
+            rest = paces.get(run.name, training) * (1 - share)
+            rests.append(self._rest(run, training, rest))
         # The last run cannot be shared out.
         return max(sum(rests) / max(1, self.at_once), max(rests, default=0.0))
 
-    def _rest(self, run: Run, training: float, share: float) -> float:
-        """Seconds left of a run, where a training of its row takes so long and a share of it is done."""
+    def _rest(self, run: Run, training: float, rest: float) -> float:
+        """Seconds left of a run, where a training of its row takes so long, with a rest of its own."""
         steps = self.plan.steps_of(run)
         guess = training * (1 / TRAINING_SHARE - 1) / max(1, len(steps) - 1)
-        rest = 0.0
+        left = 0.0
         for step in steps:
             if step.name in self.ended:
                 continue
             took = self._took(step.kind)
             if step.name in self.plan.run_of_training:
-                rest += training * (1 - share)
+                left += rest
             else:
-                rest += median(took) if took else guess
-        return rest
+                left += median(took) if took else guess
+        return left
 
     def _took(self, kind: str) -> list[float]:
         names = (step.name for step in self.plan.steps if step.kind == kind)

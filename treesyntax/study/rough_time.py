@@ -15,13 +15,15 @@ from treesyntax.study.run.plan import Plan
 PAIRS_A_SECOND = {"mini": (270, 600), "compact": (150, 300)}
 """By the size of an architecture: validation included, sentences of some 10 to 20 tokens. The medians of the
 studies in docs/results lie in it."""
+BESIDE = (15, 60)
+"""Seconds that a run needs beside its training: starting up, generating a small test set, scores, analyses."""
 OF_SIZE = ("layers", "embed-dim", "ffn-embed-dim")
 """Flags ending so make another size of an architecture."""
 UNKNOWN = "how long is told once a training runs; a first one: --set seeds=[1] --only {row}"
 
 
 def how_long(plan: Plan, at_once: int) -> str:
-    """The time of a training and of all trainings of a plan; how to find out where that is not known."""
+    """The time of a run and of all runs of a plan; how to find out where that is not known."""
     spans = [seconds_of(plan.recipe.flags(run.method, "train"), run.method) for run in plan.runs]
     known = [span for span in spans if span is not None]
     if not known or len(known) < len(spans):
@@ -33,21 +35,21 @@ def how_long(plan: Plan, at_once: int) -> str:
         at_once > 1
     )
     return (
-        f"a training of this size takes about {_minutes(low, high)} on a CPU core"
+        f"a run of this size takes about {_minutes(low, high)} on a CPU core"
         + many * (len(known) > 1)
         + ", less on a GPU"
     )
 
 
 def seconds_of(flags: dict[str, Any], method: Method) -> tuple[float, float] | None:
-    """Seconds that a training takes at least and at most, on one core; None where nothing tells."""
+    """Seconds that a run takes at least and at most, on one core; None where nothing tells."""
     speeds = PAIRS_A_SECOND.get(method.arch.rpartition("_")[2])
     counts = [flags.get("max-update"), flags.get("batch-size"), flags.get("update-freq", 1)]
     numbers = [one for one in counts if type(one) is int and one > 0]
     if speeds is None or len(numbers) < len(counts) or any(map(_changes_size, flags)):
         return None
     pairs = prod(numbers)
-    return pairs / speeds[1], pairs / speeds[0]
+    return pairs / speeds[1] + BESIDE[0], pairs / speeds[0] + BESIDE[1]
 
 
 def _changes_size(flag: str) -> bool:

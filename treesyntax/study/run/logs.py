@@ -27,7 +27,7 @@ _DEVICE = re.compile(
 _PEAK = re.compile(r"^# peak resident memory: (\d+) bytes$")
 _LOAD = re.compile(r"^# commands for each core: ([\d.]{1,9})$")
 _JOB = re.compile(r"^# job (\S+) on (\S+) after (\d{1,9}) s, (.*)$")
-_BEGUN = re.compile(r"^# \d{4}-\d\d-\d\dT")
+_BEGUN = re.compile(r"^# (\d{4}-\d\d-\d\dT[\d:]{8}Z?)")
 _DIVERGED = re.compile(
     r"(gradients are Nan/Inf|\b(NaN|Inf) detected in)|Minimum loss scale reached"
 )
@@ -59,7 +59,8 @@ class TrainLog:
         waited: seconds in the queue of the jobs of a cluster that trained, by their ids.
         node: where the last one ran, "" if there was none.
         processor: of that node.
-        first: time and update of the first log interval of the last session that is read.
+        begun: time at which the last session began on this machine; None if unknown, as for a job.
+        first: time and update of the first log interval of that session.
         last: the same of its last one.
     """
 
@@ -82,6 +83,7 @@ class TrainLog:
     waited: dict[str, float] = field(default_factory=dict)
     node: str = ""
     processor: str = ""
+    begun: float | None = None
     first: tuple[float, int] | None = None
     last: tuple[float, int] | None = None
 
@@ -94,6 +96,14 @@ class TrainLog:
         if self.first is None or self.last is None:
             return 0, 0.0
         return self.last[1] - self.first[1], self.last[0] - self.first[0]
+
+    @property
+    def start_up(self) -> float:
+        """Seconds from the beginning of the last session to its first update; 0 if unknown."""
+        updates, seconds = self.seen
+        if self.begun is None or self.first is None or not updates:
+            return 0.0
+        return max(0.0, self.first[0] - self.begun - self.first[1] * seconds / updates)
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -143,11 +153,11 @@ def read_log(path: Path, tail: bool = False) -> TrainLog:
     for line in _lines(path, tail):
         if stats := _STATS.search(line):
             _take(log, stats[1], stats[2])
-            if stats[1] == "train_inner" and (moment := _moment(line)):
+            if stats[1] == "train_inner" and (moment := _moment(line[:MOMENT])):
                 log.last = moment, log.updates
                 log.first = log.first or log.last
-        elif _BEGUN.match(line):
-            log.first = log.last = None
+        elif begun := _BEGUN.match(line):
+            log.begun, log.first, log.last = _moment(begun[1]), None, None
         elif saved := _SAVED.search(line):
             log.saved = int(saved[1])
         elif loaded := _LOADED.search(line):
@@ -163,6 +173,7 @@ def read_log(path: Path, tail: bool = False) -> TrainLog:
         elif peak := _PEAK.match(line):
             log.resident = max(log.resident, int(peak[1]))
         elif job := _JOB.match(line):
+            log.begun = None  # which was before it waited
             log.waited.setdefault(job[1], float(job[3]))  # a requeue says it once more
             log.node, log.processor = job[2], job[4]
         elif DONE in line:
@@ -180,10 +191,10 @@ def _lines(path: Path, tail: bool) -> Iterator[str]:
             yield raw.decode("utf-8", errors="replace").rstrip("\r\n")
 
 
-def _moment(line: str) -> float | None:
-    """The time at which fairseq wrote a line, in seconds."""
+def _moment(text: str) -> float | None:
+    """A date and time in seconds; fairseq writes those of the machine, a study those with a Z."""
     try:
-        return datetime.fromisoformat(line[:MOMENT]).timestamp()
+        return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError, OSError):
         return None
 
