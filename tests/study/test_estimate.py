@@ -14,7 +14,6 @@ from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.progress import state_of, summary
 from treesyntax.study.run.steps import Step
 
-
 LATER = "2026-01-03T00:00:00Z"
 """A beginning that the clocks of two machines may show: nothing is known of the start."""
 

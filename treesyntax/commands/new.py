@@ -99,7 +99,7 @@ def _rows(plan: Plan) -> str:
     about = {method.name: method.about for method in plan.recipe.methods}
     width = max(map(len, about))
     lines = (f"#   {name:<{width}}  {text}" for name, text in about.items())
-    head = "# The rows; one is taken out by its name and null under methods, such as methods: {ROW: null}"
+    head = "# The rows. To leave one out: methods: {ROW: null}"
     return "\n".join([head, *lines, ""])
 
 

@@ -285,3 +285,11 @@ def test_references_beyond_max_len_are_told_with_counts(tmp_path: Path):
         "sequence, relation_mask, stack_pe: 1 of 2 references are longer (up to 8"
     )
     assert "--max-len-a 0 --max-len-b 3" in note
+
+
+def test_a_report_says_what_rows_are(tmp_path: Path):
+    methods = {"a": {"arch": "tree_a", "about": "reads <no> tree"}, "b": {"arch": "tree_a"}}
+    write_study(tmp_path / "out", read_recipe(write_recipe(tmp_path, methods=methods)))
+    page = write_report(read_study(tmp_path / "out"))
+    assert "<dt>a</dt><dd>reads &lt;no&gt; tree</dd>\n</dl>" in page.read_text()
+    assert "\n- a: reads \\<no> tree\n" in page.with_suffix(".md").read_text()

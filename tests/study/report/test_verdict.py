@@ -111,14 +111,30 @@ def test_curves_of_different_target_tokens_are_told_apart(tmp_path: Path, view: 
 
 def test_training_that_had_not_ended_is_told():
     results = [replace(result("a", seed), best_update=best) for seed, best in ((1, 4), (2, 5))]
-    (note,) = not_ended([*results, result("b")], {}, averaged=False)
+    (note,) = not_ended([*results, result("b")], {}, False, {})
     assert note.startswith(
         "Training had not ended: the best checkpoint was the last one of a (1 of"
     )
     assert " b " not in note
-    assert not_ended(results[:1], {}, averaged=False) == []
+    assert not_ended(results[:1], {}, False, {}) == []
     # The last checkpoints are tested: best_update is always the last one.
     curves = {"a": [{1: 3.0, 2: 2.0}, {1: 2.0, 2: 3.0}], "b": [{1: 2.0, 2: 2.5}]}
-    (note,) = not_ended(results, curves, averaged=True)
+    (note,) = not_ended(results, curves, True, {})
     assert "lowest at the last update of a (1 of 2 runs)." in note
-    assert not_ended(results, {"b": curves["b"]}, averaged=True) == []
+    assert not_ended(results, {"b": curves["b"]}, True, {}) == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "text"),
+    [
+        (
+            {"max-update": 1500},
+            ". Twice as long, beside this study: its command with --set train.max-update=3000 --out FOLDER",
+        ),
+        ({"max-epoch": 30, "lr": 1}, "--set train.max-epoch=60 --out FOLDER"),
+        ({"max-update": "{updates}"}, "may change the scores and their order"),
+    ],
+)
+def test_how_to_train_longer_is_told(flags: dict[str, object], text: str):
+    (note,) = not_ended([replace(result(), best_update=5)], {}, False, flags)
+    assert note.endswith(text)

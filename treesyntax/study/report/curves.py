@@ -58,7 +58,10 @@ def targets_note(groups: Sequence[Sequence[str]], curves: Mapping[str, object]) 
 
 
 def not_ended(
-    results: Sequence[Result], curves: Mapping[str, Sequence[Curve]], averaged: bool
+    results: Sequence[Result],
+    curves: Mapping[str, Sequence[Curve]],
+    averaged: bool,
+    flags: Mapping[str, object],
 ) -> list[str]:
     """A note if training still improved when it stopped.
 
@@ -67,6 +70,7 @@ def not_ended(
         curves: by row, a curve a run.
         averaged: whether the last checkpoints are tested, so that none was chosen as the best;
             then the loss of validation tells.
+        flags: of training, the same for all rows, which say how long it was.
     """
     if averaged:
         last = {
@@ -85,8 +89,19 @@ def not_ended(
         return []
     return [
         f"Training had not ended: {what} {', '.join(texts)}. Longer training may change the scores "
-        "and their order"
+        f"and their order{_longer(flags)}"
     ]
+
+
+def _longer(flags: Mapping[str, object]) -> str:
+    """What trains all rows twice as long, if a flag that is a number tells how long they did."""
+    for flag in ("max-update", "max-epoch"):
+        if type(limit := flags.get(flag)) is int and limit > 0:
+            return (
+                f". Twice as long, beside this study: its command with --set train.{flag}={2 * limit} "
+                "--out FOLDER"
+            )
+    return ""
 
 
 def draw_curves(curves: Mapping[str, Sequence[Curve]]) -> Figure:

@@ -129,7 +129,7 @@ def _curves(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
         picture = write_picture(folder, "learning_curves", draw_curves(curves), curves, caption)
         section.pictures.append(picture)
         section.notes += targets_note(same_targets(plan, folder), curves)
-        section.notes += not_ended(results, curves, averaged=bool(plan.recipe.average))
+        section.notes += not_ended(results, curves, bool(plan.recipe.average), plan.recipe.train)
     return section
 
 
