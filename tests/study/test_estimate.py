@@ -96,6 +96,14 @@ def test_rows_that_have_ended_tell_their_own_time(tmp_path: Path, plan: Plan):
     assert estimate.left([]) == pytest.approx((200 + 2 * 10 + others * 200 / 350) / 2)
 
 
+def test_jobs_that_wait_in_a_queue_are_not_at_work(tmp_path: Path, plan: Plan):
+    estimate = Estimate(plan, tmp_path, set(), {"sequence-1/train": 90.0}, at_once=6)
+    assert estimate.left([]) == pytest.approx(100)
+    estimate.note(plan.steps[:2])
+    estimate.note([])
+    assert estimate.left([]) == pytest.approx(300)
+
+
 def test_the_last_run_is_not_shared_out(tmp_path: Path, plan: Plan):
     left = {"stack_pe-2/train", "stack_pe-2/generate"}
     done = {step.name for step in plan.steps} - left

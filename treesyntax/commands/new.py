@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,11 +73,12 @@ def run(args: argparse.Namespace) -> int:
     if not args.gpu:
         content["seeds"] = [1, 2, 3]  # with fewer there is no verdict
     command = f"treesyntax study {shlex.quote(str(args.recipe))}"
-    first = f"{command} --only {' '.join(FIRST[content['extends'].partition('/')[0]])}"
+    rows = FIRST[content["extends"].partition("/")[0]]
+    first = f"{command} --only {' '.join(rows)}"
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=1000)
     plan = _plan(args.recipe, content)
     write_text(args.recipe, f"# {first}\n# {command}\n#\n{_rows(plan)}{text}")
-    print("\n".join(_told(args, plan, content["vars"], first, command)))
+    print("\n".join(_told(args, plan, plan.part(rows), content["vars"], [first, command])))
     return 0
 
 
@@ -104,13 +105,17 @@ def _rows(plan: Plan) -> str:
 
 
 def _told(
-    args: argparse.Namespace, plan: Plan, drawn: Mapping[str, Any], first: str, command: str
+    args: argparse.Namespace,
+    plan: Plan,
+    few: Plan,
+    drawn: Mapping[str, Any],
+    commands: Sequence[str],
 ) -> list[str]:
-    """The commands to go on with, the shortest first."""
+    """The commands to go on with, the shortest first: those of a first table and of the whole."""
     from treesyntax.jobs import cores
     from treesyntax.study.rough_time import how_long
 
-    recipe, few = plan.recipe, plan.part(first.partition(" --only ")[2].split())
+    recipe, (first, command) = plan.recipe, commands
     sets = [f"{drawn[part]} for {part}" for part in SPLITS[1:] if type(drawn.get(part)) is int]
     return [
         f"{args.recipe} is written: {len(recipe.methods)} rows, which it explains, and "
@@ -145,7 +150,7 @@ def _forms(args: argparse.Namespace, source: Path) -> dict[str, Any]:
     return {
         "extends": "semantic_parsing/geo",
         "vars": {
-            "corpus": _plain_name(source).removesuffix(TABLE),
+            "corpus": _plain_name(source.resolve()).removesuffix(TABLE),
             "root": str(source),
             "notation": notation,
             **draw,

@@ -45,7 +45,7 @@ class Estimate:
         self.failed: set[str] = set()
         self.seconds = dict(seconds or {})
         self.started: dict[str, float] = {}
-        self.begun = time.monotonic()
+        self.begun, self.together = time.monotonic(), 0
 
     @property
     def elapsed(self) -> float:
@@ -53,7 +53,8 @@ class Estimate:
         return time.monotonic() - self.begun
 
     def note(self, running: Sequence[Step]) -> None:
-        """Note what runs, and since when."""
+        """Note what runs, and since when; jobs of a cluster may be fewer at a time than are submitted."""
+        self.together = max(self.together, len(running))
         for step in running:
             self.started.setdefault(step.name, time.monotonic())
 
@@ -89,9 +90,9 @@ class Estimate:
             log = self.log(run)
             whole = self.whole(run, log)
             return None if whole is None else whole * (1 - self.trained(run, log))
-        took = self._took(step.kind)
+        took = self._medians().get(step.kind)
         so_far = time.monotonic() - self.started.get(step.name, time.monotonic())
-        return max(0.0, median(took) - so_far) if took else None
+        return None if took is None else max(0.0, took - so_far)
 
     def left(self, running: Sequence[Step]) -> float | None:
         """Seconds left of the study; None before a training has ended or has a pace.
@@ -113,40 +114,32 @@ class Estimate:
                 paces[run.name], whole = pace, pace + log.start_up
             if whole:
                 wholes.setdefault(run.method.name, []).append(whole)
+        kinds = self._medians()
         rests = []
         for run in self.plan.runs:
-            if self._is_done(run) or not self.failed.isdisjoint(
-                step.name for step in self.plan.steps_of(run)
-            ):
+            steps = self.plan.steps_of(run)
+            if self._is_done(run) or not self.failed.isdisjoint(step.name for step in steps):
                 continue
             if not wholes:
                 return None
             alike = wholes.get(run.method.name) or [one for row in wholes.values() for one in row]
             training = median(alike)
+            guess = training * (1 / TRAINING_SHARE - 1) / max(1, len(steps) - 1)
             share = self.trained(run, begun[run.name]) if run.name in begun else 0.0
-            rest = paces.get(run.name, training) * (1 - share)
-            rests.append(self._rest(run, training, rest))
+            rest = {run.step("train"): paces.get(run.name, training) * (1 - share)}
+            left = (step for step in steps if step.name not in self.ended)
+            rests.append(sum(rest.get(step.name, kinds.get(step.kind, guess)) for step in left))
+        at_once = max(1, min(self.at_once, self.together or self.at_once))
         # The last run cannot be shared out.
-        return max(sum(rests) / max(1, self.at_once), max(rests, default=0.0))
+        return max(sum(rests) / at_once, max(rests, default=0.0))
 
-    def _rest(self, run: Run, training: float, rest: float) -> float:
-        """Seconds left of a run, where a training of its row takes so long, with a rest of its own."""
-        steps = self.plan.steps_of(run)
-        guess = training * (1 / TRAINING_SHARE - 1) / max(1, len(steps) - 1)
-        left = 0.0
-        for step in steps:
-            if step.name in self.ended:
-                continue
-            took = self._took(step.kind)
-            if step.name in self.plan.run_of_training:
-                left += rest
-            else:
-                left += median(took) if took else guess
-        return left
-
-    def _took(self, kind: str) -> list[float]:
-        names = (step.name for step in self.plan.steps if step.kind == kind)
-        return [seconds for name in names if (seconds := self.seconds.get(name))]
+    def _medians(self) -> dict[str, float]:
+        """Seconds that steps of a kind took, by kind."""
+        took: dict[str, list[float]] = {}
+        for step in self.plan.steps:
+            if seconds := self.seconds.get(step.name):
+                took.setdefault(step.kind, []).append(seconds)
+        return {kind: median(found) for kind, found in took.items()}
 
     def _is_done(self, run: Run) -> bool:
         return self.ended.issuperset(step.name for step in self.plan.steps_of(run))
