@@ -12,6 +12,7 @@ from support.fake_programs import UPDATES
 from treesyntax.metrics import METRICS
 from treesyntax.study.recipe.identity import Identity, write_identity
 from treesyntax.study.recipe.recipe import Recipe, read_recipe
+from treesyntax.study.results.comparisons import Comparison
 from treesyntax.study.results.results import Result, write_results
 from treesyntax.study.run.plan import Plan, make_plan
 
@@ -61,6 +62,14 @@ def result(
         commit="c", device="cpu", date="2026-01-01T00:00:00Z", data_sha256="d",
         commands=["fairseq-train \u2028 x"],
     )  # fmt: skip
+
+
+ONE = Comparison(
+    method="a", baseline="sequence", metric="exact", runs=(3, 3), seeds=3, items=9, lines=9,
+    difference=2.0, low=1.0, high=3.0, p=0.01, holm_p=0.02, smallest=1.0, checkpoint_p=0.1,
+    primary=True, same_as="", scores="s", key="k",
+)  # fmt: skip
+"""A row that is shown to be better than its baseline."""
 
 
 def recipe_with(folder: Path, *overrides: str, **changes: object) -> Recipe:

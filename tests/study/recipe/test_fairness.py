@@ -52,10 +52,8 @@ def test_rows_have_one_size_unless_declared(tmp_path: Path, arch: str, own: str)
         check_fairness(recipe_with(tmp_path, override))
     recipe = recipe_with(tmp_path, override, "differences.train.arch=as published")
     check_fairness(recipe)
-    notes = make_table(make_plan(recipe), [], {}).notes
-    assert any(
-        f"stack_pe has settings of its own (size {own}: as published)" in note for note in notes
-    )
+    notes = make_table(make_plan(recipe), [result("stack_pe")], {}).notes
+    assert any(f"stack_pe: own settings (size {own}: as published)" in note for note in notes)
 
 
 def test_the_sizes_are_those_of_the_plugins():
@@ -124,9 +122,8 @@ def test_explanations_stand_in_the_report(tmp_path: Path):
     recipe = recipe_with(
         tmp_path, "methods.stack_pe.train.lr=1", "differences.train.lr=its weights divide it"
     )
-    assert make_table(make_plan(recipe), [], {}).notes == (
-        "* stack_pe has settings of its own (--lr 1: its weights divide it): "
-        "not at equal settings with the other rows",
+    assert make_table(make_plan(recipe), [result("stack_pe")], {}).notes == (
+        "ᵃ stack_pe: own settings (--lr 1: its weights divide it), not equal to those of the other rows",
     )
 
 

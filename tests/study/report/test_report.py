@@ -28,8 +28,9 @@ from treesyntax.data.token_files import write_tokens
 from treesyntax.errors import OptionError
 from treesyntax.files import write_json
 from treesyntax.study.recipe.recipe import read_recipe
-from treesyntax.study.report.curves import data_uri, draw_curves, mean_curve
-from treesyntax.study.report.report import _run_rows, read_study, write_report
+from treesyntax.study.report.curves import data_uri, draw_curves, line_of, mean_curve
+from treesyntax.study.report.report import read_study, write_report
+from treesyntax.study.report.rows.runs import run_rows
 from treesyntax.study.results.figure_files import svg_text
 from treesyntax.study.results.results import read_results, write_results
 
@@ -87,17 +88,20 @@ def test_the_mean_curve_is_over_shared_updates():
     assert mean_curve([]) == {}
 
 
+LINES = {"a": line_of(0), "b": line_of(1)}
+
+
 def test_curves_show_each_seed_and_the_mean():
-    figure = draw_curves({"a": [{1: 2.0}, {1: 4.0}], "b": [{1: 3.0}]})
+    figure = draw_curves({"a": [{1: 2.0}, {1: 4.0}], "b": [{1: 3.0}]}, LINES)
     (panel,) = figure.axes
     assert [line.get_linewidth() for line in panel.lines] == [0.7, 0.7, 2, 0.7, 2]
     assert panel.lines[2].get_marker() == "o", "one point is no line"
-    (more,) = draw_curves({"a": [{1: 2.0, 2: 1.0}]}).axes
+    (more,) = draw_curves({"a": [{1: 2.0, 2: 1.0}]}, LINES).axes
     assert more.lines[1].get_marker() == "None"
     assert [text.get_text() for text in panel.get_legend().get_texts()] == ["a", "b"]
     text = svg_text(figure)
     assert "validation loss" in text
-    assert svg_text(draw_curves({})).startswith("<?xml")
+    assert svg_text(draw_curves({}, {})).startswith("<?xml")
 
 
 class Page(HTMLParser):
@@ -184,7 +188,7 @@ def test_the_report_says_where_source_tokens_and_vocabularies_differ(study_folde
 
 
 def test_peak_memory_is_shown_as_finely_as_it_was_measured():
-    rows = _run_rows(["exact"], [
+    rows = run_rows(["exact"], [
         replace(result("a"), peak_memory=512.0, pairs=12345.0, epochs=2.25),
         replace(result("b"), peak_memory=2457.6, memory_step=102.4),
     ])  # fmt: skip

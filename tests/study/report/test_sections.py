@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.study_helpers import result, write_recipe
+from matplotlib.colors import to_hex
+from support.study_helpers import ONE, recipe_content, result, write_recipe
 
 from treesyntax.data.dictionary import EOS
 from treesyntax.data.token_files import write_tokens
@@ -26,7 +27,8 @@ from treesyntax.study.report.breakdown import (
     make_bins,
 )  # fmt: skip
 from treesyntax.study.report.cost import compute_costs, cost_numbers, draw_costs
-from treesyntax.study.report.curves import line_of
+from treesyntax.study.report.curves import draw_curves, line_of, lines_of, told_apart
+from treesyntax.study.report.verdict import draw_verdict
 from treesyntax.study.run.plan import Plan, make_plan
 
 REFERENCES = ["unit", "(\\ a . a)", "f a b", "unit", "x"]
@@ -128,9 +130,8 @@ def test_a_panel_a_metric_and_a_line_a_method(study: tuple[Plan, Path]):
     found = break_down(
         plan, folder, RESULTS, Quantity("d", "depth", (0, 1, 3, 0, 1)), folder / "no.json"
     )
-    figure = draw_breakdowns(
-        [(found, "exact"), (found, "bleu")], ["sequence", "other"], {"other": "the other row"}
-    )
+    lines = lines_of(plan.recipe)
+    figure = draw_breakdowns([(found, "exact"), (found, "bleu")], lines, {"other": "the other row"})
     panels = [panel for panel in figure.axes if panel.get_visible()]
     assert [panel.get_ylabel() for panel in panels] == ["exact", "bleu"]
     assert [line.get_label() for line in panels[0].lines] == ["sequence", "other"]
@@ -140,6 +141,9 @@ def test_a_panel_a_metric_and_a_line_a_method(study: tuple[Plan, Path]):
     assert panels[0].get_xlabel()
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["sequence", "the other row"]
+
+
+LINES = {"a": line_of(0), "b": line_of(1)}
 
 
 def test_costs_are_means_of_what_is_known():
@@ -155,13 +159,49 @@ def test_costs_are_means_of_what_is_known():
     assert found["a"].costs == {"parameters": 10, "pairs_per_second": 5.0, "peak_memory": 200.0}
     assert "peak_memory" not in found["b"].costs
     assert cost_numbers(found, "bleu")["methods"]["b"]["score"] == 9.0
-    labels = [panel.get_xlabel() for panel in draw_costs(found, "bleu", ["b", "a"]).axes]
+    labels = [panel.get_xlabel() for panel in draw_costs(found, "bleu", LINES).axes]
     assert labels[2] == "peak memory in training (MiB)"
     only = {"b": found["b"]}
-    assert len(draw_costs(only, "bleu", ["b"]).axes) == 2
+    assert len(draw_costs(only, "bleu", LINES).axes) == 2
 
 
 def test_twenty_methods_are_told_apart_by_colour_and_marker():
     lines = [line_of(number) for number in range(20)]
     assert len({(line["color"], line["marker"]) for line in lines}) == 20
     assert len({(line["color"], line["linestyle"]) for line in lines}) == 20
+
+
+def test_a_row_has_one_colour_in_all_figures(study: tuple[Plan, Path]):
+    """Also where other rows of the recipe were not run, and stand before it."""
+    plan, folder = study
+    lines, colour = lines_of(plan.recipe), line_of(1)["color"]
+    assert lines["other"]["color"] == colour != lines["sequence"]["color"]
+    (panel,) = draw_curves({"other": [{1: 2.0, 2: 1.0}]}, lines).axes
+    assert {to_hex(line.get_color()).upper() for line in panel.lines} == {colour}
+    results = [one for one in RESULTS if one.method == "other"]
+    quantity = Quantity("d", "depth", (0, 1, 3, 0, 1))
+    found = break_down(plan, folder, results, quantity, folder / "no.json")
+    (panel,) = draw_breakdowns([(found, "exact")], lines, {}).axes
+    assert {to_hex(line.get_color()).upper() for line in panel.lines} == {colour}
+    for panel in draw_costs(compute_costs(results, [*lines], "exact"), "exact", lines).axes:
+        assert [bar.lines[0].get_color() for bar in panel.containers] == [colour]
+    (panel,) = draw_verdict([replace(ONE, method="other")], lines).axes
+    assert panel.lines[1].get_color() == colour
+
+
+def test_a_system_has_one_colour_on_all_test_sets(tmp_path: Path):
+    data = recipe_content()["data"]
+    data["target"]["test"] = "{d}.tgt"
+    axes = {"domain": {"vars.d": ["law", "news", "web", "talk", "mail"]}}
+    recipe = read_recipe(write_recipe(tmp_path, data=data, vars={"size": 8, "d": "law"}, axes=axes))
+    lines = lines_of(recipe)
+    assert len(lines) == 15
+    colours = {(row.base, lines[row.name]["color"]) for row in recipe.methods}
+    assert len(colours) == len({colour for _, colour in colours}) == 3
+    assert told_apart(lines, lines, "marker")
+    assert told_apart(lines, lines, "linestyle")
+    curves = {name: [{1: 2.0, 2: 1.0}] for name in lines}
+    (panel,) = draw_curves(curves, lines).axes
+    assert len(panel.get_legend().get_texts()) == 15
+    alike = {name: line_of(0) for name in lines}
+    assert draw_curves(curves, alike).axes[0].get_legend() is None

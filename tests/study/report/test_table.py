@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
-from support.study_helpers import plan_of, result
+from support.study_helpers import ONE, plan_of, result
 
 from treesyntax.study.report.table import Spread, make_table, print_table
-from treesyntax.study.report.table_files import markdown_table
+from treesyntax.study.report.table_files import latex_table, markdown_table
+from treesyntax.study.report.table_notes import footnote_mark, significance_notes
 from treesyntax.study.run.failures import Failure
 
 
@@ -42,11 +43,10 @@ def test_rows_come_in_the_order_of_the_recipe(tmp_path: Path):
         result("sequence", 1, "tree:lambda", 8.0),
     ]
     table = make_table(plan_of(tmp_path), results, {})
-    assert [row.method for row in table.rows] == ["sequence", "relation_mask", "stack_pe"]
+    assert [row.method for row in table.rows] == ["sequence", "stack_pe"]  # what has begun
     assert table.header == ["method", "exact", "tree:lambda", "parameters", "pairs/s", "seeds"]
     assert [table.cells(row) for row in table.rows] == [
         ["sequence", "7.00 (1 run)", "8.00 (1 run)", "10", "5 (4 to 6)", "1 of 2"],
-        ["relation_mask", "–", "–", "–", "–", "0 of 2"],
         ["stack_pe", "15.00 (10.00, 20.00)", "–", "10", "10 (4 to 18)", "2 of 2"],
     ]
 
@@ -69,7 +69,7 @@ def test_unequal_training_is_told_at_the_rows(tmp_path: Path):
 def test_speeds_of_a_busy_machine_are_marked(tmp_path: Path):
     results = [replace(result("sequence", 1), load=2.0), replace(result("stack_pe", 1), load=1.0)]
     table = make_table(plan_of(tmp_path), results, {})
-    assert [table.cells(row)[4] for row in table.rows] == ["5 (4 to 6) ~", "–", "5 (4 to 6)"]
+    assert [table.cells(row)[4] for row in table.rows] == ["5 (4 to 6) ~", "5 (4 to 6)"]
     assert any(note.startswith("~ measured while the machine had more") for note in table.notes)
 
 
@@ -79,13 +79,45 @@ def test_settings_of_its_own_are_marked(tmp_path: Path):
         "methods.relation_mask.generate.beam=1",
         "methods.stack_pe.train.encoder-injection=stack_pe(depth=3)",
     ]
-    table = make_table(plan_of(tmp_path, *overrides), [], {})
-    assert [row.mark for row in table.rows] == ["", "*", "**"]
+    plan, rows = plan_of(tmp_path, *overrides), ("sequence", "relation_mask", "stack_pe")
+    table = make_table(plan, [result(name) for name in rows], {})
+    assert [row.mark for row in table.rows] == ["", "ᵃ", "ᵇ"]
     assert table.notes == (
-        "* relation_mask has settings of its own (--lr 0.5; --beam 1): "
-        "not at equal settings with the other rows",
-        "** stack_pe is stack_pe(depth=3)",
+        "ᵃ relation_mask: own settings (--lr 0.5; --beam 1), not equal to those of the other rows",
+        "ᵇ stack_pe: injection stack_pe(depth=3)",
     )
+    assert make_table(plan, [result("stack_pe")], {}).notes == (
+        "ᵃ stack_pe: injection stack_pe(depth=3)",  # nothing of rows that were not run
+    )
+
+
+def test_rows_share_a_note_that_is_true_of_both(tmp_path: Path):
+    same = ["methods.relation_mask.train.lr=0.5", "methods.stack_pe.train.lr=0.5"]
+    plan = plan_of(tmp_path, *same, "methods.stack_pe.train.encoder-injection=stack_pe(depth=3)")
+    table = make_table(plan, [result("relation_mask"), result("stack_pe")], {})
+    assert [row.mark for row in table.rows] == ["ᵃ", "ᵃ,ᵇ"]
+    assert table.notes == (
+        "ᵃ relation_mask, stack_pe: own settings (--lr 0.5), not equal to those of the other rows",
+        "ᵇ stack_pe: injection stack_pe(depth=3)",
+    )
+    assert table.cells(table.rows[1])[0] == "stack_peᵃ,ᵇ"
+    assert r"stack\_pe$^{a}$,$^{b}$ &" in latex_table(table)
+    marks = [footnote_mark(number) for number in range(1, 60)]
+    assert len({*marks}) == 59
+    assert marks[24:26] == ["ᶻ", "ᵃᵃ"]
+
+
+def test_several_metrics_that_say_the_same_are_one_note(tmp_path: Path):
+    plan = plan_of(tmp_path, "score=[exact,tree:lambda,wellformed:lambda]")
+    results = [result("sequence", 1, metric) for metric in plan.recipe.score]
+    (note,) = make_table(plan, results, {}).notes
+    assert note == (
+        "tree:lambda and wellformed:lambda are exact in every run of every row: shown once"
+    )
+    one = replace(ONE, primary=False, same_as="exact")
+    tests = [replace(one, metric=metric, method=row) for row in "ab" for metric in ("x", "y")]
+    notes = significance_notes(plan.recipe, [replace(ONE, method="a"), *tests])
+    assert notes[1:] == ["x and y score every output as exact does: one test (a, b)"]
 
 
 def test_failed_runs_are_named_with_their_first_failure(tmp_path: Path):
@@ -101,7 +133,7 @@ def test_failed_runs_are_named_with_their_first_failure(tmp_path: Path):
         "stack_pe-2 failed: exit status 1: boom (see logs/a.log)",
     )
     assert [row.seeds for row in table.rows] == [
-        "0 of 2, 2 failed", "0 of 2", "0 of 2, 1 failed",
+        "0 of 2, 2 failed", "0 of 2, 1 failed",
     ]  # fmt: skip
 
 
@@ -117,5 +149,5 @@ def test_brackets_in_a_message_are_no_markup(tmp_path: Path):
 def test_the_markdown_table_is_rectangular(tmp_path: Path):
     text = markdown_table(make_table(plan_of(tmp_path), [result("stack_pe")], {}))
     lines = [line for line in text.splitlines() if line.startswith("|")]
-    assert len(lines) == 5
+    assert len(lines) == 3
     assert {line.count("|") for line in lines} == {7}

@@ -7,60 +7,74 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.study_helpers import make_study, plan_of, result
+from support.study_helpers import ONE, make_study, plan_of, result
 
 from treesyntax.files import write_json
-from treesyntax.study.report.curves import not_ended, targets_note
+from treesyntax.study.report.curves import line_of, not_ended, targets_note
 from treesyntax.study.report.data_notes import same_targets
 from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.report.table import find_coinciding, make_table
-from treesyntax.study.report.verdict import BETTER, OPEN, WORSE, draw_verdict, verdict_text
+from treesyntax.study.report.verdict import draw_verdict, verdict_text
 from treesyntax.study.results.comparisons import Comparison
 
-ONE = Comparison(
-    method="a", baseline="sequence", metric="exact", runs=(3, 3), seeds=3, items=9, lines=9,
-    difference=2.0, low=1.0, high=3.0, p=0.01, holm_p=0.02, smallest=1.0, checkpoint_p=0.1,
-    primary=True, same_as="", scores="s", key="k",
-)  # fmt: skip
+LINES = {name: line_of(number) for number, name in enumerate("abcd")}
 WORST = replace(ONE, method="b", difference=-2.0, low=-3.0, high=-1.0)
 UNSURE = replace(ONE, method="c", difference=0.5, low=-1.0, high=2.0, holm_p=0.4)
 FEW = replace(ONE, method="d", low=None, high=None, p=None, holm_p=None, runs=(2, 3))
 
 
 def test_each_row_is_a_line_with_its_interval():
-    (panel,) = draw_verdict([ONE, WORST, UNSURE, FEW]).axes
+    (panel,) = draw_verdict([ONE, WORST, UNSURE, FEW], LINES).axes
     lines = [
         (line.get_segments()[0][:, 0].tolist(), line.get_colors()) for line in panel.collections
     ]
     assert [ends for ends, _ in lines] == [[1.0, 3.0], [-3.0, -1.0], [-1.0, 2.0]]
     dots = panel.lines[1:]  # the first line is that of no difference
-    assert [dot.get_color() for dot in dots] == [BETTER, WORSE, OPEN]
-    assert [dot.get_markerfacecolor() for dot in dots] == [BETTER, WORSE, "white"]
+    colours = [LINES[name]["color"] for name in "abc"]
+    assert [dot.get_color() for dot in dots] == colours
+    assert [dot.get_markerfacecolor() for dot in dots] == [*colours[:2], "white"]
     labels = [label.get_text() for label in panel.get_yticklabels()]
     assert labels == ["a", "b", "c", "d (2 of 3 runs)"]
     assert panel.get_ylim()[0] > panel.get_ylim()[1]  # the first row is on top
     assert "← worse, better →" in panel.get_xlabel()
     ter = replace(ONE, metric="ter", difference=-2.0, low=-3.0, high=-1.0, baseline="other")
-    (panel,) = draw_verdict([replace(ter, baseline="more"), ter]).axes
+    (panel,) = draw_verdict([replace(ter, baseline="more"), ter], LINES).axes
     assert "← better, worse →" in panel.get_xlabel()
-    assert panel.lines[1].get_color() == BETTER
     assert [label.get_text() for label in panel.get_yticklabels()] == ["a − more", "a − other"]
 
 
 def test_nothing_is_drawn_where_nothing_can_be_said():
-    assert draw_verdict([FEW]) is None
+    assert draw_verdict([FEW], LINES) is None
     assert verdict_text([ONE, WORST, UNSURE, FEW]) == (
-        "Better than the baseline: a. Worse than the baseline: b. "
-        "Not shown to differ, which is no proof of equality: c. "
-        "No verdict, with fewer than 3 runs of the row or its baseline: d."
+        "Better than the baseline on exact: a. Worse than the baseline on exact: b. "
+        "Not shown to differ on exact, which is no proof of equality: c. "
+        "No verdict on exact, with fewer than 3 runs of the row or its baseline: d."
     )
+
+
+def test_the_verdict_says_where_another_metric_says_otherwise():
+    def other(one: Comparison, metric: str, **changes: float) -> Comparison:
+        return replace(one, metric=metric, primary=False, holm_p=0.01, **changes)
+
+    found = other(UNSURE, "f1:sexpr", difference=2.97)
+    assert verdict_text([UNSURE, found]) == (
+        "Not shown to differ on exact, which is no proof of equality: c (but +2.97 † on f1:sexpr, "
+        "which is not the primary metric)."
+    )
+    both = [UNSURE, found, other(UNSURE, "ter", difference=-1.0)]
+    assert "c (but +2.97 † on f1:sexpr and -1.00 † on ter, none of which is" in verdict_text(both)
+    # A row that is better on all is better, and what is not shown says nothing.
+    plain = "Better than the baseline on exact: a."
+    assert verdict_text([ONE, other(ONE, "f1"), replace(other(ONE, "ter"), holm_p=0.4)]) == plain
+    assert "a (but +2.00 † on ter, which" in verdict_text([ONE, other(ONE, "ter")])
+    assert verdict_text([ONE, other(WORST, "f1")]) == plain  # another row's
 
 
 def test_the_verdict_comes_first(tmp_path: Path):
     study = read_study(make_study(tmp_path))
     page = write_report(study).read_text()
     assert page.index('id="verdict"') < page.index('id="results"') < page.index('id="differences"')
-    assert "Better than the baseline: relation_mask." in page
+    assert "Better than the baseline on exact: relation_mask." in page
     numbers = json.loads((study.folder / "figures/verdict.json").read_text())
     assert [(row["method"], row["significant"]) for row in numbers] == [
         ("relation_mask", True), ("stack_pe", False),
@@ -116,25 +130,12 @@ def test_training_that_had_not_ended_is_told():
         "Training had not ended: the best checkpoint was the last one of a (1 of"
     )
     assert " b " not in note
-    assert not_ended(results[:1], {}, False, {}) == []
+    assert not_ended(results[:1], {}, averaged=False) == []
     # The last checkpoints are tested: best_update is always the last one.
     curves = {"a": [{1: 3.0, 2: 2.0}, {1: 2.0, 2: 3.0}], "b": [{1: 2.0, 2: 2.5}]}
-    (note,) = not_ended(results, curves, True, {})
+    (note,) = not_ended(results, curves, averaged=True)
     assert "lowest at the last update of a (1 of 2 runs)." in note
-    assert not_ended(results, {"b": curves["b"]}, True, {}) == []
-
-
-@pytest.mark.parametrize(
-    ("flags", "text"),
-    [
-        (
-            {"max-update": 1500},
-            ". Twice as long, beside this study: its command with --set train.max-update=3000 --out FOLDER",
-        ),
-        ({"max-epoch": 30, "lr": 1}, "--set train.max-epoch=60 --out FOLDER"),
-        ({"max-update": "{updates}"}, "may change the scores and their order"),
-    ],
-)
-def test_how_to_train_longer_is_told(flags: dict[str, object], text: str):
-    (note,) = not_ended([replace(result(), best_update=5)], {}, False, flags)
-    assert note.endswith(text)
+    assert note.endswith("and their order")
+    (note,) = not_ended(results, curves, averaged=True, longer="treesyntax study x")
+    assert note.endswith("and their order. Twice as long, beside this study: treesyntax study x")
+    assert not_ended(results, {"b": curves["b"]}, averaged=True) == []

@@ -20,7 +20,7 @@ from treesyntax.data.token_files import TokenData, find_prefix
 from treesyntax.errors import InputError, TreeSyntaxError
 from treesyntax.files import read_json, read_lines, sha256_of_value
 from treesyntax.metrics import METRICS, UNSEEN
-from treesyntax.study.report.curves import line_of
+from treesyntax.study.report.curves import Lines
 from treesyntax.study.results.results import Result
 from treesyntax.study.run.code import code_of
 from treesyntax.study.run.plan import Plan
@@ -244,13 +244,13 @@ def _read_known(file: Path) -> dict[str, Any]:
 
 
 def draw_breakdowns(
-    shown: Sequence[tuple[Breakdown, str]], order: Sequence[str], names: Mapping[str, str]
+    shown: Sequence[tuple[Breakdown, str]], lines: Lines, names: Mapping[str, str]
 ) -> Figure:
     """A panel for each breakdown and metric: means over seeds by bin, the range of seeds as a bar.
 
     Args:
         shown: at least one; all have the same rows.
-        order: all methods of the study, which gives each its colour.
+        lines: how methods are drawn, see :func:`treesyntax.study.report.curves.lines_of`.
         names: what methods are called in the legend, if not by their names.
     """
     from matplotlib.figure import Figure
@@ -264,7 +264,7 @@ def draw_breakdowns(
     for panel in axes.flat[len(shown) :]:
         panel.set_visible(False)
     for panel, (found, metric) in zip(axes.flat, shown, strict=False):
-        _draw_panel(panel, found, metric, order)
+        _draw_panel(panel, found, metric, lines)
     handles, found_names = axes.flat[0].get_legend_handles_labels()
     labels = [names.get(name, name) for name in found_names]
     fitting = int(figure.get_figwidth() / (MARK + LETTER * max(map(len, labels))))
@@ -273,7 +273,7 @@ def draw_breakdowns(
     return figure
 
 
-def _draw_panel(panel: Any, found: Breakdown, metric: str, order: Sequence[str]) -> None:
+def _draw_panel(panel: Any, found: Breakdown, metric: str, lines: Lines) -> None:
     quantity = found.quantity
     between = " " if quantity.names else "\n"
     names = [
@@ -283,7 +283,7 @@ def _draw_panel(panel: Any, found: Breakdown, metric: str, order: Sequence[str])
     for number, method in enumerate(found.scores):
         shift = SPREAD * ((number + 0.5) / len(found.scores) - 0.5)
         places = [place + shift for place in range(len(names))]
-        style = line_of(order.index(method))
+        style = lines[method]
         if quantity.names:  # nothing lies between two categories
             style = {**style, "linestyle": "none"}
         lows, highs = zip(*found.ranges(method, metric), strict=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from treesyntax.study.report.curves import line_of
+from treesyntax.study.report.curves import Lines, told_apart
 from treesyntax.study.report.table import Spread
 from treesyntax.study.results.results import Result
 
@@ -20,9 +20,6 @@ AXES = {
     "peak_memory": "peak memory in training (MiB)",
 }
 """The costs that are drawn where they are known, and their labels."""
-
-TOLD_APART = 28
-"""The most methods that get different marks; with more, all look alike."""
 
 
 @dataclass(frozen=True)
@@ -71,27 +68,29 @@ def cost_numbers(found: Mapping[str, Cost], metric: str) -> dict[str, Any]:
     }
 
 
-def draw_costs(found: Mapping[str, Cost], metric: str, order: Sequence[str]) -> Figure:
+def draw_costs(found: Mapping[str, Cost], metric: str, lines: Lines) -> Figure:
     """A panel a cost: score over it, with the standard deviation over seeds as a bar.
 
     Args:
         found: at least one method.
         metric: of the scores.
-        order: all methods of the study, which gives each its colour.
+        lines: how methods are drawn, see :func:`treesyntax.study.report.curves.lines_of`; all alike
+            where they cannot be told apart.
     """
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
+    apart = told_apart(lines, found, "marker")
     shown = [name for name in AXES if any(name in cost.costs for cost in found.values())]
     figure = Figure(figsize=(3.2 * len(shown) + 0.6, 3.4), layout="constrained")
     axes = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
     for panel, name in zip(axes, shown, strict=True):
         known = {method: cost for method, cost in found.items() if name in cost.costs}
-        if len(known) > TOLD_APART:
+        if not apart:
             _draw(panel, list(known.values()), name, fmt="o", color="0.3")
         else:
             for method, cost in known.items():
-                style = {**line_of(order.index(method)), "linestyle": "none"}
+                style = {**lines[method], "linestyle": "none"}
                 _draw(panel, [cost], name, label=method, **style)
         panel.margins(0.15)
         panel.set_xlabel(AXES[name])
@@ -100,7 +99,7 @@ def draw_costs(found: Mapping[str, Cost], metric: str, order: Sequence[str]) -> 
         panel.grid(alpha=0.25)
         panel.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel(metric)
-    if len(found) <= TOLD_APART:
+    if apart:
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper left", ncols=len(shown), frameon=False)
     return figure

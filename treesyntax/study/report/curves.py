@@ -1,12 +1,14 @@
-"""The learning curves of a study: validation loss by update, a colour a method."""
+"""The learning curves of a study, and the colour that each row has in all figures."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from treesyntax.study.recipe.recipe import Recipe
+from treesyntax.study.report.domains import Domain, find_domains
 from treesyntax.study.results.results import Result
 
 if TYPE_CHECKING:  # matplotlib is loaded by those who draw
@@ -14,15 +16,36 @@ if TYPE_CHECKING:  # matplotlib is loaded by those who draw
 
 Curve = Mapping[int, float]
 """Validation loss by update."""
+Lines = Mapping[str, Mapping[str, Any]]
+"""By row its colour, marker and style of line, as matplotlib names them."""
 
 # Okabe and Ito's colours, told apart with every kind of colour blindness.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-STYLES = ("-", "--", "-.", ":")
+STYLES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (9, 3)), (0, (5, 1, 1, 1, 1, 1)), (0, (1, 4)))
 MARKERS = "osD^v<>"
+TOLD_APART = 28
+"""The most rows that a figure tells apart; with more, all look alike or have no legend."""
 
 
-def line_of(number: int) -> dict[str, str]:
-    """Colour, marker and style of a method's line by its number in the study.
+def lines_of(recipe: Recipe) -> dict[str, dict[str, Any]]:
+    """How each row of a study is drawn, the same in all figures of its report.
+
+    The rows of a system on several test sets have its colour, and other markers and styles.
+    """
+    known = find_domains(recipe)
+    rows = {row.name: known.get(row.name, Domain("", row.name)) for row in recipe.methods}
+    sets, systems = (list(dict.fromkeys(part)) for part in zip(*rows.values(), strict=True))
+    rounds, many = -(-len(systems) // len(COLOURS)), len(COLOURS)
+    found = {}
+    for name, (test_set, system) in rows.items():
+        number = systems.index(system)
+        again = number // many + rounds * sets.index(test_set)
+        found[name] = line_of(number % many + many * again)
+    return found
+
+
+def line_of(number: int) -> dict[str, Any]:
+    """Colour, marker and style of a line by its number; the colours recur, with other markers and styles.
 
     Points without lines are told apart by colour and marker, so no two of these pairs are alike.
     """
@@ -52,8 +75,8 @@ def targets_note(groups: Sequence[Sequence[str]], curves: Mapping[str, object]) 
     if len(drawn) < 2:
         return []
     return [
-        "These rows have different target tokens, and bits a token cannot be compared between them; "
-        f"compare curves only within each of these groups: {' | '.join(drawn)}"
+        "These rows have different target tokens: validation losses, accuracies and bits a token "
+        f"cannot be compared between them; compare them only within each of these groups: {' | '.join(drawn)}"
     ]
 
 
@@ -61,7 +84,7 @@ def not_ended(
     results: Sequence[Result],
     curves: Mapping[str, Sequence[Curve]],
     averaged: bool,
-    flags: Mapping[str, object],
+    longer: str = "",
 ) -> list[str]:
     """A note if training still improved when it stopped.
 
@@ -70,7 +93,7 @@ def not_ended(
         curves: by row, a curve a run.
         averaged: whether the last checkpoints are tested, so that none was chosen as the best;
             then the loss of validation tells.
-        flags: of training, the same for all rows, which say how long it was.
+        longer: the command that trains longer, "" for none.
     """
     if averaged:
         last = {
@@ -89,30 +112,18 @@ def not_ended(
         return []
     return [
         f"Training had not ended: {what} {', '.join(texts)}. Longer training may change the scores "
-        f"and their order{_longer(flags)}"
+        f"and their order{longer and f'. Twice as long, beside this study: {longer}'}"
     ]
 
 
-def _longer(flags: Mapping[str, object]) -> str:
-    """What trains all rows twice as long, if a flag that is a number tells how long they did."""
-    for flag in ("max-update", "max-epoch"):
-        if type(limit := flags.get(flag)) is int and limit > 0:
-            return (
-                f". Twice as long, beside this study: its command with --set train.{flag}={2 * limit} "
-                "--out FOLDER"
-            )
-    return ""
-
-
-def draw_curves(curves: Mapping[str, Sequence[Curve]]) -> Figure:
+def draw_curves(curves: Mapping[str, Sequence[Curve]], lines: Lines) -> Figure:
     """Draw the curves of each method's seeds: the mean as a thick line, each seed as a thin one."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 3.8), layout="constrained")
     panel = figure.subplots()
-    for number, (method, seeds) in enumerate(curves.items()):
-        colour = COLOURS[number % len(COLOURS)]
-        style = STYLES[number // len(COLOURS) % len(STYLES)]
+    for method, seeds in curves.items():
+        colour, style = lines[method]["color"], lines[method]["linestyle"]
         for curve in seeds:
             panel.plot(*_points(curve), colour, linewidth=0.7, alpha=0.5, linestyle=style)
         mean = mean_curve(seeds)
@@ -122,9 +133,15 @@ def draw_curves(curves: Mapping[str, Sequence[Curve]]) -> Figure:
     panel.set_ylabel("validation loss (bits a target token)")
     panel.grid(alpha=0.25)
     panel.spines[["top", "right"]].set_visible(False)
-    if 0 < len(curves) <= len(COLOURS) * len(STYLES):  # more cannot be told apart
+    if curves and told_apart(lines, curves, "linestyle"):
         panel.legend(frameon=False)
     return figure
+
+
+def told_apart(lines: Lines, rows: Collection[str], by: str) -> bool:
+    """Whether rows have different colours or differ in their markers or styles, and are not too many."""
+    marks = {(lines[name]["color"], lines[name][by]) for name in rows}
+    return len(marks) == len(rows) <= TOLD_APART
 
 
 def _points(curve: Curve) -> tuple[list[int], list[float]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,12 +15,12 @@ from treesyntax.study.run.steps import Run, located
 Facts = TypeVar("Facts")
 
 
-def data_notes(plan: Plan, folder: Path) -> list[str]:
-    """A note for each quantity of the source in which rows differ noticeably from their baseline."""
+def data_notes(plan: Plan, folder: Path, rows: Collection[str]) -> list[str]:
+    """A note for each quantity of the source in which some rows differ noticeably from their baseline."""
     found = _of_manifests(plan, folder, _source)
     notes = []
     for place, what in enumerate(("Source tokens in training", "Source vocabularies")):
-        values = {name: counts[place] for name, counts in found.items()}
+        values = {name: counts[place] for name, counts in found.items() if name in rows}
         if texts := uneven(plan.recipe, values, ALLOWED):
             notes.append(
                 f"{what} differ by more than {ALLOWED:.0%} from the baseline's, so rows differ in "

@@ -10,7 +10,7 @@ import base64
 import hashlib
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,21 @@ from treesyntax.errors import TreeSyntaxError
 from treesyntax.files import read_lines, write_text
 from treesyntax.metrics import unspaced_warning
 from treesyntax.study.recipe.identity import Identity, read_identity
-from treesyntax.study.recipe.recipe import RECIPE_FILE, Recipe, read_recipe
-from treesyntax.study.report.data_notes import data_notes
+from treesyntax.study.recipe.recipe import RECIPE_FILE, read_recipe
+from treesyntax.study.report.curves import lines_of, targets_note
+from treesyntax.study.report.data_notes import data_notes, same_targets
 from treesyntax.study.report.items.collect import write_items
+from treesyntax.study.report.rows.advice import advice_lines
+from treesyntax.study.report.rows.runs import run_header, run_rows
 from treesyntax.study.report.sections import make_sections
 from treesyntax.study.report.table import StudyTable, make_table
 from treesyntax.study.report.table_files import latex_table, markdown_table, results_csv, table_csv
-from treesyntax.study.report.table_notes import COMPARISON_HEADER, comparison_cells, direction
+from treesyntax.study.report.table_notes import (
+    COMPARISON_HEADER,
+    COMPARISON_NOTE,
+    comparison_cells,
+    direction,
+)
 from treesyntax.study.report.verdict import make_verdict
 from treesyntax.study.results.comparisons import Comparison, read_comparisons, write_comparisons
 from treesyntax.study.results.current import (
@@ -88,12 +96,17 @@ def read_study(folder: Path, baseline: str | None = None, mix_versions: bool = F
         )
         table = replace(table, notes=(*table.notes, note + ", ".join(others)))
     table = _with_code(table, results, mix_versions)
-    warnings = (_unspaced(plan, folder), *_long_references(plan, folder))
+    warnings = (_unspaced(plan, folder), *_long_references(plan, folder, table))
     table = replace(table, notes=(*table.notes, *filter(None, warnings)))
     if results and (lost := lost_reference(plan, folder)):
         note = f"Not tested for significance: {lost} does not exist; make the report on the machine where the study ran"
         table = replace(table, notes=(*table.notes, note))
-    table = replace(table, notes=(*table.notes, *data_notes(plan, folder)))
+    rows = {row.method for row in table.rows}
+    table = replace(
+        table,
+        notes=(*table.notes, *data_notes(plan, folder, rows)),
+        advice=tuple(advice_lines(plan.recipe, folder, table)),
+    )
     return Study(folder, plan, identity, results, comparisons, table)
 
 
@@ -124,10 +137,11 @@ def _unspaced(plan: Plan, folder: Path) -> str:
     return unspaced_warning(plan.recipe.score, lines)
 
 
-def _long_references(plan: Plan, folder: Path) -> list[str]:
+def _long_references(plan: Plan, folder: Path, table: StudyTable) -> list[str]:
     """The rows whose outputs may not be as long as some references; what cannot be read is not told."""
     rows: dict[str, list[str]] = {}
-    for method in plan.recipe.methods:
+    begun = {row.method for row in table.rows}
+    for method in (method for method in plan.recipe.methods if method.name in begun):
         data = located(plan.steps_of(Run(method, plan.recipe.seeds[0]))[0].command[1], folder)
         flags = plan.recipe.flags(method, "generate")
         try:
@@ -149,9 +163,11 @@ def write_report(study: Study) -> Path:
     sections = make_sections(study.plan, study.folder, shown, failures)
     script = SCRIPT.read_text("utf-8").strip()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    hidden = study.table.coinciding
+    told = [one for one in study.comparisons if one.primary or one.metric not in hidden]
     page = {
         "sections": sections,
-        "verdict": make_verdict(study.folder, study.comparisons),
+        "verdict": make_verdict(study.folder, told, lines_of(study.plan.recipe)),
         "script": script,
         "script_hash": f"sha256-{digest}",
     }
@@ -177,6 +193,7 @@ def _context(study: Study) -> dict[str, Any]:
         "about": {method.base: method.about for method in recipe.methods if method.about},
         "table": study.table,
         "comparison_header": COMPARISON_HEADER,
+        "comparison_note": COMPARISON_NOTE,
         "comparisons": {
             primary: [
                 comparison_cells(one) for one in study.table.comparisons if one.primary is primary
@@ -187,20 +204,12 @@ def _context(study: Study) -> dict[str, Any]:
         "direction": direction(shown),
         "provenance": provenance_rows(study.identity, study.results),
         "inputs": study.identity.inputs,
-        "runs": _run_rows(shown, study.results),
-        "run_header": [
-            "run",
-            *shown,
-            f"valid {_selected_by(recipe)}",
-            "last update averaged" if recipe.average else "best update",
-            "updates",
-            "pairs seen",
-            "epochs",
-            "training",
-            "peak memory",
-            *(f"lengths ({metric})" for metric in _with_lengths(shown, study.results)),
-        ],
-        "commands": shown_commands(study.plan),
+        "runs": run_rows(shown, study.results),
+        "run_header": run_header(recipe, shown, study.results),
+        "runs_notes": targets_note(
+            same_targets(study.plan, study.folder), {one.method: one for one in study.results}
+        ),
+        "commands": shown_commands(study.plan, {row.method for row in study.table.rows}),
     }
 
 
@@ -222,60 +231,17 @@ def provenance_rows(identity: Identity, results: Sequence[Result]) -> list[tuple
     return rows
 
 
-def shown_commands(plan: Plan) -> dict[str, list[str]]:
-    """Command lines by heading: those that make the data, and those of each method's first run."""
-    data = [step for step in plan.steps if step.name.startswith(("prepare", "binarize"))]
-    first = [run for run in plan.runs if run.seed == plan.recipe.seeds[0]]
+def shown_commands(plan: Plan, rows: Collection[str]) -> dict[str, list[str]]:
+    """Command lines by heading: those that make the data of some rows, and those of each one's first run."""
+    part = plan.only([run for run in plan.runs if run.method.name in rows])
+    data = [step for step in part.steps if step.name.startswith(("prepare", "binarize"))]
+    first = [run for run in part.runs if run.seed == plan.recipe.seeds[0]]
     groups = {"data": data, **{run.name: plan.steps_of(run) for run in first}}
     return {name: [shlex.join(step.command) for step in steps] for name, steps in groups.items()}
 
 
 def _versions(result: Result) -> str:
     return ", ".join(f"{name} {version}" for name, version in result.versions.items())
-
-
-def _selected_by(recipe: Recipe) -> str:
-    """What the best checkpoint was chosen by, as fairseq's flag names it; loss unless told."""
-    flags = (recipe.flags(method, "train") for method in recipe.methods)
-    return " or ".join(
-        dict.fromkeys(str(one.get("best-checkpoint-metric", "loss")) for one in flags)
-    )
-
-
-def _with_lengths(metrics: Sequence[str], results: Sequence[Result]) -> list[str]:
-    """The metrics that tell brevity penalty and length ratio."""
-    told = {result.metric for result in results if result.lengths}
-    return [metric for metric in metrics if metric in told]
-
-
-def _run_rows(metrics: Sequence[str], results: Sequence[Result]) -> list[list[str]]:
-    """A row a run: its metrics, and how its training went."""
-    runs: dict[str, dict[str, Result]] = {}
-    for result in results:
-        runs.setdefault(f"{result.method}-{result.seed}", {})[result.metric] = result
-    rows = []
-    for name, found in runs.items():
-        some = next(iter(found.values()))
-        values = [f"{found[metric].value:.2f}" if metric in found else "–" for metric in metrics]
-        training = [f"{some.valid_loss:.3f}", str(some.best_update), str(some.updates)]
-        training += [
-            "–" if some.pairs is None else f"{some.pairs:,.0f}",
-            "–" if some.epochs is None else f"{some.epochs:.1f}",
-        ]
-        told = (found.get(metric) for metric in _with_lengths(metrics, results))
-        lengths = [one.lengths if one is not None and one.lengths else "–" for one in told]
-        seconds = f"{some.train_seconds:.0f} s"
-        rows.append([name, *values, *training, seconds, _memory(some), *lengths])
-    return rows
-
-
-def _memory(result: Result) -> str:
-    """In the resolution in which it was measured."""
-    if result.peak_memory is None:
-        return "–"
-    if result.memory_step:
-        return f"{result.peak_memory / 1024:.1f} GiB"
-    return f"{result.peak_memory:,.0f} MiB"
 
 
 def _breakable(text: str) -> Markup:

@@ -21,7 +21,7 @@ from treesyntax.study.report.categories import (
     score_categories,
 )
 from treesyntax.study.report.cost import compute_costs, cost_numbers, draw_costs
-from treesyntax.study.report.curves import draw_curves, not_ended, targets_note
+from treesyntax.study.report.curves import Lines, draw_curves, lines_of, not_ended, targets_note
 from treesyntax.study.report.data_notes import same_targets
 from treesyntax.study.report.domains import find_domains, plans_by_test_set, short_name
 from treesyntax.study.report.examples.sections import outputs_sections
@@ -35,6 +35,7 @@ from treesyntax.study.report.pictures import (
     read_list,
     write_picture,
 )
+from treesyntax.study.report.rows.commands import longer_command
 from treesyntax.study.report.table_files import categories_csv, csv_text
 from treesyntax.study.results.results import Result
 from treesyntax.study.run.failures import Failure, failure_lines, failure_of
@@ -93,11 +94,13 @@ def make_sections(
     plan: Plan, folder: Path, results: Sequence[Result], failures: Mapping[str, Failure]
 ) -> list[Section]:
     """All figures of a study as far as there is something to draw; writes those that are new."""
-    found = [_map(plan, folder, results), _curves(plan, folder, results)]
-    found.append(_breakdowns(plan, folder, results))
-    found += [_categories(plan, folder, results), *outputs_sections(plan, folder, results)]
+    lines = lines_of(plan.recipe)
+    found = [_map(plan, folder, results), _curves(plan, folder, results, lines)]
+    found.append(_breakdowns(plan, folder, results, lines))
+    found.append(_categories(plan, folder, results, lines))
+    found += outputs_sections(plan, folder, results)
     found.append(_search(plan, folder))
-    found += [_costs(plan, folder, results), *_analyses(plan, folder, failures)]
+    found += [_costs(plan, folder, results, lines), *_analyses(plan, folder, failures)]
     filled = ("pictures", "notes", "rows", "examples")
     return [section for section in found if any(getattr(section, name) for name in filled)]
 
@@ -114,7 +117,7 @@ def _map(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
     return section
 
 
-def _curves(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
+def _curves(plan: Plan, folder: Path, results: Sequence[Result], lines: Lines) -> Section:
     curves = {}
     for method in plan.recipe.methods:
         logs = [
@@ -126,14 +129,15 @@ def _curves(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
     section = Section("learning-curves", "Learning curves", "")
     if curves:
         caption = "Validation loss by update: the mean of each method as a thick line, each seed as a thin one."  # fmt: skip
-        picture = write_picture(folder, "learning_curves", draw_curves(curves), curves, caption)
-        section.pictures.append(picture)
+        figure = draw_curves(curves, lines)
+        section.pictures.append(write_picture(folder, "learning_curves", figure, curves, caption))
         section.notes += targets_note(same_targets(plan, folder), curves)
-        section.notes += not_ended(results, curves, bool(plan.recipe.average), plan.recipe.train)
+        longer = longer_command(plan.recipe, folder)
+        section.notes += not_ended(results, curves, bool(plan.recipe.average), longer)
     return section
 
 
-def _breakdowns(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
+def _breakdowns(plan: Plan, folder: Path, results: Sequence[Result], lines: Lines) -> Section:
     section = Section(
         "score-by-size",
         "Score by length and depth",
@@ -145,7 +149,8 @@ def _breakdowns(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
     if len({method.target.test for method in plan.recipe.methods}) > 1:
         only = plan.recipe.methods[0].target.test
         section.notes.append(f"Of several test sets only one is drawn, {only}")
-    _break_down(plan, folder, results, find_quantities(plan, folder), section, "score_by_size")
+    quantities = find_quantities(plan, folder)
+    _break_down(plan, folder, results, quantities, section, "score_by_size", lines)
     return section
 
 
@@ -156,10 +161,11 @@ def _break_down(
     quantities: Sequence[Quantity],
     section: Section,
     name: str,
+    lines: Lines,
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Add a figure of the primary metric by all quantities, then for each one all metrics, folded."""
-    order, every = [method.name for method in plan.recipe.methods], []
+    every = []
     for quantity in quantities:
         file = folder / FIGURES / f"score_by_{quantity.name}.json"
         try:
@@ -175,7 +181,7 @@ def _break_down(
         return
     metrics = every[0][0].metrics
     first = next((metric for metric in plan.recipe.primary if metric in metrics), metrics[0])
-    figure = draw_breakdowns([(found, first) for found, _ in every], order, names)
+    figure = draw_breakdowns([(found, first) for found, _ in every], lines, names)
     labels = " and ".join(found.quantity.label for found, _ in every)
     picture = draw_picture(
         folder,
@@ -186,7 +192,7 @@ def _break_down(
     )
     section.pictures.append(picture)
     for found, file in every if len(metrics) > 1 else ():
-        figure = draw_breakdowns([(found, metric) for metric in metrics], order, names)
+        figure = draw_breakdowns([(found, metric) for metric in metrics], lines, names)
         label = found.quantity.label
         picture = draw_picture(
             folder, f"{file.stem}_all_metrics", figure, [file], f"Score by {label} in all metrics."
@@ -194,7 +200,7 @@ def _break_down(
         section.pictures.append(replace(picture, owner=f"All metrics by {label}"))
 
 
-def _categories(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
+def _categories(plan: Plan, folder: Path, results: Sequence[Result], lines: Lines) -> Section:
     section = Section(
         "score-by-category",
         "Score by category",
@@ -214,7 +220,8 @@ def _categories(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
             if quantity is not None:
                 file = f"category_{short_name(name)}" if name else quantity.name
                 named = replace(quantity, name=file, label=f"{quantity.label}{where}")
-                _break_down(part, folder, own, [named], section, f"score_by_{file}", systems)
+                place = f"score_by_{file}"
+                _break_down(part, folder, own, [named], section, place, lines, systems)
                 scores += score_categories(part, folder, own, quantity)
         except TreeSyntaxError as error:
             section.notes.append(f"There are no scores by category{where}: {error}")
@@ -232,7 +239,7 @@ def _search(plan: Plan, folder: Path) -> Section:
     return section
 
 
-def _costs(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
+def _costs(plan: Plan, folder: Path, results: Sequence[Result], lines: Lines) -> Section:
     section = Section("cost", "Score against cost", "")
     order, metric = [method.name for method in plan.recipe.methods], plan.recipe.score[0]
     if found := compute_costs(results, order, metric):
@@ -243,7 +250,7 @@ def _costs(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
             else "Peak memory was not recorded for these runs."
         )
         caption = f"Mean {metric} over seeds, with its standard deviation as a bar. {memory}"
-        figure = draw_costs(found, metric, order)
+        figure = draw_costs(found, metric, lines)
         numbers = cost_numbers(found, metric)
         section.pictures.append(write_picture(folder, "score_by_cost", figure, numbers, caption))
     return section

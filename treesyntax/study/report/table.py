@@ -18,8 +18,11 @@ from treesyntax.study.report.speed import Speed, mean_pairs
 from treesyntax.study.report.table_notes import (
     BUSY_NOTE,
     COMPARISON_HEADER,
+    COMPARISON_NOTE,
     average_note,
+    coinciding_notes,
     comparison_cells,
+    footnote_mark,
     pairs_note,
     parameter_note,
     row_notes,
@@ -34,7 +37,6 @@ from treesyntax.study.run.steps import Run
 
 NOTHING = "–"
 PLAIN_WIDTH = 240
-STARS = 3
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class Row:
         primary: the metric that decides on its test set.
         metrics: its spread by metric; metrics without any result are left out.
         seeds: seeds with results, as in "2 of 3".
-        mark: footnote mark, "" for none.
+        mark: footnote marks, "" for none.
         tests: its comparison with its baseline by metric, where there is one.
     """
 
@@ -96,12 +98,14 @@ class StudyTable:
     """Everything that the table shows.
 
     Attributes:
+        rows: those with a result or a failure.
         notes: what the footnote marks mean.
         comparisons: of rows with their baselines, in the order of their table, in shown metrics.
         failed: one line a run that failed: its name, its failed command, the last log line.
         primary: the metrics of the summary.
         domains: the test set of each row, if there are several.
         coinciding: metrics that are not shown, each with the shown one that says the same.
+        advice: what to do next; in the report, but not in a table for a paper.
     """
 
     title: str
@@ -113,6 +117,7 @@ class StudyTable:
     primary: Sequence[str] = ()
     domains: Mapping[str, Domain] = field(default_factory=dict)
     coinciding: Mapping[str, str] = field(default_factory=dict)
+    advice: tuple[str, ...] = ()
 
     @property
     def shown(self) -> list[str]:
@@ -122,10 +127,10 @@ class StudyTable:
     @property
     def parts(self) -> list[Part]:
         """The table, or one for each test set and a summary of the primary metric."""
-        if not self.domains:
+        if not self.domains or not self.rows:
             return [(self.title, self.header, [self.cells(row) for row in self.rows])]
-        names = list(dict.fromkeys(domain.name for domain in self.domains.values()))
-        systems = dict.fromkeys(domain.system for domain in self.domains.values())
+        shown = [self.domains[row.method] for row in self.rows]
+        names, systems = (list(dict.fromkeys(part)) for part in zip(*shown, strict=True))
         cells = {self.domains[row.method]: row.metric(row.primary) for row in self.rows}
         return [
             *(
@@ -165,35 +170,40 @@ def make_table(
     """The table of a study, finished or not."""
     recipe = plan.recipe
     failed = failed_runs(plan, failures)
-    texts = row_notes(recipe)
-    marks = {name: _mark(number) for number, name in enumerate(texts, start=1)}
     own: dict[str, list[Result]] = {method.name: [] for method in recipe.methods}
     for result in results:
         own.setdefault(result.method, []).append(result)
     tests: dict[str, dict[str, Comparison]] = {}
     for one in comparisons:
         tests.setdefault(one.method, {})[one.metric] = one
+    failures_of = {
+        method.name: sum(Run(method, seed).name in failed for seed in recipe.seeds)
+        for method in recipe.methods
+    }
+    begun = [method for method in recipe.methods if own[method.name] or failures_of[method.name]]
+    texts = row_notes(recipe, {method.name for method in begun})
+    marked = {footnote_mark(number): of for number, of in enumerate(texts.values(), start=1)}
     rows = [
         _row(
             method,
             recipe,
             own[method.name],
-            sum(Run(method, seed).name in failed for seed in recipe.seeds),
-            marks.get(method.name, ""),
+            failures_of[method.name],
+            ",".join(mark for mark, names in marked.items() if method.name in names),
             tests.get(method.name, {}),
         )
-        for method in recipe.methods
+        for method in begun
     ]
     coinciding = find_coinciding(recipe, rows)
     shown = [one for one in comparisons if one.metric not in coinciding]
     parameters = {row.method: row.parameters for row in rows if row.parameters is not None}
     notes = [
-        *(f"{marks[name]} {text}" for name, text in texts.items()),
-        *significance_notes(recipe, shown),
         *(
-            f"{metric} is {other} in every run of every row: shown once"
-            for metric, other in coinciding.items()
+            f"{mark} {', '.join(names)}: {text}"
+            for mark, (text, names) in zip(marked, texts.items(), strict=True)
         ),
+        *significance_notes(recipe, shown),
+        *coinciding_notes(coinciding),
         *parameter_note(recipe, parameters),
         *pairs_note(recipe, mean_pairs(results)),
         *average_note(recipe),
@@ -251,10 +261,6 @@ def _row(
     )
 
 
-def _mark(number: int) -> str:
-    return "*" * number if number <= STARS else f"*{number}"
-
-
 def make_console() -> Console:
     """The terminal, or a width into which tables fit where there is none."""
     console = Console()
@@ -268,7 +274,8 @@ def print_table(table: StudyTable, console: Console) -> None:
     if table.comparisons:
         cells = list(map(comparison_cells, table.comparisons))
         _print("Differences from the baseline", COMPARISON_HEADER, cells, console)
-    for line in (*table.notes, *table.failed):
+        print_line(console, COMPARISON_NOTE)
+    for line in (*table.notes, *table.failed, *table.advice):
         print_line(console, line)
 
 

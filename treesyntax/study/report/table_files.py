@@ -17,7 +17,11 @@ from typing import Any
 from treesyntax.study.report.categories import CategoryScore
 from treesyntax.study.report.domains import Domain
 from treesyntax.study.report.table import StudyTable
-from treesyntax.study.report.table_notes import COMPARISON_HEADER, comparison_cells
+from treesyntax.study.report.table_notes import (
+    COMPARISON_HEADER,
+    COMPARISON_NOTE,
+    comparison_cells,
+)
 from treesyntax.study.results.results import Result
 from treesyntax.study.results.table_text import (
     BOOKTABS,
@@ -96,7 +100,7 @@ def latex_table(table: StudyTable) -> str:
 
 
 def markdown_table(table: StudyTable) -> str:
-    """For report.md: the table, then its notes and failures."""
+    """For report.md: the table, then its notes, failures and advice."""
     lines: list[str] = []
     for title, header, rows in table.parts:
         lines += [f"\n### {markdown_text(title)}\n"] if table.domains else []
@@ -105,6 +109,8 @@ def markdown_table(table: StudyTable) -> str:
         lines += [
             "",
             *markdown_lines(COMPARISON_HEADER, list(map(comparison_cells, table.comparisons))),
+            f"\n{markdown_text(COMPARISON_NOTE)}",
         ]
-    lines += [f"\n{markdown_text(note)}" for note in (*table.notes, *table.failed)]
+    notes = (*table.notes, *table.failed, *table.advice)
+    lines += [f"\n{markdown_text(note)}" for note in notes]
     return "\n".join(lines) + "\n"

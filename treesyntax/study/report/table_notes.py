@@ -3,7 +3,7 @@ of rows from their baselines as texts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
 from treesyntax.metrics.runs import FEWEST_RUNS, LEVEL
@@ -12,6 +12,7 @@ from treesyntax.study.recipe.recipe import Recipe
 from treesyntax.study.recipe.search import FOUND
 from treesyntax.study.results.comparisons import Comparison
 from treesyntax.study.results.significance import is_tested
+from treesyntax.study.results.table_text import RAISED
 
 INJECTIONS = {"encoder-injection": "{}", "decoder-injection": "{} in the decoder"}
 """The flags that say what a method is, and how a note says it."""
@@ -20,30 +21,54 @@ ALLOWED = 0.01
 ALLOWED_PAIRS = 0.02
 SIGNIFICANT, EQUAL = "†", "ns"
 
-
 BUSY_NOTE = "~ measured while the machine had more to do than it has cores: no speed to compare"
 
 
-def row_notes(recipe: Recipe) -> dict[str, str]:
-    """For each row with settings of its own or an injection that its name does not tell, a note."""
+def row_notes(recipe: Recipe, rows: Collection[str]) -> dict[str, list[str]]:
+    """Injections that the names of rows do not tell, and settings of their own: notes, each with its rows."""
     differences = find_differences(recipe)
-    notes = {}
+    notes: dict[str, list[str]] = {}
     for method in recipe.methods:
+        if method.name not in rows:
+            continue
         parts = [
             form.format(method.train[flag])
             for flag, form in INJECTIONS.items()
             if method.train.get(flag)
         ]
-        texts = [f"{method.name} is {' with '.join(parts)}"] if parts else []
+        if parts:
+            notes.setdefault(f"injection {' with '.join(parts)}", []).append(method.name)
         if own := own_settings(recipe, method, differences):
             equal = all(FOUND in text for text in own)
-            texts.append(
-                f"{method.name} has settings of its own ({'; '.join(own)})"
-                + ("" if equal else ": not at equal settings with the other rows")
-            )
-        if texts:
-            notes[method.name] = "; ".join(texts)
+            text = f"own settings ({'; '.join(own)})"
+            text += "" if equal else ", not equal to those of the other rows"
+            notes.setdefault(text, []).append(method.name)
     return notes
+
+
+def footnote_mark(number: int) -> str:
+    """ᵃ for 1, ᵇ for 2: letters, as a raised digit would look like a part of a name or a figure."""
+    mark = ""
+    while number:
+        number, letter = divmod(number - 1, len(RAISED))
+        mark = [*RAISED][letter] + mark
+    return mark
+
+
+def listed(names: Sequence[str]) -> str:
+    """``a, b and c``."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def coinciding_notes(coinciding: Mapping[str, str]) -> list[str]:
+    """A note for all metrics that are not shown since they say the same as another one."""
+    groups: dict[str, list[str]] = {}
+    for metric, other in coinciding.items():
+        groups.setdefault(other, []).append(metric)
+    return [
+        f"{listed(metrics)} {'is' if len(metrics) == 1 else 'are'} {other} in every run of every row: shown once"
+        for other, metrics in groups.items()
+    ]
 
 
 def parameter_note(recipe: Recipe, parameters: Mapping[str, float]) -> list[str]:
@@ -117,8 +142,7 @@ def significance_notes(recipe: Recipe, comparisons: Sequence[Comparison]) -> lis
             f"{SIGNIFICANT} differs from {baseline}: p < {LEVEL} over training runs and test items "
             f"(two-sided, crossed variance with Satterthwaite's degrees of freedom), after Holm's "
             f"correction for {first} in {' or '.join(recipe.primary)} and {len(own) - first} in other metrics; "
-            f"{EQUAL}: not shown to differ, which is no proof of equality. Intervals hold 95 %. "
-            "See docs/statistics.md and significance.json"
+            f"{EQUAL}: not shown to differ, which is no proof of equality. Intervals hold 95 %"
         )
     few = list(dict.fromkeys(one.method for one in comparisons if one.p is None))
     if few:
@@ -127,16 +151,27 @@ def significance_notes(recipe: Recipe, comparisons: Sequence[Comparison]) -> lis
             f"baseline do not show how much runs vary; the runs themselves are shown. p on other "
             "lines is about these checkpoints, not about the methods"
         )
-    same: dict[tuple[str, str], list[str]] = {}
-    for one in tested:
-        if one.same_as:
-            same.setdefault((one.metric, one.same_as), []).append(one.method)
-    for (metric, other), rows in same.items():
-        notes.append(f"{metric} scores every output as {other} does: one test ({', '.join(rows)})")
+    notes += _same_notes(tested)
     untested = [metric for metric in recipe.score if not is_tested(metric)]
     if untested:
         notes.append(f"Not tested for significance: {', '.join(untested)}")
     return notes
+
+
+def _same_notes(tested: Sequence[Comparison]) -> list[str]:
+    """A note for all metrics that judge the outputs of some rows as another one does."""
+    same: dict[tuple[str, str], list[str]] = {}
+    for one in tested:
+        if one.same_as:
+            same.setdefault((one.metric, one.same_as), []).append(one.method)
+    groups: dict[tuple[str, str], list[str]] = {}
+    for (metric, other), rows in same.items():
+        groups.setdefault((other, ", ".join(rows)), []).append(metric)
+    return [
+        f"{listed(metrics)} {'scores' if len(metrics) == 1 else 'score'} every output as {other} does: "
+        f"one test ({rows})"
+        for (other, rows), metrics in groups.items()
+    ]
 
 
 def direction(metrics: Sequence[str]) -> str:
@@ -149,6 +184,12 @@ def direction(metrics: Sequence[str]) -> str:
     return f"higher is better, but lower for {', '.join(lower)}"
 
 
+COMPARISON_NOTE = (
+    "In points, row less baseline; p is corrected for several rows, intervals are not. «Found in 80 %» is the true difference that so many runs and items "
+    "find in 80 of 100 studies. «p on other lines» takes these trained checkpoints as they are, and asks "
+    "whether they would differ on other test lines too; it says nothing of the methods, which would be "
+    "trained again with other seeds. How the tests work: python -m pydoc treesyntax.metrics.runs"
+)
 COMPARISON_HEADER = (
     "row", "baseline", "metric", "difference", "95 % interval", "p after Holm", "runs", "items",
     "found in 80 %", "p on other lines",

@@ -1,4 +1,5 @@
-"""The verdict of a study: the difference of each row to its baseline in the primary metric."""
+"""The verdict of a study: the difference of each row to its baseline in the primary metric, and where
+another metric says otherwise."""
 
 from __future__ import annotations
 
@@ -8,39 +9,68 @@ from typing import TYPE_CHECKING, Any
 
 from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
 from treesyntax.metrics.runs import FEWEST_RUNS
+from treesyntax.study.report.curves import Lines
 from treesyntax.study.report.pictures import Section, write_picture
+from treesyntax.study.report.table_notes import SIGNIFICANT, listed
 from treesyntax.study.results.comparisons import Comparison
 
 if TYPE_CHECKING:  # matplotlib is loaded by those who draw
     from matplotlib.figure import Figure
 
-BETTER, WORSE, OPEN = "#0072B2", "#D55E00", "#666666"
 
+def make_verdict(folder: Path, comparisons: Sequence[Comparison], lines: Lines) -> Section | None:
+    """What the study says of each row; None before anything is compared.
 
-def make_verdict(folder: Path, comparisons: Sequence[Comparison]) -> Section | None:
-    """What the study says of each row in its primary metric; None before anything is compared."""
+    Args:
+        folder: of the study, where the figure is written.
+        comparisons: in all metrics that are shown.
+        lines: how rows are drawn, see :func:`treesyntax.study.report.curves.lines_of`.
+    """
     primary = [one for one in comparisons if one.primary]
     if not primary:
         return None
-    section = Section("verdict", "Verdict", verdict_text(primary))
-    if (figure := draw_verdict(primary)) is not None:
+    section = Section("verdict", "Verdict", verdict_text(comparisons))
+    if (figure := draw_verdict(primary, lines)) is not None:
         caption, numbers = verdict_caption(primary), verdict_numbers(primary)
         section.pictures.append(write_picture(folder, "verdict", figure, numbers, caption))
     return section
 
 
-def verdict_text(primary: Sequence[Comparison]) -> str:
-    """The rows that are better, worse and not shown to differ, and those without a verdict."""
+def verdict_text(comparisons: Sequence[Comparison]) -> str:
+    """The rows that are better, worse and not shown to differ in their primary metric, each with the other
+    metrics that say otherwise; and those without a verdict."""
     kinds: dict[str, list[str]] = {}
-    for one in primary:
+    for one in comparisons:
+        if not one.primary:
+            continue
         if one.low is None:
-            kind = f"No verdict, with fewer than {FEWEST_RUNS} runs of the row or its baseline"
+            kind = (
+                f"No verdict on {one.metric}, with fewer than {FEWEST_RUNS} runs of the row or its "
+                "baseline"
+            )
         elif one.significant:
-            kind = "Better than the baseline" if one.better else "Worse than the baseline"
+            better = "Better" if one.better else "Worse"
+            kind = f"{better} than the baseline on {one.metric}"
         else:
-            kind = "Not shown to differ, which is no proof of equality"
-        kinds.setdefault(kind, []).append(one.method)
+            kind = f"Not shown to differ on {one.metric}, which is no proof of equality"
+        kinds.setdefault(kind, []).append(one.method + _otherwise(one, comparisons))
     return " ".join(f"{kind}: {', '.join(rows)}." for kind, rows in kinds.items())
+
+
+def _otherwise(one: Comparison, comparisons: Sequence[Comparison]) -> str:
+    """The differences of a row in other metrics that hold and are not what its primary metric says."""
+    others = [
+        f"{other.difference:+.2f} {SIGNIFICANT} on {other.metric}"
+        for other in comparisons
+        if (other.method, other.baseline) == (one.method, one.baseline)
+        and other.significant
+        and not other.primary
+        and not (one.significant and one.better == other.better)
+    ]
+    if not others:
+        return ""
+    is_primary = "which is not" if len(others) == 1 else "none of which is"
+    return f" (but {listed(others)}, {is_primary} the primary metric)"
 
 
 def verdict_caption(primary: Sequence[Comparison]) -> str:
@@ -53,10 +83,10 @@ def verdict_caption(primary: Sequence[Comparison]) -> str:
     )
 
 
-def draw_verdict(primary: Sequence[Comparison]) -> Figure | None:
-    """A line a row, the first on top; None where no row has an interval.
+def draw_verdict(primary: Sequence[Comparison], lines: Lines) -> Figure | None:
+    """A line a row in its colour, the first on top; None where no row has an interval.
 
-    Rows with too few runs for one stay blank.
+    Rows with too few runs for one stay blank, and the points of those not shown to differ are open.
     """
     from matplotlib.figure import Figure
 
@@ -68,7 +98,7 @@ def draw_verdict(primary: Sequence[Comparison]) -> Figure | None:
     for place, one in enumerate(primary):
         if one.low is None or one.high is None:
             continue
-        colour = OPEN if not one.significant else BETTER if one.better else WORSE
+        colour = lines[one.method]["color"]
         panel.hlines(place, one.low, one.high, color=colour, linewidth=2)
         fill = colour if one.significant else "white"
         panel.plot(one.difference, place, "o", color=colour, markerfacecolor=fill, markersize=7)

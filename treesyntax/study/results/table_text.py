@@ -7,11 +7,14 @@ from collections.abc import Sequence
 
 Rows = Sequence[Sequence[object]]
 
+RAISED = dict(zip("ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", "abcdefghijklmnoprstuvwxyz", strict=True))
+"""Raised letters, the marks of footnotes: all but q, of which there is none."""
 BOOKTABS = r"% \usepackage{booktabs}"
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "±": r"$\pm$", "†": r"$^{\dagger}$", "–": "--", "−": "$-$", "<": r"$<$", ">": r"$>$",
+    **{raised: f"$^{{{letter}}}$" for raised, letter in RAISED.items()},
 }  # fmt: skip
 
 

@@ -1,0 +1,194 @@
+"""What a report tells its reader to do next, and what it leaves out of rows that were not run."""
+
+from __future__ import annotations
+
+import io
+import re
+import shlex
+from dataclasses import replace
+from math import inf, sqrt
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+from scipy.special import stdtrit
+from support import ROOT
+from support.study_helpers import ONE, make_study, plan_of, recipe_with, result, write_study
+
+from treesyntax.files import write_json
+from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.report.report import read_study, write_report
+from treesyntax.study.report.rows.advice import (
+    MOST_RUNS,
+    not_run_line,
+    runs_line,
+    runs_needed,
+    standard_error,
+)
+from treesyntax.study.report.rows.commands import longer_command, study_command
+from treesyntax.study.report.table import Row, Spread, StudyTable, make_table, print_table
+from treesyntax.study.report.table_notes import COMPARISON_NOTE
+from treesyntax.study.results.comparisons import Comparison
+from treesyntax.study.results.results import read_results, write_results
+from treesyntax.study.results.table_text import latex_text, markdown_text
+
+
+def test_runs_needed_are_those_of_the_table_in_the_docs():
+    text = (ROOT / "docs/statistics.md").read_text("utf-8")
+    header, _, *lines = re.findall(r"^\|.*\|$", text, re.MULTILINE)[:8]
+    points = [float(cell.split()[0]) for cell in header.split("|")[2:-1]]
+    for line in lines:
+        sd, *counts = map(float, line.split("|")[1:-1])
+        for difference, count in zip(points, counts, strict=True):
+            assert runs_needed(difference, 2 * sd**2, 0.0) == min(count, MOST_RUNS + 1)
+    assert len(lines) == 6
+
+
+def test_no_number_of_runs_is_enough_for_a_small_test_set():
+    limit = stdtrit(inf, 0.975) + stdtrit(inf, 0.8)
+    assert runs_needed(limit - 0.01, 0.0, 1.0) is None
+    assert runs_needed(2 * limit, 0.1, 1.0) == 3
+    assert runs_needed(limit + 0.001, 9.0, 1.0) == MOST_RUNS + 1
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.floats(2, 500), st.floats(0.1, 20))
+def test_the_error_of_a_difference_is_found_from_its_interval(freedom: float, error: float):
+    half, more = (float(stdtrit(freedom, level)) * error for level in (0.975, 0.8))
+    one = replace(ONE, low=2.0 - half, high=2.0 + half, smallest=half + more)
+    assert standard_error(one) == pytest.approx(error, rel=1e-3)
+    assert standard_error(replace(ONE, low=2.0, high=2.0, smallest=0.0)) == 0.0
+
+
+def row(name: str, values: tuple[float, ...]) -> Row:
+    return Row(name, "exact", {"exact": Spread.of(values)}, 1, None, "3 of 3", "", {})
+
+
+def comparison(name: str, difference: float, error: float, **changes: object) -> Comparison:
+    half, more = (float(stdtrit(4, level)) * error for level in (0.975, 0.8))
+    return replace(
+        ONE, method=name, difference=difference, low=difference - half, high=difference + half,
+        smallest=half + more, holm_p=0.4, **changes,
+    )  # fmt: skip
+
+
+def test_the_runs_that_observed_differences_need_are_told():
+    sd, error = 1.7, 1.7 * sqrt(2 / 3)
+    values = (10.0 - sd, 10.0, 10.0 + sd)
+    names = ("sequence", "a", "b", "c", "d", "e", "f")
+    found = (
+        comparison("a", 2.0, error),
+        comparison("b", 0.1, error),
+        comparison("c", -3.0, 5.0),  # what is not from the runs is from the items
+        comparison("d", 0.0, error),
+        replace(comparison("e", 9.0, error), holm_p=0.01),
+        replace(comparison("f", 2.0, error), low=None, high=None, smallest=None, holm_p=None),
+        comparison("a", 1.0, error, primary=False),
+    )
+    rows = tuple(row(name, values) for name in names)
+    (line,) = runs_line(StudyTable("t", ("exact",), rows, (), (), found))
+    _, _, texts = line.partition("as the one observed: ")
+    assert texts.partition(". ")[0] == (
+        "a about 13 (+2.00 exact), b more than 200 (+0.10 exact), "
+        "c not by runs alone, the test set is too small for it (-3.00 exact)"
+    )
+    assert "a rough guide" in line
+    assert "adding seeds until a † appears finds differences that are not there" in line
+    assert runs_line(StudyTable("t", ("exact",), rows, (), (), found[3:])) == []
+
+
+def test_rows_that_were_not_run_are_one_line(tmp_path: Path):
+    plan = plan_of(tmp_path)
+    table = make_table(plan, [result("stack_pe")], {})
+    (line,) = not_run_line(plan.recipe, Path("runs/demo"), table)
+    assert line == (
+        "Not run yet: sequence, relation_mask; run them with treesyntax study runs/demo/recipe.yaml"
+    )
+    every = [result(method.name) for method in plan.recipe.methods]
+    assert not_run_line(plan.recipe, tmp_path, make_table(plan, every, {})) == []
+    methods = {f"row{number}": {"arch": "tree_sequence_mini"} for number in range(11)}
+    many = recipe_with(tmp_path, methods=methods)
+    (line,) = not_run_line(many, tmp_path, replace(table, rows=()))
+    assert "row0, " in line
+    assert "row7 and 3 more rows; run" in line
+
+
+def test_a_command_names_the_recipe_with_what_was_set(tmp_path: Path):
+    recipe = recipe_with(tmp_path, "train.lr=7", "train.max-epoch=30")
+    folder = tmp_path / "my out"
+    write_study(folder, recipe)
+    words = shlex.split(longer_command(read_recipe(folder / "recipe.yaml"), folder))
+    assert words[:2] == ["treesyntax", "study"]
+    assert words[3:5] == ["--out", str(tmp_path / "my out-longer")]
+    assert words[5::2] == ["--set", "--set"]
+    again = read_recipe(Path(words[2]), words[6::2])
+    assert again.train == {"max-update": 2 * recipe.train["max-update"], "lr": 7, "max-epoch": 60}
+    # Files of own methods are not beside the resolved recipe.
+    own = SimpleNamespace(name="demo", imports=("mine.py",))
+    assert study_command(own, Path("runs/demo")) == "treesyntax study RECIPE"
+
+
+def test_no_command_trains_longer_where_rows_have_limits_of_their_own(tmp_path: Path):
+    rows = recipe_with(tmp_path, "methods.stack_pe.train.max_update=9")
+    assert longer_command(rows, tmp_path) == ""
+    assert longer_command(recipe_with(tmp_path, "train.max-update=null"), tmp_path) == ""
+
+
+def test_a_report_of_some_rows_says_nothing_else_of_the_others(tmp_path: Path):
+    folder = make_study(tmp_path, "methods.stack_pe.train.lr=0.5", score=["exact"])
+    kept = [one for one in read_results(folder / "results.jsonl") if one.method != "stack_pe"]
+    (folder / "results.jsonl").unlink()
+    write_results(folder / "results.jsonl", kept)
+    study = read_study(folder)
+    write_report(study)
+    command = f"treesyntax study {folder}/recipe.yaml --out {folder}"
+    line = f"Not run yet: stack_pe; run them with {command}"
+    assert study.table.advice == (line,)
+    console = Console(width=200, file=io.StringIO(), record=True)
+    print_table(study.table, console)
+    assert line in console.export_text()
+    for name in ("report.html", "report.md"):
+        text = (folder / name).read_text()
+        assert text.count(line) == 1
+        shared = "relation_mask+stack_pe"  # the folder of the data of both
+        assert "stack_pe" not in text.replace(line, "").replace(shared, ""), name
+    latex = (folder / "tables/table.tex").read_text()
+    assert "stack" not in latex
+    assert latex_text("relation_mask") in latex
+
+
+def test_how_to_read_p_stands_at_the_differences(tmp_path: Path):
+    study = read_study(make_study(tmp_path, score=["exact", "bleu"]))
+    page = write_report(study).read_text()
+    heading, note = page.index("<h2>Differences from"), page.index(COMPARISON_NOTE)
+    assert heading < note < page.index('<table id="differences">')
+    text = (study.folder / "report.md").read_text()
+    before, _, _ = text.partition(markdown_text(COMPARISON_NOTE))
+    assert before.rstrip().splitlines()[-1].startswith("| stack_pe |")
+    console = Console(width=200, file=io.StringIO(), record=True)
+    print_table(study.table, console)
+    shown = console.export_text().replace("\n", " ")
+    assert shown.index("p on other lines") < shown.index("«p on other lines» takes")
+    assert "docs/" not in shown + text  # the folder is not installed with the package
+    import treesyntax.metrics.runs as explained
+
+    assert COMPARISON_NOTE.endswith(f"python -m pydoc {explained.__name__}")
+    assert "Satterthwaite" in (explained.__doc__ or "")
+
+
+def test_runs_with_different_target_tokens_have_a_note_at_their_table(tmp_path: Path):
+    folder = make_study(tmp_path, score=["exact"])
+    note = "validation losses, accuracies and bits a token cannot be compared between them"
+    for views, times in ((("words", "words"), 0), (("words", "lcrs_dfs"), 1)):
+        for step, view in zip(("sequence", "relation_mask+stack_pe"), views, strict=True):
+            side = {"language": "lambda", "view": view, "dictionary_symbols": 9}
+            splits = {"valid": {"lambda": {"tokens": 50}}}
+            manifest = {"sides": {"target": side}, "splits": splits}
+            write_json(folder / "binarized" / step / "binarize.json", manifest)
+        page = write_report(read_study(folder)).read_text()
+        _, _, runs = page.partition('<table id="runs">')
+        assert runs.partition("</details>")[0].count(note) == times
+        assert (folder / "report.md").read_text().count(note) == times

@@ -1,0 +1,115 @@
+"""What to do next: the rows that were not run, and how many runs a difference would need.
+
+How many runs: the variance of a difference of means is run_A / R_A + run_B / R_B + rest
+(:mod:`treesyntax.metrics.runs`), and more runs shrink all but the rest, which is that of the test
+items. The smallest R is sought with (t₀.₉₇₅ + t₀.₈) √(run_A / R + run_B / R + rest) ≤ difference, t
+with 2 (R - 1) degrees of freedom. The difference and its variances are taken as they were observed, in
+few runs, so the number is a rough guide.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import stdtrit
+
+from treesyntax.metrics.runs import FEWEST_RUNS, LEVEL, POWER
+from treesyntax.study.recipe.recipe import Recipe
+from treesyntax.study.report.rows.commands import study_command
+from treesyntax.study.report.table import Row, StudyTable
+from treesyntax.study.results.comparisons import Comparison
+
+SHOWN = 8
+"""Most rows that are named."""
+MOST_RUNS = 200
+FREEDOM = (1.0, 1e6)
+"""Degrees of freedom between which those of a comparison are sought."""
+
+
+def advice_lines(recipe: Recipe, folder: Path, table: StudyTable) -> list[str]:
+    """The advice below the table of a study."""
+    return [*not_run_line(recipe, folder, table), *runs_line(table)]
+
+
+def not_run_line(recipe: Recipe, folder: Path, table: StudyTable) -> list[str]:
+    """The rows that the table lacks, in a line; none if it has all."""
+    shown = {row.method for row in table.rows}
+    names = [method.name for method in recipe.methods if method.name not in shown]
+    if not names:
+        return []
+    more = f" and {len(names) - SHOWN} more rows" if len(names) > SHOWN else ""
+    named = ", ".join(names[:SHOWN])
+    return [f"Not run yet: {named}{more}; run them with {study_command(recipe, folder)}"]
+
+
+def runs_line(table: StudyTable) -> list[str]:
+    """How many runs the observed differences would need that were not shown, in a line."""
+    rows = {row.method: row for row in table.rows}
+    texts = [
+        f"{one.method} {_runs_text(one, rows[one.method], rows[one.baseline])} ({one.difference:+.2f} {one.metric})"
+        for one in table.comparisons
+        if one.primary and one.low is not None and not one.significant and one.difference
+    ]
+    if not texts:
+        return []
+    return [
+        "Runs of a row and of its baseline with which 80 of 100 studies would find a true difference as large "
+        f"as the one observed: {', '.join(texts)}. That is a rough guide, from the spread of few runs and "
+        "for one comparison. Choose the number once, before the runs: adding seeds until a † appears finds "
+        "differences that are not there"
+    ]
+
+
+def _runs_text(one: Comparison, row: Row, baseline: Row) -> str:
+    error, spreads = standard_error(one), (row.metrics[one.metric], baseline.metrics[one.metric])
+    variances = [(spread.sd or 0.0) ** 2 for spread in spreads]
+    of_runs = sum(variance / runs for variance, runs in zip(variances, one.runs, strict=True))
+    needed = runs_needed(abs(one.difference), sum(variances), max(0.0, error**2 - of_runs))
+    if needed is None:
+        return "not by runs alone, the test set is too small for it"
+    return f"about {needed}" if needed <= MOST_RUNS else f"more than {MOST_RUNS}"
+
+
+def standard_error(one: Comparison) -> float:
+    """Of a difference with an interval: what `treesyntax.metrics.compare_runs` had it from.
+
+    The interval is t₀.₉₇₅ errors wide to each side, and the smallest difference t₀.₈ errors more; their
+    ratio tells the degrees of freedom of both.
+    """
+    assert one.low is not None
+    assert one.high is not None
+    assert one.smallest is not None
+    half = (one.high - one.low) / 2
+    if not half:
+        return 0.0
+    wanted = (one.smallest - half) / half
+
+    def gap(freedom: float) -> float:
+        return float(stdtrit(freedom, POWER) / stdtrit(freedom, 1 - LEVEL / 2)) - wanted
+
+    low, high = FREEDOM
+    freedom = low if gap(low) >= 0 else high if gap(high) <= 0 else brentq(gap, low, high)
+    return half / float(stdtrit(freedom, 1 - LEVEL / 2))
+
+
+def runs_needed(difference: float, of_runs: float, rest: float) -> int | None:
+    """Runs a side that find a true difference in 80 % of studies at p < 0.05.
+
+    Args:
+        difference: more than 0.
+        of_runs: the variances of the scores of both rows over their runs, summed.
+        rest: the variance of the difference that more runs leave.
+
+    Returns:
+        The number, ``MOST_RUNS + 1`` for more than can be told, None if no number would do.
+    """
+    limit = (stdtrit(math.inf, 1 - LEVEL / 2) + stdtrit(math.inf, POWER)) * math.sqrt(rest)
+    if limit >= difference:
+        return None
+    runs = np.arange(FEWEST_RUNS, MOST_RUNS + 1)
+    reach = stdtrit(2 * (runs - 1), 1 - LEVEL / 2) + stdtrit(2 * (runs - 1), POWER)
+    enough = runs[reach * np.sqrt(of_runs / runs + rest) <= difference]
+    return int(enough[0]) if len(enough) else MOST_RUNS + 1
