@@ -31,6 +31,8 @@ figures: $(READY)
 	$(BIN)/treesyntax analyse idea --out docs/figures
 	$(BIN)/treesyntax report docs/results/structure/map.csv
 	mv docs/results/structure/map.svg docs/figures/where-trees-help.svg
+	$(BIN)/treesyntax report docs/results/demo/items.jsonl
+	mv docs/results/demo/verdict.svg docs/figures/demo.svg
 	$(BIN)/python .ci/method_pages.py
 
 # The documentation as a site, in the folder site; any warning is an error.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from pathlib import Path
 
 import pytest
 
+from treesyntax.__main__ import main
 from treesyntax.study.report.map.cells import read_cells
 from treesyntax.study.report.map.draw import draw_file, table_rows
 
@@ -65,6 +67,14 @@ def test_the_map_is_that_of_its_study(tmp_path: Path) -> None:
     copy.write_bytes(MAP.read_bytes())
     drawn = DOCS / "figures/where-trees-help.svg"
     assert draw_file(copy).read_text("utf-8") == drawn.read_text("utf-8")
+
+
+def test_the_figure_of_the_demo_is_that_of_its_study(tmp_path: Path) -> None:
+    for name in ("items.jsonl", "results.jsonl"):
+        shutil.copy(DOCS / "results/demo" / name, tmp_path)
+    assert main(["report", str(tmp_path / "items.jsonl")]) == 0
+    drawn = (DOCS / "figures/demo.svg").read_text("utf-8")
+    assert (tmp_path / "verdict.svg").read_text("utf-8") == drawn
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.stem)

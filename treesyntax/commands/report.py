@@ -1,5 +1,5 @@
 """Write the report of a study again, finished or not; or draw the map that one has written, or make its
-tables from its results and scores by item.
+tables from its results and scores by item, with the figure of its verdict.
 
 Examples:
   treesyntax report runs/for2lam-demo
@@ -22,8 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths", type=Path, nargs="+", metavar="DIR",
         help="folder of a study; or the map.csv of one with several test sets, to draw map.svg beside it; or "
-        "its items.jsonl, to make table.csv and map.csv beside it again, with intervals and p-values, "
-        "from that and results.jsonl alone; or several, of parts of a study with different rows that were "
+        "its items.jsonl, to make table.csv, map.csv and verdict.svg beside it again, with intervals and "
+        "p-values, from that and results.jsonl alone; or several, of parts of a study with different rows that were "
         "trained in different places, to make the tables of the whole in --out",
     )  # fmt: skip
     parser.add_argument(
@@ -50,7 +50,8 @@ def run(args: argparse.Namespace) -> int:
     if all(scores):
         from treesyntax.study.report.items.again import tables_again
 
-        tables_again(paths, args.out)
+        with papers_of(args):
+            tables_again(paths, args.out)
         return 0
     if args.out:
         raise OptionError(

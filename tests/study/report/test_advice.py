@@ -16,7 +16,15 @@ from hypothesis import strategies as st
 from rich.console import Console
 from scipy.special import stdtrit
 from support import ROOT
-from support.study_helpers import ONE, make_study, plan_of, recipe_with, result, write_study
+from support.study_helpers import (
+    ONE,
+    make_study,
+    plan_of,
+    recipe_with,
+    result,
+    write,
+    write_study,
+)
 
 from treesyntax.files import write_json
 from treesyntax.study.recipe.recipe import read_recipe
@@ -192,3 +200,18 @@ def test_runs_with_different_target_tokens_have_a_note_at_their_table(tmp_path: 
         _, _, runs = page.partition('<table id="runs">')
         assert runs.partition("</details>")[0].count(note) == times
         assert (folder / "report.md").read_text().count(note) == times
+
+
+def test_the_page_has_the_command_that_trains_longer(tmp_path: Path):
+    folder = make_study(tmp_path, score=["exact"])
+    ended = [
+        replace(one, best_update=one.updates) for one in read_results(folder / "results.jsonl")
+    ]
+    write_results(folder / "results.jsonl", ended)
+    log = folder / "logs/sequence-1/train.log"
+    valid = '{"valid_loss": "3.0", "valid_num_updates": "5"}'
+    write(log, [f"t | INFO | valid | {valid}"])
+    study = read_study(folder)
+    page = write_report(study).read_text()
+    command = longer_command(study.plan.recipe, folder)
+    assert f"Longer training may change the scores and their order: {command}</p>" in page

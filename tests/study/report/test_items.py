@@ -28,7 +28,7 @@ from treesyntax.study.report.items.file import (
     write_file,
 )
 from treesyntax.study.report.map.cells import csv_rows, make_cells
-from treesyntax.study.report.report import read_study
+from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.report.table_files import csv_text, table_csv
 from treesyntax.study.results.item_scores import ItemScores
 from treesyntax.study.results.results import read_results, write_results
@@ -76,7 +76,12 @@ def test_tables_are_those_of_the_study_to_the_last_digit(tmp_path: Path, monkeyp
         items = {row["metric"]: row["items"] for row in csv.DictReader(stream) if row["p"]}
     assert items == {**dict.fromkeys(METRICS, "30"), "exact:unseen": "20"}
     assert (folder / "table.csv").read_bytes() == (out / "tables/table.csv").read_bytes()
-    assert {file.name for file in folder.iterdir()} == {"items.jsonl", "results.jsonl", "table.csv"}
+    write_report(read_study(out))
+    figure = (folder / "verdict.svg").read_bytes()
+    assert figure == (out / "figures/verdict.svg").read_bytes()
+    assert {file.name for file in folder.iterdir()} == {
+        "items.jsonl", "results.jsonl", "table.csv", "verdict.svg",
+    }  # fmt: skip
     text = (folder / "items.jsonl").read_text()
     assert not any(word in text for word in ("leaves", "source", "dog"))
     # In the study's own folder too.

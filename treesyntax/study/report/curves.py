@@ -28,13 +28,20 @@ TOLD_APART = 28
 
 
 def lines_of(recipe: Recipe) -> dict[str, dict[str, Any]]:
-    """How each row of a study is drawn, the same in all figures of its report.
+    """How each row of a study is drawn, the same in all figures of its report."""
+    known = find_domains(recipe)
+    return lines_by_row({
+        row.name: known.get(row.name, Domain("", row.name)) for row in recipe.methods
+    })  # fmt: skip
+
+
+def lines_by_row(rows: Mapping[str, Domain]) -> dict[str, dict[str, Any]]:
+    """The same of all rows by name, in the order of their recipe.
 
     The rows of a system on several test sets have its colour, and other markers and styles.
     """
-    known = find_domains(recipe)
-    rows = {row.name: known.get(row.name, Domain("", row.name)) for row in recipe.methods}
-    sets, systems = (list(dict.fromkeys(part)) for part in zip(*rows.values(), strict=True))
+    sets = list(dict.fromkeys(domain.name for domain in rows.values()))
+    systems = list(dict.fromkeys(domain.system for domain in rows.values()))
     rounds, many = -(-len(systems) // len(COLOURS)), len(COLOURS)
     found = {}
     for name, (test_set, system) in rows.items():

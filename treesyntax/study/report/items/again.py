@@ -1,4 +1,5 @@
-"""The tables of a study from results.jsonl and items.jsonl alone, without data or outputs."""
+"""The tables of a study, and the figure of its verdict, from results.jsonl and items.jsonl alone, without
+data or outputs."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from treesyntax.errors import InputError
 from treesyntax.files import write_text
 from treesyntax.metrics import CORPUS_METRICS, PART_METRICS, UNSEEN
 from treesyntax.metrics.statistics import line_statistics
+from treesyntax.study.report.curves import lines_by_row
 from treesyntax.study.report.domains import Domain
 from treesyntax.study.report.items.file import (
     ITEMS_FILE,
@@ -35,7 +37,9 @@ from treesyntax.study.report.table import (
     print_table,
 )
 from treesyntax.study.report.table_files import csv_text, table_csv
+from treesyntax.study.report.verdict import draw_verdict
 from treesyntax.study.results.comparisons import Comparison
+from treesyntax.study.results.figure_files import write_figure_files
 from treesyntax.study.results.item_scores import CLOSE, points
 from treesyntax.study.results.results import RESULTS_FILE, Result
 from treesyntax.study.results.significance import compare_rows, corrected, is_tested
@@ -110,7 +114,8 @@ def _columns(metric: str) -> int:
 
 
 def tables_again(paths: Sequence[Path], out: Path | None = None) -> None:
-    """Print the table, and write table.csv, and map.csv if there is a map, of one items.jsonl or several.
+    """Print the table, and write table.csv, verdict.svg if any row has an interval, and map.csv if there is a
+    map, of one items.jsonl or several.
 
     Args:
         paths: files of scores by item, with results.jsonl beside them or one folder above.
@@ -131,6 +136,11 @@ def tables_again(paths: Sequence[Path], out: Path | None = None) -> None:
     for name, text in texts.items():
         write_text(folder / name, text)
         print_line(console, f"table: {folder / name}")
+    lines = lines_by_row({row.row: Domain(row.test_set, row.system) for row in stored.rows})
+    figure = draw_verdict([one for one in table.comparisons if one.primary], lines)
+    if figure is not None:
+        write_figure_files(figure, folder / "verdict.svg")
+        print_line(console, f"figure: {folder / 'verdict.svg'}")
 
 
 def _comparisons(stored: ItemFile, scores: StoredScores) -> list[Comparison]:
