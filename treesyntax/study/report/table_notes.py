@@ -148,8 +148,7 @@ def significance_notes(recipe: Recipe, comparisons: Sequence[Comparison]) -> lis
     if few:
         notes.append(
             f"No verdict on {', '.join(few)}: fewer than {FEWEST_RUNS} runs of the row or of its "
-            f"baseline do not show how much runs vary; the runs themselves are shown. p on other "
-            "lines is about these checkpoints, not about the methods"
+            "baseline do not show how much runs vary; the runs themselves are shown"
         )
     notes += _same_notes(tested)
     untested = [metric for metric in recipe.score if not is_tested(metric)]
@@ -185,10 +184,11 @@ def direction(metrics: Sequence[str]) -> str:
 
 
 COMPARISON_NOTE = (
-    "In points, row less baseline; p is corrected for several rows, intervals are not. «Found in 80 %» is the true difference that so many runs and items "
-    "find in 80 of 100 studies. «p on other lines» takes these trained checkpoints as they are, and asks "
-    "whether they would differ on other test lines too; it says nothing of the methods, which would be "
-    "trained again with other seeds. How the tests work: python -m pydoc treesyntax.metrics.runs"
+    "In points, row less baseline; p is corrected for several rows, intervals are not. «Found in 80 %» "
+    "is the true difference that so many runs and items find in 80 of 100 studies. «p on other lines» "
+    "takes these trained checkpoints as they are, and asks whether they would differ on other test lines "
+    "too; it says nothing of the methods, which would be trained again with other seeds. How the tests "
+    "work: python -m pydoc treesyntax.metrics.runs"
 )
 COMPARISON_HEADER = (
     "row", "baseline", "metric", "difference", "95 % interval", "p after Holm", "runs", "items",
