@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import re
-from argparse import Namespace
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -22,10 +21,9 @@ from support.study_helpers import (
     write_study,
 )
 
-from treesyntax.commands.report import run as report_command
+from treesyntax.__main__ import main
 from treesyntax.data.dictionary import EOS
 from treesyntax.data.token_files import write_tokens
-from treesyntax.errors import OptionError
 from treesyntax.files import write_json
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.report.curves import data_uri, draw_curves, line_of, mean_curve
@@ -221,25 +219,12 @@ def test_a_report_of_nothing_yet(tmp_path: Path):
 
 
 def test_the_report_command(study_folder: Path, capsys: pytest.CaptureFixture):
-    assert (
-        report_command(
-            Namespace(folder=study_folder, baseline=None, mix_versions=False, format=[], width=5.5)
-        )
-        == 0
-    )
+    assert main(["report", str(study_folder)]) == 0
     output = capsys.readouterr().out
     assert "40.00 (1 run)" in output
     assert "report.html" in output
-    with pytest.raises(OptionError, match="holds no study"):
-        report_command(
-            Namespace(
-                folder=study_folder / "runs",
-                baseline=None,
-                mix_versions=False,
-                format=[],
-                width=5.5,
-            )
-        )
+    assert main(["report", str(study_folder / "runs")]) == 2
+    assert "holds no study" in capsys.readouterr().err
 
 
 def test_the_runs_table_names_what_chose_the_checkpoint_and_tells_lengths(tmp_path: Path):

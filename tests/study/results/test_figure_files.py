@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from support.study_helpers import make_study
 
-from treesyntax.commands import report
+from treesyntax.__main__ import main
 from treesyntax.errors import OptionError
 from treesyntax.study.results.figure_files import (
     LEAST_POINTS,
@@ -85,8 +85,7 @@ def test_an_odd_width_is_refused(width: float):
 
 def test_a_report_has_its_figures_in_the_formats_asked_for(tmp_path: Path, capsys):
     folder = make_study(tmp_path, seeds=[1], score=["exact"])
-    asked = Namespace(folder=folder, baseline=None, mix_versions=False, format=["pdf"], width=5.5)
-    assert report.run(asked) == 0
+    assert main(["report", str(folder), "--format", "pdf"]) == 0
     names = {file.name for file in (folder / "figures").iterdir()}
     assert {"score_by_cost.svg", "score_by_cost.pdf"} <= names
     assert not [name for name in names if name.endswith(".png")]
