@@ -20,6 +20,7 @@ from support.study_helpers import (
     ONE,
     make_study,
     plan_of,
+    recipe_content,
     recipe_with,
     result,
     write,
@@ -146,7 +147,9 @@ def test_no_command_trains_longer_where_rows_have_limits_of_their_own(tmp_path: 
 
 
 def test_a_report_of_some_rows_says_nothing_else_of_the_others(tmp_path: Path):
-    folder = make_study(tmp_path, "methods.stack_pe.train.lr=0.5", score=["exact"])
+    methods = recipe_content()["methods"]
+    methods["stack_pe"] |= {"train": {"lr": 0.5}, "about": "reads paths, as stack_pe"}
+    folder = make_study(tmp_path, methods=methods, score=["exact"])
     kept = [one for one in read_results(folder / "results.jsonl") if one.method != "stack_pe"]
     (folder / "results.jsonl").unlink()
     write_results(folder / "results.jsonl", kept)
@@ -214,4 +217,4 @@ def test_the_page_has_the_command_that_trains_longer(tmp_path: Path):
     study = read_study(folder)
     page = write_report(study).read_text()
     command = longer_command(study.plan.recipe, folder)
-    assert f"Longer training may change the scores and their order: {command}</p>" in page
+    assert f"their order. Twice as long, beside this study: {command}</p>" in page

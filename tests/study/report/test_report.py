@@ -278,7 +278,10 @@ def test_references_beyond_max_len_are_told_with_counts(tmp_path: Path):
 
 def test_a_report_says_what_rows_are(tmp_path: Path):
     methods = {"a": {"arch": "tree_a", "about": "reads <no> tree"}, "b": {"arch": "tree_a"}}
-    write_study(tmp_path / "out", read_recipe(write_recipe(tmp_path, methods=methods)))
+    write_study(
+        tmp_path / "out", read_recipe(write_recipe(tmp_path, methods=methods, baseline="a"))
+    )
+    write_results(tmp_path / "out/results.jsonl", [result("a")])
     page = write_report(read_study(tmp_path / "out"))
     assert "<dt>a</dt><dd>reads &lt;no&gt; tree</dd>\n</dl>" in page.read_text()
     assert "\n- a: reads \\<no> tree\n" in page.with_suffix(".md").read_text()

@@ -188,9 +188,14 @@ def write_report(study: Study) -> Path:
 
 def _context(study: Study) -> dict[str, Any]:
     recipe, shown = study.plan.recipe, study.table.shown
+    begun = {row.method for row in study.table.rows}
     return {
         "recipe": recipe,
-        "about": {method.base: method.about for method in recipe.methods if method.about},
+        "about": {
+            method.base: method.about
+            for method in recipe.methods
+            if method.about and method.name in begun
+        },
         "table": study.table,
         "comparison_header": COMPARISON_HEADER,
         "comparison_note": COMPARISON_NOTE,
@@ -209,7 +214,7 @@ def _context(study: Study) -> dict[str, Any]:
         "runs_notes": targets_note(
             same_targets(study.plan, study.folder), {one.method: one for one in study.results}
         ),
-        "commands": shown_commands(study.plan, {row.method for row in study.table.rows}),
+        "commands": shown_commands(study.plan, begun),
     }
 
 
