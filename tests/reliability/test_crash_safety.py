@@ -153,6 +153,8 @@ def test_a_killed_report_is_finished_by_the_same_command(quick: Path, tmp_path: 
     out, log = tmp_path / "out", tmp_path / "log"
     words = ["-m", "treesyntax", "report", out]
     wanted, draw = files(out), random.Random(SEED)
+    for name in ("report.html", "report.md"):  # their commands name the study's folder, a copy here
+        wanted[name] = wanted[name].replace(bytes(quick / "out"), bytes(out))
     for _ in range(amount(1, 6)):
         before, process = written(out), start(words, log)
         while written(out) == before and process.poll() is None:
