@@ -99,10 +99,12 @@ def done_steps(folder: Path) -> set[str]:
 def alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except ProcessLookupError:
         return False
-    stat = Path(f"/proc/{pid}/stat")
-    return not (stat.exists() and stat.read_text().rsplit(")", 1)[1].split()[0] == "Z")
+    except FileNotFoundError:  # it ended in between, or this is not Linux
+        return not Path("/proc/self").exists()
+    return state not in "ZX"
 
 
 def all_steps(folder: Path) -> set[str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import ROOT
+from support import ROOT, wait_until
 from support.fake_programs import UPDATES
 from support.study_helpers import write_recipe
 from support.study_runs import (
@@ -42,9 +42,11 @@ def test_kill_9_anywhere_loses_nothing_and_repeats_nothing(tmp_path: Path):
         time.sleep(choose.uniform(0, 0.05))
         process.send_signal(signal.SIGKILL)
         process.wait()
-        time.sleep(0.05)
-        running = [words for words in journal(tmp_path) if alive(int(words[-1]))]
-        assert not running, "children outlive a killed study"
+        time.sleep(0.05)  # for a line that was being written
+        events = journal(tmp_path)
+        # On a busy machine a child that was killed is there for a while, but it does nothing more.
+        wait_until(lambda: not any(alive(int(words[-1])) for words in journal(tmp_path)), 20)
+        assert journal(tmp_path) == events, "children outlive a killed study"
         noted = [len(commands_in(tmp_path, "start")), sorted(done_steps(tmp_path))]
         (tmp_path / f"kill-{kill}").write_text(json.dumps(noted))
     last = study(tmp_path)
