@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from treesyntax.errors import OptionError
 from treesyntax.methods import METHODS
 from treesyntax.model.presets import PRESETS
-from treesyntax.nn.flex_kernel import is_long
 from treesyntax.nn.injection import Injection, LayerStates, Site, ValueMap
+from treesyntax.nn.kernels.flex import is_long
 from treesyntax.nn.node_maps import InTurn, NodeMap
 from treesyntax.nn.pairs import PairTerm
 from treesyntax.nn.relations import QueriedTrees
@@ -213,7 +213,7 @@ class Composition(nn.ModuleDict):
         Relation ids and scales are computed here, once for all layers.
 
         Args:
-            may_compute: whether long inputs on a GPU may take :mod:`treesyntax.nn.flex_kernel`,
+            may_compute: whether long inputs on a GPU may take :mod:`treesyntax.nn.kernels.flex`,
                 which knows neither dropout of weights nor masks but padding.
             rows: the queries, by default all tokens.
         """

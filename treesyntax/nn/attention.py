@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from treesyntax.nn.dropout import Dropout
-from treesyntax.nn.flex_kernel import flex_attend
+from treesyntax.nn.kernels.flex import flex_attend
 from treesyntax.nn.node_maps import NodeMap
 from treesyntax.nn.pairs import (
     PairTerm,

@@ -122,7 +122,7 @@ class Injection(nn.Module):
     def relation_of_pair(self, tree: TreeBatch) -> RelationOf | None:
         """:meth:`relation_ids` as a function of single pairs, from coordinates of O(N), or None.
 
-        With it, and without vectors and scales, long inputs take :mod:`treesyntax.nn.flex_kernel`.
+        With it, and without vectors and scales, long inputs take :mod:`treesyntax.nn.kernels.flex`.
         """
         return None
 

@@ -10,12 +10,14 @@ the nine dense masks of McDonald & Chiang 2021).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
+
+from treesyntax.nn.kernels.table import attend_with_table
 
 RelationOf = Callable[[Tensor, Tensor, Tensor], Tensor]
 """The relation id of one pair from sentence, query position and key position, all scalars."""
@@ -37,7 +39,7 @@ class PairTerm:
 
     Attributes:
         ids: relation ids, integers [B or 1, Q, K] from 0 to R - 1; or a function of a pair, for
-            :mod:`treesyntax.nn.flex_kernel`; None where nothing is read by them.
+            :mod:`treesyntax.nn.kernels.flex`; None where nothing is read by them.
         bias: float [H, R], added to the logits of each head.
         keys: float [R, d], or [H, R, d] with a table per head, added to the keys.
         values: the same, added to the values.
@@ -247,9 +249,24 @@ def attend_to_pairs(
     return torch.cat([some(slice(row, row + step)) for row in range(0, q.shape[2], step)], 2)
 
 
+def _one_table(terms: Sequence[PairTerm]) -> tuple[Tensor, Tensor] | None:
+    """Relation ids and biases, if they are all that is added."""
+    if len(terms) != 1:
+        return None
+    ids, bias = terms[0].stored_ids, terms[0].bias
+    others = {field.name for field in fields(PairTerm)} - {"ids", "bias"}
+    alone = all(getattr(terms[0], name) is None for name in others)
+    return (ids, bias) if alone and ids is not None and bias is not None else None
+
+
 def _attend(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, terms: Sequence[PairTerm], dropout: float
 ) -> Tensor:
+    one = _one_table(terms)
+    if one and not dropout and q.device.type == "cpu" and q.dtype in (torch.float32, torch.float64):
+        ids, bias = one[0], clamped(one[1], q.dtype)
+        q = q * q.shape[-1] ** -0.5
+        return attend_with_table(q, k, v, mask, ids, bias, padding_bias(q.dtype))
     weights = pair_weights(q, k, mask, terms)
     if dropout:
         weights = F.dropout(weights, dropout)

@@ -1,0 +1,88 @@
+"""The kernel for one learned bias against its formula, pair by pair."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from treesyntax.nn.kernels.table import attend_with_table
+from treesyntax.nn.pairs import padding_bias
+
+HIDDEN = padding_bias(torch.float64)
+
+
+def by_formula(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, ids: Tensor, table: Tensor
+) -> Tensor:
+    rows = []
+    for b, h, i in torch.cartesian_prod(*map(torch.arange, q.shape[:3])).tolist():
+        allowed = [
+            j for j in range(k.shape[2])
+            if mask is None or mask.expand(len(q), 1, q.shape[2], -1)[b, 0, i, j]
+        ]  # fmt: skip
+        if not allowed:  # the mean of all, for want of anything else
+            rows.append(v[b, h].mean(0))
+            continue
+        kinds = ids[min(b, len(ids) - 1), i].tolist()
+        weights = [(q[b, h, i] @ k[b, h, j] + table[h, kinds[j]]).exp() for j in allowed]
+        total = sum(weights)
+        rows.append(sum(w / total * v[b, h, j] for w, j in zip(weights, allowed, strict=True)))
+    return torch.stack(rows).view(*q.shape[:3], -1)
+
+
+def inputs(batch: int, queries: int, keys: int, size: int) -> list[Tensor]:
+    torch.manual_seed(batch * 100 + keys)
+    # As heads are split: not contiguous.
+    q, k, v = (
+        torch.randn(batch, n, 2, 3, dtype=torch.float64).transpose(1, 2)
+        for n in (queries, keys, keys)
+    )
+    table = torch.randn(2, size, dtype=torch.float64)
+    return [one.requires_grad_() for one in (q, k, v, table)]
+
+
+@pytest.mark.parametrize("size", [1, 5, 40])
+@pytest.mark.parametrize("masked", ["", "keys", "window", "a row of nothing"])
+@pytest.mark.parametrize("shared", [False, True])
+def test_values_and_gradients_are_those_of_the_formula(size: int, masked: str, shared: bool):
+    given = inputs(3, 6, 7, size)
+    ids = torch.randint(size, (1 if shared else 3, 6, 7)).to(torch.uint8)
+    mask = None
+    if masked:
+        mask = torch.ones(3, 1, 1 if masked == "keys" else 6, 7, dtype=torch.bool)
+        mask[1, ..., 4:] = False
+    if masked == "window":
+        mask = mask & torch.ones(6, 7, dtype=torch.bool).tril(2).triu(-2)
+    if masked == "a row of nothing":
+        mask[2, :, 3] = False
+    weight = torch.randn(3, 2, 6, 3, dtype=torch.float64)
+    q, k, v, table = given
+    found = attend_with_table(q, k, v, mask, ids, table, HIDDEN)
+    wanted = by_formula(q, k, v, mask, ids, table)
+    torch.testing.assert_close(found, wanted)
+    for one, other in zip(
+        torch.autograd.grad((found * weight).sum(), given),
+        torch.autograd.grad((wanted * weight).sum(), given),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other)
+
+
+def test_the_gradient_is_that_of_small_steps():
+    q, k, v, table = inputs(2, 4, 5, 3)
+    ids = torch.randint(3, (2, 4, 5))
+    mask = torch.ones(2, 1, 4, 5, dtype=torch.bool).tril()
+    torch.autograd.gradcheck(
+        lambda *args: attend_with_table(*args[:3], mask, ids, args[3], HIDDEN), (q, k, v, table)
+    )
+
+
+def test_a_bias_far_below_the_others_hides_a_pair():
+    q, k, v, _ = inputs(1, 1, 2, 1)
+    table = torch.tensor([[0.0, -1e6]] * 2, dtype=torch.float64, requires_grad=True)
+    found = attend_with_table(q, k, v, None, torch.tensor([[[0, 1]]]), table, HIDDEN)
+    torch.testing.assert_close(found, v[:, :, :1])
+    found.sum().backward()
+    assert table.grad is not None
+    assert all(math.isfinite(one) for one in table.grad.flatten().tolist())

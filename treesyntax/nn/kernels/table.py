@@ -1,0 +1,92 @@
+"""Attention with one learned bias by relation id, forward and backward in as few passes as possible.
+
+PyTorch's fused kernel has no gradient of a bias on a CPU, and autograd keeps and walks five tensors of the size
+of the weights. Here it is two: the bias is read where the logits are summed up, a mask is one more relation id,
+and the gradient of the logits is made in place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+SLOTS = 4
+"""Sums kept apart for neighbouring keys: they often have the same id, and each sum waits for the last."""
+MOST_SUMS = 64
+"""Relation ids times slots beyond which slots cost more than they spare."""
+
+
+def attend_with_table(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, ids: Tensor, table: Tensor, hidden: float
+) -> Tensor:
+    """``softmax(q·k + table[h, id]) v``.
+
+    Args:
+        q: [B, H, Q, d], scaled.
+        k: [B, H, K, d].
+        v: [B, H, K, d].
+        mask: bool that broadcasts to [B, 1, Q, K], True = attend; None for all.
+        ids: relation ids, integers [B or 1, Q, K].
+        table: [H, R].
+        hidden: the bias of a key that must not be attended to.
+
+    Returns:
+        [B, H, Q, d].
+    """
+    ids = ids.long()
+    if mask is None:
+        return _TableAttention.apply(q, k, v, table, ids, None)
+    ids = torch.where(mask[:, 0], ids, table.shape[1])
+    table = torch.cat([table, table.new_full((len(table), 1), hidden)], 1)
+    empty = ~mask[:, 0].any(-1, keepdim=True).expand(-1, q.shape[2], -1)
+    return _TableAttention.apply(q, k, v, table, ids, empty)
+
+
+class _TableAttention(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, q: Tensor, k: Tensor, v: Tensor, table: Tensor, ids: Tensor, empty: Tensor | None
+    ) -> Tensor:
+        shape = (*q.shape[:3], -1)
+        by_id = table[None, :, None].expand(shape)
+        logits = by_id.gather(3, ids.unsqueeze(1).expand(shape)).flatten(0, 1)
+        logits.baddbmm_(q.flatten(0, 1), k.flatten(0, 1).transpose(1, 2))
+        weights = logits.softmax(-1)
+        output = torch.bmm(weights, v.flatten(0, 1)).view(v.shape[:2] + q.shape[2:])
+        ctx.save_for_backward(q, k, v, ids, empty, weights, output)
+        ctx.size = table.shape[1]
+        return output
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        q, k, v, ids, empty, weights, output = ctx.saved_tensors
+        shape, flat = q.shape, gradient.flatten(0, 1)
+        of_logits = torch.bmm(flat, v.flatten(0, 1).transpose(1, 2))
+        # The sum of weights times their gradients is that of the output times its gradient.
+        of_logits.sub_((gradient * output).sum(-1, keepdim=True).flatten(0, 1)).mul_(weights)
+        if (
+            empty is not None and empty.any()
+        ):  # whoever sees no key at all sees all, but learns nothing
+            of_logits.view(*shape[:3], -1).masked_fill_(empty.unsqueeze(1), 0)
+        return (
+            torch.bmm(of_logits, k.flatten(0, 1)).view(shape),
+            torch.bmm(of_logits.transpose(1, 2), q.flatten(0, 1)).view(k.shape),
+            torch.bmm(weights.transpose(1, 2), flat).view(v.shape),
+            _sums(of_logits.view(*shape[:3], -1), ids, ctx.size),
+            None,
+            None,
+        )
+
+
+def _sums(gradient: Tensor, ids: Tensor, size: int) -> Tensor:
+    """[B, H, Q, K] summed by ids [B or 1, Q, K] to [H, R]."""
+    slots = SLOTS if size * SLOTS <= MOST_SUMS else 1
+    if slots > 1:
+        ids = ids + torch.arange(ids.shape[2], device=ids.device) % slots * size
+    sums = gradient.new_zeros(*gradient.shape[:3], slots * size)
+    sums.scatter_add_(3, ids.unsqueeze(1).expand(gradient.shape), gradient)
+    return sums.unflatten(3, (slots, size)).sum((0, 2, 3))
