@@ -263,10 +263,10 @@ def _attend(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, terms: Sequence[PairTerm], dropout: float
 ) -> Tensor:
     one = _one_table(terms)
-    if one and not dropout and q.device.type == "cpu" and q.dtype in (torch.float32, torch.float64):
+    if one and q.device.type == "cpu" and q.dtype in (torch.float32, torch.float64):
         ids, bias = one[0], clamped(one[1], q.dtype)
         q = q * q.shape[-1] ** -0.5
-        return attend_with_table(q, k, v, mask, ids, bias, padding_bias(q.dtype))
+        return attend_with_table(q, k, v, mask, ids, bias, padding_bias(q.dtype), dropout)
     weights = pair_weights(q, k, mask, terms)
     if dropout:
         weights = F.dropout(weights, dropout)

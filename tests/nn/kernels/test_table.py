@@ -86,3 +86,22 @@ def test_a_bias_far_below_the_others_hides_a_pair():
     found.sum().backward()
     assert table.grad is not None
     assert all(math.isfinite(one) for one in table.grad.flatten().tolist())
+
+
+def test_dropped_weights_pass_nothing_on():
+    """With values that are unit vectors the output is the weights, dropped or scaled up."""
+    q, k, _, table = inputs(2, 4, 5, 3)
+    ids, v = torch.randint(3, (2, 4, 5)), torch.eye(5, dtype=torch.float64).expand(2, 2, 5, 5)
+    whole = attend_with_table(q, k, v, None, ids, table, HIDDEN)
+    torch.manual_seed(1)
+    found = attend_with_table(q, k, v, None, ids, table, HIDDEN, dropout=0.4)
+    factor = (found != 0) / 0.6
+    assert 0 < (factor == 0).sum() < factor.numel()
+    torch.testing.assert_close(found, whole * factor)
+    weight = torch.randn(found.shape, dtype=torch.float64)
+    for one, other in zip(
+        torch.autograd.grad((found * weight).sum(), (q, k, table)),
+        torch.autograd.grad((whole * factor * weight).sum(), (q, k, table)),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
@@ -20,7 +21,14 @@ MOST_SUMS = 64
 
 
 def attend_with_table(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, ids: Tensor, table: Tensor, hidden: float
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    ids: Tensor,
+    table: Tensor,
+    hidden: float,
+    dropout: float = 0.0,
 ) -> Tensor:
     """``softmax(q·k + table[h, id]) v``.
 
@@ -32,51 +40,61 @@ def attend_with_table(
         ids: relation ids, integers [B or 1, Q, K].
         table: [H, R].
         hidden: the bias of a key that must not be attended to.
+        dropout: probability of dropping an attention weight.
 
     Returns:
         [B, H, Q, d].
     """
     ids = ids.long()
     if mask is None:
-        return _TableAttention.apply(q, k, v, table, ids, None)
+        return _TableAttention.apply(q, k, v, table, ids, None, dropout)
     ids = torch.where(mask[:, 0], ids, table.shape[1])
     table = torch.cat([table, table.new_full((len(table), 1), hidden)], 1)
     empty = ~mask[:, 0].any(-1, keepdim=True).expand(-1, q.shape[2], -1)
-    return _TableAttention.apply(q, k, v, table, ids, empty)
+    return _TableAttention.apply(q, k, v, table, ids, empty, dropout)
 
 
 class _TableAttention(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, q: Tensor, k: Tensor, v: Tensor, table: Tensor, ids: Tensor, empty: Tensor | None
+        ctx: Any,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        table: Tensor,
+        ids: Tensor,
+        empty: Tensor | None,
+        dropout: float,
     ) -> Tensor:
         shape = (*q.shape[:3], -1)
         by_id = table[None, :, None].expand(shape)
         logits = by_id.gather(3, ids.unsqueeze(1).expand(shape)).flatten(0, 1)
         logits.baddbmm_(q.flatten(0, 1), k.flatten(0, 1).transpose(1, 2))
         weights = logits.softmax(-1)
-        output = torch.bmm(weights, v.flatten(0, 1)).view(v.shape[:2] + q.shape[2:])
-        ctx.save_for_backward(q, k, v, ids, empty, weights, output)
+        kept = F.dropout(weights, dropout) if dropout else weights
+        output = torch.bmm(kept, v.flatten(0, 1)).unflatten(0, q.shape[:2])
+        ctx.save_for_backward(q, k, v, ids, empty, weights, kept, output)
         ctx.size = table.shape[1]
         return output
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, ids, empty, weights, output = ctx.saved_tensors
+        q, k, v, ids, empty, weights, kept, output = ctx.saved_tensors
         shape, flat = q.shape, gradient.flatten(0, 1)
+        # A row's sum of weights times their gradients is that of the output times its gradient.
+        sums = (gradient * output).sum(-1, keepdim=True).flatten(0, 1)
         of_logits = torch.bmm(flat, v.flatten(0, 1).transpose(1, 2))
-        # The sum of weights times their gradients is that of the output times its gradient.
-        of_logits.sub_((gradient * output).sum(-1, keepdim=True).flatten(0, 1)).mul_(weights)
-        if (
-            empty is not None and empty.any()
-        ):  # whoever sees no key at all sees all, but learns nothing
+        of_logits.mul_(kept).addcmul_(weights, sums, value=-1)
+        if empty is not None and empty.any():
+            # Whoever may see no key sees all of them, and there is nothing to learn from it.
             of_logits.view(*shape[:3], -1).masked_fill_(empty.unsqueeze(1), 0)
         return (
             torch.bmm(of_logits, k.flatten(0, 1)).view(shape),
             torch.bmm(of_logits.transpose(1, 2), q.flatten(0, 1)).view(k.shape),
-            torch.bmm(weights.transpose(1, 2), flat).view(v.shape),
+            torch.bmm(kept.transpose(1, 2), flat).view(v.shape),
             _sums(of_logits.view(*shape[:3], -1), ids, ctx.size),
+            None,
             None,
             None,
         )
