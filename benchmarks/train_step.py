@@ -24,6 +24,7 @@ as a ratio to the plain Transformer's, kernel / plain autograd, and what the ker
 
 At lengths 32 and 64 plain autograd is the mean of three runs, which differ by up to
 0.2. A whole step at width 128 and length 1,024 with relation masks held 687 / 738 MiB.
+A smaller kernel came later, for a bias from one table (treesyntax/nn/kernels/table.py): docs/costs.md.
 """
 
 from __future__ import annotations
