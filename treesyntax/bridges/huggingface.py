@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator
-from dataclasses import fields
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -132,11 +131,6 @@ class HuggingFaceBridge(Bridge):
         return tokens.new_zeros(tokens.shape[:2], dtype=torch.long)
 
 
-def _beyond_bias(term: PairTerm) -> bool:
-    rest = (field.name for field in fields(term) if field.name not in ("ids", "bias"))
-    return any(getattr(term, name) is not None for name in rest)
-
-
 @cache
 def _register() -> None:
     transformers = importlib.import_module("transformers")
@@ -165,7 +159,7 @@ def _attention(
             terms = [PairTerm(logits=position_bias), *terms]
         attended = attend(query, key, value, attention_mask, terms, dropout)
         return attended.transpose(1, 2).contiguous(), None
-    if any(_beyond_bias(term) for term in terms):
+    if not all(term.is_bias for term in terms):
         raise OptionError("vectors and scales of pairs need a boolean attention mask, or none")
     bias = total_bias(terms, query)
     if bias is not None:

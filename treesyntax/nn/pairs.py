@@ -83,6 +83,12 @@ class PairTerm:
         return next((table.shape[-2] for table in tables if table is not None), 0)
 
     @property
+    def is_bias(self) -> bool:
+        """Whether a bias by relation id is all that it adds."""
+        others = {field.name for field in fields(self)} - {"ids", "bias"}
+        return all(getattr(self, name) is None for name in others)
+
+    @property
     def stored_ids(self) -> Tensor | None:
         """Relation ids as a tensor, None where there are none."""
         return self.ids if isinstance(self.ids, Tensor) else None
@@ -251,12 +257,10 @@ def attend_to_pairs(
 
 def _one_table(terms: Sequence[PairTerm]) -> tuple[Tensor, Tensor] | None:
     """Relation ids and biases, if they are all that is added."""
-    if len(terms) != 1:
+    if len(terms) != 1 or not terms[0].is_bias:
         return None
     ids, bias = terms[0].stored_ids, terms[0].bias
-    others = {field.name for field in fields(PairTerm)} - {"ids", "bias"}
-    alone = all(getattr(terms[0], name) is None for name in others)
-    return (ids, bias) if alone and ids is not None and bias is not None else None
+    return None if ids is None or bias is None else (ids, bias)
 
 
 def _attend(
