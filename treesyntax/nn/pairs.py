@@ -85,7 +85,15 @@ class PairTerm:
     @property
     def is_bias(self) -> bool:
         """Whether a bias by relation id is all that it adds."""
-        others = {field.name for field in fields(self)} - {"ids", "bias"}
+        return self._has_only("ids", "bias")
+
+    @property
+    def is_logits(self) -> bool:
+        """Whether logits as they are are all that it adds."""
+        return self._has_only("logits")
+
+    def _has_only(self, *names: str) -> bool:
+        others = {field.name for field in fields(self)} - {*names}
         return all(getattr(self, name) is None for name in others)
 
     @property
@@ -255,12 +263,14 @@ def attend_to_pairs(
     return torch.cat([some(slice(row, row + step)) for row in range(0, q.shape[2], step)], 2)
 
 
-def _one_table(terms: Sequence[PairTerm]) -> tuple[Tensor, Tensor] | None:
-    """Relation ids and biases, if they are all that is added."""
-    if len(terms) != 1 or not terms[0].is_bias:
+def _one_table(terms: Sequence[PairTerm]) -> tuple[Tensor, Tensor, Tensor | None] | None:
+    """Relation ids, their biases and a model's own logits, if they are all that is added."""
+    biases = [term for term in terms if not term.is_logits]
+    own = [term.logits for term in terms if term.logits is not None]
+    if len(biases) != 1 or not biases[0].is_bias or len(own) > 1:
         return None
-    ids, bias = terms[0].stored_ids, terms[0].bias
-    return None if ids is None or bias is None else (ids, bias)
+    ids, bias = biases[0].stored_ids, biases[0].bias
+    return None if ids is None or bias is None else (ids, bias, own[0] if own else None)
 
 
 def _attend(
@@ -268,9 +278,10 @@ def _attend(
 ) -> Tensor:
     one = _one_table(terms)
     if one and q.device.type == "cpu" and q.dtype in (torch.float32, torch.float64):
-        ids, bias = one[0], clamped(one[1], q.dtype)
-        q = q * q.shape[-1] ** -0.5
-        return attend_with_table(q, k, v, mask, ids, bias, padding_bias(q.dtype), dropout)
+        ids, bias, own = one[0], clamped(one[1], q.dtype), one[2]
+        own = own if own is None else own.to(q.dtype)
+        q, hidden = q * q.shape[-1] ** -0.5, padding_bias(q.dtype)
+        return attend_with_table(q, k, v, mask, ids, bias, hidden, dropout, own)
     weights = pair_weights(q, k, mask, terms)
     if dropout:
         weights = F.dropout(weights, dropout)

@@ -13,8 +13,16 @@ HIDDEN = padding_bias(torch.float64)
 
 
 def by_formula(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, ids: Tensor, table: Tensor
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    ids: Tensor,
+    table: Tensor,
+    own: Tensor | None = None,
 ) -> Tensor:
+    added = torch.zeros(len(q), q.shape[1], q.shape[2], k.shape[2], dtype=q.dtype)
+    added = added if own is None else added + own
     rows = []
     for b, h, i in torch.cartesian_prod(*map(torch.arange, q.shape[:3])).tolist():
         allowed = [
@@ -25,7 +33,8 @@ def by_formula(
             rows.append(v[b, h].mean(0))
             continue
         kinds = ids[min(b, len(ids) - 1), i].tolist()
-        weights = [(q[b, h, i] @ k[b, h, j] + table[h, kinds[j]]).exp() for j in allowed]
+        logits = [q[b, h, i] @ k[b, h, j] + table[h, kinds[j]] + added[b, h, i, j] for j in allowed]
+        weights = [logit.exp() for logit in logits]
         total = sum(weights)
         rows.append(sum(w / total * v[b, h, j] for w, j in zip(weights, allowed, strict=True)))
     return torch.stack(rows).view(*q.shape[:3], -1)
@@ -45,7 +54,10 @@ def inputs(batch: int, queries: int, keys: int, size: int) -> list[Tensor]:
 @pytest.mark.parametrize("size", [1, 5, 40])
 @pytest.mark.parametrize("masked", ["", "keys", "window", "a row of nothing"])
 @pytest.mark.parametrize("shared", [False, True])
-def test_values_and_gradients_are_those_of_the_formula(size: int, masked: str, shared: bool):
+@pytest.mark.parametrize("own", ["", "one for all", "each its own", "fixed"])
+def test_values_and_gradients_are_those_of_the_formula(
+    size: int, masked: str, shared: bool, own: str
+):
     given = inputs(3, 6, 7, size)
     ids = torch.randint(size, (1 if shared else 3, 6, 7)).to(torch.uint8)
     mask = None
@@ -58,8 +70,13 @@ def test_values_and_gradients_are_those_of_the_formula(size: int, masked: str, s
         mask[2, :, 3] = False
     weight = torch.randn(3, 2, 6, 3, dtype=torch.float64)
     q, k, v, table = given
-    found = attend_with_table(q, k, v, mask, ids, table, HIDDEN)
-    wanted = by_formula(q, k, v, mask, ids, table)
+    logits = None
+    if own:
+        logits = torch.randn(1 if own == "one for all" else 3, 2, 6, 7, dtype=torch.float64)
+    if logits is not None and own != "fixed":
+        given.append(logits.requires_grad_())
+    found = attend_with_table(q, k, v, mask, ids, table, HIDDEN, own=logits)
+    wanted = by_formula(q, k, v, mask, ids, table, logits)
     torch.testing.assert_close(found, wanted)
     for one, other in zip(
         torch.autograd.grad((found * weight).sum(), given),

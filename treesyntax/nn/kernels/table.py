@@ -29,8 +29,9 @@ def attend_with_table(
     table: Tensor,
     hidden: float,
     dropout: float = 0.0,
+    own: Tensor | None = None,
 ) -> Tensor:
-    """``softmax(q·k + table[h, id]) v``.
+    """``softmax(q·k + table[h, id] + own) v``.
 
     Args:
         q: [B, H, Q, d], scaled.
@@ -41,17 +42,18 @@ def attend_with_table(
         table: [H, R].
         hidden: the bias of a key that must not be attended to.
         dropout: probability of dropping an attention weight.
+        own: logits that a model has of its own, [B or 1, H, Q, K].
 
     Returns:
         [B, H, Q, d].
     """
     ids = ids.long()
     if mask is None:
-        return _TableAttention.apply(q, k, v, table, ids, None, dropout)
+        return _TableAttention.apply(q, k, v, table, ids, own, None, dropout)
     ids = torch.where(mask[:, 0], ids, table.shape[1])
     table = torch.cat([table, table.new_full((len(table), 1), hidden)], 1)
     empty = ~mask[:, 0].any(-1, keepdim=True).expand(-1, q.shape[2], -1)
-    return _TableAttention.apply(q, k, v, table, ids, empty, dropout)
+    return _TableAttention.apply(q, k, v, table, ids, own, empty, dropout)
 
 
 class _TableAttention(torch.autograd.Function):
@@ -63,18 +65,22 @@ class _TableAttention(torch.autograd.Function):
         v: Tensor,
         table: Tensor,
         ids: Tensor,
+        own: Tensor | None,
         empty: Tensor | None,
         dropout: float,
     ) -> Tensor:
         shape = (*q.shape[:3], -1)
         by_id = table[None, :, None].expand(shape)
-        logits = by_id.gather(3, ids.unsqueeze(1).expand(shape)).flatten(0, 1)
+        logits = by_id.gather(3, ids.unsqueeze(1).expand(shape))
+        if own is not None:
+            logits += own
+        logits = logits.flatten(0, 1)
         logits.baddbmm_(q.flatten(0, 1), k.flatten(0, 1).transpose(1, 2))
         weights = logits.softmax(-1)
         kept = F.dropout(weights, dropout) if dropout else weights
         output = torch.bmm(kept, v.flatten(0, 1)).unflatten(0, q.shape[:2])
         ctx.save_for_backward(q, k, v, ids, empty, weights, kept, output)
-        ctx.size = table.shape[1]
+        ctx.size, ctx.own = table.shape[1], 0 if own is None else len(own)
         return output
 
     @staticmethod
@@ -86,15 +92,20 @@ class _TableAttention(torch.autograd.Function):
         sums = (gradient * output).sum(-1, keepdim=True).flatten(0, 1)
         of_logits = torch.bmm(flat, v.flatten(0, 1).transpose(1, 2))
         of_logits.mul_(kept).addcmul_(weights, sums, value=-1)
+        by_pair = of_logits.view(*shape[:3], -1)
         if empty is not None and empty.any():
             # Whoever may see no key sees all of them, and there is nothing to learn from it.
-            of_logits.view(*shape[:3], -1).masked_fill_(empty.unsqueeze(1), 0)
+            by_pair.masked_fill_(empty.unsqueeze(1), 0)
+        of_own = None
+        if ctx.needs_input_grad[5]:
+            of_own = by_pair if ctx.own == shape[0] else by_pair.sum(0, keepdim=True)
         return (
             torch.bmm(of_logits, k.flatten(0, 1)).view(shape),
             torch.bmm(of_logits.transpose(1, 2), q.flatten(0, 1)).view(k.shape),
             torch.bmm(kept.transpose(1, 2), flat).view(v.shape),
-            _sums(of_logits.view(*shape[:3], -1), ids, ctx.size),
+            _sums(by_pair, ids, ctx.size),
             None,
+            of_own,
             None,
             None,
         )
