@@ -22,6 +22,7 @@ from treesyntax.study.report.map.cells import map_rows
 from treesyntax.study.results.comparisons import Comparison
 from treesyntax.study.results.item_scores import ItemScores
 from treesyntax.study.results.results import Result
+from treesyntax.study.results.significance import is_tested
 from treesyntax.study.run.plan import Plan
 
 
@@ -32,7 +33,7 @@ def write_items(
     results: Sequence[Result],
     comparisons: Sequence[Comparison],
 ) -> None:
-    """Write the scores of all rows that the table or the map compares.
+    """Write the scores of all rows that the table or the map compares, or may compare with a row of another part.
 
     A file is kept if there are none, since outputs or references may be gone. Scores of outputs that
     have not changed are taken from it.
@@ -46,7 +47,14 @@ def write_items(
         known = {}
     copies: dict[str, str] = {}
     runs: list[ItemRun] = []
-    for name, metric in dict.fromkeys(pair for row in rows for pair in row.compared()):
+    pairs = [pair for row in rows for pair in row.compared()]
+    pairs += [
+        (row.row, metric)
+        for row in rows
+        if not row.baseline and scores.has_references(methods[row.row])
+        for metric in filter(is_tested, plan.recipe.score)
+    ]
+    for name, metric in dict.fromkeys(pairs):
         text = pack_items(scores.items(name, metric))
         group = sha256(text.encode()).hexdigest()[:8]
         copies[group] = text
