@@ -177,14 +177,14 @@ def half_precision_agrees_to_tolerance(spec: str) -> None:
 
 
 def an_empty_sentence_is_finite(spec: str) -> None:
-    """Its end mark alone, with an empty tree; and no sentences or tokens at all."""
+    """Its end mark alone, with an empty tree; and no sentences or tokens at all, gradients too."""
     encoder = make_encoder(spec)
     alone = encoder(torch.tensor([[EOS]]), batch_trees([Tree([], [])], [[-1]], labels={})).memory
     _expect(alone.isfinite().all(), "the output is not finite")
     for rows, width in ((0, 5), (2, 0), (0, 0)):
         batch = batch_trees([Tree([], [])] * rows, None, width, labels={})
-        shape = encoder(torch.full((rows, width), 4), batch).memory.shape
-        _expect(shape == (rows, width, SITE.d_model), f"{rows} x {width} tokens give {[*shape]}")
+        (memory := encoder(torch.full((rows, width), 4), batch).memory).sum().backward()
+        _expect(memory.shape == (rows, width, SITE.d_model), f"{rows} x {width} tokens fail")
 
 
 def recomputed_activations_give_the_same_gradients(spec: str) -> None:

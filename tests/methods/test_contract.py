@@ -27,6 +27,8 @@ SPECS = [
     "relative_position+relative_depth",
     "stack_pe+relation_mask+relative_depth",
     "rotary+relation_mask",
+    "rotary+relative_position",
+    "tree_rotary+relative_depth",
     "tree_rotation+relative_depth",
     "tree_rotary+tree_rotation+stack_pe",
     "none",

@@ -6,7 +6,8 @@ import torch.nn.functional as F
 from torch.autograd import gradcheck, gradgradcheck
 
 from treesyntax.nn.attention import attend
-from treesyntax.nn.pairs import PairTerm, merged, read_table, sums_by_id, total_bias
+from treesyntax.nn.kernels.lookup import read_table, sums_by_id
+from treesyntax.nn.pairs import PairTerm, merged, total_bias
 
 IDS = torch.randint(0, 3, (2, 4, 5), generator=torch.Generator().manual_seed(4)).byte()
 SCALE = torch.rand(2, 4, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
@@ -91,6 +92,39 @@ def test_a_bias_of_the_model_itself_is_added(vectors):
 
 
 @pytest.mark.usefixtures("storage")
+@pytest.mark.usefixtures("storage")
+@pytest.mark.parametrize("vectors", [False, True])
+def test_a_mask_may_differ_from_head_to_head(vectors):
+    q, k, v, table, keys, values = inputs()
+    mask = torch.rand(2, 3, 4, 5, generator=torch.Generator().manual_seed(1)) > 0.4
+    mask[..., 0] = True
+    tables = (table, keys, values) if vectors else (table, None, None)
+    found = attend(q, k, v, mask, [PairTerm(IDS, *tables)])
+    for head in range(3):
+        own = (table[head : head + 1], *tables[1:])
+        alone = [x[:, head : head + 1] for x in (q, k, v, mask)]
+        assert torch.allclose(found[:, head : head + 1], attend(*alone, [PairTerm(IDS, *own)]))
+
+
+@pytest.mark.usefixtures("storage")
+def test_vectors_meet_queries_that_no_node_has_mapped():
+    q, k, v, table, keys, values = inputs()
+    mapped = (q * 2 + 1).detach().requires_grad_()
+    terms = [PairTerm(IDS, table, keys, values, SCALE)]
+    found = attend(mapped, k, v, MASK, terms, unmapped=q)
+    on_keys, on_values = (one[IDS.long()].unsqueeze(1) for one in (keys, values))
+    logits = (mapped.unsqueeze(3) * k.unsqueeze(2) + q.unsqueeze(3) * on_keys).sum(-1)
+    looked_up = torch.stack([table[head][IDS.long()] for head in range(3)], 1)
+    logits = logits * SCALE.unsqueeze(1) / 6**0.5 + looked_up
+    weights = logits.masked_fill(~MASK, float("-inf")).softmax(-1)
+    expected = (weights.unsqueeze(4) * (v.unsqueeze(2) + on_values)).sum(3)
+    assert torch.allclose(found, expected)
+    tensors = (q, mapped, k, v, table, keys, values)
+    mine, theirs = (torch.autograd.grad(x.square().sum(), tensors) for x in (found, expected))
+    for first, second in zip(mine, theirs, strict=True):
+        assert torch.allclose(first, second)
+
+
 def test_gradients_can_be_differentiated_again_with_dropout_too():
     q, k, v, *tables = (x.detach()[..., :2].requires_grad_() for x in inputs())
     tables[0] = torch.randn(3, 3, dtype=torch.float64, requires_grad=True)

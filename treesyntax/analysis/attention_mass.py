@@ -89,9 +89,9 @@ def attention_weights(encoder: Encoder, tokens: Tensor, tree: TreeBatch) -> list
     def record(module: Attention, given: Asked) -> None:
         query, memory, mask, terms, node_map = given
         heads = memory.keys.shape[1]
-        q = module.q_proj(query).unflatten(2, (heads, -1)).transpose(1, 2)
-        q = q if node_map is None else node_map(q)
-        found.append(pair_weights(q, memory.keys, mask, terms))
+        unmapped = module.q_proj(query).unflatten(2, (heads, -1)).transpose(1, 2)
+        q = unmapped if node_map is None else node_map(unmapped)
+        found.append(pair_weights(q, memory.keys, mask, terms, unmapped))
 
     # A ModuleList is not generic: mypy knows its layers as modules only.
     hooks = [

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from treesyntax.bridges.bridge import BIASES, ENCODINGS, refuse_unknown
 from treesyntax.model.composition import Composition
-from treesyntax.nn.pairs import RelationOf, clamped
+from treesyntax.nn.kernels.lookup import clamped
+from treesyntax.nn.pairs import RelationOf
 from treesyntax.nn.tree_batch import TreeBatch
 
 ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]

@@ -15,14 +15,9 @@ from torch import Tensor, nn
 
 from treesyntax.nn.dropout import Dropout
 from treesyntax.nn.kernels.flex import flex_attend
+from treesyntax.nn.kernels.lookup import padding_bias
 from treesyntax.nn.node_maps import NodeMap
-from treesyntax.nn.pairs import (
-    PairTerm,
-    attend_to_pairs,
-    padding_bias,
-    pair_logits,
-    total_bias,
-)
+from treesyntax.nn.pairs import PairTerm, attend_to_pairs, pair_logits, total_bias
 
 
 def attend(
@@ -32,6 +27,7 @@ def attend(
     mask: Tensor | None,
     terms: Sequence[PairTerm] = (),
     dropout: float = 0.0,
+    unmapped: Tensor | None = None,
 ) -> Tensor:
     """Scaled dot-product attention.
 
@@ -39,9 +35,12 @@ def attend(
         q: [B, H, Q, d].
         k: [B, H, K, d].
         v: [B, H, K, d].
-        mask: attention mask, bool that broadcasts to [B, 1, Q, K], True = attend; None for all.
+        mask: attention mask, bool that broadcasts to [B, H, Q, K], True = attend; None for all.
         terms: what methods add.
         dropout: probability of dropping an attention weight.
+        unmapped: [B, H, Q, d], queries before any :class:`~treesyntax.nn.node_maps.NodeMap`, which the vectors
+            that terms add to keys meet: a vector belongs to a pair and is not turned by either node; None
+            where ``q`` is not mapped.
 
     Returns:
         [B, H, Q, d].
@@ -55,7 +54,7 @@ def attend(
     biases = [bias for term in terms for bias in (term.bias, term.logits) if bias is not None]
     learned = any(bias.requires_grad for bias in biases)
     if not fused or (learned and torch.is_grad_enabled() and not q.is_cuda):
-        return attend_to_pairs(q, k, v, mask, terms, dropout)
+        return attend_to_pairs(q, k, v, mask, terms, dropout, unmapped)
     bias = total_bias(terms, q)
     if bias is not None:
         mask = bias if mask is None else bias.masked_fill(~mask, padding_bias(q.dtype))
@@ -117,9 +116,10 @@ class Attention(nn.Module):
     ) -> Tensor:
         """Attend from [B, Q, d_model] to what :meth:`project` made; the rest as in :func:`attend`."""
         dropout = self.dropout.rate if self.dropout.on else 0.0
-        queries = self._split(self.q_proj(query))
-        queries = queries if node_map is None else node_map(queries)
-        attended = attend(queries, memory.keys, memory.values, mask, terms, dropout)
+        queries, unmapped = self._split(self.q_proj(query)), None
+        if node_map is not None:
+            queries, unmapped = node_map(queries), queries
+        attended = attend(queries, memory.keys, memory.values, mask, terms, dropout, unmapped)
         return self.out_proj(attended.transpose(1, 2).flatten(2))
 
     def log_weights(
@@ -146,8 +146,9 @@ class Attention(nn.Module):
             .to(exact)
             for part in (self.q_proj, self.k_proj)
         )
+        unmapped = q[:, :heads]
         if node_map is not None:
             q, k = node_map(q)[:, :heads], node_map(k)[:, :heads]
         with torch.autocast(query.device.type, enabled=False):
             own = [term.of_heads(heads) for term in terms]
-            return pair_logits(q, k, mask, own).log_softmax(3)
+            return pair_logits(q, k, mask, own, unmapped).log_softmax(3)

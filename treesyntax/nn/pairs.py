@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from treesyntax.nn.kernels.lookup import clamped, padding_bias, read_table, sums_by_id
 from treesyntax.nn.kernels.table import attend_with_table
 
 RelationOf = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -162,40 +163,6 @@ def _product(first: PairTerm, second: PairTerm) -> PairTerm:
     return PairTerm(ids, summed(first.bias, second.bias, -1), keys, values)
 
 
-def read_table(by_id: Tensor, index: Tensor) -> Tensor:
-    """[B, H, Q, R] read at ids [B, H, Q, K]; its gradient is summed in 32 bits at least.
-
-    On a GPU those sums are atomic additions, not the same to the last bit from run to run.
-    """
-    exact = torch.promote_types(by_id.dtype, torch.float32)
-    return by_id.to(exact).gather(3, index).to(by_id.dtype)
-
-
-def sums_by_id(weights: Tensor, index: Tensor, size: int) -> Tensor:
-    """[B, H, Q, K] summed by ids [B, H, Q, K] to [B, H, Q, R]; the transpose of :func:`read_table`."""
-    exact = torch.promote_types(weights.dtype, torch.float32)
-    sums = weights.new_zeros(*weights.shape[:3], size, dtype=exact)
-    return sums.scatter_add(3, index, weights.to(exact)).to(weights.dtype)
-
-
-def padding_bias(dtype: torch.dtype) -> float:
-    """The logit of a key that must not be attended to.
-
-    Finite, so that a row of padding alone stays a number; next to a real key its weight is 0.
-    """
-    return torch.finfo(dtype).min / 2
-
-
-def clamped(table: Tensor, dtype: torch.dtype) -> Tensor:
-    """A table in the type of the queries, without infinities, and far above :func:`padding_bias`.
-
-    exp(20), the bias of a strength of 20, is beyond half precision. Sums of several tables stay
-    in range as well.
-    """
-    most = min(torch.finfo(one).max for one in (dtype, table.dtype)) / 16
-    return table.clamp(-most, most).to(dtype)
-
-
 def total_bias(terms: Sequence[PairTerm], like: Tensor) -> Tensor | None:
     """The sum of all biases, [B or 1, H, Q, K] for queries [B, H, Q, d], or None."""
     total = None
@@ -215,21 +182,35 @@ def total_bias(terms: Sequence[PairTerm], like: Tensor) -> Tensor | None:
     return total
 
 
-def pair_weights(q: Tensor, k: Tensor, mask: Tensor | None, terms: Sequence[PairTerm]) -> Tensor:
+def pair_weights(
+    q: Tensor,
+    k: Tensor,
+    mask: Tensor | None,
+    terms: Sequence[PairTerm],
+    unmapped: Tensor | None = None,
+) -> Tensor:
     """Attention weights [B, H, Q, K], the softmax of :func:`pair_logits`."""
-    return torch.softmax(pair_logits(q, k, mask, terms), -1)
+    return torch.softmax(pair_logits(q, k, mask, terms, unmapped), -1)
 
 
-def pair_logits(q: Tensor, k: Tensor, mask: Tensor | None, terms: Sequence[PairTerm]) -> Tensor:
+def pair_logits(
+    q: Tensor,
+    k: Tensor,
+    mask: Tensor | None,
+    terms: Sequence[PairTerm],
+    unmapped: Tensor | None = None,
+) -> Tensor:
     """Logits [B, H, Q, K] by the formula of :class:`PairTerm`.
 
     Shapes and arguments as in :func:`treesyntax.nn.attention.attend`.
     """
-    q = q * q.shape[-1] ** -0.5
+    scale = q.shape[-1] ** -0.5
+    q, unmapped = q * scale, None if unmapped is None else unmapped * scale
     logits = q @ k.transpose(2, 3)
     for term in terms:
         if term.keys is not None:
-            by_id = q @ term.keys.to(q.dtype).transpose(-1, -2)
+            asking = q if unmapped is None else unmapped
+            by_id = asking @ term.keys.to(q.dtype).transpose(-1, -2)
             logits += term.read(by_id, logits.shape)
     for term in terms:
         if term.scale is not None:
@@ -243,7 +224,13 @@ def pair_logits(q: Tensor, k: Tensor, mask: Tensor | None, terms: Sequence[PairT
 
 
 def attend_to_pairs(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, terms: Sequence[PairTerm], dropout: float
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    terms: Sequence[PairTerm],
+    dropout: float,
+    unmapped: Tensor | None = None,
 ) -> Tensor:
     """Attention with what methods add, by the formula of :class:`PairTerm`.
 
@@ -252,12 +239,14 @@ def attend_to_pairs(
     terms = merged(terms, most=k.shape[2])
     by_query = len(q) * q.shape[1] * k.shape[2]
     if by_query * q.shape[2] <= STORED_WEIGHTS:
-        return _attend(q, k, v, mask, terms, dropout)
+        return _attend(q, k, v, mask, terms, dropout, unmapped)
 
     def some(rows: slice) -> Tensor:
         part = mask if mask is None or mask.shape[2] == 1 else mask[:, :, rows]
         own = [term.of_queries(rows) for term in terms]
-        return checkpoint(_attend, q[:, :, rows], k, v, part, own, dropout, use_reentrant=False)
+        plain = None if unmapped is None else unmapped[:, :, rows]
+        given = (q[:, :, rows], k, v, part, own, dropout, plain)
+        return checkpoint(_attend, *given, use_reentrant=False)
 
     step = max(TILE // by_query, 1)
     return torch.cat([some(slice(row, row + step)) for row in range(0, q.shape[2], step)], 2)
@@ -274,15 +263,21 @@ def _one_table(terms: Sequence[PairTerm]) -> tuple[Tensor, Tensor, Tensor | None
 
 
 def _attend(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, terms: Sequence[PairTerm], dropout: float
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    terms: Sequence[PairTerm],
+    dropout: float,
+    unmapped: Tensor | None,
 ) -> Tensor:
-    one = _one_table(terms)
+    one = None if mask is not None and mask.shape[1] > 1 else _one_table(terms)
     if one and q.device.type == "cpu" and q.dtype in (torch.float32, torch.float64):
         ids, bias, own = one[0], clamped(one[1], q.dtype), one[2]
         own = own if own is None else own.to(q.dtype)
         q, hidden = q * q.shape[-1] ** -0.5, padding_bias(q.dtype)
         return attend_with_table(q, k, v, mask, ids, bias, hidden, dropout, own)
-    weights = pair_weights(q, k, mask, terms)
+    weights = pair_weights(q, k, mask, terms, unmapped)
     if dropout:
         weights = F.dropout(weights, dropout)
     output = weights @ v

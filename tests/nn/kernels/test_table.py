@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from treesyntax.nn.kernels.lookup import padding_bias
 from treesyntax.nn.kernels.table import attend_with_table
-from treesyntax.nn.pairs import padding_bias
 
 HIDDEN = padding_bias(torch.float64)
 

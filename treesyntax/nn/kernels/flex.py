@@ -17,7 +17,8 @@ import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import flex_attention
 
-from treesyntax.nn.pairs import PairTerm, clamped, padding_bias
+from treesyntax.nn.kernels.lookup import clamped, padding_bias
+from treesyntax.nn.pairs import PairTerm
 from treesyntax.nn.tree_batch import TreeBatch
 
 LONG_FROM = 2048

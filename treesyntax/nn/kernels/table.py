@@ -92,7 +92,7 @@ class _TableAttention(torch.autograd.Function):
         sums = (gradient * output).sum(-1, keepdim=True).flatten(0, 1)
         of_logits = torch.bmm(flat, v.flatten(0, 1).transpose(1, 2))
         of_logits.mul_(kept).addcmul_(weights, sums, value=-1)
-        by_pair = of_logits.view(*shape[:3], -1)
+        by_pair = of_logits.view(*shape[:3], k.shape[2])
         if empty is not None and empty.any():
             # Whoever may see no key sees all of them, and there is nothing to learn from it.
             by_pair.masked_fill_(empty.unsqueeze(1), 0)

@@ -1,0 +1,40 @@
+"""Numbers of pairs read from tables by relation id, and summed back to them."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def read_table(by_id: Tensor, index: Tensor) -> Tensor:
+    """[B, H, Q, R] read at ids [B, H, Q, K]; its gradient is summed in 32 bits at least.
+
+    On a GPU those sums are atomic additions, not the same to the last bit from run to run.
+    """
+    exact = torch.promote_types(by_id.dtype, torch.float32)
+    return by_id.to(exact).gather(3, index).to(by_id.dtype)
+
+
+def sums_by_id(weights: Tensor, index: Tensor, size: int) -> Tensor:
+    """[B, H, Q, K] summed by ids [B, H, Q, K] to [B, H, Q, R]; the transpose of :func:`read_table`."""
+    exact = torch.promote_types(weights.dtype, torch.float32)
+    sums = weights.new_zeros(*weights.shape[:3], size, dtype=exact)
+    return sums.scatter_add(3, index, weights.to(exact)).to(weights.dtype)
+
+
+def padding_bias(dtype: torch.dtype) -> float:
+    """The logit of a key that must not be attended to.
+
+    Finite, so that a row of padding alone stays a number; next to a real key its weight is 0.
+    """
+    return torch.finfo(dtype).min / 2
+
+
+def clamped(table: Tensor, dtype: torch.dtype) -> Tensor:
+    """A table in the type of the queries, without infinities, and far above :func:`padding_bias`.
+
+    exp(20), the bias of a strength of 20, is beyond half precision. Sums of several tables stay
+    in range as well.
+    """
+    most = min(torch.finfo(one).max for one in (dtype, table.dtype)) / 16
+    return table.clamp(-most, most).to(dtype)
