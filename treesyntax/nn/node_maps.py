@@ -1,7 +1,8 @@
 """Linear maps of queries and keys, one a token: what rotary and algebraic encodings have in common.
 
 A map of the query and of the key makes a logit depend on both nodes, with no number for a pair:
-``(M_i q_i)·(M_j k_j)``. So every kernel of attention serves, and the kv cache holds mapped keys.
+``(M_i q_i)·(M_j k_j)``. So every kernel of attention serves, and the kv cache holds mapped keys. Vectors that
+other methods add to the keys of pairs meet queries as they were: a turned one would tell where padding ends.
 """
 
 from __future__ import annotations
