@@ -1,8 +1,10 @@
+"""A bias for the length of the path, against walks from node to node."""
+
 import support.oracles as oracles
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.helpers import batch_of, stored
+from support.helpers import batch_of, expect_attention, stored
 from support.strategies import dependency_trees, trees
 
 from treesyntax.model.composition import Composition
@@ -35,6 +37,31 @@ def test_lengths_in_word_order(tree):
     for i, first in enumerate(nodes):
         for j, second in enumerate(nodes):
             assert lengths[i, j] == sum(oracles.steps(tree, first, second))
+
+
+@settings(deadline=None, max_examples=15)
+@given(
+    st.lists(dependency_trees(max_words=7), min_size=1, max_size=3),
+    st.booleans(),
+    st.integers(1, 4),
+    st.integers(0, 1),
+)
+def test_attention_and_its_gradients_are_those_of_the_formula(forest, left_pad, clip, layer):
+    """Graphormer, Eq. 6, over words in their order and an end mark."""
+    composition = Composition(f"tree_distance(clip={clip})", SITE).double()
+    table = composition["tree_distance"].table
+
+    def logit(row, head, i, j, product):
+        nodes = forest[row].word_nodes()
+        if max(i, j) >= len(nodes):
+            return product + table[head, -1]
+        length = sum(oracles.steps(forest[row], nodes[i], nodes[j]))
+        return product + table[head, min(length, clip)]
+
+    sizes = [len(tree) + 1 for tree in forest]
+    lines = [stored(tree, tree.word_nodes()) for tree in forest]
+    batch = collate(lines, max(sizes), left_pad)
+    expect_attention(composition, batch, sizes, left_pad, logit, layer)
 
 
 def test_codes_clip_and_mark_what_has_no_path():

@@ -1,7 +1,9 @@
+"""A bias for the steps up and down, against walks from node to node."""
+
 import support.oracles as oracles
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.helpers import batch_of
+from support.helpers import batch_of, expect_attention
 from support.strategies import trees
 
 from treesyntax.model.composition import Composition
@@ -23,6 +25,31 @@ def test_codes_are_the_steps_of_a_walk(forest, clip):
                 assert codes[row, i, j] == min(up, clip) * (clip + 1) + min(down, clip)
         assert codes[row, len(tree) :].eq(method.no_path).all()
         assert codes[row, :, len(tree) :].eq(method.no_path).all()
+
+
+@settings(deadline=None, max_examples=15)
+@given(
+    st.lists(trees(max_nodes=9), min_size=1, max_size=3),
+    st.booleans(),
+    st.integers(1, 4),
+    st.integers(0, 1),
+)
+def test_attention_and_its_gradients_are_those_of_the_formula(forest, left_pad, clip, layer):
+    """Each way, up to ``clip`` steps, has the number of its own that the table holds for its layer and head."""
+    composition = Composition(f"up_down(clip={clip})", SITE).double()
+    table = composition["up_down"].table
+    ways = [(up, down) for up in range(clip + 1) for down in range(clip + 1)]
+
+    def logit(row, head, i, j, product):
+        numbers = table[layer, head]
+        if max(i, j) >= len(forest[row]):
+            return product + numbers[-1]
+        way = tuple(min(steps, clip) for steps in oracles.steps(forest[row], i, j))
+        return product + numbers[ways.index(way)]
+
+    sizes = [len(tree) + 1 for tree in forest]
+    batch = batch_of(forest, left_pad)
+    expect_attention(composition, batch, sizes, left_pad, logit, layer)
 
 
 def test_it_tells_a_grandparent_from_a_sibling():

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+import support.oracles as oracles
 from treesyntax.metrics import get_metric
+from treesyntax.model.composition import Composition
+from treesyntax.nn.attention import attend
 from treesyntax.nn.tree_batch import TreeBatch, collate
 from treesyntax.trees.formats import FORMATS
 from treesyntax.trees.linearizations import get_linearization
@@ -63,6 +68,57 @@ def encoded(trees: list[Tree], linearization: str) -> tuple[Tensor, list[str]]:
 def first_column(tree: Tree, width: int, left_pad: bool) -> int:
     """Where the first token of a sentence stands in the padded batch."""
     return width - 1 - len(tree) if left_pad else 0
+
+
+def expect_same(found: Tensor, wanted: Tensor, leaves: Iterable[Tensor]) -> None:
+    """Values of 64 bits, and their gradients in all leaves."""
+    assert found.dtype == wanted.dtype == torch.float64
+    torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-10)
+    leaves = list(leaves)
+    weights = torch.randn(found.shape, generator=torch.manual_seed(0), dtype=found.dtype)
+    gradients = [
+        torch.autograd.grad((one * weights).sum(), leaves, allow_unused=True)
+        for one in (found, wanted)
+    ]
+    for leaf, *both in zip(leaves, *gradients, strict=True):
+        mine, slow = (torch.zeros_like(leaf) if one is None else one for one in both)
+        torch.testing.assert_close(mine, slow, rtol=1e-8, atol=1e-10)
+
+
+def expect_attention(
+    composition: Composition,
+    batch: TreeBatch,
+    sizes: Sequence[int],
+    left_pad: bool,
+    logit: Callable[[int, int, int, int, Tensor], Tensor],
+    layer: int = 1,
+) -> None:
+    """Attention with what methods add is that of a formula: values, and gradients of all that is learned.
+
+    Args:
+        composition: in 64 bits; it is moved away from its start values.
+        sizes: tokens of each sentence, special ones included.
+        logit: of sentence, head, positions of query and key in the sentence, and q·k / sqrt(d).
+    """
+    heads, width = composition.methods[0].site.heads, batch.token_node.shape[1]
+    for parameter in composition.parameters():
+        nn.init.normal_(parameter, generator=torch.manual_seed(1))
+    shape = (3, len(sizes), heads, width, 4)
+    inputs = torch.randn(shape, generator=torch.manual_seed(2), dtype=torch.float64)
+    leaves = [inputs.requires_grad_(), *composition.parameters()]
+    starts = [width - size if left_pad else 0 for size in sizes]
+    spans = [slice(start, start + size) for start, size in zip(starts, sizes, strict=True)]
+    real = torch.zeros(len(sizes), 1, 1, width, dtype=torch.bool)
+    for one, span in zip(real, spans, strict=True):
+        one[..., span] = True
+    attended = attend(*inputs, real, composition.relate(batch)(layer))
+    found, wanted = [], []
+    for sentence, span in enumerate(spans):
+        for head in range(heads):
+            found.append(attended[sentence, head, span])
+            of_head = functools.partial(logit, sentence, head)
+            wanted.append(oracles.attention(*inputs[:, sentence, head, span], of_head))
+    expect_same(torch.cat(found), torch.cat(wanted), leaves)
 
 
 def row(number: object, form: str = "w", head: object = 0, relation: str = "root") -> str:

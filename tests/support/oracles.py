@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -137,6 +138,18 @@ def masked_attention(q: Tensor, k: Tensor, v: Tensor, strengths: Tensor, masks: 
     logits = q @ k.T / math.sqrt(q.shape[1])
     summed = sum(strength * mask for strength, mask in zip(strengths, masks, strict=True))
     return torch.softmax(logits - torch.exp(summed), dim=-1) @ v
+
+
+def attention(
+    q: Tensor, k: Tensor, v: Tensor, logit: Callable[[int, int, Tensor], Tensor]
+) -> Tensor:
+    """For one head: softmax over j of logit(i, j, q_i k_j / sqrt(d)), pair by pair; q, k, v [T, d]."""
+    rows = []
+    for i, query in enumerate(q):
+        products = [query @ key / math.sqrt(len(key)) for key in k]
+        logits = [logit(i, j, product) for j, product in enumerate(products)]
+        rows.append(torch.softmax(torch.stack(logits), 0) @ v)
+    return torch.stack(rows)
 
 
 def attention_with_pair_vectors(
