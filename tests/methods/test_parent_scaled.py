@@ -1,15 +1,16 @@
+"""Logits scaled around parents, against densities pair by pair."""
+
 import math
 
 import support.oracles as oracles
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.helpers import stored
+from support.helpers import expect_attention, stored
 from support.strategies import dependency_trees
 
 from treesyntax.methods.pairs.parent_scaled import parent_positions
 from treesyntax.model.composition import Composition
-from treesyntax.nn.attention import attend
 from treesyntax.nn.injection import Site
 from treesyntax.nn.tree_batch import collate
 from treesyntax.trees.tree import Tree
@@ -33,24 +34,22 @@ def middle(tree, tokens, position):
     return sum(places) / len(places) if places else position
 
 
-@settings(deadline=None, max_examples=40)
-@given(dependency_trees(max_words=6), st.data())
-def test_equals_the_formula_of_the_paper(tree, data):
-    copies = data.draw(st.lists(st.integers(0, 3), min_size=len(tree), max_size=len(tree)))
-    tokens = copied(tree, copies)
-    batch = collate([stored(tree, tokens)], len(tokens) + 1)
-    composition = Composition("parent_scaled(sd=1.5)", SITE)
-    terms = composition.relate(batch)(0)
-    torch.manual_seed(0)
-    q, k, v = torch.randn(3, 1, 2, len(tokens) + 1, 4, dtype=torch.float64)
-    found = attend(q, k, v, None, terms)
-    for head in range(2):
-        logits = q[0, head] @ k[0, head].T / 2
-        for i in range(len(logits)):
-            for j in range(len(logits)):
-                away = (j - middle(tree, tokens, i)) / 1.5
-                logits[i, j] *= math.exp(-away * away / 2) / (1.5 * math.sqrt(2 * math.pi))
-        assert torch.allclose(found[0, head], torch.softmax(logits, -1) @ v[0, head], atol=1e-6)
+@settings(deadline=None, max_examples=20)
+@given(st.lists(dependency_trees(max_words=5), min_size=1, max_size=2), st.booleans(), st.data())
+def test_attention_and_its_gradients_are_those_of_the_formula(forest, left_pad, data):
+    copies = [
+        data.draw(st.lists(st.integers(0, 3), min_size=len(t), max_size=len(t))) for t in forest
+    ]
+    lines = [copied(tree, times) for tree, times in zip(forest, copies, strict=True)]
+
+    def logit(row, head, i, j, product):
+        away = (j - middle(forest[row], lines[row], i)) / 1.5
+        return product * math.exp(-away * away / 2) / (1.5 * math.sqrt(2 * math.pi))
+
+    sizes = [len(line) + 1 for line in lines]
+    batch = collate([stored(*one) for one in zip(forest, lines, strict=True)], max(sizes), left_pad)
+    composition = Composition("parent_scaled(sd=1.5)", SITE).double()
+    expect_attention(composition, batch, sizes, left_pad, logit, layer=0)
 
 
 def test_left_padding_moves_the_parents_along():

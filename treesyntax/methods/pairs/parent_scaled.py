@@ -39,6 +39,8 @@ class ParentScaled(Injection):
     )
     linearization = "words"
 
+    like: Tensor
+
     def __init__(self, site: Site, sd: float = 1.0, layers: int = 1, ignore: float = 0.0) -> None:
         """Raises OptionError for numbers out of range."""
         super().__init__(site)
@@ -47,15 +49,21 @@ class ParentScaled(Injection):
         if not 1 <= layers <= site.layers:
             raise OptionError(f"parent_scaled: layers must be 1 to {site.layers}, not {layers}")
         self.sd, self.layers, self.ignore = sd, layers, ignore
+        # Nothing is learned, so this alone says in which type the model is.
+        self.register_buffer("like", torch.empty(0), persistent=False)
 
     def scales_layer(self, layer: int) -> bool:
         """The first layers only."""
         return layer < self.layers
 
     def pair_scale(self, tree: TreeBatch) -> Tensor:
-        """[B, T, T]: the density of position j around the parent of i, at most 0.4 / sd."""
+        """[B, T, T]: the density of position j around the parent of i, at most 0.4 / sd.
+
+        In 32 bits, or 64 if the model has them.
+        """
         positions = torch.arange(tree.token_node.shape[1], device=tree.token_node.device)
-        parents = parent_positions(tree).unsqueeze(2)
+        exact = torch.promote_types(self.like.dtype, torch.float32)
+        parents = parent_positions(tree, exact).unsqueeze(2)
 
         def scale(rows: slice) -> Tensor:
             distance = (positions - parents[:, rows]) / self.sd
@@ -68,15 +76,15 @@ class ParentScaled(Injection):
         return total
 
 
-def parent_positions(tree: TreeBatch) -> Tensor:
-    """Float [B, T]: the mean position of the tokens of each token's parent node.
+def parent_positions(tree: TreeBatch, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Float [B, T] of a type: the mean position of the tokens of each token's parent node.
 
     The root, tokens without a node and children of a node without tokens get their own position.
     """
     width = tree.token_node.shape[1]
-    positions = torch.arange(width, device=tree.token_node.device, dtype=torch.float)
+    positions = torch.arange(width, device=tree.token_node.device, dtype=dtype)
     positions = positions.expand(tree.token_node.shape)
-    placed = (tree.token_node >= 0).float()
+    placed = (tree.token_node >= 0).to(dtype)
     node = tree.token_node.clamp(min=0)
     zeros = positions.new_zeros(tree.parent.shape)
     count = zeros.scatter_add(1, node, placed)
