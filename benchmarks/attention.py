@@ -3,6 +3,14 @@
 Beside each method stands its paper's formula written out literally: nine dense masks for relation
 masks, a vector for every pair [n, n, d] for relative positions and depths.
 
+All trees are random ones. Their tokens are the nodes in preorder, but for transformer_grammar: there they
+are the first n of bracketed_twice. pushdown, which is for decoders, is timed under a causal mask, on a line of
+its own with the plain kernel under the same mask.
+
+Left out is what adds nothing in attention: encodings are added to the embeddings once a batch (depth_sibling,
+laplacian, random_walk, stack_pe), losses read weights that are computed for them alone (distance_head, parent_head,
+tree_reg), and linearized and sequence have other inputs or none. train_step.py times them all.
+
     python benchmarks/attention.py                 # one CPU thread, n = 64 ... 2048
     python benchmarks/attention.py --lengths 64 2048 --literal 512
     python benchmarks/attention.py --device cuda --dtype bfloat16 --tokens 16384 \\
@@ -20,14 +28,18 @@ from timing import medians, peak_memory, print_memory, print_ratios
 from torch import Tensor
 from trees import random_trees
 
-from treesyntax.model.composition import Composition
+from treesyntax.model.composition import PAIR_HOOKS, Composition
 from treesyntax.nn.attention import attend
-from treesyntax.nn.injection import Site
+from treesyntax.nn.injection import Site, hooks_of
+from treesyntax.nn.kernels.flex import is_long
 from treesyntax.nn.node_maps import Blocks, NodeMap
 from treesyntax.nn.pairs import PairTerm
 from treesyntax.nn.tree_batch import TreeBatch
+from treesyntax.trees.linearizations import bracketed_twice_nodes
+from treesyntax.trees.tree import Tree
 
 HEADS, WIDTH = 8, 64
+SITE = Site(HEADS * WIDTH, HEADS, 1)
 MOST_STORED = 4096  # longest inputs for which a tensor of n x n is made
 SPECS = {
     "masks": "relation_mask",
@@ -39,7 +51,15 @@ SPECS = {
     "rotary": "rotary",
     "tree rotary": "tree_rotary",
     "tree rotation": "tree_rotation",
+    "labels": "labelled_relation",
+    "chosen relations": "constrained_mask",
+    "grammar": "transformer_grammar",
+    "walks": "random_walk_pairs",
+    "accumulation": "hierarchical_accumulation",
+    "pushdown": "pushdown",
 }
+PLAIN, CAUSAL = "plain", "causal plain"
+OF_DECODERS = [name for name, spec in SPECS.items() if Composition(spec, SITE).misplaced("encoder")]
 
 
 def literal_masks(q: Tensor, k: Tensor, v: Tensor, masks: Tensor, strengths: Tensor) -> Tensor:
@@ -57,13 +77,37 @@ def literal_vectors(q: Tensor, k: Tensor, v: Tensor, tables: list[tuple]) -> Ten
     return weights @ v + torch.einsum("bhij,bijd->bhid", weights, on_values)
 
 
+def inputs(batch: int, length: int) -> tuple[TreeBatch, TreeBatch]:
+    """Random trees under their nodes in preorder, and under as many tokens of ``bracketed_twice``."""
+    tree = TreeBatch(*random_trees(batch, length))
+    rows = [
+        bracketed_twice_nodes(Tree(parents, [""] * length))[:length]
+        for parents in tree.parent.tolist()
+    ]
+    return tree, TreeBatch(tree.parent, tree.branch, torch.tensor(rows), tree.label)
+
+
+def _to(tree: TreeBatch, device: str) -> TreeBatch:
+    return TreeBatch.from_dict({key: part.to(device) for key, part in tree.to_dict().items()})
+
+
+def stores_pairs(composition: Composition, tree: TreeBatch) -> bool:
+    """Whether anything of n x n is made."""
+    pairwise = [
+        method
+        for method in composition.methods
+        if {*PAIR_HOOKS, "value_map"} & {*hooks_of(type(method))}
+    ]
+    return any(not is_long(tree) or one.relation_of_pair(tree) is None for one in pairwise)
+
+
 def candidates(
     batch: int, length: int, literal: bool, device: str, dtype: torch.dtype, methods: list[str]
 ) -> dict[str, Callable[[], object]]:
     """What is timed at one length; relation ids and maps of nodes are made beforehand, as one set
     serves all layers."""
     torch.manual_seed(0)
-    tree = TreeBatch(*(part.to(device) for part in random_trees(batch, length)))
+    tree, bracketed = (_to(one, device) for one in inputs(batch, length))
     shape = (batch, HEADS, length, WIDTH)
     grad = torch.randn(shape, device=device, dtype=dtype)
     q, k, v = (torch.randn_like(grad, requires_grad=True) for _ in range(3))
@@ -71,23 +115,27 @@ def candidates(
     def step(forward: Callable[[], Tensor]) -> Callable[[], object]:
         return lambda: forward().backward(grad)
 
-    actions = {"plain": step(lambda: F.scaled_dot_product_attention(q, k, v))}
+    actions = {PLAIN: step(lambda: F.scaled_dot_product_attention(q, k, v))}
+    causal = None
+    if {*methods} & {*OF_DECODERS} and length <= MOST_STORED:
+        causal = torch.ones(1, 1, length, length, dtype=torch.bool, device=device).tril()
+        actions[CAUSAL] = step(lambda: F.scaled_dot_product_attention(q, k, v, attn_mask=causal))
     for name in methods:
-        composition = Composition(SPECS[name], Site(HEADS * WIDTH, HEADS, 1)).to(device)
-        terms_of = composition.relate(tree, may_compute=True)
-        if length > MOST_STORED and not all(callable(term.ids) for term in terms_of(0)):
+        composition = Composition(SPECS[name], SITE).to(device)
+        read = bracketed if name == "grammar" else tree
+        if length > MOST_STORED and stores_pairs(composition, read):
             continue
-
-        node_map = composition.node_map(tree)
+        terms_of, node_map = composition.relate(read, may_compute=True), composition.node_map(read)
         if isinstance(node_map, Blocks):  # the gradient of a layer ends at what all layers share
             node_map = Blocks(node_map.matrices.detach().requires_grad_())
 
         def ours(
             terms_of: Callable[[int], list[PairTerm]] = terms_of,
             node_map: NodeMap | None = node_map,
+            mask: Tensor | None = causal if name in OF_DECODERS else None,
         ) -> Tensor:
             mapped = (q, k) if node_map is None else (node_map(q), node_map(k))
-            return attend(*mapped, v, None, terms_of(0))
+            return attend(*mapped, v, mask, terms_of(0))
 
         actions[name] = step(ours)
         if not literal or name not in ("masks", "depth", "depth+position"):
@@ -135,7 +183,11 @@ def main() -> None:
         peaks = {name: peak_memory(action) for name, action in at(length).items()}
         print_memory(f"n = {length}", peaks)
     for length in args.lengths:
-        print_ratios(f"n = {length}", medians(at(length), args.repeats), "plain")
+        seconds = medians(at(length), args.repeats)
+        causal = {name: seconds.pop(name) for name in (CAUSAL, *OF_DECODERS) if name in seconds}
+        print_ratios(f"n = {length}", seconds, PLAIN)
+        if causal:
+            print_ratios("", causal, CAUSAL)
 
 
 if __name__ == "__main__":
