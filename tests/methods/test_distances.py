@@ -1,17 +1,16 @@
-import pytest
+"""Vectors by distances of tokens and of depths, against a vector for every pair."""
+
 import support.oracles as oracles
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.helpers import stored
+from support.helpers import expect_same, stored
 from support.strategies import dependency_trees
 
 from treesyntax.model.composition import Composition
 from treesyntax.nn.attention import attend
 from treesyntax.nn.injection import Site
-from treesyntax.nn.pairs import PairTerm
 from treesyntax.nn.tree_batch import TreeBatch, collate
-from treesyntax.trees.tree import Tree
 
 SITE = Site(d_model=8, heads=2, layers=2)
 METHODS = ("relative_position", "relative_depth")
@@ -53,15 +52,16 @@ def distances_of(name, tree, width):
     st.sampled_from(["", "keys=False", "values=False", "per_head=True"]),
     st.integers(1, 3),
 )
-def test_equals_the_literal_formula(tree, names, option, clip):
+def test_values_and_gradients_are_those_of_the_literal_formula(tree, names, option, clip):
     options = ", ".join([f"clip={clip}", *([option] if option else [])])
     composition = built("+".join(f"{name}({options})" for name in names.split("+")))
     width = len(tree) + 1
     batch = collate([stored(tree, tree.word_nodes())], width)
     terms_of = composition.relate(batch)
-    q, k, v = torch.randn(3, 1, 2, width, 4, dtype=torch.float64)
+    inputs = torch.randn(3, 1, 2, width, 4, dtype=torch.float64, requires_grad=True)
+    q, k, v = inputs
     for layer in range(2):
-        found = attend(q, k, v, None, terms_of(layer))
+        found, wanted = attend(q, k, v, None, terms_of(layer)), []
         for head in range(2):
             sides = [
                 sum(
@@ -70,25 +70,10 @@ def test_equals_the_literal_formula(tree, names, option, clip):
                 )
                 for side in ("key", "value")
             ]
-            expected = oracles.attention_with_pair_vectors(
-                q[0, head], k[0, head], v[0, head], *sides
+            wanted.append(
+                oracles.attention_with_pair_vectors(q[0, head], k[0, head], v[0, head], *sides)
             )
-            assert torch.allclose(found[0, head], expected, atol=1e-10)
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_gradients_of_the_tables(name):
-    tree = Tree.from_heads([2, 0, 2, 3], list("abcd"))
-    method = built(name)[name]
-    batch = collate([stored(tree, tree.word_nodes())], 5)
-    codes = method.relation_ids(batch)
-    q, k, v = torch.randn(3, 1, 2, 5, 4, dtype=torch.float64)
-
-    def output(keys, values):
-        return attend(q, k, v, None, [PairTerm(codes, None, keys, values)])
-
-    tables = [table.detach().requires_grad_() for table in method.vector_tables(1)]
-    assert torch.autograd.gradcheck(output, tables)
+        expect_same(found[0], torch.stack(wanted), [inputs, *composition.parameters()])
 
 
 def test_positions_need_no_tree():

@@ -1,10 +1,11 @@
+"""Strengths of relations, against the paper's masks pair by pair."""
+
 import pytest
 import support.oracles as oracles
 import torch
-import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.helpers import batch_of
+from support.helpers import batch_of, expect_attention
 from support.strategies import trees
 
 from treesyntax.errors import OptionError
@@ -32,26 +33,28 @@ def bias_of(built, tree, layer):
     return total_bias([term], like)[0]
 
 
-@settings(deadline=None, max_examples=25)
-@given(trees(max_nodes=10))
-def test_equals_nine_dense_masks(tree):
-    """Attention with the table equals the paper's formula, pair by pair and mask by mask."""
-    torch.manual_seed(0)
-    strengths = torch.randn(3, 2, 9, dtype=torch.float64)
-    size = len(tree)
-    masks = torch.zeros(9, size, size, dtype=torch.float64)
-    for i in range(size):
-        for j in range(size):
-            masks[RELATIONS.index(oracles.relation(tree, i, j, i, j)), i, j] = 1
-    q, k, v = torch.randn(3, 1, 2, size, 4, dtype=torch.float64)
-    for layer in range(3):
-        bias = bias_of(composition(strengths), tree, layer)[:, :size, :size]
-        found = F.scaled_dot_product_attention(q, k, v, attn_mask=bias.unsqueeze(0))
-        for head in range(2):
-            expected = oracles.masked_attention(
-                q[0, head], k[0, head], v[0, head], strengths[layer, head], masks
-            )
-            assert torch.allclose(found[0, head], expected, atol=1e-10)
+@settings(deadline=None, max_examples=20)
+@given(
+    st.lists(trees(max_nodes=8), min_size=1, max_size=2),
+    st.booleans(),
+    st.integers(0, 2),
+    st.sampled_from(["", "form='additive'", "per_layer=False", "per_head=False"]),
+)
+def test_attention_and_its_gradients_are_those_of_nine_dense_masks(forest, left_pad, layer, option):
+    """The paper's formula, pair by pair and mask by mask: ``- exp(sum_m s_m M_m)``."""
+    built = Composition(f"relation_mask({option})", SITE).double()
+    strengths = built["relation_mask"].strengths
+
+    def logit(row, head, i, j, product):
+        s = strengths[layer if len(strengths) > 1 else 0]
+        s = s[head if len(s) > 1 else 0]
+        real = max(i, j) < len(forest[row])
+        held = oracles.relation(forest[row], i, j, i, j) if real else None
+        summed = sum(s[m] * (name == held) for m, name in enumerate(RELATIONS))
+        return product + (summed if "additive" in option else -torch.exp(summed))
+
+    batch, sizes = batch_of(forest, left_pad), [len(tree) + 1 for tree in forest]
+    expect_attention(built, batch, sizes, left_pad, logit, layer)
 
 
 def test_uncovered_pairs_stay_at_minus_one_whatever_is_learned():
@@ -81,18 +84,16 @@ def test_strengths_are_per_layer_and_head():
     ),
 )
 def test_overlapping_masks_equal_their_dense_sum(tree, form, relations):
-    torch.manual_seed(1)
     built = Composition(f"relation_mask(relations={relations!r}, form={form!r})", SITE).double()
-    method = built["relation_mask"]
-    torch.nn.init.normal_(method.strengths)
-    bias = bias_of(built, tree, 2)
-    for i in range(len(tree)):
-        for j in range(len(tree)):
-            held = oracles.relation(tree, i, j, i, j)
-            masks = [mask for mask, cover in enumerate(method.masks.covers) if held in cover]
-            summed = method.strengths[2][:, masks].sum(1)
-            expected = -summed.exp() if form == "exp" else summed
-            assert torch.allclose(bias[:, i, j], expected)
+    covers = [mask.rpartition("=")[2].split("|") for mask in relations.split(", ")]
+
+    def logit(_, head, i, j, product):
+        held = oracles.relation(tree, i, j, i, j) if max(i, j) < len(tree) else None
+        s = built["relation_mask"].strengths[2, head]
+        summed = sum(s[mask] * (held in cover) for mask, cover in enumerate(covers))
+        return product + (-torch.exp(summed) if form == "exp" else summed)
+
+    expect_attention(built, batch_of([tree]), [len(tree) + 1], False, logit, layer=2)
 
 
 @pytest.mark.usefixtures("same_depth")

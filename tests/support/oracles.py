@@ -127,19 +127,6 @@ def weighted_stacks(
     ]
 
 
-def masked_attention(q: Tensor, k: Tensor, v: Tensor, strengths: Tensor, masks: Tensor) -> Tensor:
-    """softmax(qk'/sqrt(d) - exp(sum_m s_m M_m)) v for one head, all masks dense.
-
-    Args:
-        q, k, v: [T, d].
-        strengths: [9].
-        masks: 0/1 [9, T, T].
-    """
-    logits = q @ k.T / math.sqrt(q.shape[1])
-    summed = sum(strength * mask for strength, mask in zip(strengths, masks, strict=True))
-    return torch.softmax(logits - torch.exp(summed), dim=-1) @ v
-
-
 def attention(
     q: Tensor, k: Tensor, v: Tensor, logit: Callable[[int, int, Tensor], Tensor]
 ) -> Tensor:
