@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.helpers import batch_of, first_column
+from support.helpers import batch_of, expect_same, first_column
 from support.strategies import trees
 
 from treesyntax.errors import OptionError
@@ -46,7 +46,7 @@ def walk(tree: Tree) -> torch.Tensor:
 @some
 @given(forests, st.integers(1, 6))
 def test_returns_are_the_diagonals_of_even_powers(forest, steps):
-    found = return_probabilities(batch_of(forest), steps)
+    found = return_probabilities(batch_of(forest), steps, torch.float64)
     for row, tree in enumerate(forest):
         power = torch.eye(len(tree))
         for step in range(steps):
@@ -59,32 +59,29 @@ def test_returns_are_the_diagonals_of_even_powers(forest, steps):
 def test_returns_of_a_deep_tree_are_right_with_few_rounds():
     chain = Tree([-1, *range(40)], ["a"] * 41)
     powers = torch.stack([torch.linalg.matrix_power(walk(chain), 2 * m).diagonal() for m in (1, 4)])
-    found = return_probabilities(batch_of([chain]), 4)[0]
+    found = return_probabilities(batch_of([chain]), 4, torch.float64)[0]
     torch.testing.assert_close(found[:, [0, 3]].T, powers)
 
 
 @some
-@given(forests, st.booleans())
-def test_node_encodings_are_projections_of_returns(forest, left_pad):
-    method = Composition("random_walk(steps=5)", SITE)["random_walk"]
-    torch.nn.init.ones_(method.projection.bias)
-    batch = batch_of(forest, left_pad)
-    found = method.node_encoding(batch)
-    width = found.shape[1]
-    weight = method.projection.weight.detach().clone().requires_grad_()
-    total = 0.0
+@given(forests, st.booleans(), st.integers(2, 7))
+def test_node_encodings_are_projections_of_returns(forest, left_pad, steps):
+    """Values and gradients; the model has 64 bits, whatever new tensors have."""
+    torch.set_default_dtype(torch.float32)
+    method = Composition(f"random_walk(steps={steps})", SITE).double()["random_walk"]
+    for parameter in method.parameters():
+        torch.nn.init.normal_(parameter)
+    found = method.node_encoding(batch_of(forest, left_pad))
+    torch.set_default_dtype(torch.float64)
+    wanted = torch.zeros_like(found)
     for row, tree in enumerate(forest):
-        start = first_column(tree, width, left_pad)
-        square = walk(tree) @ walk(tree)
+        start = first_column(tree, found.shape[1], left_pad)
+        even = [torch.linalg.matrix_power(walk(tree), power) for power in range(2, steps + 1, 2)]
         for node in range(len(tree)):
-            features = torch.stack([square[node, node], (square @ square)[node, node]])
-            expected = weight @ features + method.projection.bias.detach()
-            torch.testing.assert_close(found[row, start + node], expected)
-            total = total + expected.square().sum()
-        assert found[row].any(1).sum() == len(tree)
-    found.square().sum().backward()
-    total.backward()
-    torch.testing.assert_close(method.projection.weight.grad, weight.grad)
+            features = torch.stack([power[node, node] for power in even])
+            weight, bias = method.projection.weight, method.projection.bias
+            wanted[row, start + node] = weight @ features + bias
+    expect_same(found, wanted, method.parameters())
 
 
 @some
@@ -96,13 +93,15 @@ def test_node_encodings_are_projections_of_returns(forest, left_pad):
 def test_pairs_have_vectors_linear_in_powers(forest, left_pad, off):
     """softmax(q (k + W_K P)' / sqrt(d) + b P) (v + W_V P), by loops over heads and queries."""
     spec = f"random_walk_pairs(powers=4{', ' * bool(off)}{off})"
-    method = Composition(spec, SITE)
+    torch.set_default_dtype(torch.float32)  # the model has 64 bits, whatever new tensors have
+    method = Composition(spec, SITE).double()
     for parameter in method.parameters():
         torch.nn.init.normal_(parameter)
     batch = batch_of(forest, left_pad)
     rows, width = batch.token_node.shape
-    ours = torch.randn(3, rows, 2, width, 4, requires_grad=True)
+    ours = torch.randn(3, rows, 2, width, 4, dtype=torch.float64, requires_grad=True)
     attended = attend(*ours, (batch.token_node >= 0)[:, None, None], method.relate(batch)(1))
+    torch.set_default_dtype(torch.float64)
     tables = dict(method["random_walk_pairs"].named_parameters())
     slow = {name: one.detach().clone().requires_grad_() for name, one in tables.items()}
     inputs = ours.detach().clone().requires_grad_()
@@ -160,6 +159,45 @@ def test_eigenvectors_do_not_depend_on_padding_or_the_solver(forest):
         torch.testing.assert_close(together[row, : len(tree)], alone, atol=1e-8, rtol=0)
         first = (together[row].abs() > 2e-3).byte().argmax(0, keepdim=True)
         assert together[row].gather(0, first).ge(0).all()
+
+
+def slow_eigenvectors(tree: Tree, count: int) -> list[torch.Tensor]:
+    """By the rule of the docstring: in each eigenspace, node by node what is left of its projection."""
+    values, basis = torch.linalg.eigh(laplacian_of(tree))
+    found: list[torch.Tensor] = []
+    for value in values[1:]:
+        if any(abs(value - other) < 1e-6 for other, _ in found):
+            continue
+        space = basis[:, (values - value).abs() < 1e-6]
+        vectors: list[torch.Tensor] = []
+        for node in range(len(tree)):
+            left = space @ space[node]
+            for vector in vectors:
+                left = left - vector * vector[node]
+            if len(vectors) < space.shape[1] and left[node] > 1e-6:
+                vectors.append(left / left.norm())
+        found += [(value, vector) for vector in vectors]
+    return [vector for _, vector in found][:count]
+
+
+@some
+@given(forests, st.booleans(), st.integers(1, 6))
+def test_node_encodings_are_projections_of_eigenvectors(forest, left_pad, count):
+    spec = f"laplacian(vectors={count}, signs='fixed')"
+    method = Composition(spec, SITE).double()["laplacian"]
+    for parameter in method.parameters():
+        torch.nn.init.normal_(parameter)
+    found = method.node_encoding(batch_of(forest, left_pad))
+    wanted = torch.zeros_like(found)
+    for row, tree in enumerate(forest):
+        start = first_column(tree, found.shape[1], left_pad)
+        vectors = slow_eigenvectors(tree, count)
+        for node in range(len(tree)):
+            total = method.projection.bias
+            for number, vector in enumerate(vectors):
+                total = total + method.projection.weight[:, number] * vector[node]
+            wanted[row, start + node] = total
+    expect_same(found, wanted, method.parameters())
 
 
 def test_eigenvectors_of_twin_leaves():

@@ -1,7 +1,8 @@
 """Random walks on trees: from a node to one of its neighbours, each with the same probability.
 
 M = D^-1 A of the tree without directions. A walk's step is a gather from parents and a sum over
-children, so no matrix is multiplied. All numbers are of 32 bits at least.
+children, so no matrix is multiplied. All numbers are of 32 bits at least, and of 64
+where that type is asked for.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from torch import Tensor
 from treesyntax.nn.tree_batch import TreeBatch
 
 
-def degrees(tree: TreeBatch) -> Tensor:
+def degrees(tree: TreeBatch, dtype: torch.dtype = torch.float32) -> Tensor:
     """Float [B, N]: neighbours of each node, 1 for a node without any."""
-    is_child = (tree.parent >= 0).to(torch.get_default_dtype())
+    is_child = (tree.parent >= 0).to(torch.promote_types(dtype, torch.float32))
     return is_child.scatter_add(1, tree.parent.clamp(min=0), is_child).clamp(min=1)
 
 
-def landing_probabilities(tree: TreeBatch, powers: int, rows: slice = slice(None)) -> Tensor:
+def landing_probabilities(
+    tree: TreeBatch, powers: int, rows: slice = slice(None), dtype: torch.dtype = torch.float32
+) -> Tensor:
     """Float [B, powers, rows, T]: [I, M, …, M^(powers - 1)] between the nodes of tokens.
 
     O(powers * N * T). Tokens without a node have zeros.
@@ -28,7 +31,7 @@ def landing_probabilities(tree: TreeBatch, powers: int, rows: slice = slice(None
     offset = torch.arange(batch, device=tree.parent.device).unsqueeze(1) * size
     above = (tree.parent.clamp(min=0) + offset).flatten()
     is_child = (tree.parent >= 0).flatten().unsqueeze(1)
-    each = degrees(tree).reciprocal().flatten().unsqueeze(1)
+    each = degrees(tree, dtype).reciprocal().flatten().unsqueeze(1)
     nodes = torch.arange(size, device=tree.parent.device)
     # [B * N, T]: the probability to land on the node of each token.
     walk = (tree.token_node.unsqueeze(1) == nodes[:, None]).to(each.dtype).flatten(0, 1)
@@ -44,7 +47,7 @@ def landing_probabilities(tree: TreeBatch, powers: int, rows: slice = slice(None
     return torch.stack(found, 1)
 
 
-def return_probabilities(tree: TreeBatch, steps: int) -> Tensor:
+def return_probabilities(tree: TreeBatch, steps: int, dtype: torch.dtype = torch.float32) -> Tensor:
     """Float [B, N, steps]: the diagonals of M^2, M^4, …, M^(2 * steps); those of odd powers are 0.
 
     Of first passages (Feller 1968, XIII): with g_v the generating function of the length of a
@@ -59,7 +62,7 @@ def return_probabilities(tree: TreeBatch, steps: int) -> Tensor:
     the tree is: O(N * steps^3), no n x n tensor.
     """
     parent, is_child = tree.parent.clamp(min=0), (tree.parent >= 0).unsqueeze(2)
-    degree = degrees(tree).unsqueeze(2)
+    degree = degrees(tree, dtype).unsqueeze(2)
     index = parent.unsqueeze(2).expand(-1, -1, steps + 1)
     one = F.pad(torch.ones_like(degree), (0, steps))
     below = to_parent = torch.zeros_like(one)

@@ -49,7 +49,8 @@ class RandomWalk(Injection):
 
     def node_encoding(self, tree: TreeBatch) -> Tensor:
         """[B, T, d_model]."""
-        returns = return_probabilities(tree, self.returns).to(self.projection.weight.dtype)
+        dtype = self.projection.weight.dtype
+        returns = return_probabilities(tree, self.returns, dtype).to(dtype)
         node = tree.token_node.clamp(min=0).unsqueeze(2).expand(-1, -1, self.returns)
         placed = (tree.token_node >= 0).unsqueeze(2)
         return self.projection(returns.gather(1, node)) * placed

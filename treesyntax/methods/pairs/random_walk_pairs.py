@@ -75,7 +75,8 @@ class RandomWalkPairs(PairVectors):
     def pair_features(self, tree: TreeBatch) -> Tensor:
         """[B, powers, T, T], the queries' rows alone of :class:`QueriedTrees`."""
         rows = tree.rows if isinstance(tree, QueriedTrees) else slice(None)
-        return landing_probabilities(tree, self.powers, rows)
+        dtype = next(self.parameters()).dtype
+        return landing_probabilities(tree, self.powers, rows, dtype)
 
     def bias_table(self, layer: int) -> Tensor | None:
         """[H, powers]."""
