@@ -2,7 +2,6 @@
 
 import math
 
-import pytest
 import support.oracles as oracles
 import torch
 from hypothesis import given, settings
@@ -17,13 +16,6 @@ from treesyntax.nn.tree_batch import collate
 from treesyntax.trees.tree import Tree
 
 SITE = Site(d_model=8, heads=2, layers=2)
-
-
-@pytest.fixture(autouse=True)
-def _in_64_bits():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
 
 
 def below(tree: Tree, node: int) -> list[int]:
@@ -50,19 +42,19 @@ def accumulated(tree: Tree, values: torch.Tensor, u: torch.Tensor, node: int) ->
        st.booleans())  # fmt: skip
 def test_attention_to_accumulated_values(forest, left_pad, weighted, masked):
     spec = f"hierarchical_accumulation(weighted={weighted}, masked={masked})"
-    composition = Composition(spec, SITE)
+    composition = Composition(spec, SITE).double()
     for parameter in composition.parameters():
         torch.nn.init.normal_(parameter)
     batch = batch_of(forest, left_pad)
     rows, width = batch.token_node.shape
-    ours = torch.randn(3, rows, 2, width, 4, requires_grad=True)
+    ours = torch.randn(3, rows, 2, width, 4, dtype=torch.float64, requires_grad=True)
     inputs = ours.detach().clone().requires_grad_()
     real = torch.zeros(rows, 1, 1, width, dtype=torch.bool)
     for row, tree in enumerate(forest):
         start = first_column(tree, width, left_pad)
         real[row, ..., start : start + len(tree) + 1] = True
     attended = attend(*ours, real, composition.relate(batch)(1))
-    (own,) = composition.parameters() if weighted else (torch.zeros(2, 2, 4),)
+    (own,) = composition.parameters() if weighted else (torch.zeros(2, 2, 4, dtype=torch.float64),)
     weight = own.detach().clone().requires_grad_()
     total, wanted = 0.0, 0.0
     for row, tree in enumerate(forest):

@@ -47,6 +47,7 @@ class HierarchicalAccumulation(Injection):
     )
 
     masks: Tensor
+    like: Tensor
     weight: nn.Parameter | None
 
     def __init__(self, site: Site, weighted: bool = True, masked: bool = True) -> None:
@@ -54,6 +55,8 @@ class HierarchicalAccumulation(Injection):
         self.masked = masked
         masks = torch.tensor([[False, True]] * site.heads)
         self.register_buffer("masks", masks, persistent=False)
+        # Tells the type of the model, also where there is no parameter.
+        self.register_buffer("like", torch.empty(0), persistent=False)
         shape = (site.layers, site.heads, site.d_model // site.heads)
         self.register_parameter("weight", nn.Parameter(torch.zeros(shape)) if weighted else None)
 
@@ -86,7 +89,7 @@ class HierarchicalAccumulation(Injection):
 
     def value_map(self, tree: TreeBatch) -> ValueMap:
         """What makes values [B, H, T, d] of a layer those of accumulated nodes."""
-        operator = _Accumulation(tree)
+        operator = _Accumulation(tree, torch.promote_types(self.like.dtype, torch.float32))
 
         def accumulated(layer: int, values: Tensor) -> Tensor:
             return operator(values, None if self.weight is None else self.weight[layer])
@@ -97,14 +100,14 @@ class HierarchicalAccumulation(Injection):
 class _Accumulation:
     """The linear part of the formula, the same for all layers and heads of a batch."""
 
-    def __init__(self, tree: TreeBatch) -> None:
+    def __init__(self, tree: TreeBatch, dtype: torch.dtype) -> None:
         size = tree.parent.shape[1]
         self.node = tree.token_node.clamp(min=0)
         self.placed = tree.token_node >= 0
         self.last = last_descendant(tree)
         self.parent = tree.parent
         nodes = torch.arange(size, device=self.node.device)
-        tokens = self.placed.to(torch.get_default_dtype())
+        tokens = self.placed.to(dtype)
         self.count = torch.zeros_like(self.last, dtype=tokens.dtype).scatter_add(
             1, self.node, tokens
         )
