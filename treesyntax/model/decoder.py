@@ -32,7 +32,7 @@ from treesyntax.nn.growth import GrowingTrees, PartialTrees
 from treesyntax.nn.injection import Injection, Site
 from treesyntax.nn.node_maps import NodeMap
 from treesyntax.nn.pairs import PairTerm
-from treesyntax.nn.tree_batch import TreeBatch
+from treesyntax.nn.tree_batch import TreeBatch, check_over
 
 
 class DecoderLayer(Layer):
@@ -256,6 +256,7 @@ class Decoder(nn.Module):
     def _tree(self, tokens: Tensor, partial: PartialTrees | PartialBrackets | None) -> TreeBatch:
         if partial is None or not self.injections.needs_tree:
             return TreeBatch.without_trees(tokens)
+        check_over(partial.tree, tokens)
         return partial.tree
 
     def _embedded(

@@ -29,7 +29,7 @@ from treesyntax.nn.dropout import Dropout
 from treesyntax.nn.injection import LayerStates
 from treesyntax.nn.node_maps import NodeMap
 from treesyntax.nn.pairs import PairTerm
-from treesyntax.nn.tree_batch import TreeBatch
+from treesyntax.nn.tree_batch import TreeBatch, check_over
 
 
 class EncoderLayer(Layer):
@@ -123,6 +123,9 @@ class Encoder(nn.Module):
         Args:
             tokens: LongTensor [B, T], padded on either side.
             tree: the trees over these tokens; None if no method needs them.
+
+        Raises:
+            OptionError: if methods need trees and there are none, or they are over other tokens.
         """
         if tree is None and self.injections.needs_tree:
             raise OptionError(
@@ -130,6 +133,7 @@ class Encoder(nn.Module):
                 "side; binarize it from tree files (treesyntax binarize --source-format …)"
             )
         tree = TreeBatch.without_trees(tokens) if tree is None else tree
+        check_over(tree, tokens)
         scale, place_scale = self.settings.scales
         x = scale * self.embed_tokens(tokens)
         if self.embed_positions is not None:

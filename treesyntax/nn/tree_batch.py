@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from treesyntax.errors import OptionError
 from treesyntax.trees.labels import node_labels
 from treesyntax.trees.tree import Tree
 
@@ -78,6 +79,22 @@ class TreeBatch:
         """Values [B, N] of nodes as values [B, T] of tokens, ``fill`` where there is no node."""
         values = node_values.gather(1, self.token_node.clamp(min=0))
         return values.masked_fill(self.token_node < 0, fill)
+
+
+def check_over(tree: TreeBatch, tokens: Tensor) -> None:
+    """Refuse trees that are not those of tokens [B, T]: one tree would be broadcast over all rows.
+
+    Shapes alone are read, so that no GPU is waited for and a graph can be captured.
+
+    Raises:
+        OptionError: if they are over another number of rows or columns.
+    """
+    if tree.token_node.shape != tokens.shape:
+        raise OptionError(
+            f"the trees are over tokens {[*tree.token_node.shape]}, but the tokens are "
+            f"{[*tokens.shape]}; give batch_trees a tree for each row, and width= the columns of the "
+            "tokens"
+        )
 
 
 def collate(

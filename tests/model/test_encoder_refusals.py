@@ -1,0 +1,41 @@
+"""Trees that an encoder refuses, with what to do instead."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from treesyntax.errors import OptionError
+from treesyntax.model.encoder import Encoder
+from treesyntax.model.layers import TransformerConfig
+from treesyntax.nn.tree_batch import batch_trees
+from treesyntax.trees.tree import Tree
+
+PADDING = 1
+TREE = Tree([-1, 0, 1, 1, 0], list("abcde"))
+
+
+def build(spec: str) -> Encoder:
+    config = TransformerConfig(d_model=16, d_ff=16, heads=4, layers=1, injection=spec)
+    return Encoder(config, nn.Embedding(9, 16, PADDING)).eval()
+
+
+@pytest.mark.parametrize("spec", ["relation_mask", "stack_pe", "none"])
+@pytest.mark.parametrize(
+    ("trees", "tokens"), [(1, (2, 5)), (2, (1, 5)), (1, (1, 7)), (1, (1, 4)), (0, (1, 5))]
+)
+def test_trees_over_other_tokens_are_refused(spec: str, trees: int, tokens: tuple[int, int]):
+    batch = batch_trees([TREE] * trees, width=5)
+    message = (
+        rf"are over tokens \[{trees}, 5\], but the tokens are \[{tokens[0]}, {tokens[1]}\]; give"
+    )
+    with pytest.raises(OptionError, match=message):
+        build(spec)(torch.full(tokens, 4), batch)
+
+
+@pytest.mark.parametrize(("rows", "width"), [(2, 5), (2, 8), (0, 5), (2, 0), (0, 0)])
+def test_trees_over_the_tokens_are_taken(rows: int, width: int):
+    batch = batch_trees([TREE] * rows, [range(min(width, 5))] * rows, width)
+    shape = build("relation_mask")(torch.full((rows, width), 4), batch).memory.shape
+    assert shape == (rows, width, 16)
