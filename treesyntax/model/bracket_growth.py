@@ -145,7 +145,11 @@ class PartialBrackets:
 
         parent = of_nodes(around, NO_NODE)
         return TreeBatch(
-            parent, _branch(parent), token_node, of_nodes(self.growing.labels[self.tokens], 0)
+            parent,
+            _branch(parent),
+            token_node,
+            of_nodes(self.growing.labels[self.tokens], 0),
+            check=False,
         )
 
 

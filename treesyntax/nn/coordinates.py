@@ -56,7 +56,7 @@ def left_child_right_sibling(tree: TreeBatch) -> TreeBatch:
     """The batch form of :func:`treesyntax.trees.binary.to_binary`: same nodes, two branches."""
     previous = previous_sibling(tree)
     parent = torch.where(previous >= 0, previous, tree.parent)
-    return TreeBatch(parent, (previous >= 0).long(), tree.token_node)
+    return TreeBatch(parent, (previous >= 0).long(), tree.token_node, check=False)
 
 
 def right_factored(tree: TreeBatch) -> TreeBatch:
@@ -103,6 +103,7 @@ def _factored(tree: TreeBatch, before: Tensor, after: Tensor, first_branch: int)
         torch.cat([parent, above.masked_fill(~inner, -1)], 1),
         torch.cat([branch, new_branch], 1),
         tree.token_node,
+        check=False,
     )
 
 

@@ -201,7 +201,8 @@ class PartialTrees:
         token_node = F.pad(token_node, (1, 0), value=NO_NODE)
         own = self.growing.labels[self.tokens[:, 1:]] * self.placed[:, 1:]
         label = torch.zeros_like(parent).scatter_(1, number, F.pad(own, (0, 1)))
-        return TreeBatch(parent, branch, token_node[:, : self.tokens.shape[1]], label)
+        token_node = token_node[:, : self.tokens.shape[1]]
+        return TreeBatch(parent, branch, token_node, label, check=False)
 
     @cached_property
     def next_slots(self) -> TreeBatch:
@@ -211,7 +212,8 @@ class PartialTrees:
         the root; once the tree is complete, columns have no node.
         """
         parent, branch, number = self._nodes
-        return TreeBatch(parent, branch, number.masked_fill(~self._fills, NO_NODE))
+        token_node = number.masked_fill(~self._fills, NO_NODE)
+        return TreeBatch(parent, branch, token_node, check=False)
 
 
 def _depth_first(counts: Tensor, open_slots: Tensor) -> tuple[Tensor, Tensor]:

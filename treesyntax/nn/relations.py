@@ -110,7 +110,7 @@ class QueriedTrees(TreeBatch):
     @classmethod
     def of(cls, tree: TreeBatch, rows: slice) -> QueriedTrees:
         """A batch in which some rows are queries."""
-        return cls(tree.parent, tree.branch, tree.token_node, tree.label, rows=rows)
+        return cls(tree.parent, tree.branch, tree.token_node, tree.label, check=False, rows=rows)
 
     def asked(self, pairs: Tensor) -> Tensor:
         """The queries' rows of [B or 1, …, T, T]; [B or 1, …, rows, T] stays as it is."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import InitVar, dataclass
 
 import numpy as np
 import torch
@@ -44,9 +44,21 @@ class TreeBatch:
     branch: Tensor
     token_node: Tensor
     label: Tensor | None = None
+    check: InitVar[bool] = True
+    """Whether the numbers are checked: those on the CPU, outside of compiled code. What the library
+    derives from trees is not, as it would cost every step, and is in preorder only where it says so."""
 
-    def __post_init__(self) -> None:
-        """Raise ValueError for shapes that do not belong together."""
+    def __post_init__(self, check: bool) -> None:
+        """Raise ValueError for what is no batch of trees."""
+        parts = [self.parent, self.branch, self.token_node]
+        parts += [] if self.label is None else [self.label]
+        for name, part in zip(("parent", "branch", "token_node", "label"), parts, strict=False):
+            if not isinstance(part, Tensor) or part.dtype != torch.long:
+                kind = str(part.dtype) if isinstance(part, Tensor) else type(part).__name__
+                raise ValueError(
+                    f"a TreeBatch is made of LongTensors, but its {name} is a {kind}; "
+                    "batch_trees makes one of trees"
+                )
         nodes, branches, tokens = (one.shape for one in (self.parent, self.branch, self.token_node))
         if nodes != branches or (len(nodes), len(tokens)) != (2, 2) or nodes[0] != tokens[0]:
             raise ValueError(
@@ -57,6 +69,10 @@ class TreeBatch:
             raise ValueError(
                 f"a TreeBatch of parents {[*nodes]} has a label for each, not {[*self.label.shape]}"
             )
+        # A look at numbers on a GPU would wait for it; fake tensors, a subclass, have none.
+        check = check and not torch.compiler.is_compiling()
+        if check and all(type(part) is Tensor and part.is_cpu for part in parts):
+            _check_numbers(*(part.numpy() for part in parts[:3]))
 
     def to_dict(self) -> dict[str, Tensor]:
         """A plain dict of tensors, the only form that fairseq's batch mover carries whole."""
@@ -65,7 +81,7 @@ class TreeBatch:
 
     @classmethod
     def from_dict(cls, tensors: dict[str, Tensor]) -> TreeBatch:
-        """Undo :meth:`to_dict`."""
+        """Undo :meth:`to_dict`; raises ValueError as the class does."""
         parts = (tensors["parent"], tensors["branch"], tensors["token_node"])
         return cls(*parts, tensors.get("label"))
 
@@ -73,7 +89,7 @@ class TreeBatch:
     def without_trees(cls, tokens: Tensor) -> TreeBatch:
         """A batch in which no token of [B, T] has a node, for methods that need no trees."""
         none = torch.full_like(tokens, NO_NODE)
-        return cls(none[:, :1], torch.zeros_like(none[:, :1]), none)
+        return cls(none[:, :1], torch.zeros_like(none[:, :1]), none, check=False)
 
     def at_tokens(self, node_values: Tensor, fill: int = NO_NODE) -> Tensor:
         """Values [B, N] of nodes as values [B, T] of tokens, ``fill`` where there is no node."""
@@ -127,9 +143,9 @@ def collate(
         start = width - specials - len(nodes) if left_pad else 0
         token_node[row, start : start + len(nodes)] = nodes
     if check:
-        _check_nodes(parent, token_node, sizes)
+        _check_numbers(parent, branch, token_node, np.array(sizes, np.int64).reshape(-1, 1))
     tensors = [torch.from_numpy(array) for array in (parent, branch, token_node)]
-    return TreeBatch(tensors[0], tensors[1], tensors[2], _padded_labels(trees, shape))
+    return TreeBatch(tensors[0], tensors[1], tensors[2], _padded_labels(trees, shape), check=False)
 
 
 def _padded_labels(trees: Sequence[StoredArrays], shape: tuple[int, int]) -> Tensor | None:
@@ -184,29 +200,85 @@ def batch_trees(
     return collate(arrays, longest if width is None else width, left_pad, specials=0)
 
 
-def _check_nodes(
-    parent: NDArray[np.int64], token_node: NDArray[np.int64], sizes: Sequence[int]
+def _check_numbers(
+    parent: Integers, branch: Integers, token_node: Integers, sizes: Integers | None = None
 ) -> None:
-    """A node k is in preorder if no node after its parent, up to k, has a parent before that one."""
-    nodes = np.arange(parent.shape[1])
-    lowest, reach = [parent], 1  # of blocks of 1, 2, 4, … nodes
-    while 2 * reach <= parent.shape[1]:
-        lowest.append(np.minimum(lowest[-1][:, :-reach], lowest[-1][:, reach:]))
-        reach *= 2
-    length = np.maximum(nodes - parent, 1)
-    level = np.frexp(length)[1] - 1
-    least = np.empty_like(parent)
-    for index, block in enumerate(lowest):
-        rows, columns = np.nonzero(level == index)
-        first = columns - length[rows, columns] + 1
-        least[rows, columns] = np.minimum(block[rows, first], block[rows, columns - 2**index + 1])
-    wrong = (parent >= nodes) | (least < parent)
-    if wrong.any():
-        row, node = np.argwhere(wrong)[0].tolist()
+    """Raise ValueError unless nodes are in preorder and tokens have nodes, in O(B (N + T)).
+
+    A depth-first walk fills slots for children from a stack, so numbers of children give back the
+    parents; in front of each tree stands one more node, the parent of root and padding. In preorder
+    slot ``slots[k - 1] - k + p`` is the one that node k takes from its parent p: then each slot is
+    taken once, and slots are in the order of their parents.
+
+    Args:
+        parent: [B, N].
+        branch: [B, N].
+        token_node: [B, T].
+        sizes: [B, 1], the nodes of each tree; None where only their parents tell them from padding.
+    """
+    rows, size = parent.shape
+    first = np.arange(rows)[:, None] * (size + 1)
+    above, own = parent + first + 1, first + np.arange(1, size + 1)
+    in_order = bool(((parent >= -1) & (above < own)).all())
+    if in_order:
+        counts = np.bincount(above.ravel(), minlength=rows * (size + 1))
+        counts = counts.reshape(rows, size + 1)
+        slots = counts.cumsum().reshape(rows, size + 1)
+        taken_by = np.full(rows * size, -1)
+        taken_by[slots[:, :-1] + above - own] = above
+        in_order = not ((taken_by[:1] < 0).any() or (taken_by[1:] < taken_by[:-1]).any())
+    if not in_order:
+        row, node = next(_out_of_order(parent))
         raise ValueError(
-            f"tree {row}: node {node} is not in preorder; number nodes depth first, as Tree does"
+            f"tree {row}: node {node}, of parent {parent[row, node]}, is not in preorder; number "
+            "nodes depth first, as Tree does, and give the root the parent -1"
         )
-    outside = token_node >= np.array(sizes, np.int64).reshape(-1, 1)
+    if (branch < 0).any():
+        row, node = _first(branch < 0)
+        raise ValueError(
+            f"tree {row}: the branch of node {node} is {branch[row, node]}; branches count from 0"
+        )
+    outside = (token_node >= (size if sizes is None else sizes)) | (token_node < NO_NODE)
     if outside.any():
-        row, token = np.argwhere(outside)[0].tolist()
-        raise ValueError(f"tree {row}: the node of token {token} is none of its {sizes[row]} nodes")
+        row, token = _first(outside)
+        most = size if sizes is None else int(sizes[row, 0])
+        raise ValueError(
+            f"tree {row}: the node of token {token} is none of its {most} nodes but "
+            f"{token_node[row, token]}; a token without a node has -1"
+        )
+    # Node 0 is the root; the others without a parent are padding.
+    padding = np.zeros((rows, size + 1), bool)
+    padding[:, 2:] = parent[:, 1:] < 0
+    used = padding.take(token_node + first + 1)
+    if used.any():
+        row, token = _first(used)
+        raise _rootless(row, f"token {token} stands", token_node[row, token])
+    parents = padding & (counts > 0)
+    if parents.any():
+        row, node = _first(parents)
+        raise _rootless(row, "a node hangs", node - 1)
+
+
+def _rootless(row: int, what: str, node: int) -> ValueError:
+    return ValueError(
+        f"tree {row}: {what} on node {node}, which has no parent; only node 0, the root, has none, "
+        "and padding, which has no tokens"
+    )
+
+
+def _first(wrong: NDArray[np.bool_]) -> tuple[int, int]:
+    """Row and column of the first True."""
+    row, column = np.argwhere(wrong)[0].tolist()
+    return row, column
+
+
+def _out_of_order(parent: Integers) -> Iterator[tuple[int, int]]:
+    """Row and number of each node that a walk with a stack does not come to."""
+    for row, parents in enumerate(parent.tolist()):
+        path = [-1]
+        for node, above in enumerate(parents):
+            while path and path[-1] != above:
+                path.pop()
+            if not path:
+                yield row, node
+            path.append(node)

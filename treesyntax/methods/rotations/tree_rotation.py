@@ -116,7 +116,8 @@ class TreeRotation(Injection):
         branch = shaped.branch.clamp(max=self.degree - 1)
         with torch.autocast(tree.parent.device.type, enabled=False):
             steps = self.branch_matrices()
-            products = path_products(TreeBatch(shaped.parent, branch, shaped.token_node), steps)
+            clamped = TreeBatch(shaped.parent, branch, shaped.token_node, check=False)
+            products = path_products(clamped, steps)
         unit = torch.eye(steps.shape[-1], dtype=steps.dtype, device=steps.device)
         placed = (tree.token_node >= 0).view(*tree.token_node.shape, 1, 1, 1, 1)
         matrices = at_nodes(products, tree.token_node.clamp(min=0))
