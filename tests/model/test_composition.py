@@ -3,7 +3,7 @@ import pytest
 from treesyntax.__main__ import main
 from treesyntax.errors import OptionError
 from treesyntax.methods import METHODS
-from treesyntax.model.composition import Composition, options_of, parse_spec
+from treesyntax.model.composition import Composition, compose, options_of, parse_spec
 from treesyntax.model.presets import PRESETS
 from treesyntax.nn.injection import Site
 
@@ -48,6 +48,21 @@ def test_the_empty_composition(spec):
 def test_a_wrong_spec_is_answered_with_the_right_ones(spec, message):
     with pytest.raises(OptionError, match=message):
         parse_spec(spec)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ((0, 0, 2), "^0 heads do not divide a width of 0$"),
+        ((30, 4, 2), "^4 heads do not divide a width of 30$"),
+        ((32, -4, 2), "^-4 heads do not divide a width of 32$"),
+        ((-4, 4, 2), "^4 heads do not divide a width of -4$"),
+        ((32, 4, 0), "^methods need 1 layer or more, not 0$"),
+    ],
+)
+def test_sizes_that_no_model_has_are_refused(sizes, message):
+    with pytest.raises(OptionError, match=message):
+        compose("stack_pe", *sizes)
 
 
 def test_state_keys_do_not_depend_on_what_is_composed():

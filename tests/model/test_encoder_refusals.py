@@ -34,6 +34,15 @@ def test_trees_over_other_tokens_are_refused(spec: str, trees: int, tokens: tupl
         build(spec)(torch.full(tokens, 4), batch)
 
 
+@pytest.mark.parametrize(
+    ("tree", "kind"), [(TREE, "Tree"), ([TREE], "list"), (batch_trees([TREE]).to_dict(), "dict")]
+)
+def test_what_is_no_batch_of_trees_is_refused(tree: object, kind: str):
+    message = rf"^trees come as a TreeBatch, not as a {kind}; make one with batch_trees\(\["
+    with pytest.raises(OptionError, match=message):
+        build("relation_mask")(torch.full((1, 5), 4), tree)
+
+
 @pytest.mark.parametrize(("rows", "width"), [(2, 5), (2, 8), (0, 5), (2, 0), (0, 0)])
 def test_trees_over_the_tokens_are_taken(rows: int, width: int):
     batch = batch_trees([TREE] * rows, [range(min(width, 5))] * rows, width)

@@ -237,18 +237,27 @@ class Composition(nn.ModuleDict):
         return [] if any(term.ids is None for _, term, _ in found) else [*found]
 
 
+def check_heads(d_model: int, heads: int) -> None:
+    """Raise OptionError unless heads divide a width."""
+    if d_model < 1 or heads < 1 or d_model % heads:
+        raise OptionError(f"{heads} heads do not divide a width of {d_model}")
+
+
 def compose(spec: str, d_model: int, heads: int, layers: int) -> Composition:
     """Methods as one module for a stack of layers.
 
     Args:
         spec: such as ``stack_pe(depth=16)+relation_mask``, see :func:`parse_spec`.
         d_model: width of the model.
-        heads: attention heads of each layer.
-        layers: number of layers.
+        heads: attention heads of each layer, which divide the width.
+        layers: number of layers, 1 or more.
 
     Raises:
         OptionError: as :func:`parse_spec`, and for arguments that cannot be built.
     """
+    check_heads(d_model, heads)
+    if layers < 1:
+        raise OptionError(f"methods need 1 layer or more, not {layers}")
     return Composition(spec, Site(d_model, heads, layers))
 
 

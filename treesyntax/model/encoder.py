@@ -125,7 +125,8 @@ class Encoder(nn.Module):
             tree: the trees over these tokens; None if no method needs them.
 
         Raises:
-            OptionError: if methods need trees and there are none, or they are over other tokens.
+            OptionError: if methods need trees and there are none, or they are no TreeBatch over these
+                tokens.
         """
         if tree is None and self.injections.needs_tree:
             raise OptionError(

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from treesyntax.errors import OptionError
-from treesyntax.model.composition import Composition
+from treesyntax.model.composition import Composition, check_heads
 from treesyntax.nn.attention import Attention
 from treesyntax.nn.dropout import Dropout
 from treesyntax.nn.injection import Site
@@ -107,8 +107,7 @@ class TransformerConfig:
 
     def __post_init__(self) -> None:
         """Raise OptionError for settings that cannot be built."""
-        if self.d_model % self.heads:
-            raise OptionError(f"{self.heads} heads do not divide a width of {self.d_model}")
+        check_heads(self.d_model, self.heads)
         for name, value, valid in (
             ("activation function", self.activation, ACTIVATIONS),
             ("positions", self.positions, POSITIONS),

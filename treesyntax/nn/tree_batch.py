@@ -97,14 +97,19 @@ class TreeBatch:
         return values.masked_fill(self.token_node < 0, fill)
 
 
-def check_over(tree: TreeBatch, tokens: Tensor) -> None:
+def check_over(tree: object, tokens: Tensor) -> None:
     """Refuse trees that are not those of tokens [B, T]: one tree would be broadcast over all rows.
 
     Shapes alone are read, so that no GPU is waited for and a graph can be captured.
 
     Raises:
-        OptionError: if they are over another number of rows or columns.
+        OptionError: if they are over another number of rows or columns, or no batch at all.
     """
+    if not isinstance(tree, TreeBatch):
+        raise OptionError(
+            f"trees come as a TreeBatch, not as a {type(tree).__name__}; make one with "
+            "batch_trees([tree, …]), or of what its to_dict gave with TreeBatch.from_dict"
+        )
     if tree.token_node.shape != tokens.shape:
         raise OptionError(
             f"the trees are over tokens {[*tree.token_node.shape]}, but the tokens are "
