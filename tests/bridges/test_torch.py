@@ -118,6 +118,29 @@ def test_what_is_no_bias_is_refused(spec: str, hook: str):
         ts.TransformerEncoderBridge(nn.Linear(2, 2), "relation_mask")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("spec", ["relation_mask", "stack_pe(depth=4)"])
+def test_trees_over_other_tokens_are_refused(spec: str, batch_first: bool):
+    """Relations of one sentence would be broadcast to both."""
+    bridge = ts.TransformerEncoderBridge(make(batch_first), spec)
+    source = torch.randn(2, 7, 16)
+    for trees, found in ((TREES[:1], [1, 7]), (TREES[1:] * 2, [2, 4])):
+        with pytest.raises(
+            ts.OptionError,
+            match=re.escape(f"trees are over {found} tokens, but the model reads [2, 7]"),
+        ):
+            run(bridge, source, batch_first, tree=batch_of(trees))
+    for wrong in (TREES[0], TREES, {"parent": source}):
+        for refuse in (
+            lambda tree: run(bridge, source, batch_first, tree=tree),
+            lambda tree: ts.score_mods(bridge.injections, tree),
+        ):
+            with pytest.raises(
+                ts.OptionError, match="a TreeBatch, not a .*; make it with batch_tr"
+            ):
+                refuse(wrong)
+
+
 def test_a_hook_that_no_bridge_knows_is_refused(monkeypatch: pytest.MonkeyPatch):
     """A method of tomorrow must not be carried by halves."""
     monkeypatch.setattr(ts.Injection, "rotate_keys", lambda self, tree: None, raising=False)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
+import torch
 from torch import Tensor, nn
 
 from treesyntax.errors import InputError, OptionError, need_package
@@ -44,6 +45,26 @@ def refuse_unknown(methods: Composition, carried: Collection[str], model: str) -
             )
 
 
+def read_batch(tree: object) -> TreeBatch:
+    """What was given as the trees of a batch, as a TreeBatch.
+
+    Args:
+        tree: a TreeBatch, or what its ``to_dict`` made.
+
+    Raises:
+        OptionError: for anything else.
+    """
+    if isinstance(tree, TreeBatch):
+        return tree
+    needed = ("parent", "branch", "token_node")
+    if isinstance(tree, Mapping) and all(isinstance(tree.get(key), Tensor) for key in needed):
+        return TreeBatch.from_dict(dict(tree))
+    raise OptionError(
+        f"the trees of a batch are a TreeBatch, not a {type(tree).__name__}; make it with "
+        "batch_trees(trees, token_nodes)"
+    )
+
+
 class Bridge(nn.Module):
     """A model and the methods that are injected into its encoder.
 
@@ -70,6 +91,7 @@ class Bridge(nn.Module):
         injections = Composition(spec, site)
         refuse_unknown(injections, carried, type(model).__name__)
         self.model, self.injections = model, injections
+        self._shape: torch.Size | None = None
         self._terms_of: LayerTerms | None = None
         self._encoding: Tensor | None = None
 
@@ -93,7 +115,8 @@ class Bridge(nn.Module):
         """Inside, the model itself is over these trees, such as ``model.generate``.
 
         Raises:
-            OptionError: if there are no trees, or activations would be computed again without them.
+            OptionError: if there are no trees or this is no batch of them, and in the model if they
+                are not over its tokens, or activations would be computed again without them.
         """
         if tree is None:
             raise OptionError(f"the method {self.spec} needs trees; give tree=batch_trees(…)")
@@ -101,27 +124,28 @@ class Bridge(nn.Module):
             raise OptionError(
                 "gradient checkpointing computes layers again when their trees are gone; disable it"
             )
-        batch = tree if isinstance(tree, TreeBatch) else TreeBatch.from_dict(dict(tree))
-        self._terms_of = self.injections.relate(batch)
-        self._encoding = self.injections.encode(batch)
+        batch = read_batch(tree)
         try:
+            self._shape = batch.token_node.shape
+            self._terms_of = self.injections.relate(batch)
+            self._encoding = self.injections.encode(batch)
             yield self.model
         finally:
-            self._terms_of = self._encoding = None
+            self._shape = self._terms_of = self._encoding = None
 
     def _terms(self, layer: int) -> list[PairTerm]:
         return [] if self._terms_of is None else self._terms_of(layer)
 
     def _encoded(self, embedded: Tensor) -> Tensor:
         """Token embeddings [B, T, d_model] with the encodings of their nodes."""
-        if self._encoding is None:
-            return embedded
-        if embedded.shape != self._encoding.shape:
+        # Also where nothing is added here: relations of one sentence would fit all by broadcasting.
+        if self._shape is not None and embedded.shape[:2] != self._shape:
             raise OptionError(
-                f"the trees are over {list(self._encoding.shape[:2])} tokens, but the model reads "
-                f"{list(embedded.shape[:2])}; give batch_trees the width of the token batch"
+                f"the trees are over {list(self._shape)} tokens, but the model reads "
+                f"{list(embedded.shape[:2])}; give batch_trees a tree for each sentence and the width "
+                "of the token batch"
             )
-        return embedded + self._encoding.to(embedded.dtype)
+        return embedded if self._encoding is None else embedded + self._encoding.to(embedded.dtype)
 
     def _tokens(self, *args: Any, **kwargs: Any) -> Tensor:
         """Integers or zeros [B, T], for their shape."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from treesyntax.bridges.bridge import BIASES, ENCODINGS, refuse_unknown
+from treesyntax.bridges.bridge import BIASES, ENCODINGS, read_batch, refuse_unknown
 from treesyntax.model.composition import Composition
 from treesyntax.nn.kernels.lookup import clamped
 from treesyntax.nn.pairs import RelationOf
@@ -31,8 +31,9 @@ def score_mods(methods: Composition, tree: TreeBatch) -> Callable[[int], ScoreMo
         tree: the trees of the batch, on the device of the attention.
 
     Raises:
-        OptionError: for methods that add more than biases to pairs.
+        OptionError: for methods that add more than biases to pairs, and for what is no TreeBatch.
     """
+    tree = read_batch(tree)
     refuse_unknown(methods, (*ENCODINGS, *BIASES), "FlexAttention")
     related = []
     for method in methods.methods:

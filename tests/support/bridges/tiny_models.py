@@ -1,0 +1,61 @@
+"""Tiny models of transformers, made from configurations on the spot, and two sentences with trees."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from support.helpers import batch_of
+from torch import nn
+
+import treesyntax as ts
+
+transformers = pytest.importorskip("transformers")
+
+SIZES = {
+    "vocab_size": 40, "hidden_size": 16, "num_attention_heads": 4, "num_hidden_layers": 2,
+    "intermediate_size": 24, "pad_token_id": 0,
+}  # fmt: skip
+SEQ2SEQ = {
+    "vocab_size": 40, "d_model": 16, "encoder_layers": 2, "decoder_layers": 1,
+    "encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 24,
+    "decoder_ffn_dim": 24, "pad_token_id": 0, "eos_token_id": 2, "bos_token_id": 1,
+}  # fmt: skip
+MODERN = {
+    "local_attention": 4, "eos_token_id": 2, "bos_token_id": 1, "cls_token_id": 1, "sep_token_id": 2,
+}  # fmt: skip
+T5 = {
+    "vocab_size": 40, "d_model": 16, "d_kv": 4, "d_ff": 24, "num_layers": 2, "num_heads": 4,
+    "decoder_start_token_id": 0,
+}  # fmt: skip
+MODELS = {
+    "Bert": SIZES, "Roberta": SIZES, "XLMRoberta": SIZES, "ModernBert": {**SIZES, **MODERN},
+    "T5": T5, "MT5": T5, "Bart": SEQ2SEQ, "MBart": SEQ2SEQ,
+}  # fmt: skip
+TREES = [ts.Tree([-1, 0, 1, 1, 0, 4], list("abcdef")), ts.Tree([-1, 0, 0], list("abc"))]
+BATCH = batch_of(TREES)
+TOKENS = torch.tensor([[4, 5, 6, 7, 8, 9, 2], [4, 5, 6, 2, 0, 0, 0]])
+INPUTS = {"input_ids": TOKENS, "attention_mask": TOKENS.ne(0).long()}
+
+
+def make(name: str, head: str = "Model") -> nn.Module:
+    torch.manual_seed(0)
+    config = getattr(transformers, f"{name}Config")(**MODELS[name])
+    return getattr(transformers, name + head)(config).eval()
+
+
+def inputs_for(name: str) -> dict[str, torch.Tensor]:
+    decoder = {"decoder_input_ids": TOKENS[:, :3]}
+    return {**INPUTS, **(decoder if "d_model" in MODELS[name] else {})}
+
+
+def encoded(model: nn.Module, name: str, **tree: ts.TreeBatch) -> torch.Tensor:
+    output = model(**inputs_for(name), **tree)
+    found = getattr(output, "encoder_last_hidden_state", None)
+    states = output.last_hidden_state if found is None else found
+    return states[INPUTS["attention_mask"].bool()]
+
+
+def set_tables(bridge: nn.Module, spread: float) -> None:
+    torch.manual_seed(1)
+    for parameter in bridge.injections.parameters():
+        nn.init.normal_(parameter, std=spread) if spread else nn.init.zeros_(parameter)
