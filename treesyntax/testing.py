@@ -37,8 +37,8 @@ TREES = (
     Tree([-1], ["a"]),
     Tree([-1, 0, 1, 2, 3], list("abcde")),
 )
-OTHER = Tree([-1, 0, 1, 2, 3, 4, 5, 6], list("abcdefgh"))
-"""Another tree over as many tokens as the first of `TREES`."""
+OTHER = Tree([-1, 0, 1, 2, 3, 4, 5, 6], list("badcfehg"))
+"""Another tree, of other labels, over as many tokens as the first of `TREES`."""
 
 
 def check_method(spec: str) -> None:

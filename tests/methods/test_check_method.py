@@ -28,6 +28,20 @@ class Right(ts.Injection):
         return self.bias[layer]
 
 
+class OfLabels(ts.Injection):
+    """An encoding of the label of each token's node."""
+
+    paper, equation, cost, needs_labels = "me", "E[label]", "a table lookup", True
+
+    def __init__(self, site: ts.Site) -> None:
+        super().__init__(site)
+        self.labels = nn.Parameter(torch.randn(4, site.d_model))
+
+    def node_encoding(self, tree):
+        label = tree.at_tokens(tree.label, -1)
+        return self.labels[label.clamp(0, 3)] * (label >= 0).unsqueeze(2)
+
+
 class Undescribed(Right):
     """No formula."""
 
@@ -83,6 +97,7 @@ class SeesTheFuture(Right):
     ("method", "told"),
     [
         (Right, None),
+        (OfLabels, None),
         (Undescribed, "it describes itself: wrong has no equation"),
         (LooksAtTheBatch, "a batch of one equals the mixed batch: sentence 1 differs"),
         (NoTree, "the tree matters: another tree gives the same output"),

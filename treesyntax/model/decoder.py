@@ -297,4 +297,4 @@ def _encodings_alone(spec: str, site: Site) -> Composition:
 
 
 def _of_columns(tree: TreeBatch, columns: slice) -> TreeBatch:
-    return TreeBatch(tree.parent, tree.branch, tree.token_node[:, columns], check=False)
+    return TreeBatch(tree.parent, tree.branch, tree.token_node[:, columns], tree.label, check=False)

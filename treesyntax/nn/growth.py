@@ -208,12 +208,12 @@ class PartialTrees:
     def next_slots(self) -> TreeBatch:
         """Like :attr:`tree`, but each column has the node that will fill the next slot.
 
-        For encodings of that slot, which must not depend on what fills it. The start symbol has
-        the root; once the tree is complete, columns have no node.
+        For encodings of that slot, which must not depend on what fills it: every label is unknown.
+        The start symbol has the root; once the tree is complete, columns have no node.
         """
         parent, branch, number = self._nodes
         token_node = number.masked_fill(~self._fills, NO_NODE)
-        return TreeBatch(parent, branch, token_node, check=False)
+        return TreeBatch(parent, branch, token_node, torch.zeros_like(parent), check=False)
 
 
 def _depth_first(counts: Tensor, open_slots: Tensor) -> tuple[Tensor, Tensor]:
