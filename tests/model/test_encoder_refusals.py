@@ -48,3 +48,11 @@ def test_trees_over_the_tokens_are_taken(rows: int, width: int):
     batch = batch_trees([TREE] * rows, [range(min(width, 5))] * rows, width)
     shape = build("relation_mask")(torch.full((rows, width), 4), batch).memory.shape
     assert shape == (rows, width, 16)
+
+
+def test_tokens_of_32_bits_are_taken():
+    tokens = torch.full((2, 5), 4)
+    for spec, batch in (("none", None), ("relation_mask", batch_trees([TREE] * 2))):
+        encoder = build(spec)
+        short, long = (encoder(one, batch).memory for one in (tokens.int(), tokens))
+        assert torch.equal(short, long)

@@ -44,6 +44,7 @@ def test_nodes_must_be_in_preorder():
         ("parent", [-1, 0, 0, 1], "node 3, of parent 1, is not in preorder"),
         ("parent", [-1, 0, -7, 0], "node 2, of parent -7, is not in preorder"),
         ("parent", [-1, 0, 9, 0], "node 2, of parent 9, is not in preorder"),
+        ("parent", [-1, 0, 2**63 - 1, 0], "node 2, of parent 9223372036854775807, is not in"),
         ("parent", [-1, 0, 0, -1], "token 3 stands on node 3, which has no parent; only node 0"),
         ("parent", [-1, 0, -1, 2], "token 2 stands on node 2, which has no parent"),
         ("branch", [0, 0, -5, 0], "the branch of node 2 is -5; branches count from 0"),

@@ -116,7 +116,7 @@ class PartialBrackets:
             A batch with T nodes and their labels; start symbol and padding have no node.
         """
         if not self.tokens.shape[1]:  # not even the start symbol
-            none = self.tokens
+            none = self.tokens.long()
             return TreeBatch(none, none, none, none, check=False)
         kind = self.growing.kinds[self.tokens]
         kind[:, 0] = NO_TOKEN

@@ -88,7 +88,7 @@ class TreeBatch:
     @classmethod
     def without_trees(cls, tokens: Tensor) -> TreeBatch:
         """A batch in which no token of [B, T] has a node, for methods that need no trees."""
-        none = torch.full_like(tokens, NO_NODE)
+        none = torch.full_like(tokens, NO_NODE, dtype=torch.long)
         return cls(none[:, :1], torch.zeros_like(none[:, :1]), none, check=False)
 
     def at_tokens(self, node_values: Tensor, fill: int = NO_NODE) -> Tensor:
@@ -224,7 +224,7 @@ def _check_numbers(
     rows, size = parent.shape
     first = np.arange(rows)[:, None] * (size + 1)
     above, own = parent + first + 1, first + np.arange(1, size + 1)
-    in_order = bool(((parent >= -1) & (above < own)).all())
+    in_order = bool(((parent >= -1) & (parent < np.arange(size))).all())
     if in_order:
         counts = np.bincount(above.ravel(), minlength=rows * (size + 1))
         counts = counts.reshape(rows, size + 1)
