@@ -1,13 +1,24 @@
-"""What all bridges refuse: trees that are not over the tokens of the model."""
+"""What all bridges refuse: trees over other tokens, and a second bridge."""
 
 from __future__ import annotations
 
+import copy
 import re
 
 import pytest
 import torch
-from support.bridges.tiny_models import INPUTS, TOKENS, TREES, encoded, inputs_for, make
+from support.bridges.tiny_models import (
+    BATCH,
+    INPUTS,
+    TOKENS,
+    TREES,
+    encoded,
+    inputs_for,
+    make,
+    set_tables,
+)
 from support.helpers import batch_of
+from torch import nn
 
 import treesyntax as ts
 from treesyntax.bridges.huggingface import HuggingFaceBridge
@@ -46,3 +57,37 @@ def test_a_batch_that_cannot_be_used_leaves_the_model_as_it_was():
     with pytest.raises(ts.OptionError, match="needs the labels of nodes"):
         bridge(**INPUTS, tree=ts.batch_trees(TREES, width=9))
     assert encoded(bridge.model, "Bert").isfinite().all()
+
+
+@pytest.mark.parametrize("name", ["Bert", "T5", "Bart"])
+def test_a_second_bridge_over_a_model_is_refused(name: str):
+    """It would take the place of the first one in silence; the first goes on as it was."""
+    model = make(name)
+    bridge = HuggingFaceBridge(model, "relation_mask").eval()
+    set_tables(bridge, 0.5)
+    before = encoded(bridge, name, tree=BATCH)
+    for spec in ("tree_distance", "relation_mask"):
+        with pytest.raises(
+            ts.OptionError, match=r"has a bridge with relation_mask already; load .* joined by \+"
+        ):
+            HuggingFaceBridge(model, spec)
+    assert torch.equal(encoded(bridge, name, tree=BATCH), before)
+    copied = copy.deepcopy(bridge)
+    assert torch.equal(encoded(copied, name, tree=BATCH), before)
+    with pytest.raises(ts.OptionError, match="has a bridge with relation_mask already"):
+        HuggingFaceBridge(copied.model, "tree_distance")
+
+
+def test_a_bridge_over_a_head_and_one_over_its_base_are_two():
+    model = make("Bert", "ForTokenClassification")
+    HuggingFaceBridge(model.bert, "relation_mask")
+    with pytest.raises(ts.OptionError, match="this BertForTokenClassification has a bridge with"):
+        HuggingFaceBridge(model, "tree_distance")
+
+
+def test_a_second_bridge_over_pytorchs_encoder_is_refused():
+    layer = nn.TransformerEncoderLayer(16, 4, 24, batch_first=True)
+    encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+    ts.TransformerEncoderBridge(encoder, "relation_mask")
+    with pytest.raises(ts.OptionError, match="this TransformerEncoder has a bridge with relation"):
+        ts.TransformerEncoderBridge(encoder, "tree_distance")

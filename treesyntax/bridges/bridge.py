@@ -23,6 +23,8 @@ BIASES = ("relation_ids", "relation_of_pair", "bias_table", "leaks_future")
 """The hooks of methods that add a number to pairs."""
 VECTORS = ("vector_tables", "pair_scale", "scales_layer", "pair_features", "value_map")
 ENCODINGS = ("node_encoding",)
+MARK = "_treesyntax_methods"
+"""The attribute of an encoder that says which methods a bridge has put into it."""
 
 
 def refuse_unknown(methods: Composition, carried: Collection[str], model: str) -> None:
@@ -94,6 +96,20 @@ class Bridge(nn.Module):
         self._shape: torch.Size | None = None
         self._terms_of: LayerTerms | None = None
         self._encoding: Tensor | None = None
+
+    def _mark(self, encoder: nn.Module) -> None:
+        """Note that this bridge is in an encoder, before anything of it is changed.
+
+        Raises:
+            OptionError: if there is another: each would leave out what the other adds.
+        """
+        other = getattr(encoder, MARK, None)
+        if other is not None:
+            raise OptionError(
+                f"this {type(self.model).__name__} has a bridge with {other or 'no method'} already; "
+                "load the model anew and give all methods to one bridge, joined by +"
+            )
+        setattr(encoder, MARK, self.spec)
 
     def forward(
         self, *args: Any, tree: TreeBatch | Mapping[str, Tensor] | None = None, **kwargs: Any

@@ -75,7 +75,7 @@ class HuggingFaceBridge(Bridge):
         spec: the methods, such as ``stack_pe+relation_mask``.
 
     Raises:
-        OptionError: for another model, and for methods that it cannot carry.
+        OptionError: for another model, one that has a bridge, and for methods that it cannot carry.
     """
 
     def __init__(self, model: nn.Module, spec: str) -> None:
@@ -96,6 +96,7 @@ class HuggingFaceBridge(Bridge):
         super().__init__(model, spec, Site(*sizes), carried)
         base: Any = model.base_model
         encoder = base.get_submodule(paths.encoder)
+        self._mark(encoder)
         _register()
         model.set_attn_implementation(NAME)  # type: ignore[operator]
         self._attention = paths.attention

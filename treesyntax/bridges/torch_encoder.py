@@ -26,7 +26,7 @@ class TransformerEncoderBridge(Bridge):
         spec: the methods, such as ``stack_pe+relation_mask``.
 
     Raises:
-        OptionError: for another module, and for methods that it cannot carry.
+        OptionError: for another module, one that has a bridge, and for methods that it cannot carry.
     """
 
     def __init__(self, encoder: nn.TransformerEncoder, spec: str) -> None:
@@ -36,6 +36,7 @@ class TransformerEncoderBridge(Bridge):
         attention = layers[0].self_attn
         site = Site(attention.embed_dim, attention.num_heads, len(layers))
         super().__init__(encoder, spec, site, (*ENCODINGS, *BIASES))
+        self._mark(encoder)
         self.batch_first = attention.batch_first
         encoder.use_nested_tensor = False  # it takes no masks
         encoder.register_forward_pre_hook(self._embed, with_kwargs=True)
