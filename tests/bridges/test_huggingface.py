@@ -180,6 +180,8 @@ def test_what_a_bridge_cannot_carry_is_refused_by_name():
         ts.OptionError, match="cannot carry the method relative_depth, which uses vec"
     ):
         HuggingFaceBridge(wide_heads, "relation_mask+relative_depth")
+    with pytest.raises(ts.OptionError, match="the method labelled_relation, which uses vec"):
+        HuggingFaceBridge(wide_heads, "labelled_relation(values=True)")
     with pytest.raises(ts.OptionError, match="no bridge into gpt2; there are bridges into bert"):
         HuggingFaceBridge(
             transformers.GPT2Model(transformers.GPT2Config(n_embd=8, n_head=2, n_layer=1)),
@@ -200,6 +202,21 @@ def test_what_a_bridge_cannot_carry_is_refused_by_name():
     (enable or bridge.model.gradient_checkpointing_enable)()
     with pytest.raises(ts.OptionError, match="gradient checkpointing computes layers again"):
         bridge.train()(**INPUTS, tree=BATCH)
+
+
+@pytest.mark.parametrize("spec", ["labelled_relation", "random_walk_pairs(values=False)"])
+def test_wide_heads_take_methods_that_are_biases_as_built(spec: str):
+    torch.manual_seed(0)
+    model = transformers.T5Model(transformers.T5Config(**{**T5, "d_kv": 5})).eval()
+    plain = encoded(model, "T5")
+    bridge = HuggingFaceBridge(model, spec).eval()
+    set_tables(bridge, 0)
+    assert torch.allclose(encoded(bridge, "T5", tree=BATCH), plain, atol=1e-5)
+    set_tables(bridge, 0.5)
+    states = encoded(bridge, "T5", tree=BATCH)
+    assert not torch.allclose(states, plain, atol=1e-2)
+    (states * torch.randn_like(states)).sum().backward()
+    assert all(one.grad.abs().sum() > 0 for one in bridge.injections.parameters())
 
 
 def test_a_method_that_needs_no_tree_needs_none():

@@ -19,7 +19,8 @@ from treesyntax.nn.injection import hooks_of
 
 TREES = [ts.Tree([-1, 0, 1, 1, 0, 4], list("abcdef")), ts.Tree([-1, 0, 0], list("abc"))]
 BATCH = batch_of(TREES)
-SPEC = "stack_pe(depth=4)+relation_mask+tree_distance"
+BIASES = "relation_mask+tree_distance+labelled_relation(labels=4)"
+SPEC = f"stack_pe(depth=4)+{BIASES}+random_walk_pairs(powers=3, values=False)"
 PADDING = torch.tensor([[False] * 7, [False] * 4 + [True] * 3])
 
 
@@ -105,14 +106,21 @@ def test_gradients_reach_the_tables_and_they_are_saved(tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("spec", "hook"),
-    [("relative_depth", "vector_tables"), ("parent_scaled", "pair_scale, scales_layer")],
+    [
+        ("relative_depth", "vector_tables"),
+        ("parent_scaled", "pair_scale, scales_layer"),
+        ("labelled_relation(keys=True)", "vector_tables"),
+        ("random_walk_pairs(bias=False)", "vector_tables"),
+    ],
 )
 def test_what_is_no_bias_is_refused(spec: str, hook: str):
+    """What a method as it was built adds counts, not what its class could add."""
+    name = spec.split("(")[0]
     for refuse in (
         lambda: ts.TransformerEncoderBridge(make(), f"relation_mask+{spec}"),
         lambda: ts.score_mods(ts.compose(spec, 16, 4, 2), BATCH),
     ):
-        with pytest.raises(ts.OptionError, match=f"cannot carry the method {spec}, .* {hook};"):
+        with pytest.raises(ts.OptionError, match=f"the method {name}, .* {hook};"):
             refuse()
     with pytest.raises(ts.OptionError, match="Linear is no nn.TransformerEncoder"):
         ts.TransformerEncoderBridge(nn.Linear(2, 2), "relation_mask")  # type: ignore[arg-type]
@@ -159,8 +167,8 @@ def test_a_hook_that_no_bridge_knows_is_refused(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_score_mod_of_flex_attention_is_our_attention():
-    """Relations from coordinates (relation_mask) and from stored ids (tree_distance)."""
-    methods = ts.compose("relation_mask+tree_distance", 16, 4, 2)
+    """Relations from coordinates (relation_mask) and from stored ids (the others)."""
+    methods = ts.compose(BIASES, 16, 4, 2)
     set_tables(methods, 0.5)
     q, k, v = torch.randn(3, 2, 4, 7, 4)
     mods = ts.score_mods(methods, BATCH)

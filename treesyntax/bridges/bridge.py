@@ -13,15 +13,17 @@ from torch import Tensor, nn
 from treesyntax.errors import InputError, OptionError, need_package
 from treesyntax.files import output_file
 from treesyntax.model.composition import Composition, LayerTerms
-from treesyntax.nn.injection import Site, hooks_of
+from treesyntax.nn.injection import Injection, Site, hooks_of
 from treesyntax.nn.pairs import PairTerm
 from treesyntax.nn.tree_batch import TreeBatch
 
 FILE = "treesyntax.safetensors"
 """The file of a bridge in the folder of its model."""
 BIASES = ("relation_ids", "relation_of_pair", "bias_table", "leaks_future")
-"""The hooks of methods that add a number to pairs."""
-VECTORS = ("vector_tables", "pair_scale", "scales_layer", "pair_features", "value_map")
+"""The hooks of methods that add a number to pairs, chosen by a relation id."""
+FEATURES = ("pair_features",)
+"""What chooses it in place of an id."""
+VECTORS = ("vector_tables", "pair_scale", "scales_layer", "value_map")
 ENCODINGS = ("node_encoding",)
 MARK = "_treesyntax_methods"
 """The attribute of an encoder that says which methods a bridge has put into it."""
@@ -38,13 +40,22 @@ def refuse_unknown(methods: Composition, carried: Collection[str], model: str) -
     Raises:
         OptionError: with the method and the hook.
     """
-    for name, method in methods.items():
-        unknown = [hook for hook in hooks_of(type(method)) if hook not in carried]  # type: ignore[arg-type]
+    for name, method in zip(methods, methods.methods, strict=True):
+        unknown = [hook for hook in _used_hooks(method) if hook not in carried]
         if unknown:
             raise OptionError(
                 f"{model} cannot carry the method {name}, which uses {', '.join(unknown)}; "
                 "treesyntax's own encoder can"
             )
+
+
+def _used_hooks(method: Injection) -> list[str]:
+    """The hooks by which a method as it was built adds something: its vectors may be switched off."""
+    tables = [table for layer in range(method.site.layers) for table in method.vector_tables(layer)]
+    used = hooks_of(type(method))
+    return [
+        hook for hook in used if hook != "vector_tables" or any(one is not None for one in tables)
+    ]
 
 
 def read_batch(tree: object) -> TreeBatch:

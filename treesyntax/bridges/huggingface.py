@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from treesyntax.bridges.bridge import BIASES, ENCODINGS, VECTORS, Bridge
+from treesyntax.bridges.bridge import BIASES, ENCODINGS, FEATURES, VECTORS, Bridge
 from treesyntax.errors import OptionError, need_package
 from treesyntax.nn.attention import attend
 from treesyntax.nn.injection import Site
@@ -92,7 +92,7 @@ class HuggingFaceBridge(Bridge):
         sizes = (config.hidden_size, config.num_attention_heads, config.num_hidden_layers)
         # In some T5 models a head is wider than its share of the states.
         regular = getattr(config, "d_kv", sizes[0] // sizes[1]) * sizes[1] == sizes[0]
-        carried = (*ENCODINGS, *BIASES, *(VECTORS if regular else ()))
+        carried = (*ENCODINGS, *BIASES, *FEATURES, *(VECTORS if regular else ()))
         super().__init__(model, spec, Site(*sizes), carried)
         base: Any = model.base_model
         encoder = base.get_submodule(paths.encoder)

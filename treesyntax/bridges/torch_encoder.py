@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from treesyntax.bridges.bridge import BIASES, ENCODINGS, Bridge
+from treesyntax.bridges.bridge import BIASES, ENCODINGS, FEATURES, Bridge
 from treesyntax.errors import OptionError
 from treesyntax.nn.injection import Site
 from treesyntax.nn.pairs import total_bias
@@ -35,7 +35,7 @@ class TransformerEncoderBridge(Bridge):
             raise OptionError(f"{type(encoder).__name__} is no nn.TransformerEncoder with layers")
         attention = layers[0].self_attn
         site = Site(attention.embed_dim, attention.num_heads, len(layers))
-        super().__init__(encoder, spec, site, (*ENCODINGS, *BIASES))
+        super().__init__(encoder, spec, site, (*ENCODINGS, *BIASES, *FEATURES))
         self._mark(encoder)
         self.batch_first = attention.batch_first
         encoder.use_nested_tensor = False  # it takes no masks
