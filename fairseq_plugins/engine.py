@@ -38,6 +38,7 @@ class FairseqEngine:
             task.max_positions(), *(model.max_positions() for model in models)
         )
         self.longest_source: int = limits[0]
+        self.needs_trees = any(model.encoder.injections.needs_tree for model in models)
 
     def translate(self, sentences: Sequence[EncodedSource]) -> list[list[Hypothesis]]:
         """The best hypotheses of each sentence.

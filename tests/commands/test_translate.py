@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,12 @@ from support.translate_helpers import (
     write_texts,
 )  # fmt: skip
 
+from treesyntax.__main__ import main
+from treesyntax.methods import METHODS
 from treesyntax.model.bracket_growth import GROWING
 from treesyntax.nn.growth import GROWING_LINEARIZATIONS
 from treesyntax.nn.injection import methods_of
+from treesyntax.trees.formats import get_format, parse_record
 
 GROWN = "stack_pe+relation_mask"
 SUBWORDS = ("--subword-vocab", "40", "--subword-policy", "copy")
@@ -163,3 +167,66 @@ def test_no_input_gives_no_output(folder, model, tmp_path, capsys):
     assert translate(folder / "words", model, tmp_path / "out", *flags) == []
     assert capsys.readouterr().err.startswith("0 sentences in ")
     assert lines_of(tmp_path / "out") == []
+
+
+LOSSES = [name for name in METHODS if METHODS[name].training_only]
+RAW_TEXT = ("--source-text", "--subword-units")
+
+
+def write_conllu_with_text(folder: Path, path: Path) -> None:
+    """The sentences with their raw text in comments."""
+    records = (folder / "all.conllu").read_text().split("\n\n")[:-1]
+    pairs = zip(lines_of(folder / "all.txt"), records, strict=True)
+    path.write_text("".join(f"# text = {text}\n{record}\n\n" for text, record in pairs))
+
+
+@pytest.mark.parametrize(
+    ("method", "notation", "flags"),
+    [
+        *((method, "conllu", SUBWORDS) for method in (*LOSSES, "sequence")),
+        ("parent_head", "conllu", ()),
+        ("parent_head", "conllu", (*RAW_TEXT, "line", *SUBWORDS)),
+        ("tree_reg", "ptb", SUBWORDS),
+    ],
+)
+def test_a_model_that_needs_trees_in_training_alone_reads_words(
+    folder, method, notation, flags, tmp_path, capsys
+):
+    path, words = tmp_path / f"all.{notation}", tmp_path / "all.txt"
+    for file in ("target", "txt", notation):
+        shutil.copy(folder / f"all.{file}", tmp_path)
+    if "line" in flags:
+        write_conllu_with_text(folder, path)
+    else:  # as the trees have them, not as they stand in a line
+        trees = [parse_record(get_format(notation), path, record)
+                 for record in get_format(notation).records(path)]  # fmt: skip
+        rows = ([tree.labels[node] for node in tree.word_nodes()] for tree in trees)
+        words.write_text("".join(f"{' '.join(row)}\n" for row in rows))
+    data = binarize(tmp_path, "data", notation, "target", "--source-format", notation,
+                    "--source-linearization", "words", *flags)  # fmt: skip
+    model = save_model(data, tmp_path / "model.pt", "--arch", f"tree_{method}_tiny")
+    stores = [*data.glob("*.tree")]
+    assert stores
+    for store in stores:
+        store.unlink()
+    expected = generate(data, model, tmp_path)
+    found = translate(data, model, tmp_path / "out", "--input", words, "--tokens")
+    assert found == [text for _, text in expected]
+    assert len(set(found)) > 1
+    assert "the model needs no trees here" in capsys.readouterr().err
+    parsed = ("--parsed", "--input", path, "--tokens")
+    assert found == translate(data, model, tmp_path / "out", *parsed)
+
+
+def test_subwords_cut_where_a_parser_saw_words_need_the_parser(folder, tmp_path, capsys):
+    shutil.copy(folder / "all.target", tmp_path)
+    write_conllu_with_text(folder, tmp_path / "all.conllu")
+    flags = ("--source-format", "conllu", *RAW_TEXT, "token", *SUBWORDS)
+    data = binarize(tmp_path, "data", "conllu", "target", *flags)
+    model = save_model(data, tmp_path / "model.pt", "--arch", "tree_parent_head_tiny")
+    capsys.readouterr()
+    words = ["translate", str(data), "--path", str(model), "--input", str(folder / "all.txt")]
+    assert main([*words, "--cpu"]) == 2
+    message = capsys.readouterr().err
+    assert "cut where a parser saw words: give --parser (stanza-dep, spacy" in message
+    assert "binarize --subword-units line" in message

@@ -278,7 +278,7 @@ def test_a_source_without_its_trees_is_refused(folder, tmp_path, capsys):
 def test_help_teaches_by_example(capsys):
     with pytest.raises(SystemExit):
         main(["translate", "--help"])
-    assert capsys.readouterr().out.count("\n  treesyntax translate data-bin/") == 2
+    assert capsys.readouterr().out.count("\n  treesyntax translate data-bin/") == 3
 
 
 def test_unknown_words_and_long_and_deep_sources_are_told(folder, tmp_path, capsys):

@@ -10,6 +10,11 @@ Raw text, parsed like the training data, one sentence answered after the other:
 
   treesyntax translate data-bin/en-sv --path checkpoint_best.pt --parser stanza-dep --model models/en
 
+Text as it is, words with spaces between them as in the training data, where trees were needed in
+training alone (parent_head, distance_head, tree_reg) or not at all:
+
+  treesyntax translate data-bin/en-sv --path checkpoint_best.pt --input test.en --output test.sv
+
 Trees in the format of the training data, with an ensemble of two models:
 
   treesyntax translate data-bin/en-sv --path a/checkpoint_best.pt:b/checkpoint_best.pt \\
@@ -37,10 +42,10 @@ from typing import TYPE_CHECKING
 from treesyntax.commands.parse import add_parser_arguments
 from treesyntax.commands.study_search import take_search
 from treesyntax.errors import OptionError
-from treesyntax.parsers import PARSERS, ParserConfig, get_kind, load_parser
+from treesyntax.parsers import ParserConfig, get_kind, load_parser
 
 if TYPE_CHECKING:  # run() imports the rest, so that --help is quick
-    from treesyntax.data.manifest import Data, SideData
+    from treesyntax.data.manifest import Data
     from treesyntax.decoding.engine import Search
     from treesyntax.decoding.input import ParsedBatches
     from treesyntax.parsers.progress_bar import Advance
@@ -49,8 +54,6 @@ CONSTRAINTS = ("auto", "none", "tree", "grammar")
 MAX_TOKENS = 12000
 """As fairseq-generate has it where neither limit is given."""
 SEARCH = "search (without a flag: as in the study that trained the checkpoint, else the value in brackets)"
-BRACKETS = ("ptb", "mrg")
-PARSER_WRITES = ("conllu", *BRACKETS)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -108,6 +111,7 @@ def run(args: argparse.Namespace) -> int:
         InputError: if something cannot be read, or a record is malformed; standard output has
             the translations of all records before it.
     """
+    from treesyntax.data.encoding import TEXT
     from treesyntax.data.manifest import read_data
     from treesyntax.decoding.engine import load_engine
     from treesyntax.decoding.input import (
@@ -118,6 +122,7 @@ def run(args: argparse.Namespace) -> int:
         input_path,
         records_of,
     )
+    from treesyntax.decoding.input_format import BRACKETS, WORDS, input_format, words_alone
     from treesyntax.decoding.output import Writer, make_to_text, opened
     from treesyntax.decoding.remarks import Remarks
     from treesyntax.decoding.translate import translate
@@ -127,12 +132,19 @@ def run(args: argparse.Namespace) -> int:
     _check_numbers(args)
     path = input_path(args.input)
     data = read_data(args.data)
-    source_format = _input_format(args, data.source)
+    source_format = input_format(args, data.source)
     to_text = " ".join if args.tokens else make_to_text(data.target)
     device = _find_device(args.device)
     batches = _parsed_batches(args, path, device) if args.parser else ReadBatches(path)
     engine = load_engine(_search_of(args, data, device))
     encoding = data.source.encoding
+    if source_format == WORDS:
+        source_format, encoding = TEXT, words_alone(args, encoding, engine)
+        if not args.quiet:
+            print(
+                "the model needs no trees here: lines are text (of trees: --parsed)",
+                file=sys.stderr,
+            )
     if args.parser and encoding.format_name in BRACKETS:
         encoding = encoding._replace(format_name=get_kind(args.parser).notation)
     dictionary = data.dictionary(data.source)
@@ -205,46 +217,6 @@ def _check_numbers(args: argparse.Namespace) -> None:
         raise OptionError(
             f"--nbest {args.nbest} asks for more hypotheses than --beam {args.beam} keeps"
         )
-
-
-def _input_format(args: argparse.Namespace, source: SideData) -> str:
-    """The format of the input, ``text`` where it is to be parsed; refuses options that do not fit."""
-    wanted = source.encoding.format_name
-    if source.segmented:
-        raise OptionError(
-            f"the source of {args.data} was segmented elsewhere (binarize --source-subwords), so "
-            "nobody knows how to segment new text; binarize with --source-subword-model"
-        )
-    if not args.parser:
-        if args.model:
-            raise OptionError("--model is that of a parser; name it with --parser")
-        if wanted in PARSER_WRITES and not args.parsed:
-            raise OptionError(
-                f"the model reads trees: for raw text give --parser ({_parsers_of(wanted)}) and "
-                f"--model, for input that is {wanted} already --parsed"
-            )
-        if source.encoding.units and wanted != "conllu":
-            raise OptionError(
-                f"the subwords of {args.data} were cut by the places of words in raw text, which "
-                f"{wanted} does not hold; give raw text with --parser ({_parsers_of(wanted)})"
-            )
-        return wanted
-    notation = get_kind(args.parser).notation
-    if args.parsed:
-        raise OptionError("--parsed and --parser exclude each other")
-    if wanted == "text":
-        raise OptionError("the model reads text without trees; leave out --parser")
-    if notation != wanted and not {notation, wanted} <= {*BRACKETS}:
-        use = f"take {_parsers_of(wanted)}" if wanted in PARSER_WRITES else "leave out --parser"
-        raise OptionError(f"{args.parser} writes {notation}, but the model reads {wanted}; {use}")
-    if not args.model:
-        raise OptionError(f"--parser {args.parser} needs --model")
-    return "text"
-
-
-def _parsers_of(notation: str) -> str:
-    plain = "ptb" if notation in BRACKETS else notation
-    return ", ".join(name for name, kind in PARSERS.items() if kind.notation == plain)
 
 
 def _find_device(name: str | None) -> str:

@@ -81,9 +81,11 @@ class Engine(Protocol):
 
     Attributes:
         longest_source: most tokens of a source, EOS included.
+        needs_trees: whether a model needs the trees of new sources.
     """
 
     longest_source: int
+    needs_trees: bool
 
     def translate(self, sentences: Sequence[EncodedSource]) -> list[list[Hypothesis]]:
         """The best hypotheses of each sentence, best first; sentences in any order of length."""
