@@ -15,6 +15,7 @@ Nothing here needs fairseq. What a command or a bridge needs besides, it names w
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -110,6 +111,23 @@ __all__ = [
     "word_spans",
     "write_trees",
 ]
+
+
+class _BeforeTransformers:
+    """A finder of modules that finds none, but looks at torchaudio just before transformers imports it.
+
+    So neither is imported here, and a torchaudio that works is imported when it would be. All models of
+    transformers import the named part.
+    """
+
+    def find_spec(self, name: str, path: object, target: object = None) -> None:
+        if name == "transformers.audio_utils":
+            from treesyntax.parsers.torchaudio_remedy import hide_broken_torchaudio
+
+            hide_broken_torchaudio()
+
+
+sys.meta_path.insert(0, _BeforeTransformers())
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,7 @@ methods say in each layer. Encodings of nodes are added to the embeddings of tok
 model changes, and its own positions stay, also with methods that take their place elsewhere.
 
 transformers imports torchaudio where it is installed, and the build that fairseq brings along cannot be
-imported beside a torch for CPUs. So import this module before transformers.
+imported beside a torch for CPUs. So import treesyntax before a model of transformers.
 """
 
 from __future__ import annotations
