@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from fairseq import options
 
+from fairseq_plugins.limits import misplaced_criterion
 from fairseq_plugins.model import is_ours
 from fairseq_plugins.settings import TASK
 from treesyntax.errors import OptionError
@@ -51,6 +52,8 @@ def check(program: str, words: Sequence[str]) -> Fault | None:
 def _method_fault(args: Namespace) -> Fault | None:
     if args.task == TASK and not is_ours(args.arch):
         return Fault("arch", f"is {args.arch}, which --task {TASK} does not build")
+    if args.task == TASK and (misplaced := misplaced_criterion(args.criterion)):
+        return Fault("criterion", misplaced)
     for side in ("encoder", "decoder"):
         if (spec := getattr(args, f"{side}_injection", None)) is None:
             continue  # another task's model

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from fairseq import utils
+from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.data import data_utils
 from fairseq.data.data_utils import collate_tokens
 from torch import nn
@@ -25,6 +26,13 @@ from treesyntax.nn.growth import GrowingTrees
 logger = logging.getLogger(__name__)
 CHUNK = 256
 """Target trees that are grown at once."""
+CRITERIA = (
+    "cross_entropy",
+    "label_smoothed_cross_entropy",
+    "label_smoothed_cross_entropy_with_rdrop",
+)
+"""Of fairseq's own those for logits over a dictionary; others ask for an adaptive softmax, attention
+weights, CTC or speech, and end in an assertion."""
 LONGEST = 200
 """Characters of a wrong setting that a message shows."""
 
@@ -148,10 +156,24 @@ def sizes_in_one_line() -> Iterator[None]:
         raise OptionError(" ".join(str(error).split())) from None
 
 
-def known_criterion(build: Callable[..., Any], *arguments: Any) -> Any:
-    """What ``build`` makes of the settings of a criterion; raises OptionError where it makes none."""
+def misplaced_criterion(name: Any) -> str:
+    """Why a criterion of fairseq's own does not fit these models; "" if it may."""
+    found = CRITERION_REGISTRY.get(name)
+    if name in CRITERIA or found is None or not found.__module__.startswith("fairseq."):
+        return ""
+    return f"is {name}, for models with other outputs; take one of {', '.join(CRITERIA)}"
+
+
+def known_criterion(build: Callable[..., Any], cfg: Any, *arguments: Any) -> Any:
+    """What ``build`` makes of the settings of a criterion.
+
+    Raises:
+        OptionError: where it makes none, or one that asks models for what these do not have.
+    """
+    if fault := misplaced_criterion(getattr(cfg, "_name", None)):
+        raise OptionError(f"--criterion {fault}")
     try:
-        built = build(*arguments)
+        built = build(cfg, *arguments)
     except KeyError as error:
         name = " ".join(str(error).split())[:LONGEST]
         raise OptionError(f"no criterion {name} is known here") from None

@@ -24,6 +24,12 @@ ADAM = ("--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--lr", "0.1")
         (["--criterion", "cross_entrop"], "criterion", "did you mean cross_entropy"),
         (["--arch", "tree_sequence_mimi"], "arch", "did you mean tree_sequence_mini"),
         (["--arch", "fconv"], "arch", "is fconv, which --task tree_translation does not build"),
+        (
+            ["--criterion", "adaptive_loss"],
+            "criterion",
+            "take one of cross_entropy, label_smoothed",
+        ),
+        (["--criterion", "ctc"], "criterion", "is ctc, for models with other outputs"),
         (["--encoder-injection", "stak_pe"], "encoder-injection", "unknown method 'stak_pe'"),
         (["--encoder-injection", "stack_pe(deth=3)"], "encoder-injection", "no argument 'deth'"),
         (["--fp16", "--bf16"], "fp16", "exclude each other; leave one out"),

@@ -93,13 +93,16 @@ def test_no_setting_of_a_checkpoint_is_run(name: str, folder: Path, tmp_path: Pa
 
 
 def test_a_criterion_evaluates_nothing(folder: Path, tmp_path: Path):
-    """As in fairseq-validate, which builds the criterion of the checkpoint."""
+    """As in fairseq-validate, which builds the criterion of the checkpoint: refused by name here, and
+    even where it is built nothing runs."""
     trace = tmp_path / "executed"
     section = {"_name": "ctc", "wer_args": evil(trace), "zero_infinity": True}
     path = changed(folder, tmp_path, lambda cfg: cfg.update(criterion=section))
     _, cfg, task = checkpoint_utils.load_model_ensemble_and_task([str(path)])
-    with pytest.raises(OptionError, match="no literal, and code in settings is not run"):
+    with pytest.raises(OptionError, match="^--criterion is ctc, for models with other outputs"):
         task.build_criterion(cfg.criterion)
+    with pytest.raises(OptionError, match="no literal, and code in settings is not run"):
+        tasks.FairseqTask.build_criterion(task, cfg.criterion)
     assert not trace.exists()
 
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import argparse
+from argparse import Namespace
 from types import SimpleNamespace
 
 import pytest
 import torch
 from fairseq import options
+from fairseq.criterions import CRITERION_DATACLASS_REGISTRY, CRITERION_REGISTRY
 from fairseq.criterions import label_smoothed_cross_entropy_with_rdrop as r_drop
 from fairseq.criterions.label_smoothed_cross_entropy_with_rdrop import (
     RdropLabelSmoothedCrossEntropyCriterion,
 )
 from fairseq.models.transformer import TransformerModel
+from omegaconf import OmegaConf
 from plugins.test_trees import TreeTransformer, TreeTransformerConfig, data, model_of, task_of
 from support.helpers import batch_of
 from torch import Tensor
 
 from fairseq_plugins.flags import check
+from fairseq_plugins.limits import CRITERIA
 from treesyntax.errors import OptionError
 from treesyntax.nn.tree_batch import TreeBatch
 from treesyntax.trees.tree import Tree
@@ -144,6 +148,18 @@ def test_every_option_of_the_stock_transformer_that_is_not_ours_is_refused_by_na
 def test_alignments_are_refused(data):
     with pytest.raises(OptionError, match="--load-alignments needs attention weights"):
         task_of(data / "lcrs_bfs", load_alignments=True)
+
+
+@pytest.mark.parametrize("name", sorted(CRITERION_REGISTRY))
+def test_a_criterion_fits_the_models_or_is_refused_by_name(name: str, parts):
+    task, model, batch = parts
+    if name not in CRITERIA:
+        with pytest.raises(OptionError, match=f"^--criterion is {name}, for models with other"):
+            task.build_criterion(Namespace(_name=name))
+        return
+    settings = CRITERION_DATACLASS_REGISTRY[name](_name=name, sentence_avg=False)
+    criterion = task.build_criterion(OmegaConf.structured(settings))
+    assert criterion(model, batch)[0] > 0
 
 
 def value_of(action: argparse.Action) -> object:
