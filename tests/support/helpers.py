@@ -75,7 +75,8 @@ def expect_same(found: Tensor, wanted: Tensor, leaves: Iterable[Tensor]) -> None
     assert found.dtype == wanted.dtype == torch.float64
     torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-10)
     leaves = list(leaves)
-    weights = torch.randn(found.shape, generator=torch.manual_seed(0), dtype=found.dtype)
+    generator = torch.Generator().manual_seed(0)
+    weights = torch.randn(found.shape, generator=generator, dtype=found.dtype)
     gradients = [
         torch.autograd.grad((one * weights).sum(), leaves, allow_unused=True)
         for one in (found, wanted)
@@ -101,10 +102,11 @@ def expect_attention(
         logit: of sentence, head, positions of query and key in the sentence, and q·k / sqrt(d).
     """
     heads, width = composition.methods[0].site.heads, batch.token_node.shape[1]
+    generator = torch.Generator().manual_seed(1)
     for parameter in composition.parameters():
-        nn.init.normal_(parameter, generator=torch.manual_seed(1))
+        nn.init.normal_(parameter, generator=generator)
     shape = (3, len(sizes), heads, width, 4)
-    inputs = torch.randn(shape, generator=torch.manual_seed(2), dtype=torch.float64)
+    inputs = torch.randn(shape, generator=generator, dtype=torch.float64)
     leaves = [inputs.requires_grad_(), *composition.parameters()]
     starts = [width - size if left_pad else 0 for size in sizes]
     spans = [slice(start, start + size) for start, size in zip(starts, sizes, strict=True)]
