@@ -22,6 +22,7 @@ from support.bridges.tiny_models import (
     set_tables,
 )
 from support.helpers import batch_of
+from torch import nn
 
 import treesyntax as ts
 from treesyntax.bridges.huggingface import HuggingFaceBridge
@@ -46,6 +47,34 @@ def test_with_zero_tables_it_is_the_untouched_model(name: str):
         assert torch.allclose(
             encoded(model, name), plain, atol=1e-5
         )  # the model alone is as it was
+
+
+@pytest.mark.parametrize("gradients", [False, True])
+@pytest.mark.parametrize("spec", ["relation_mask", ALL])
+@pytest.mark.parametrize(("name", "head"), [("Bert", "Model"), ("T5", "EncoderModel")])
+def test_with_zero_tables_nothing_changes_under_any_mask(
+    name: str, head: str, spec: str, gradients: bool
+):
+    """With gradients a CPU takes another way for one table; a mask may differ from head to head."""
+    torch.manual_seed(2)
+    real = INPUTS["attention_mask"].bool()[:, None, None]
+    by_head = (torch.rand(2, 4, 7, 7) < 0.6).logical_or(torch.eye(7).bool()) & real
+    by_pair = by_head[:, :1]
+    model = make(name, head)
+    masks = (INPUTS["attention_mask"], by_pair, by_head)
+
+    def states(of: nn.Module, mask: torch.Tensor, **tree: ts.TreeBatch) -> torch.Tensor:
+        output = of(input_ids=TOKENS, attention_mask=mask, **tree).last_hidden_state
+        return output[INPUTS["attention_mask"].bool()]
+
+    with torch.set_grad_enabled(gradients):
+        plain = [states(model, mask) for mask in masks]
+        bridge = HuggingFaceBridge(model, spec).eval()
+        set_tables(bridge, 0)
+        found = [states(bridge, mask, tree=BATCH) for mask in masks]
+    assert not torch.allclose(plain[1], plain[2], atol=1e-3)
+    for number, (one, other) in enumerate(zip(found, plain, strict=True)):
+        assert torch.allclose(one, other, atol=1e-5), f"mask {number}"
 
 
 @pytest.mark.parametrize("name", MODELS)
