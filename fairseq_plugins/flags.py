@@ -52,8 +52,8 @@ def check(program: str, words: Sequence[str]) -> Fault | None:
 def _method_fault(args: Namespace) -> Fault | None:
     if args.task == TASK and not is_ours(args.arch):
         return Fault("arch", f"is {args.arch}, which --task {TASK} does not build")
-    if args.task == TASK and (misplaced := misplaced_criterion(args.criterion)):
-        return Fault("criterion", misplaced)
+    if args.task == TASK and (unfit := misplaced_criterion(args.criterion)):
+        return Fault("criterion", unfit)
     for side in ("encoder", "decoder"):
         if (spec := getattr(args, f"{side}_injection", None)) is None:
             continue  # another task's model
