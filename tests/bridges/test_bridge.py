@@ -33,10 +33,10 @@ def test_trees_over_other_tokens_are_refused(name: str, spec: str):
     for trees, found in ((TREES[:1], [1, 7]), (TREES[1:] * 2, [2, 4]), (TREES + TREES, [4, 7])):
         with pytest.raises(
             ts.OptionError,
-            match=re.escape(f"trees are over {found} tokens, but the model reads [2, 7]"),
+            match=re.escape(f"trees are over tokens {found}, but the tokens are [2, 7]"),
         ):
             encoded(bridge, name, tree=batch_of(trees))
-    with pytest.raises(ts.OptionError, match=r"over \[1, 7\] tokens, but the model reads \[2, 7\]"):
+    with pytest.raises(ts.OptionError, match=r"over tokens \[1, 7\], but the tokens are \[2, 7\]"):
         embedded = bridge.model.get_input_embeddings()(TOKENS)
         given = {**inputs_for(name), "inputs_embeds": embedded}
         bridge(**{key: given[key] for key in given if key != "input_ids"}, tree=batch_of(TREES[:1]))

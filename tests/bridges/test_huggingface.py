@@ -222,7 +222,7 @@ def test_what_a_bridge_cannot_carry_is_refused_by_name():
     bridge = HuggingFaceBridge(make("Bert"), ALL)
     with pytest.raises(ts.OptionError, match="needs trees; give tree="):
         bridge(**INPUTS)
-    with pytest.raises(ts.OptionError, match=r"over \[2, 4\] tokens, but the model reads \[2, 7\]"):
+    with pytest.raises(ts.OptionError, match=r"over tokens \[2, 4\], but the tokens are \[2, 7\]"):
         bridge(**INPUTS, tree=batch_of([TREES[1]] * 2))
     own = torch.zeros(2, 4, 7, 7)
     with pytest.raises(ts.OptionError, match="need a boolean attention mask"):

@@ -135,7 +135,7 @@ def test_trees_over_other_tokens_are_refused(spec: str, batch_first: bool):
     for trees, found in ((TREES[:1], [1, 7]), (TREES[1:] * 2, [2, 4])):
         with pytest.raises(
             ts.OptionError,
-            match=re.escape(f"trees are over {found} tokens, but the model reads [2, 7]"),
+            match=re.escape(f"trees are over tokens {found}, but the tokens are [2, 7]"),
         ):
             run(bridge, source, batch_first, tree=batch_of(trees))
     for wrong in (TREES[0], TREES, {"parent": source}):

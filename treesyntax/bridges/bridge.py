@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-import torch
 from torch import Tensor, nn
 
 from treesyntax.errors import InputError, OptionError, need_package
@@ -15,7 +14,7 @@ from treesyntax.files import output_file
 from treesyntax.model.composition import Composition, LayerTerms
 from treesyntax.nn.injection import Injection, Site, hooks_of
 from treesyntax.nn.pairs import PairTerm
-from treesyntax.nn.tree_batch import TreeBatch
+from treesyntax.nn.tree_batch import TreeBatch, check_over
 
 FILE = "treesyntax.safetensors"
 """The file of a bridge in the folder of its model."""
@@ -104,7 +103,7 @@ class Bridge(nn.Module):
         injections = Composition(spec, site)
         refuse_unknown(injections, carried, type(model).__name__)
         self.model, self.injections = model, injections
-        self._shape: torch.Size | None = None
+        self._batch: TreeBatch | None = None
         self._terms_of: LayerTerms | None = None
         self._encoding: Tensor | None = None
 
@@ -153,12 +152,12 @@ class Bridge(nn.Module):
             )
         batch = read_batch(tree)
         try:
-            self._shape = batch.token_node.shape
+            self._batch = batch
             self._terms_of = self.injections.relate(batch)
             self._encoding = self.injections.encode(batch)
             yield self.model
         finally:
-            self._shape = self._terms_of = self._encoding = None
+            self._batch = self._terms_of = self._encoding = None
 
     def _terms(self, layer: int) -> list[PairTerm]:
         return [] if self._terms_of is None else self._terms_of(layer)
@@ -166,12 +165,8 @@ class Bridge(nn.Module):
     def _encoded(self, embedded: Tensor) -> Tensor:
         """Token embeddings [B, T, d_model] with the encodings of their nodes."""
         # Also where nothing is added here: relations of one sentence would fit all by broadcasting.
-        if self._shape is not None and embedded.shape[:2] != self._shape:
-            raise OptionError(
-                f"the trees are over {list(self._shape)} tokens, but the model reads "
-                f"{list(embedded.shape[:2])}; give batch_trees a tree for each sentence and the width "
-                "of the token batch"
-            )
+        if self._batch is not None:
+            check_over(self._batch, embedded[..., 0])
         return embedded if self._encoding is None else embedded + self._encoding.to(embedded.dtype)
 
     def _tokens(self, *args: Any, **kwargs: Any) -> Tensor:
