@@ -1,7 +1,7 @@
 """The one attention of the toolkit: it chooses how it is computed.
 
 PyTorch's fused kernel where it can: it knows no vectors of pairs and no scales, and on a CPU it has
-no gradient of a bias. Long inputs on a GPU take FlexAttention where the methods allow.
+no gradient of a bias and no dropout. Long inputs on a GPU take FlexAttention where the methods allow.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def attend(
     fused = all(term.keys is term.values is term.scale is None for term in terms)
     biases = [bias for term in terms for bias in (term.bias, term.logits) if bias is not None]
     learned = any(bias.requires_grad for bias in biases)
-    if not fused or (learned and torch.is_grad_enabled() and not q.is_cuda):
+    slow = learned and torch.is_grad_enabled() and not q.is_cuda
+    if not fused or slow or (dropout and q.device.type == "cpu"):
         return attend_to_pairs(q, k, v, mask, terms, dropout, unmapped)
     bias = total_bias(terms, q)
     if bias is not None:

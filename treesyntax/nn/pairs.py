@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from treesyntax.nn.dropout import drop
 from treesyntax.nn.kernels.lookup import clamped, padding_bias, read_table, sums_by_id
 from treesyntax.nn.kernels.table import attend_with_table
 
@@ -279,7 +279,7 @@ def _attend(
         return attend_with_table(q, k, v, mask, ids, bias, hidden, dropout, own)
     weights = pair_weights(q, k, mask, terms, unmapped)
     if dropout:
-        weights = F.dropout(weights, dropout)
+        weights = drop(weights, dropout)
     output = weights @ v
     for term in terms:
         if term.values is not None:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+
+from treesyntax.nn.dropout import drop
 
 SLOTS = 4
 """Sums kept apart for neighbouring keys: they often have the same id, and each sum waits for the last."""
@@ -77,7 +78,7 @@ class _TableAttention(torch.autograd.Function):
         logits = logits.flatten(0, 1)
         logits.baddbmm_(q.flatten(0, 1), k.flatten(0, 1).transpose(1, 2))
         weights = logits.softmax(-1)
-        kept = F.dropout(weights, dropout) if dropout else weights
+        kept = drop(weights, dropout) if dropout else weights
         output = torch.bmm(kept, v.flatten(0, 1)).unflatten(0, q.shape[:2])
         ctx.save_for_backward(q, k, v, ids, empty, weights, kept, output)
         ctx.size, ctx.own = table.shape[1], 0 if own is None else len(own)
