@@ -42,6 +42,7 @@ from fairseq_plugins.target import (
     is_learned,
     make_constraints,
 )
+from fairseq_plugins.training.loss import quicker
 from fairseq_plugins.training.tree_loss import TreeLossTask, TreeTrainingConfig
 from treesyntax.data.manifest import check_tokens, side_of
 from treesyntax.data.token_files import TokenData
@@ -193,7 +194,7 @@ class TreeTranslationTask(TreeLossTask):
 
     def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         """Build the criterion; raises OptionError for none and for one of another --user-dir."""
-        return known_criterion(super().build_criterion, cfg, from_checkpoint)
+        return quicker(known_criterion(super().build_criterion, cfg, from_checkpoint))
 
     def build_generator(
         self,

@@ -1,0 +1,62 @@
+"""The loss with label smoothing against its formula, written out token by token."""
+
+import math
+
+import pytest
+import torch
+
+from treesyntax.nn.kernels import smoothed_loss as module
+from treesyntax.nn.kernels.smoothed_loss import smoothed_loss
+
+PADDING = 1
+
+
+def by_hand(logits, target, smoothing):
+    """Sums over tokens that are not padding, of e/(V-1) for each wrong word and 1-e for the right one."""
+    losses, likelihoods = [], []
+    for row, right in zip(logits, target.tolist(), strict=True):
+        if right == PADDING:
+            continue
+        costs = [-(one - torch.logsumexp(row, 0)) for one in row]
+        share = smoothing / (len(costs) - 1)
+        wrong = sum(cost for word, cost in enumerate(costs) if word != right)
+        losses.append((1 - smoothing) * costs[right] + share * wrong)
+        likelihoods.append(costs[right])
+    return sum(losses), sum(likelihoods)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.6])
+@pytest.mark.parametrize("tile", [1, 100, module.TILE])
+def test_values_and_gradients_are_those_of_the_formula(smoothing, tile, monkeypatch):
+    monkeypatch.setattr(module, "TILE", tile)
+    torch.manual_seed(1)
+    logits = (torch.randn(23, 17, dtype=torch.float64) * 4).requires_grad_()
+    target = torch.randint(17, (23,))
+    target[[0, 5, 22]] = PADDING
+    loss, likelihood = smoothed_loss(logits, target, smoothing, PADDING)
+    wanted, wanted_likelihood = by_hand(logits, target, smoothing)
+    torch.testing.assert_close(loss, wanted)
+    torch.testing.assert_close(likelihood, wanted_likelihood.detach())
+    for factor in (1.0, -2.5):
+        (found,) = torch.autograd.grad(loss * factor, logits, retain_graph=True)
+        (right,) = torch.autograd.grad(wanted * factor, logits, retain_graph=True)
+        torch.testing.assert_close(found, right)
+    with torch.no_grad():
+        torch.testing.assert_close(
+            smoothed_loss(logits, target, smoothing, PADDING)[0], loss.detach()
+        )
+
+
+def test_only_padding_and_no_tokens_give_zero():
+    logits = torch.randn(4, 6, requires_grad=True)
+    loss, likelihood = smoothed_loss(logits, torch.full((4,), PADDING), 0.1, PADDING)
+    assert loss.item() == likelihood.item() == 0
+    assert not torch.autograd.grad(loss, logits)[0].any()
+    assert smoothed_loss(torch.empty(0, 6), torch.empty(0).long(), 0.1, PADDING)[0].item() == 0
+
+
+def test_logits_far_apart_stay_finite():
+    logits = torch.tensor([[1e4, 0.0, -1e4], [-1e4, -1e4, 3.0]], requires_grad=True)
+    loss, likelihood = smoothed_loss(logits, torch.tensor([2, 0]), 0.1, PADDING)
+    assert math.isclose(likelihood.item(), 3e4 + 3, rel_tol=1e-5)
+    assert torch.isfinite(torch.autograd.grad(loss, logits)[0]).all()
