@@ -117,11 +117,11 @@ def test_the_settings_of_the_paper_and_of_its_code():
 @pytest.mark.parametrize("name", TUNED)
 def test_the_search_gives_every_row_the_same_trials(name: str):
     recipe, rows = read(f"{name}_search"), read(name)
-    assert {row.name for row in recipe.methods} == {
-        "sequence", "sequence_strong", "nary_dfs", "lcrs_dfs", "nary_strong"
-    }  # fmt: skip
+    assert {row.name for row in recipe.methods} == {"sequence", "nary_dfs", "lcrs_dfs"}
+    assert recipe.train["embedding-scaling"] == "down"
+    assert {row.train["encoder-injection"] for row in recipe.methods} == {"relative_position"}
     search = recipe.content["search"]
-    assert search["train"]["max-update"] < rows.train["max-update"]
+    assert search["train"]["max-update"] < recipe.train["max-update"]
     assert search["metric"] == rows.train["best-checkpoint-metric"]
     assert recipe.score == rows.score
 
