@@ -53,6 +53,16 @@ class TreeLossTask(TranslationTask):
             _ = self.hidden_words
         return super().build_model(cfg, from_checkpoint)
 
+    def get_batch_iterator(self, *words: Any, **named: Any) -> Any:
+        """fairseq's, whose workers end with each epoch.
+
+        fairseq keeps them for the next epoch, yet with ``--update-epoch-batch-itr`` that one has workers of
+        its own: processes with a copy of the training's memory would pile up until there is none.
+        """
+        batches = super().get_batch_iterator(*words, **named)
+        batches.persistent_workers = False
+        return batches
+
     def train_step(self, sample: Any, model: Any, criterion: Any, *args: Any, **kwargs: Any) -> Any:
         """fairseq's, with the sum of both losses, and with hidden words (``--copy-dropout``)."""
         rate = self.cfg.copy_dropout

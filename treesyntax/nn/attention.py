@@ -1,7 +1,7 @@
 """The one attention of the toolkit: it chooses how it is computed.
 
 PyTorch's fused kernel where it can: it knows no vectors of pairs and no scales, and on a CPU it has
-no gradient of a bias and no dropout. Long inputs on a GPU take FlexAttention where the methods allow.
+no gradient of a bias and no dropout (half precision keeps its kernel, whose sums are of 32 bits). Long inputs on a GPU take FlexAttention where the methods allow.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def attend(
     biases = [bias for term in terms for bias in (term.bias, term.logits) if bias is not None]
     learned = any(bias.requires_grad for bias in biases)
     slow = learned and torch.is_grad_enabled() and not q.is_cuda
-    if not fused or slow or (dropout and q.device.type == "cpu"):
+    drops = dropout > 0 and q.device.type == "cpu" and q.dtype in (torch.float32, torch.float64)
+    if not fused or slow or drops:
         return attend_to_pairs(q, k, v, mask, terms, dropout, unmapped)
     bias = total_bias(terms, q)
     if bias is not None:

@@ -55,18 +55,19 @@ class _SmoothedLoss(torch.autograd.Function):
         for start in range(0, len(logits), rows):
             part, right = logits[start : start + rows], target[start : start + rows, None]
             counts = right.ne(ignored).to(logits.dtype)
-            exps = tile[: len(part)] if gradient is None else gradient[start : start + rows]
-            largest = part.amax(1, keepdim=True)
-            torch.sub(part, largest, out=exps).exp_()
-            total = exps.sum(1, keepdim=True)
-            normalizer = total.log() + largest
+            chances = tile[: len(part)] if gradient is None else gradient[start : start + rows]
+            torch.softmax(part, 1, out=chances)
+            # The largest is at least 1 / V, so that its logarithm is exact enough.
+            normalizer = part.amax(1, keepdim=True) - chances.amax(1, keepdim=True).log()
             likelihood = normalizer - part.gather(1, right)
             of_all = normalizer * words - part.sum(1, keepdim=True)
             smoothed = (1 - smoothing - share) * likelihood + share * of_all
             sums += torch.stack([(smoothed * counts).sum(), (likelihood * counts).sum()])
             if gradient is not None:
-                exps.mul_(counts / total).sub_(counts * share)
-                exps.scatter_add_(1, right, counts * (smoothing + share - 1))
+                chances.sub_(share).scatter_add_(
+                    1, right, torch.full_like(counts, smoothing + share - 1)
+                )
+                chances[right[:, 0] == ignored] = 0
         ctx.save_for_backward(gradient)
         loss, likelihood = sums.unbind()
         ctx.mark_non_differentiable(likelihood)

@@ -1,0 +1,70 @@
+"""The parts of a training step on a CPU that are not matrix products, as ratios to PyTorch's and fairseq's.
+
+Dropout of a layer's output, and the loss with label smoothing, forward and backward.
+
+    OMP_NUM_THREADS=1 python benchmarks/small_parts.py
+    python benchmarks/small_parts.py --tokens 2048 --width 512 --words 32000
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from fairseq.criterions.label_smoothed_cross_entropy import label_smoothed_nll_loss
+from timing import medians, print_ratios
+
+from treesyntax.nn.dropout import drop
+from treesyntax.nn.kernels.smoothed_loss import smoothed_loss
+
+SMOOTHING, PADDING, RATE = 0.1, 1, 0.3
+
+
+def dropout_steps(tokens: int, width: int) -> dict[str, Callable[[], object]]:
+    """Forward and backward of dropout."""
+    x = torch.randn(tokens, width, requires_grad=True)
+    gradient = torch.randn(tokens, width)
+    return {
+        "PyTorch's": lambda: torch.autograd.grad(F.dropout(x, RATE), x, gradient),
+        "ours": lambda: torch.autograd.grad(drop(x, RATE), x, gradient),
+    }
+
+
+def loss_steps(tokens: int, words: int) -> dict[str, Callable[[], object]]:
+    """Forward and backward of the loss, from logits."""
+    logits = torch.randn(tokens, words, requires_grad=True)
+    target = torch.randint(words, (tokens,))
+
+    def theirs() -> object:
+        found = F.log_softmax(logits, -1)
+        loss, _ = label_smoothed_nll_loss(found, target, SMOOTHING, PADDING)
+        return torch.autograd.grad(loss, logits)
+
+    def ours() -> object:
+        return torch.autograd.grad(smoothed_loss(logits, target, SMOOTHING, PADDING)[0], logits)
+
+    return {"fairseq's": theirs, "ours": ours}
+
+
+def main() -> None:
+    """Print a table for each part."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--tokens", type=int, default=4096, help="of a batch")
+    parser.add_argument("--width", type=int, default=128)
+    parser.add_argument("--words", type=int, default=6000, help="of the dictionary")
+    parser.add_argument("--repeats", type=int, default=15)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    for title, steps in (
+        ("dropout", dropout_steps(options.tokens, options.width)),
+        ("loss", loss_steps(options.tokens, options.words)),
+    ):
+        print_ratios(title, medians(steps, options.repeats), next(iter(steps)))
+
+
+if __name__ == "__main__":
+    main()
