@@ -83,7 +83,11 @@ def test_an_interrupt_ends_the_children_and_the_study_goes_on_later(
     wait_for_events(tmp_path, 9, process)
     process.send_signal(number)
     assert process.wait() == 130
-    assert not [words for words in journal(tmp_path) if alive(int(words[-1]))]
+    # A child that the signal met in the middle of its start is killed by the kernel, a moment later.
+    late = time.monotonic() + 5
+    while any(alive(int(words[-1])) for words in journal(tmp_path)):
+        assert time.monotonic() < late
+        time.sleep(0.01)
     assert study(tmp_path).returncode == 0
     check_complete(tmp_path)
 
