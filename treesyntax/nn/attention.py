@@ -1,7 +1,8 @@
 """The one attention of the toolkit: it chooses how it is computed.
 
 PyTorch's fused kernel where it can: it knows no vectors of pairs and no scales, and on a CPU it has
-no gradient of a bias and no dropout (half precision keeps its kernel, whose sums are of 32 bits). Long inputs on a GPU take FlexAttention where the methods allow.
+no gradient of a bias and no dropout (half precision keeps its kernel, whose sums are of 32 bits). Long
+inputs on a GPU take FlexAttention where the methods allow.
 """
 
 from __future__ import annotations
