@@ -22,9 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths", type=Path, nargs="+", metavar="DIR",
         help="folder of a study; or the map.csv of one with several test sets, to draw map.svg beside it; or "
-        "its items.jsonl, to make table.csv, map.csv and verdict.svg beside it again, with intervals and "
-        "p-values, from that and results.jsonl alone; or several, of parts of a study with different rows that were "
-        "trained in different places, to make the tables of the whole in --out",
+        "its items.jsonl, to make table.csv, categories.csv, map.csv and verdict.svg beside it again, with "
+        "intervals and p-values, from that and results.jsonl alone; or several, of parts of a study with "
+        "different rows that were trained in different places, to make the tables of the whole in --out",
     )  # fmt: skip
     parser.add_argument(
         "--out", type=Path, metavar="FOLDER",

@@ -21,7 +21,7 @@ from treesyntax.metrics.runs import compare_runs
 from treesyntax.study.recipe.recipe import Method
 from treesyntax.study.report.breakdown import Quantity
 from treesyntax.study.report.table import Spread
-from treesyntax.study.results.item_scores import ItemScores
+from treesyntax.study.results.item_scores import ItemScores, Scores
 from treesyntax.study.results.results import Result
 from treesyntax.study.results.significance import is_tested
 from treesyntax.study.run.plan import Plan
@@ -98,10 +98,10 @@ class _CategoryScores(ItemScores):
     def has_items(self, method: Method, metric: str) -> bool:
         """Whether any line counts; those of a category may all be in the training data."""
         size = len(self.lines(self._file(method.target.test)))
-        return bool(self._chosen(method, metric, size))
+        return bool(self.chosen(method, metric, size))
 
-    def _chosen(self, method: Method, metric: str, size: int) -> Sequence[int]:
-        return [line for line in super()._chosen(method, metric, size) if line in self.only]
+    def chosen(self, method: Method, metric: str, size: int) -> Sequence[int]:
+        return [line for line in super().chosen(method, metric, size) if line in self.only]
 
     def _check(self, metric: str, runs: Sequence[Run], scores: NDArray[np.float64]) -> None:
         """Recorded scores are of the whole test set, and checked there."""
@@ -116,7 +116,7 @@ def score_categories(
         scores = _CategoryScores(plan, folder, results)
         scores.only = frozenset(categories.lines(place))
         found += [
-            _score(scores, category, method, metric)
+            score_category(scores, category, method.name, _baseline(scores, method, metric), metric)
             for metric in filter(is_tested, plan.recipe.score)
             for method in plan.recipe.methods
             if scores.runs(method, metric) and scores.has_items(method, metric)
@@ -124,19 +124,29 @@ def score_categories(
     return found
 
 
-def _score(scores: ItemScores, category: str, method: Method, metric: str) -> CategoryScore:
+def _baseline(scores: ItemScores, method: Method, metric: str) -> str:
     baseline = scores.plan.recipe.baseline_of(method)
-    if baseline is not None and not scores.runs(baseline, metric):
-        baseline = None
-    owner = baseline or method
-    table, copies = scores.table(method.name, owner.name, metric), scores.copies(owner.name, metric)
+    return baseline.name if baseline is not None and scores.runs(baseline, metric) else ""
+
+
+def score_category(
+    scores: Scores, category: str, row: str, baseline: str, metric: str
+) -> CategoryScore:
+    """A row's score of one category.
+
+    Args:
+        scores: of the lines of the category.
+        baseline: the row to compare with; "" for none.
+    """
+    owner = baseline or row
+    table, copies = scores.table(row, owner, metric), scores.copies(owner, metric)
     values = Spread.of((copies @ table / copies.sum()).tolist())
     difference = low = high = None
-    if baseline is not None:
-        test = compare_runs(table, scores.table(baseline.name, baseline.name, metric), copies)
+    if baseline:
+        test = compare_runs(table, scores.table(baseline, baseline, metric), copies)
         difference = test.difference
         low, high = (None if np.isnan(end) else end for end in (test.low, test.high))
+    size = int(copies.sum())
     return CategoryScore(
-        category, len(copies), int(copies.sum()), method.name, metric, values,
-        baseline.name if baseline else "", difference, low, high,
-    )  # fmt: skip
+        category, len(copies), size, row, metric, values, baseline, difference, low, high
+    )

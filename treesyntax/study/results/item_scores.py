@@ -135,7 +135,7 @@ class ItemScores:
     def by_line(self, run: Run, metric: str) -> NDArray[np.float64]:
         """What the score of a run is a function of, whole numbers [lines, columns]."""
         references = self.lines(self._file(run.method.target.test))
-        chosen = self._chosen(run.method, metric, len(references))
+        chosen = self.chosen(run.method, metric, len(references))
         wanted = [references[number] for number in chosen]
         return self._judged(metric, self._hypotheses(run, chosen), wanted)
 
@@ -180,7 +180,7 @@ class ItemScores:
         indices: dict[tuple[object, ...], int] = {}
         return np.array([
             indices.setdefault((sources[line], *references[line].split()), len(indices))
-            for line in self._chosen(baseline, metric, len(references))
+            for line in self.chosen(baseline, metric, len(references))
         ])  # fmt: skip
 
     def sources(self, method: Method, size: int) -> Sequence[object]:
@@ -195,7 +195,8 @@ class ItemScores:
             return [tuple(tree.labels) for tree in read_trees(path, notation)]
         return [" ".join(line.split()) for line in lines]
 
-    def _chosen(self, method: Method, metric: str, size: int) -> Sequence[int]:
+    def chosen(self, method: Method, metric: str, size: int) -> Sequence[int]:
+        """The lines that a metric counts, of a test set of this size."""
         if not metric.endswith(UNSEEN):
             return range(size)
         return [

@@ -4,6 +4,7 @@ data or outputs."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from treesyntax.errors import InputError
 from treesyntax.files import write_text
 from treesyntax.metrics import CORPUS_METRICS, PART_METRICS, UNSEEN
 from treesyntax.metrics.statistics import line_statistics
+from treesyntax.study.report.categories import CategoryScore, score_category
 from treesyntax.study.report.curves import lines_by_row
 from treesyntax.study.report.domains import Domain
 from treesyntax.study.report.items.file import (
@@ -36,7 +38,7 @@ from treesyntax.study.report.table import (
     print_line,
     print_table,
 )
-from treesyntax.study.report.table_files import csv_text, table_csv
+from treesyntax.study.report.table_files import categories_csv, csv_text, table_csv
 from treesyntax.study.report.verdict import draw_verdict
 from treesyntax.study.results.comparisons import Comparison
 from treesyntax.study.results.figure_files import write_figure_files
@@ -57,6 +59,8 @@ class StoredScores:
         self.results = {result.key: result for result in part.results}
         self.some = next(iter(part.paths.values()), Path(ITEMS_FILE))
         stored = part.stored
+        self.category = ""  # all lines
+        self.categories = {one.name: one for one in stored.categories}
         self.runs: dict[Pair, dict[int, ItemRun]] = {}
         for run in stored.runs:
             known = self.runs.setdefault((run.row, run.metric), {})
@@ -64,15 +68,26 @@ class StoredScores:
                 raise self._refused(run, f"which {RESULTS_FILE} lacks, or has them twice")
             if not is_tested(run.metric) or run.copies not in stored.copies:
                 raise self._refused(run, "which is no metric with a test, or lacks its copies")
+            if run.categories and run.categories not in self.categories:
+                raise self._refused(run, "whose categories are lacking")
             known[run.seed] = run
         for name, metric in (pair for row in stored.rows for pair in row.compared()):
             if (name, metric) not in self.runs:
                 cause = f"lacks the scores of {name} in {metric}"
                 raise InputError(part.paths.get(name, self.some), None, cause, REMEDY)
 
+    def of_category(self, category: str) -> StoredScores:
+        """Those of the lines of a category alone."""
+        found = copy(self)
+        found.category = category
+        return found
+
     def copies(self, baseline: str, metric: str) -> NDArray[np.intp]:
         """As of `ItemScores`."""
-        return np.bincount(self._items(baseline, metric))
+        items = self._items(baseline, metric)
+        if self.category:
+            items = renumbered(items[self.in_category(baseline, metric)])
+        return np.bincount(items)
 
     def table(self, name: str, baseline: str, metric: str) -> NDArray[np.float64]:
         """As of `ItemScores`."""
@@ -84,25 +99,54 @@ class StoredScores:
                 by_line.append(unpack(run.scores, len(items), columns))
             except ValueError as error:
                 raise self._refused(run, f"which are damaged: {error}") from None
-        table = points(metric, np.stack(by_line, axis=1), items)
-        copies = np.bincount(items)
+        stacked = np.stack(by_line, axis=1)
+        if self.category:  # recorded scores are of the whole test set, and checked there
+            chosen = self.in_category(baseline, metric)
+            return points(metric, stacked[chosen], renumbered(items[chosen]))
+        table, copies = points(metric, stacked, items), np.bincount(items)
         for run, score in zip(runs, (copies @ table / copies.sum()).tolist(), strict=True):
             recorded = self.results[run.row, run.seed, run.metric].value
             if not abs(recorded - score) <= CLOSE:
                 raise self._refused(run, f"{score:.2f}, but {RESULTS_FILE} has {recorded:.2f}")
         return table
 
+    def names(self, row: str, metric: str) -> tuple[str, ...]:
+        """The categories of the lines that a row is scored on, if it is and they are known."""
+        for run in self.runs.get((row, metric), {}).values():
+            if run.categories:
+                return self.categories[run.categories].names
+        return ()
+
+    def in_category(self, row: str, metric: str) -> NDArray[np.bool_]:
+        """Which lines that a row is scored on are of the category."""
+        run = next(iter(self.runs[row, metric].values()))
+        own = self.categories[run.categories]
+        try:
+            place = own.names.index(self.category)
+            found: NDArray[np.bool_] = unpack(own.places, self._lines(run), 1)[:, 0] == place
+        except ValueError as error:
+            raise self._refused(run, f"whose categories are damaged: {error}") from None
+        return found
+
+    def _lines(self, run: ItemRun) -> int:
+        return self.results[run.row, run.seed, run.metric].n
+
     def _items(self, baseline: str, metric: str) -> NDArray[np.intp]:
         run = next(iter(self.runs[baseline, metric].values()))
-        lines = self.results[run.row, run.seed, run.metric].n
         try:
-            return unpack_items(self.stored.copies[run.copies], lines)
+            return unpack_items(self.stored.copies[run.copies], self._lines(run))
         except ValueError as error:
             raise self._refused(run, f"whose copies are damaged: {error}") from None
 
     def _refused(self, run: ItemRun, why: str) -> InputError:
         cause = f"has scores of {run.row}-{run.seed} in {run.metric}, {why}"
         return InputError(self.paths.get(run.row, self.some), None, cause, REMEDY)
+
+
+def renumbered(items: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Indices from 0, in the order of their first lines."""
+    places: dict[int, int] = {}
+    return np.array([places.setdefault(item, len(places)) for item in items.tolist()])
 
 
 def _columns(metric: str) -> int:
@@ -114,8 +158,8 @@ def _columns(metric: str) -> int:
 
 
 def tables_again(paths: Sequence[Path], out: Path | None = None) -> None:
-    """Print the table, and write table.csv, verdict.svg if any row has an interval, and map.csv if there is a
-    map, of one items.jsonl or several.
+    """Print the table, and write table.csv, verdict.svg if any row has an interval, map.csv if there is a
+    map, and categories.csv if lines have categories, of one items.jsonl or several.
 
     Args:
         paths: files of scores by item, with results.jsonl beside them or one folder above.
@@ -133,6 +177,8 @@ def tables_again(paths: Sequence[Path], out: Path | None = None) -> None:
         texts[MAP_FILE] = csv_text([*csv_rows(cells)])
     console = make_console()
     print_table(table, console)
+    if found := _categories(stored, scores):
+        texts["categories.csv"] = categories_csv(found)
     for name, text in texts.items():
         write_text(folder / name, text)
         print_line(console, f"table: {folder / name}")
@@ -165,6 +211,24 @@ def _cells(stored: ItemFile, scores: StoredScores) -> list[Cell]:
         for name in domains
         if rows[name].strongest
     ])  # fmt: skip
+
+
+def _categories(stored: ItemFile, scores: StoredScores) -> list[CategoryScore]:
+    """As `treesyntax.study.report.categories.score_categories` finds them, on each test set."""
+    metrics = [metric for metric in stored.score if is_tested(metric)]
+    found = []
+    for test_set in dict.fromkeys(row.test_set for row in stored.rows):
+        rows = [row for row in stored.rows if row.test_set == test_set]
+        names = [scores.names(row.row, metric) for row in rows for metric in metrics]
+        for category in dict.fromkeys(name for some in names for name in some):
+            own = scores.of_category(category)
+            for metric in metrics:
+                for row in rows:
+                    if scores.names(row.row, metric) and own.in_category(row.row, metric).any():
+                        known = (row.baseline, metric) in scores.runs
+                        baseline = row.baseline if known else ""
+                        found.append(score_category(own, category, row.row, baseline, metric))
+    return found
 
 
 def _domains(stored: ItemFile) -> dict[str, Domain]:

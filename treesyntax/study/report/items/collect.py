@@ -6,10 +6,16 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from treesyntax.errors import InputError
-from treesyntax.study.report.domains import Domain, find_domains
+import numpy as np
+
+from treesyntax.errors import InputError, TreeSyntaxError
+from treesyntax.study.recipe.recipe import Method
+from treesyntax.study.report.breakdown import Quantity
+from treesyntax.study.report.categories import read_categories
+from treesyntax.study.report.domains import Domain, find_domains, plans_by_test_set
 from treesyntax.study.report.items.file import (
     ITEMS_FILE,
+    ItemCategories,
     ItemFile,
     ItemRow,
     ItemRun,
@@ -46,6 +52,7 @@ def write_items(
     except InputError:
         known = {}
     copies: dict[str, str] = {}
+    quantities, categories = _quantities(plan, folder), dict[str, ItemCategories]()
     runs: list[ItemRun] = []
     pairs = [pair for row in rows for pair in row.compared()]
     pairs += [
@@ -58,14 +65,41 @@ def write_items(
         text = pack_items(scores.items(name, metric))
         group = sha256(text.encode()).hexdigest()[:8]
         copies[group] = text
+        own = ""
+        if name in quantities:
+            found = _categories(scores, methods[name], metric, quantities[name])
+            own = found.name
+            categories[own] = found
         for run in scores.runs(methods[name], metric):
             key = scores.key([[run], [run]], metric)[:16]
             packed = known.get(key) or pack(scores.by_line(run, metric))
-            runs.append(ItemRun(name, run.seed, metric, group, packed, key))
+            runs.append(ItemRun(name, run.seed, metric, group, packed, key, own))
     if runs:
         recipe = plan.recipe
         head = (study_hash, recipe.score, tuple(recipe.primary), recipe.seeds)
-        write_file(path, ItemFile(*head, rows, copies, tuple(runs)))
+        found_categories = tuple(categories.values())
+        write_file(path, ItemFile(*head, rows, copies, tuple(runs), found_categories))
+
+
+def _quantities(plan: Plan, folder: Path) -> dict[str, Quantity]:
+    """By row the category of each line, where the recipe gives them and they can be read."""
+    found: dict[str, Quantity] = {}
+    for part in plans_by_test_set(plan).values():
+        try:
+            quantity = read_categories(part, folder)
+        except TreeSyntaxError:  # the report's section says so
+            continue
+        found |= {method.name: quantity for method in part.recipe.methods if quantity}
+    return found
+
+
+def _categories(
+    scores: ItemScores, method: Method, metric: str, quantity: Quantity
+) -> ItemCategories:
+    lines = scores.chosen(method, metric, len(quantity.values))
+    places = pack(np.array([quantity.values[line] for line in lines])[:, None])
+    name = sha256("\n".join([*quantity.names, places]).encode()).hexdigest()[:8]
+    return ItemCategories(name, quantity.names, places)
 
 
 def _rows(

@@ -1,9 +1,10 @@
 """The file ``tables/items.jsonl``, which holds scores by test item but no text of the data.
 
-The first line has the rows with what each is compared with, and which lines of a test set are copies
-of a line before. Every other line is a run in a metric. Its ``scores`` are what the metric is computed
-from, whole numbers by line of the test set: 1 for right and 0 for wrong; for F1 the parts in common
-and those of both; for BLEU, chrF and TER sacreBLEU's statistics. See `pack` for how they are written.
+The first line has the rows with what each is compared with, which lines of a test set are copies of a
+line before, and the category of each line where the recipe gives one. Every other line is a run in a
+metric. Its ``scores`` are what the metric is computed from, whole numbers by line of the test set: 1
+for right and 0 for wrong; for F1 the parts in common and those of both; for BLEU, chrF and TER
+sacreBLEU's statistics. See `pack` for how they are written.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import base64
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -66,6 +67,7 @@ class ItemRun:
         copies: which of the file's they are.
         scores: packed, by line of the test set.
         key: a hash of all that they were computed from.
+        categories: which of the file's they are; "" for none.
     """
 
     row: str
@@ -74,6 +76,22 @@ class ItemRun:
     copies: str
     scores: str
     key: str
+    categories: str = ""
+
+
+@dataclass(frozen=True)
+class ItemCategories:
+    """The category of each line that a metric counts.
+
+    Attributes:
+        name: by which runs refer to them.
+        names: of the categories, in their order in the table.
+        places: packed, for each line the index of one.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    places: str
 
 
 @dataclass(frozen=True)
@@ -88,6 +106,7 @@ class ItemFile:
         rows: those with results.
         copies: by name, packed: for each line how many lines before it the same pair of source and
             reference last stood; 0 for a new pair.
+        categories: of the lines of each test set; none in files from before they were kept.
     """
 
     hash: str
@@ -97,6 +116,7 @@ class ItemFile:
     rows: tuple[ItemRow, ...]
     copies: Mapping[str, str]
     runs: tuple[ItemRun, ...]
+    categories: tuple[ItemCategories, ...] = ()
 
 
 def pack(numbers: NDArray[Any]) -> str:
@@ -157,6 +177,7 @@ def write_file(path: Path, found: ItemFile) -> None:
     """Write the file, all or nothing."""
     head = {field.name: getattr(found, field.name) for field in fields(ItemFile)}
     head["rows"] = [*map(asdict, head["rows"])]
+    head["categories"] = [*map(asdict, head["categories"])]
     values = [head, *map(asdict, head.pop("runs"))]
     values[0] = {CHECKSUM: sha256_of_value(values), **head}
     write_text(path, "".join(f"{json.dumps(value)}\n" for value in values))
@@ -174,19 +195,25 @@ def read_items(path: Path) -> ItemFile:
         if digest != sha256_of_value([head, *runs]):
             raise InputError(path, None, "its checksum differs: the file is damaged", REMEDY)
         head["rows"] = [_made(ItemRow, row) for row in head["rows"]]
+        found = head.get("categories", ())
+        head["categories"] = [_made(ItemCategories, one) for one in found]
         return _made(ItemFile, {**head, "runs": [_made(ItemRun, run) for run in runs]})
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         cause = f"holds no scores by test item ({error!r})"
         raise InputError(path, None, cause, REMEDY) from None
 
 
-KINDS: dict[str, type] = {"str": str, "int": int, "ItemRow": ItemRow, "ItemRun": ItemRun}
+KINDS: dict[str, type] = {"str": str, "int": int} | {
+    kind.__name__: kind for kind in (ItemRow, ItemRun, ItemCategories)
+}
 
 
 def _made(kind: type[Made], values: Mapping[str, Any]) -> Made:
     """One of the classes above from values of a file, whose types are checked."""
     found = {}
     for field in fields(kind):  # type: ignore[arg-type]
+        if field.default is not MISSING and field.name not in values:
+            continue
         name, value = str(field.type), values[field.name]
         if name.startswith("tuple"):
             inner, value = value, tuple(value)

@@ -87,6 +87,7 @@ def join(parts: Sequence[Part]) -> Part:
         rows=tuple(rows),
         copies={name: text for part in parts for name, text in part.stored.copies.items()},
         runs=_all(part.stored.runs for part in parts),
+        categories=_all(part.stored.categories for part in parts),
     )
     return Part(paths, stored, results)
 
