@@ -69,6 +69,27 @@ def test_a_table_of_the_page_is_that_of_its_study(folder: str, lines: list[str])
                 assert text == (difference and f"{difference}, {low} to {high}")
 
 
+def test_scores_by_test_set_are_those_of_their_studies() -> None:
+    """Tables that name a training in each row and a test set in each of three columns."""
+    names = {"test2016": "test", "test2017": "test2017", "COCO": "testcoco"}
+    lines = (DOCS / "results.md").read_text("utf-8").splitlines()
+    begin = next(n for n, line in enumerate(lines) if line.startswith("| training |"))
+    header = cells(lines[begin])
+    shown = [cells(line) for line in lines[begin + 2 : lines.index("", begin)]]
+    assert len(shown) >= 2
+    for first, *scores in shown:
+        folder = DOCS / "results" / re.findall(r"]\(results/(\w+)", first)[0]
+        with (folder / "categories.csv").open(encoding="utf-8") as stream:
+            means = {
+                row["category"]: float(row["mean"])
+                for row in csv.DictReader(stream)
+                if (row["method"], row["metric"]) == ("sequence", "bleu")
+            }
+        for column, text in zip(header[1:], scores, strict=True):
+            if column in names:
+                assert text == f"{means[names[column]]:.2f}"
+
+
 def test_the_table_of_the_demo_is_that_of_its_study() -> None:
     with (DOCS / "results/demo/table.csv").open(encoding="utf-8") as stream:
         scores = {row["method"]: row for row in csv.DictReader(stream) if row["metric"] == "exact"}
