@@ -7,11 +7,40 @@ from typing import Any
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
 from torch import Tensor
 
-from treesyntax.nn.kernels.smoothed_loss import smoothed_loss
+from fairseq_plugins.model import TreeTransformer
+from treesyntax.nn.kernels.smoothed_loss import projected_loss, smoothed_loss
 
 
 class SmoothedLoss(LabelSmoothedCrossEntropyCriterion):
     """The same numbers up to rounding, without log-probabilities of all words in memory."""
+
+    def forward(
+        self, model: Any, sample: dict[str, Any], reduce: bool = True
+    ) -> tuple[Tensor, int, dict[str, Any]]:
+        """The loss, what the gradient is divided by, and what is logged."""
+        if not reduce or not _projects(model):
+            return super().forward(model, sample, reduce)  # type: ignore[no-any-return]
+        features = model(**sample["net_input"], features_only=True)[0]
+        target = sample["target"][:, self.ignore_prefix_size :]
+        loss, likelihood, hits = projected_loss(
+            features[:, self.ignore_prefix_size :].flatten(0, 1),
+            model.decoder.output_projection.weight,
+            target.flatten(),
+            self.eps,
+            self.padding_idx,
+        )
+        size = len(target) if self.sentence_avg else sample["ntokens"]
+        log = {
+            "loss": loss.data,
+            "nll_loss": likelihood,
+            "ntokens": sample["ntokens"],
+            "nsentences": len(target),
+            "sample_size": size,
+        }
+        if self.report_accuracy:
+            log["n_correct"] = int(hits)
+            log["total"] = int(target.ne(self.padding_idx).sum())
+        return loss, size, log
 
     def compute_loss(
         self, model: Any, net_output: Any, sample: Any, reduce: bool = True
@@ -30,6 +59,16 @@ class SmoothedLoss(LabelSmoothedCrossEntropyCriterion):
         target = model.get_targets(sample, net_output)[:, self.ignore_prefix_size :]
         counts = target.ne(self.padding_idx)
         return (best.eq(target) & counts).sum(), counts.sum()
+
+
+def _projects(model: Any) -> bool:
+    """Whether logits on a CPU are the product of features and embeddings, and no more.
+
+    Not of a model in one of several processes, which watches its outputs to know which gradients will come.
+    """
+    if not isinstance(model, TreeTransformer) or model.decoder.copying is not None:
+        return False
+    return bool(model.decoder.output_projection.weight.device.type == "cpu")
 
 
 def quicker(criterion: Any) -> Any:

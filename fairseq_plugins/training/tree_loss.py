@@ -11,6 +11,7 @@ from fairseq.logging import metrics
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
 from fairseq_plugins.target import find_hidden_words
+from fairseq_plugins.training.mixed import in_mixed_precision
 from treesyntax.nn.hidden_words import HiddenWords
 
 NAME = "tree_loss"
@@ -63,8 +64,16 @@ class TreeLossTask(TranslationTask):
         batches.persistent_workers = False
         return batches
 
-    def train_step(self, sample: Any, model: Any, criterion: Any, *args: Any, **kwargs: Any) -> Any:
-        """fairseq's, with the sum of both losses, and with hidden words (``--copy-dropout``)."""
+    def train_step(
+        self,
+        sample: Any,
+        model: Any,
+        criterion: Any,
+        optimizer: Any,
+        update_num: int,
+        ignore_grad: bool = False,
+    ) -> Any:
+        """fairseq's, with the sum of both losses, hidden words (``--copy-dropout``), and ``--amp`` on a CPU."""
         rate = self.cfg.copy_dropout
         if rate and sample:
             inputs = sample["net_input"]
@@ -73,7 +82,8 @@ class TreeLossTask(TranslationTask):
             )
             inputs = {**inputs, "src_tokens": tokens, "prev_output_tokens": previous}
             sample = {**sample, "net_input": inputs, "target": target}
-        return super().train_step(sample, model, _with_tree_loss(criterion), *args, **kwargs)
+        summed = in_mixed_precision(_with_tree_loss(criterion), optimizer)
+        return super().train_step(sample, model, summed, optimizer, update_num, ignore_grad)
 
     def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
         """fairseq's, and the loss from trees."""

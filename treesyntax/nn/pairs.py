@@ -18,6 +18,7 @@ from torch.utils.checkpoint import checkpoint
 
 from treesyntax.nn.dropout import drop
 from treesyntax.nn.kernels.lookup import clamped, padding_bias, read_table, sums_by_id
+from treesyntax.nn.kernels.softmax import softmax
 from treesyntax.nn.kernels.table import attend_with_table
 
 RelationOf = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -190,7 +191,7 @@ def pair_weights(
     unmapped: Tensor | None = None,
 ) -> Tensor:
     """Attention weights [B, H, Q, K], the softmax of :func:`pair_logits`."""
-    return torch.softmax(pair_logits(q, k, mask, terms, unmapped), -1)
+    return softmax(pair_logits(q, k, mask, terms, unmapped))
 
 
 def pair_logits(
@@ -252,14 +253,19 @@ def attend_to_pairs(
     return torch.cat([some(slice(row, row + step)) for row in range(0, q.shape[2], step)], 2)
 
 
-def _one_table(terms: Sequence[PairTerm]) -> tuple[Tensor, Tensor, Tensor | None] | None:
+def _one_table(
+    terms: Sequence[PairTerm],
+) -> tuple[Tensor | None, Tensor | None, Tensor | None] | None:
     """Relation ids, their biases and a model's own logits, if they are all that is added."""
     biases = [term for term in terms if not term.is_logits]
     own = [term.logits for term in terms if term.logits is not None]
-    if len(biases) != 1 or not biases[0].is_bias or len(own) > 1:
+    if len(biases) > 1 or len(own) > 1:
         return None
+    found = own[0] if own else None
+    if not biases:
+        return None, None, found
     ids, bias = biases[0].stored_ids, biases[0].bias
-    return None if ids is None or bias is None else (ids, bias, own[0] if own else None)
+    return (ids, bias, found) if biases[0].is_bias and ids is not None else None
 
 
 def _attend(
@@ -273,7 +279,8 @@ def _attend(
 ) -> Tensor:
     one = None if mask is not None and mask.shape[1] > 1 else _one_table(terms)
     if one and q.device.type == "cpu" and q.dtype in (torch.float32, torch.float64):
-        ids, bias, own = one[0], clamped(one[1], q.dtype), one[2]
+        ids, bias, own = one
+        bias = bias if bias is None else clamped(bias, q.dtype)
         own = own if own is None else own.to(q.dtype)
         q, hidden = q * q.shape[-1] ** -0.5, padding_bias(q.dtype)
         return attend_with_table(q, k, v, mask, ids, bias, hidden, dropout, own)
