@@ -1,6 +1,7 @@
 """The parts of a training step on a CPU that are not matrix products, as ratios to PyTorch's and fairseq's.
 
-Dropout of a layer's output, and the loss with label smoothing, forward and backward.
+Dropout of a layer's output, the softmax of attention over a short sentence, and the loss with label smoothing
+from features (with the product that makes its logits), forward and backward.
 
     OMP_NUM_THREADS=1 python benchmarks/small_parts.py
     python benchmarks/small_parts.py --tokens 2048 --width 512 --words 32000
@@ -17,7 +18,8 @@ from fairseq.criterions.label_smoothed_cross_entropy import label_smoothed_nll_l
 from timing import medians, print_ratios
 
 from treesyntax.nn.dropout import drop
-from treesyntax.nn.kernels.smoothed_loss import smoothed_loss
+from treesyntax.nn.kernels.smoothed_loss import projected_loss
+from treesyntax.nn.kernels.softmax import softmax
 
 SMOOTHING, PADDING, RATE = 0.1, 1, 0.3
 
@@ -32,20 +34,37 @@ def dropout_steps(tokens: int, width: int) -> dict[str, Callable[[], object]]:
     }
 
 
-def loss_steps(tokens: int, words: int) -> dict[str, Callable[[], object]]:
-    """Forward and backward of the loss, from logits."""
-    logits = torch.randn(tokens, words, requires_grad=True)
+def softmax_steps(tokens: int, length: int) -> dict[str, Callable[[], object]]:
+    """Forward and backward of the weights of four heads."""
+    x = torch.randn(4 * tokens // length, length, length, requires_grad=True)
+    gradient = torch.randn(x.shape)
+    return {
+        "PyTorch's": lambda: torch.autograd.grad(torch.softmax(x, -1), x, gradient),
+        "ours": lambda: torch.autograd.grad(softmax(x), x, gradient),
+    }
+
+
+def loss_steps(tokens: int, width: int, words: int) -> dict[str, Callable[[], object]]:
+    """Forward and backward of the loss, from features."""
+    features = torch.randn(tokens, width, requires_grad=True)
+    weight = torch.randn(words, width, requires_grad=True)
     target = torch.randint(words, (tokens,))
 
     def theirs() -> object:
-        found = F.log_softmax(logits, -1)
+        found = F.log_softmax(F.linear(features, weight), -1)
         loss, _ = label_smoothed_nll_loss(found, target, SMOOTHING, PADDING)
-        return torch.autograd.grad(loss, logits)
+        return torch.autograd.grad(loss, (features, weight))
 
     def ours() -> object:
-        return torch.autograd.grad(smoothed_loss(logits, target, SMOOTHING, PADDING)[0], logits)
+        loss = projected_loss(features, weight, target, SMOOTHING, PADDING)[0]
+        return torch.autograd.grad(loss, (features, weight))
 
-    return {"fairseq's": theirs, "ours": ours}
+    def half() -> object:
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = projected_loss(features, weight, target, SMOOTHING, PADDING)[0]
+        return torch.autograd.grad(loss, (features, weight))
+
+    return {"fairseq's": theirs, "ours": ours, "ours, --amp": half}
 
 
 def main() -> None:
@@ -56,12 +75,14 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=4096, help="of a batch")
     parser.add_argument("--width", type=int, default=128)
     parser.add_argument("--words", type=int, default=6000, help="of the dictionary")
+    parser.add_argument("--length", type=int, default=14, help="of the sentences of the softmax")
     parser.add_argument("--repeats", type=int, default=15)
     options = parser.parse_args()
     torch.set_num_threads(1)
     for title, steps in (
         ("dropout", dropout_steps(options.tokens, options.width)),
-        ("loss", loss_steps(options.tokens, options.words)),
+        ("softmax", softmax_steps(options.tokens, options.length)),
+        ("loss", loss_steps(options.tokens, options.width, options.words)),
     ):
         print_ratios(title, medians(steps, options.repeats), next(iter(steps)))
 

@@ -6,6 +6,7 @@ one, and all of them write the same checkpoints.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -19,9 +20,12 @@ from fairseq import options
 from fairseq.distributed import utils as distributed_utils
 from torch.multiprocessing import ProcessExitedException
 
+from fairseq_plugins.training.mixed import has_bfloat16
 from treesyntax.errors import OptionError, TreeSyntaxError
 from treesyntax.jobs.locks import HeldError, locked
 from treesyntax.jobs.node import SAVED
+
+logger = logging.getLogger(__name__)
 
 LOCK = ".training.lock"
 LOCK_WAIT = 10.0
@@ -50,10 +54,14 @@ def check_launch(cfg: Any, environment: Mapping[str, str], gpus: int) -> None:
     common, distributed = cfg.common, cfg.distributed_training
     on_cpu, world = common.cpu or not gpus, distributed.distributed_world_size
     if common.bf16:
-        instead = "leave it out" if on_cpu else "use --fp16"
+        instead = "use --amp, which is bfloat16 on a CPU" if on_cpu else "use --fp16"
         raise OptionError(f"--bf16 is for TPUs in fairseq 0.12.3; {instead}")
     if common.fp16 and on_cpu and not common.fp16_no_flatten_grads:
-        raise OptionError("--fp16 is for GPUs; leave it out to train in fp32 on a CPU")
+        raise OptionError("--fp16 is for GPUs; on a CPU use --amp, or leave it out")
+    if common.amp and on_cpu and not has_bfloat16():
+        logger.warning(
+            "--amp: this processor has no products in bfloat16; leave it out to be quicker"
+        )
     if distributed.distributed_init_method is not None:
         return
     copies = [name for name in COPIES if int(environment.get(name) or 1) > 1]

@@ -11,6 +11,14 @@ from fairseq.optim import AMPOptimizer
 Criterion = Callable[[Any, Any], tuple[Any, Any, dict[str, Any]]]
 
 
+def has_bfloat16() -> bool:
+    """Whether an x86 processor multiplies numbers in bfloat16 by itself; True of others, which nobody asked."""
+    known = torch.cpu.get_capabilities()
+    if known.get("architecture") != "x86_64":
+        return True
+    return bool(known.get("avx512_bf16") or known.get("amx_bf16"))
+
+
 def in_mixed_precision(criterion: Criterion, optimizer: Any) -> Criterion:
     """The same loss; with ``--amp`` on a CPU the products of linear layers are of numbers in bfloat16.
 

@@ -24,7 +24,9 @@ from treesyntax.jobs.node import SAVED
 
 def config(folder: Path = Path("save"), **changes: object) -> SimpleNamespace:
     """fairseq's settings, as far as a launch has to do with them."""
-    common = {"cpu": False, "fp16": False, "bf16": False, "fp16_no_flatten_grads": False}
+    common = {
+        "cpu": False, "fp16": False, "bf16": False, "amp": False, "fp16_no_flatten_grads": False,
+    }  # fmt: skip
     distributed = {
         "distributed_world_size": 1, "distributed_rank": 0, "distributed_port": -1,
         "distributed_init_method": None,
@@ -42,9 +44,9 @@ def config(folder: Path = Path("save"), **changes: object) -> SimpleNamespace:
 @pytest.mark.parametrize(
     ("changes", "environment", "gpus", "message"),
     [
-        ({"fp16": True}, {}, 0, "--fp16 is for GPUs; leave it out"),
-        ({"fp16": True, "cpu": True}, {}, 1, "--fp16 is for GPUs; leave it out"),
-        ({"bf16": True}, {}, 0, "--bf16 is for TPUs .*; leave it out"),
+        ({"fp16": True}, {}, 0, "--fp16 is for GPUs; on a CPU use --amp"),
+        ({"fp16": True, "cpu": True}, {}, 1, "--fp16 is for GPUs; on a CPU use --amp"),
+        ({"bf16": True}, {}, 0, "--bf16 is for TPUs .*; use --amp"),
         ({"bf16": True}, {}, 1, "--bf16 is for TPUs .*; use --fp16"),
         ({"cpu": True, "distributed_world_size": 2}, {}, 0, "--cpu --distributed-world-size 2: st"),
         ({"distributed_world_size": 4}, {}, 2, "-world-size 4, but there are 2 GPUs"),

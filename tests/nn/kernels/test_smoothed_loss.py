@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from treesyntax.nn.kernels import smoothed_loss as module
-from treesyntax.nn.kernels.smoothed_loss import smoothed_loss
+from treesyntax.nn.kernels.smoothed_loss import projected_loss, smoothed_loss
 
 PADDING = 1
 
@@ -60,3 +60,62 @@ def test_logits_far_apart_stay_finite():
     loss, likelihood = smoothed_loss(logits, torch.tensor([2, 0]), 0.1, PADDING)
     assert math.isclose(likelihood.item(), 3e4 + 3, rel_tol=1e-5)
     assert torch.isfinite(torch.autograd.grad(loss, logits)[0]).all()
+
+
+def of_features(kind=torch.float64):
+    torch.manual_seed(1)
+    features, weight = torch.randn(23, 5, dtype=kind), torch.randn(17, 5, dtype=kind)
+    target = torch.randint(17, (23,))
+    target[[0, 5, 22]] = PADDING
+    return [features.requires_grad_(), weight.requires_grad_()], target
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+@pytest.mark.parametrize("tile", [1, 100, module.TILE])
+def test_of_features_they_are_those_of_the_formula_too(smoothing, tile, monkeypatch):
+    monkeypatch.setattr(module, "TILE", tile)
+    given, target = of_features()
+    logits = given[0] @ given[1].t()
+    loss, likelihood, hits = projected_loss(*given, target, smoothing, PADDING)
+    wanted, wanted_likelihood = by_hand(logits, target, smoothing)
+    torch.testing.assert_close(loss, wanted)
+    torch.testing.assert_close(likelihood, wanted_likelihood.detach())
+    right = [
+        word != PADDING and row.index(max(row)) == word
+        for row, word in zip(logits.tolist(), target.tolist(), strict=True)
+    ]
+    assert int(hits) == sum(right)
+    for factor in (1.0, -2.5):
+        found = torch.autograd.grad(loss * factor, given, retain_graph=True)
+        for one, other in zip(
+            found, torch.autograd.grad(wanted * factor, given, retain_graph=True), strict=True
+        ):
+            torch.testing.assert_close(one, other)
+    with torch.no_grad():
+        found = projected_loss(*given, target, smoothing, PADDING)
+    torch.testing.assert_close(found[0], loss.detach())
+
+
+def test_under_autocast_its_products_are_of_bfloat16_and_its_sums_are_not():
+    given, target = of_features(torch.float32)
+    rounded = [one.detach().bfloat16().double().requires_grad_() for one in given]
+    wanted, _ = by_hand(rounded[0] @ rounded[1].t(), target, 0.1)
+    with torch.autocast("cpu", torch.bfloat16):
+        loss, _, _ = projected_loss(*given, target, 0.1, PADDING)
+    exact, _ = by_hand(given[0] @ given[1].t(), target, 0.1)
+    assert loss.dtype == torch.float32
+    # Products are rounded to eight bits, one by one; the sum over tokens evens it out.
+    torch.testing.assert_close(loss.double(), wanted.detach(), rtol=2e-3, atol=0)
+    assert loss.item() != pytest.approx(exact.item(), rel=1e-7)
+    for found, right in zip(
+        torch.autograd.grad(loss, given), torch.autograd.grad(wanted, rounded), strict=True
+    ):
+        assert found.dtype == torch.float32
+        torch.testing.assert_close(found.double(), right, rtol=0.05, atol=0.02)
+
+
+def test_features_of_padding_alone_have_no_gradient():
+    given, target = of_features()
+    loss, likelihood, hits = projected_loss(*given, torch.full_like(target, PADDING), 0.1, PADDING)
+    assert loss.item() == likelihood.item() == hits.item() == 0
+    assert not any(one.any() for one in torch.autograd.grad(loss, given))

@@ -51,15 +51,16 @@ def inputs(batch: int, queries: int, keys: int, size: int) -> list[Tensor]:
     return [one.requires_grad_() for one in (q, k, v, table)]
 
 
-@pytest.mark.parametrize("size", [1, 5, 40])
+@pytest.mark.parametrize("size", [0, 1, 5, 40])
 @pytest.mark.parametrize("masked", ["", "keys", "window", "a row of nothing"])
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("own", ["", "one for all", "each its own", "fixed"])
 def test_values_and_gradients_are_those_of_the_formula(
     size: int, masked: str, shared: bool, own: str
 ):
-    given = inputs(3, 6, 7, size)
-    ids = torch.randint(size, (1 if shared else 3, 6, 7)).to(torch.uint8)
+    """Size 0 stands for no table at all."""
+    given = inputs(3, 6, 7, max(size, 1))
+    ids = torch.randint(max(size, 1), (1 if shared else 3, 6, 7)).to(torch.uint8)
     mask = None
     if masked:
         mask = torch.ones(3, 1, 1 if masked == "keys" else 6, 7, dtype=torch.bool)
@@ -75,7 +76,10 @@ def test_values_and_gradients_are_those_of_the_formula(
         logits = torch.randn(1 if own == "one for all" else 3, 2, 6, 7, dtype=torch.float64)
     if logits is not None and own != "fixed":
         given.append(logits.requires_grad_())
-    found = attend_with_table(q, k, v, mask, ids, table, HIDDEN, own=logits)
+    if not size:
+        table = given.pop(3).detach().zero_()
+    by_id = (ids, table) if size else (None, None)
+    found = attend_with_table(q, k, v, mask, *by_id, HIDDEN, own=logits)
     wanted = by_formula(q, k, v, mask, ids, table, logits)
     torch.testing.assert_close(found, wanted)
     for one, other in zip(
