@@ -49,7 +49,10 @@ def attend(
     if q.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
         # A twentieth of a training's products: there is little to gain, and sums over pairs stay exact.
         with torch.autocast("cpu", enabled=False):
-            q, k, v = q.float(), k.float(), v.float()
+            # Heads beside each other are copied apart here, not once more where they are multiplied.
+            q, k, v = (
+                x.to(torch.float32, memory_format=torch.contiguous_format) for x in (q, k, v)
+            )
             unmapped = unmapped if unmapped is None else unmapped.float()
             return attend(q, k, v, mask, terms, dropout, unmapped)
     for term in terms:
