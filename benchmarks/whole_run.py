@@ -4,10 +4,11 @@ A study trains hundreds of small models, so what is not arithmetic counts: start
 updates, validation, generation. Each row is the programs that a study starts, fairseq-train and
 fairseq-generate, with equal flags and sizes; the first is fairseq's own ``transformer`` without this
 project. Columns: processor seconds of a training of one update (start-up), of each update after that
-(milliseconds, checkpoints and validation included), of generation, and of all; then the ratio to stock.
+(milliseconds, checkpoints and validation included), of generation, and of all; the ratio to stock; and the
+sentences that generation writes a second, without its start-up. A row such as "sequence --amp" trains with more flags.
 
     python benchmarks/whole_run.py                                # some 10 minutes of one core
-    python benchmarks/whole_run.py --updates 100 --methods sequence --size mini --repeats 1
+    python benchmarks/whole_run.py --updates 100 --methods sequence "sequence --amp" --size mini --repeats 1
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import statistics
 import subprocess
 import sys
@@ -25,7 +27,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SIZES = {"mini": (64, 256, 2, 4), "compact": (128, 512, 2, 4)}  # width, feed-forward, layers, heads
 STOCK = "fairseq"
-PAIRS = {"train": 600, "valid": 100, "test": 100}
+PAIRS = {"train": 600, "valid": 100, "test": 500}
 COMMON = [
     "--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--lr", "0.002", "--lr-scheduler",
     "inverse_sqrt", "--warmup-updates", "100", "--clip-norm", "1", "--dropout", "0.1", "--criterion",
@@ -66,8 +68,8 @@ def write_data(folder: Path) -> None:
             (folder / f"{split}.{suffix}").write_text("\n".join(lines) + "\n")
 
 
-def run(program: str, *arguments: object) -> float:
-    """Processor seconds of a program of fairseq's or ours."""
+def run(program: str, *arguments: object) -> tuple[float, str]:
+    """Processor seconds of a program of fairseq's or ours, and what it printed."""
     command = [sys.executable, "-m", program, *map(str, arguments)]
     # Stock fairseq stores what PyTorch no longer loads; the checkpoint is one of this very run.
     own = {"OMP_NUM_THREADS": "1", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
@@ -75,15 +77,16 @@ def run(program: str, *arguments: object) -> float:
     with tempfile.TemporaryFile() as log:
         child = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=ROOT)
         _, status, usage = os.wait4(child.pid, 0)
+        log.seek(0)
+        printed = log.read().decode()
         if status:
-            log.seek(0)
-            raise SystemExit(log.read().decode()[-2000:])
-    return usage.ru_utime + usage.ru_stime
+            raise SystemExit(printed[-2000:])
+    return usage.ru_utime + usage.ru_stime, printed
 
 
 def binarize(folder: Path, row: str) -> Path:
     """The data of a row, made once."""
-    out = folder / ("text" if row in (STOCK, "sequence") else "trees")
+    out = folder / ("text" if row.split()[0] in (STOCK, "sequence") else "trees")
     if row == STOCK:
         out = folder / STOCK
         files = [f"--{split}pref={folder / split}" for split in PAIRS]
@@ -104,7 +107,8 @@ def own_flags(row: str, size: str) -> tuple[list[str], list[str]]:
     """What a row adds to the flags of both programs, and what it adds to those of training."""
     if row != STOCK:
         task = ["--user-dir", str(ROOT / "fairseq_plugins"), "--task", "tree_translation"]
-        return task, ["--arch", f"tree_sequence_{size}", "--encoder-injection", row]
+        method, *more = row.split()
+        return task, ["--arch", f"tree_sequence_{size}", "--encoder-injection", method, *more]
     width, hidden, layers, heads = SIZES[size]
     flags = [
         f"--{side}-{name}={value}"
@@ -117,8 +121,8 @@ def own_flags(row: str, size: str) -> tuple[list[str], list[str]]:
     return ["--task", "translation"], ["--arch", "transformer", *flags]
 
 
-def measure(row: str, data: Path, size: str, updates: int) -> tuple[float, float, float]:
-    """Processor seconds of one update's training, of all updates' and of generation."""
+def measure(row: str, data: Path, size: str, updates: int) -> tuple[float, float, float, float]:
+    """Processor seconds of one update's training, of all updates' and of generation, and its sentences a second."""
     task, model = own_flags(row, size)
     with tempfile.TemporaryDirectory() as place:
 
@@ -126,32 +130,33 @@ def measure(row: str, data: Path, size: str, updates: int) -> tuple[float, float
             return run(
                 "fairseq_cli.train", data, *LANGUAGES, *task, *COMMON, *model, *more,
                 "--max-update", count, "--save-dir", f"{place}/{count}",
-            )  # fmt: skip
+            )[0]  # fmt: skip
 
         every = max(updates // 10, 1)
         start = train(1, "--no-save", "--disable-validation")
         whole = train(updates, "--save-interval-updates", every, "--save-interval", 1000,
                       "--validate-interval-updates", every, "--validate-interval", 1000)  # fmt: skip
         search = ["--beam", 1, "--max-len-a", 2, "--max-len-b", 5, "--batch-size", 100]
-        generate = run(
+        generate, printed = run(
             "fairseq_cli.generate", data, *LANGUAGES, *task, *search, "--num-workers", 0,
             "--path", f"{place}/{updates}/checkpoint_last.pt", "--results-path", place,
         )  # fmt: skip
-    return start, whole, generate
+    (speed,) = re.findall(r"\(([\d.]+) sentences/s", printed)
+    return start, whole, generate, float(speed)
 
 
-def print_table(found: dict[str, list[tuple[float, float, float]]], updates: int) -> None:
+def print_table(found: dict[str, list[tuple[float, float, float, float]]], updates: int) -> None:
     """A line for each row, of the medians of its repeats."""
-    print(f"{'':22} start s   update ms   generate s   all s   ratio")
+    print(f"{'':22} start s   update ms   generate s   all s   ratio   sentences/s")
     stock = None
     for row, repeats in found.items():
-        start, whole, generate = (
+        start, whole, generate, speed = (
             statistics.median(column) for column in zip(*repeats, strict=True)
         )
         stock = stock or whole + generate
         print(
             f"{row:22} {start:7.2f} {1000 * (whole - start) / (updates - 1):11.1f} {generate:12.2f} "
-            f"{whole + generate:7.1f} {(whole + generate) / stock:7.2f}"
+            f"{whole + generate:7.1f} {(whole + generate) / stock:7.2f} {speed:13.0f}"
         )
 
 
@@ -168,7 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     args = parser.parse_args(arguments)
     rows = [STOCK, *args.methods]
-    found: dict[str, list[tuple[float, float, float]]] = {row: [] for row in rows}
+    found: dict[str, list[tuple[float, float, float, float]]] = {row: [] for row in rows}
     with tempfile.TemporaryDirectory() as place:
         write_data(Path(place))
         data = {row: binarize(Path(place), row) for row in rows}

@@ -96,21 +96,24 @@ def test_of_features_they_are_those_of_the_formula_too(smoothing, tile, monkeypa
     torch.testing.assert_close(found[0], loss.detach())
 
 
-def test_under_autocast_its_products_are_of_bfloat16_and_its_sums_are_not():
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16, torch.float16])
+def test_under_autocast_and_in_half_precision_products_are_rounded_and_sums_are_not(kind):
     given, target = of_features(torch.float32)
-    rounded = [one.detach().bfloat16().double().requires_grad_() for one in given]
+    half = torch.bfloat16 if kind == torch.float32 else kind
+    rounded = [one.detach().to(half).double().requires_grad_() for one in given]
     wanted, _ = by_hand(rounded[0] @ rounded[1].t(), target, 0.1)
-    with torch.autocast("cpu", torch.bfloat16):
-        loss, _, _ = projected_loss(*given, target, 0.1, PADDING)
+    asked = [one.detach().to(kind).requires_grad_() for one in given]
+    with torch.autocast("cpu", torch.bfloat16, enabled=kind == torch.float32):
+        loss, _, _ = projected_loss(*asked, target, 0.1, PADDING)
     exact, _ = by_hand(given[0] @ given[1].t(), target, 0.1)
     assert loss.dtype == torch.float32
     # Products are rounded to eight bits, one by one; the sum over tokens evens it out.
     torch.testing.assert_close(loss.double(), wanted.detach(), rtol=2e-3, atol=0)
     assert loss.item() != pytest.approx(exact.item(), rel=1e-7)
     for found, right in zip(
-        torch.autograd.grad(loss, given), torch.autograd.grad(wanted, rounded), strict=True
+        torch.autograd.grad(loss, asked), torch.autograd.grad(wanted, rounded), strict=True
     ):
-        assert found.dtype == torch.float32
+        assert found.dtype == kind
         torch.testing.assert_close(found.double(), right, rtol=0.05, atol=0.02)
 
 

@@ -45,7 +45,8 @@ def projected_loss(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """:func:`smoothed_loss` of the logits ``features @ weight.T``, which are never there as a whole.
 
-    Under autocast the products are of numbers in bfloat16, and everything else is in single precision.
+    Under autocast the products are of numbers in bfloat16, those of a model in half precision in its own; everything
+    else is in single precision at least.
 
     Args:
         features: float [N, d].
@@ -59,8 +60,9 @@ def projected_loss(
         first has a gradient.
     """
     kind = torch.bfloat16 if torch.is_autocast_enabled("cpu") else features.dtype
+    exact = torch.promote_types(features.dtype, torch.float32)
     loss, likelihood, hits = _ProjectedLoss.apply(
-        features, weight, target, smoothing, ignored, kind
+        features.to(exact), weight.to(exact), target, smoothing, ignored, kind
     )
     return loss, likelihood, hits
 
