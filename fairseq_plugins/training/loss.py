@@ -19,7 +19,7 @@ class SmoothedLoss(LabelSmoothedCrossEntropyCriterion):
     ) -> tuple[Tensor, int, dict[str, Any]]:
         """The loss, what the gradient is divided by, and what is logged."""
         if not reduce or not _projects(model):
-            return super().forward(model, sample, reduce)  # type: ignore[no-any-return]
+            return super().forward(model, sample, reduce)
         features = model(**sample["net_input"], features_only=True)[0]
         target = sample["target"][:, self.ignore_prefix_size :]
         loss, likelihood, hits = projected_loss(

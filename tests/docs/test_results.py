@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import re
 import shutil
 from pathlib import Path
@@ -42,7 +43,8 @@ def test_a_table_of_the_page_is_that_of_its_study(folder: str, lines: list[str])
     with (DOCS / "results" / folder / "table.csv").open(encoding="utf-8") as stream:
         table = list(csv.DictReader(stream))
     header = next(cells(line) for line in lines if line.startswith("| row |"))
-    rows = [cells(line) for line in lines if line.startswith("| `")]
+    begin = next(n for n, line in enumerate(lines) if line.startswith("| row |"))
+    rows = [cells(line) for line in itertools.takewhile(bool, lines[begin + 2 :])]
     assert len(rows) >= 3
     for row in rows:
         name = row[0].split("`")[1]
@@ -69,25 +71,46 @@ def test_a_table_of_the_page_is_that_of_its_study(folder: str, lines: list[str])
                 assert text == (difference and f"{difference}, {low} to {high}")
 
 
-def test_scores_by_test_set_are_those_of_their_studies() -> None:
-    """Tables that name a training in each row and a test set in each of three columns."""
+def by_test_set() -> list[tuple[str, list[str], list[str]]]:
+    """The folder that a part of the page names first, header and a row of its tables with a column a test set."""
+    found = []
+    for part in (DOCS / "results.md").read_text("utf-8").split("\n## "):
+        header: list[str] = []
+        for line in part.splitlines():
+            row = cells(line) if line.startswith("|") else []
+            header = row if "test2016" in row else header if row else []
+            if header and row != header and not line.startswith("|---"):
+                found.append((re.findall(r"]\(results/(\w+)", part)[0], header, row))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("folder", "header", "row"), by_test_set(), ids=[row[0][:30] for *_, row in by_test_set()]
+)
+def test_scores_by_test_set_are_those_of_their_studies(
+    folder: str, header: list[str], row: list[str]
+) -> None:
+    """Of a row of the study, or of a training of the plain row that links its own results."""
     names = {"test2016": "test", "test2017": "test2017", "COCO": "testcoco"}
-    lines = (DOCS / "results.md").read_text("utf-8").splitlines()
-    begin = next(n for n, line in enumerate(lines) if line.startswith("| training |"))
-    header = cells(lines[begin])
-    shown = [cells(line) for line in lines[begin + 2 : lines.index("", begin)]]
-    assert len(shown) >= 2
-    for first, *scores in shown:
-        folder = DOCS / "results" / re.findall(r"]\(results/(\w+)", first)[0]
-        with (folder / "categories.csv").open(encoding="utf-8") as stream:
-            means = {
-                row["category"]: float(row["mean"])
-                for row in csv.DictReader(stream)
-                if (row["method"], row["metric"]) == ("sequence", "bleu")
-            }
-        for column, text in zip(header[1:], scores, strict=True):
-            if column in names:
-                assert text == f"{means[names[column]]:.2f}"
+    own = re.findall(r"]\(results/(\w+)", row[0])
+    method = "sequence" if own else row[0].strip("`")
+    with (DOCS / "results" / (own or [folder])[0] / "categories.csv").open(
+        encoding="utf-8"
+    ) as stream:
+        scores = {
+            found["category"]: found
+            for found in csv.DictReader(stream)
+            if (found["method"], found["metric"]) == (method, "bleu")
+        }
+    for column, text in zip(header, row, strict=True):
+        if column in names:
+            score = scores[names[column]]
+            sd = f" ± {float(score['sd']):.2f}" if score["sd"] else ""
+            assert text == f"{float(score['mean']):.2f}{sd}"
+
+
+def test_the_page_has_such_tables() -> None:
+    assert {folder for folder, *_ in by_test_set()} >= {"multi30k_plain"}
 
 
 def test_the_table_of_the_demo_is_that_of_its_study() -> None:
