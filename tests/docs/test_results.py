@@ -8,9 +8,11 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from treesyntax.__main__ import main
+from treesyntax.study.report.items.file import ITEMS_FILE, read_items, unpack, unpack_items
 from treesyntax.study.report.map.cells import read_cells
 from treesyntax.study.report.map.draw import draw_file, table_rows
 
@@ -69,6 +71,26 @@ def test_a_table_of_the_page_is_that_of_its_study(folder: str, lines: list[str])
                 gaps = [primary[key] for key in ("difference", "low", "high")]
                 difference, low, high = (f"{float(gap):+.2f}" if gap else "" for gap in gaps)
                 assert text == (difference and f"{difference}, {low} to {high}")
+
+
+def test_means_over_distinct_questions_are_those_of_the_scores_by_item() -> None:
+    page = (DOCS / "results.md").read_text("utf-8")
+    parts = [part for part in page.split("\n## ") if "distinct questions: " in part]
+    assert parts
+    for part in parts:
+        found = read_items(DOCS / "results" / re.findall(r"]\(results/(\w+)", part)[0] / ITEMS_FILE)
+        count, named = re.findall(r"Over the (\d+) distinct questions: (.*)\.\n", part)[0]
+        means: dict[str, list[float]] = {}
+        for run in found.runs:
+            if run.metric == "exact":
+                lines = int(re.findall(r"(\d+) test\s+questions", part)[0])
+                items = unpack_items(found.copies[run.copies], lines)
+                first = np.unique(items, return_index=True)[1]
+                assert len(first) == int(count)
+                scores = unpack(run.scores, lines, 1)[first, 0]
+                means.setdefault(run.row, []).append(100 * float(scores.mean()))
+        told = {row: f"{np.mean(values):.2f}" for row, values in means.items()}
+        assert dict(re.findall(r"`(\w+)` ([\d.]+)", named)) == told
 
 
 def by_test_set() -> list[tuple[str, list[str], list[str]]]:
