@@ -70,12 +70,14 @@ def _learning(optimizer: Any) -> list[tuple[dict[str, Any], Tensor]]:
 
 
 def _is_plain(group: dict[str, Any], parameter: Tensor, state: dict[str, Any]) -> bool:
-    """Whether a parameter and its moments, which its first step makes, are float32 on a CPU."""
+    """Whether a parameter and its moments, which its first step makes, are float32 on a CPU, one number after another."""
     if not state or group.get("amsgrad"):
         return False
     tensors = (parameter, parameter.grad, state["exp_avg"], state["exp_avg_sq"])
     return all(
-        x is not None and x.dtype == torch.float32 and x.device.type == "cpu" and not x.is_sparse
+        x is not None
+        and (x.dtype, x.device.type, x.layout) == (torch.float32, "cpu", torch.strided)
+        and x.is_contiguous()
         for x in tensors
     )
 

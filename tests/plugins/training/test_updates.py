@@ -41,8 +41,9 @@ def test_adam_is_that_of_fairseq(betas, decay, eps):
 def test_what_the_kernel_has_not_goes_fairseqs_way(monkeypatch):
     seen = []
     monkeypatch.setattr(updates, "_step", lambda self, closure: seen.append(self))
-    for dtype, extra in ((torch.float64, {}), (torch.float32, {"amsgrad": True})):
-        parameter = torch.nn.Parameter(torch.zeros(3, dtype=dtype))
+    plain, double = torch.zeros(3, 2), torch.zeros(3, 2, dtype=torch.float64)
+    for weights, extra in ((double, {}), (plain, {"amsgrad": True}), (plain.t(), {})):
+        parameter = torch.nn.Parameter(weights)
         optimizer = Adam([parameter], **extra)
         moments = {"step": 1, "exp_avg": torch.zeros_like(parameter)}
         optimizer.state[parameter] = {**moments, "exp_avg_sq": copy.copy(moments["exp_avg"])}
