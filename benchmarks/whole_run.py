@@ -5,7 +5,8 @@ updates, validation, generation. Each row is the programs that a study starts, f
 fairseq-generate, with equal flags and sizes; the first is fairseq's own ``transformer`` without this
 project. Columns: processor seconds of a training of one update (start-up), of each update after that
 (milliseconds, checkpoints and validation included), of generation, and of all; the ratio to stock; and the
-sentences that generation writes a second, without its start-up. A row such as "sequence --amp" trains with more flags.
+sentences that generation writes a second, without its start-up. A row such as "sequence --amp" trains with more flags. ``nodes`` is
+the plain model over the nodes that the rows with trees read, which are more than the words: what these rows are to be compared with.
 
     python benchmarks/whole_run.py                                # some 10 minutes of one core
     python benchmarks/whole_run.py --updates 100 --methods sequence "sequence --amp" --size mini --repeats 1
@@ -27,6 +28,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SIZES = {"mini": (64, 256, 2, 4), "compact": (128, 512, 2, 4)}  # width, feed-forward, layers, heads
 STOCK = "fairseq"
+NODES = "nodes"
 PAIRS = {"train": 600, "valid": 100, "test": 500}
 COMMON = [
     "--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--lr", "0.002", "--lr-scheduler",
@@ -108,6 +110,7 @@ def own_flags(row: str, size: str) -> tuple[list[str], list[str]]:
     if row != STOCK:
         task = ["--user-dir", str(ROOT / "fairseq_plugins"), "--task", "tree_translation"]
         method, *more = row.split()
+        method = "sequence" if method == NODES else method
         return task, ["--arch", f"tree_sequence_{size}", "--encoder-injection", method, *more]
     width, hidden, layers, heads = SIZES[size]
     flags = [
@@ -169,7 +172,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--updates", type=int, default=400)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument(
-        "--methods", nargs="+", default=["sequence", "relation_mask", "stack_pe", "relative_depth"]
+        "--methods",
+        nargs="+",
+        default=["sequence", NODES, "relation_mask", "stack_pe", "relative_depth"],
     )
     args = parser.parse_args(arguments)
     rows = [STOCK, *args.methods]
