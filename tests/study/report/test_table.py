@@ -15,6 +15,7 @@ from support.study_helpers import ONE, plan_of, result
 from treesyntax.study.report.table import Spread, make_table, print_table
 from treesyntax.study.report.table_files import latex_table, markdown_table
 from treesyntax.study.report.table_notes import footnote_mark, significance_notes
+from treesyntax.study.results.results import Result
 from treesyntax.study.run.failures import Failure
 
 
@@ -89,6 +90,27 @@ def test_settings_of_its_own_are_marked(tmp_path: Path):
     assert make_table(plan, [result("stack_pe")], {}).notes == (
         "ᵃ stack_pe: injection stack_pe(depth=3)",  # nothing of rows that were not run
     )
+
+
+def test_a_beam_that_ends_by_other_rules_in_rows_that_grow_trees_is_told(tmp_path: Path):
+    grows = [
+        "methods.stack_pe.binarize.target-view=nary_dfs",
+        "methods.stack_pe.binarize.target-format=lambda",
+    ]
+    results = [result("sequence"), result("stack_pe")]
+
+    def told(*overrides: str, rows: list[Result] = results) -> list[str]:
+        notes = make_table(plan_of(tmp_path, *overrides), rows, {}).notes
+        return [note for note in notes if note.startswith("UNEQUAL SEARCH")]
+
+    (note,) = told(*grows, "generate.beam=2")
+    assert "with a beam, stack_pe is searched until the best tree can no longer be beaten" in note
+    assert told(*grows, "generate.beam=null") == [note]  # fairseq's own beam is 5
+    assert not told(*grows, "generate.beam=1")
+    assert not told("generate.beam=2")
+    assert not told(*grows, "generate.beam=2", rows=results[1:])
+    free = ["methods.stack_pe.generate.tree-constraints=none"]
+    assert not told(*grows, *free, "generate.beam=2")
 
 
 def test_rows_share_a_note_that_is_true_of_both(tmp_path: Path):

@@ -22,6 +22,7 @@ from treesyntax.data.encoding import CONLLU, TEXT, WORDS_LINEARIZATION
 from treesyntax.errors import OptionError
 from treesyntax.study.recipe.axes import shared_point
 from treesyntax.study.recipe.recipe import SECTIONS, Method, Recipe, flag_words
+from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.names import GIVEN
 
 TREE_TASK = ("target-view", "tree-constraints", "no-target-eos-loss")
@@ -176,6 +177,13 @@ def own_settings(recipe: Recipe, method: Method, differences: Sequence[Differenc
         why = recipe.differences.get(difference.key)
         texts.append(f"{words}: {why}" if why else words)
     return texts
+
+
+def writes_whole_trees(recipe: Recipe, method: Method) -> bool:
+    """Whether search is held to whole trees: each target token is a node that says which children it has."""
+    linearization = recipe.flags(method, "binarize").get("target-view")
+    free = recipe.flags(method, "generate").get("tree-constraints") == "none"
+    return linearization is not None and not free and get_linearization(str(linearization)).slots
 
 
 def _flags(recipe: Recipe, method: Method, section: str) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from treesyntax.study.report.table_notes import (
     pairs_note,
     parameter_note,
     row_notes,
+    search_note,
     significance_notes,
     verdict,
 )
@@ -206,6 +207,7 @@ def make_table(
         *coinciding_notes(coinciding),
         *parameter_note(recipe, parameters),
         *pairs_note(recipe, mean_pairs(results)),
+        *search_note(recipe, {method.name for method in begun}),
         *average_note(recipe),
         *([BUSY_NOTE] if any(row.speed and row.speed.busy for row in rows) else []),
     ]

@@ -7,7 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 
 from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
 from treesyntax.metrics.runs import FEWEST_RUNS, LEVEL
-from treesyntax.study.recipe.fairness import BATCH_KEY, find_differences, own_settings
+from treesyntax.study.recipe.fairness import (
+    BATCH_KEY,
+    find_differences,
+    own_settings,
+    writes_whole_trees,
+)
 from treesyntax.study.recipe.recipe import Recipe
 from treesyntax.study.recipe.search import FOUND
 from treesyntax.study.results.comparisons import Comparison
@@ -19,6 +24,8 @@ INJECTIONS = {"encoder-injection": "{}", "decoder-injection": "{} in the decoder
 ALLOWED = 0.01
 """Share by which the number of parameters may differ without a note."""
 ALLOWED_PAIRS = 0.02
+BEAM = 5
+"""What fairseq searches with if a recipe does not say."""
 SIGNIFICANT, EQUAL = "†", "ns"
 
 BUSY_NOTE = "~ measured while the machine had more to do than it has cores: no speed to compare"
@@ -115,6 +122,23 @@ def average_note(recipe: Recipe) -> list[str]:
     return [
         f"Tested is the mean of the last {recipe.average} checkpoints of each run (Vaswani et al. "
         "2017, section 6.1)"
+    ]
+
+
+def search_note(recipe: Recipe, rows: Collection[str]) -> list[str]:
+    """A note if a beam ends by one rule in some rows and by another in others."""
+    wide = [
+        method
+        for method in recipe.methods
+        if method.name in rows and int(recipe.flags(method, "generate").get("beam") or BEAM) > 1
+    ]
+    trees = [method.name for method in wide if writes_whole_trees(recipe, method)]
+    if len(trees) in (0, len(wide)):
+        return []
+    return [
+        f"UNEQUAL SEARCH: with a beam, {listed(trees)} {'is' if len(trees) == 1 else 'are'} searched until the best "
+        "tree can no longer be beaten, the other rows as fairseq does, until as many outputs are complete as the beam "
+        "is wide, however bad they are; set generate.beam=1 for all rows, which trains nothing again"
     ]
 
 

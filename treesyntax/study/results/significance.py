@@ -19,13 +19,13 @@ from treesyntax.jobs.terminal import tracked
 from treesyntax.metrics import CORPUS_METRICS, ITEM_METRICS, PART_METRICS, UNSEEN
 from treesyntax.metrics.runs import checkpoint_p, compare_runs
 from treesyntax.metrics.statistics import holm
+from treesyntax.study.recipe.fairness import writes_whole_trees
 from treesyntax.study.recipe.recipe import Method
 from treesyntax.study.results.comparisons import Comparison
 from treesyntax.study.results.item_scores import ItemScores, Scores
 from treesyntax.study.results.results import Result
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import located
-from treesyntax.trees.linearizations import get_linearization
 
 WELLFORMED = "wellformed:"
 
@@ -48,7 +48,7 @@ def compare(
         for method in recipe.methods
         if is_tested(metric)
         and (baseline := recipe.baseline_of(method)) is not None
-        and not _holds_by_construction(plan, method, metric)
+        and not (metric.startswith(WELLFORMED) and writes_whole_trees(recipe, method))
     ]
     shown = tracked(rows, "testing rows")
     found = [one for row in shown if (one := _comparison(scores, stored, *row)) is not None]
@@ -74,16 +74,6 @@ def corrected(comparisons: Sequence[Comparison]) -> list[Comparison]:
         same = first[test].metric if first[test].metric != one.metric else ""
         found.append(replace(one, holm_p=by_test.get(test), same_as=same))
     return found
-
-
-def _holds_by_construction(plan: Plan, method: Method, metric: str) -> bool:
-    """Whether search lets the row write whole trees alone, so that all outputs are well-formed."""
-    recipe = plan.recipe
-    linearization = recipe.flags(method, "binarize").get("target-view")
-    free = recipe.flags(method, "generate").get("tree-constraints") == "none"
-    if not metric.startswith(WELLFORMED) or linearization is None or free:
-        return False
-    return get_linearization(str(linearization)).tree is not None
 
 
 def lost_reference(plan: Plan, folder: Path) -> Path | None:
