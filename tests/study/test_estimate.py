@@ -96,6 +96,20 @@ def test_rows_that_have_ended_tell_their_own_time(tmp_path: Path, plan: Plan):
     assert estimate.left([]) == pytest.approx((200 + 2 * 10 + others * 200 / 350) / 2)
 
 
+def test_a_training_that_was_resumed_tells_the_time_of_all_sessions(tmp_path: Path, plan: Plan):
+    """The second session has half of the updates and took 20 seconds, so all took 40."""
+    write_log(tmp_path, "sequence-1", ("10:00:00", 10), ("10:00:16", 50))
+    with (tmp_path / "logs/sequence-1/train.log").open("a") as stream:
+        stream.write("| Loaded checkpoint checkpoint_last.pt (epoch 1 @ 50 updates)\n")
+    write_log(tmp_path, "sequence-1", ("23:00:00", 60), ("23:00:16", 100))
+    done = {step.name for step in plan.steps if step.name != "sequence-2/train"}
+    estimate = Estimate(plan, tmp_path, done)
+    estimate.end(training(plan, "sequence-1"), 20.0)
+    assert estimate.left([]) == pytest.approx(40.0)
+    estimate.end(training(plan, "sequence-1"), 45.0)  # with what a start takes
+    assert estimate.left([]) == pytest.approx(45.0)
+
+
 def test_jobs_that_wait_in_a_queue_are_not_at_work(tmp_path: Path, plan: Plan):
     estimate = Estimate(plan, tmp_path, set(), {"sequence-1/train": 90.0}, at_once=6)
     assert estimate.left([]) == pytest.approx(100)

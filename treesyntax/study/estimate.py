@@ -44,6 +44,7 @@ class Estimate:
         self.plan, self.folder, self.ended, self.at_once = plan, folder, set(done), at_once
         self.failed: set[str] = set()
         self.seconds = dict(seconds or {})
+        self.trainings: dict[str, float] = {}
         self.started: dict[str, float] = {}
         self.begun, self.together = time.monotonic(), 0
 
@@ -62,6 +63,7 @@ class Estimate:
         """Note that a step is done, and how long it took."""
         self.ended.add(step.name)
         self.seconds[step.name] = seconds
+        self.trainings.pop(step.name, None)
 
     @property
     def runs_done(self) -> int:
@@ -109,7 +111,7 @@ class Estimate:
         paces: dict[str, float] = {}
         wholes: dict[str, list[float]] = {}
         for run in self.plan.runs:
-            whole, log = self.seconds.get(run.step("train")), begun.get(run.name)
+            whole, log = self._took(run), begun.get(run.name)
             if not whole and log is not None and (pace := self.whole(run, log)):
                 paces[run.name], whole = pace, pace + log.start_up
             if whole:
@@ -132,6 +134,16 @@ class Estimate:
         at_once = max(1, min(self.at_once, self.together or self.at_once))
         # The last run cannot be shared out.
         return max(sum(rests) / at_once, max(rests, default=0.0))
+
+    def _took(self, run: Run) -> float | None:
+        """Seconds of a training that has ended; of one that was resumed only the last session was timed."""
+        name = run.step("train")
+        if (seconds := self.seconds.get(name)) and name not in self.trainings:
+            log = read_log(self.folder / f"logs/{name}.log")
+            pace = self.whole(run, log) if log.resumed else None
+            in_all = pace * self.trained(run, log) + log.start_up if pace else 0.0
+            self.trainings[name] = max(seconds, in_all)
+        return self.trainings.get(name)
 
     def _medians(self) -> dict[str, float]:
         """Seconds that steps of a kind took, by kind."""

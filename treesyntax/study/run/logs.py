@@ -49,6 +49,7 @@ class TrainLog:
         updates: updates done, as far as logged.
         epochs: epochs done, a fraction within an epoch.
         saved: update of the last checkpoint.
+        resumed: whether it went on from a checkpoint of an earlier session.
         finished: whether training came to its end.
         device: name of the CUDA device, "" on the CPU.
         gpu_total: its memory in GiB.
@@ -74,6 +75,7 @@ class TrainLog:
     updates: int = 0
     epochs: float = 0.0
     saved: int = 0
+    resumed: bool = False
     finished: bool = False
     device: str = ""
     gpu_total: float = 0.0
@@ -161,7 +163,7 @@ def read_log(path: Path, tail: bool = False) -> TrainLog:
         elif saved := _SAVED.search(line):
             log.saved = int(saved[1])
         elif loaded := _LOADED.search(line):
-            log.saved, log.finished = int(loaded[1]), False
+            log.saved, log.resumed, log.finished = int(loaded[1]), True, False
         elif _FRESH in line:
             # What stands above is about checkpoints that are gone, but for the job of this training.
             job_of_this = dict(list(log.waited.items())[-1:])
