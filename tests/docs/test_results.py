@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import json
 import re
 import shutil
 from pathlib import Path
@@ -131,8 +132,42 @@ def test_scores_by_test_set_are_those_of_their_studies(
             assert text == f"{float(score['mean']):.2f}{sd}"
 
 
+def by_size() -> list[tuple[str, list[str], list[str]]]:
+    """The folder that a part of the page names first, header and a row of its tables by length or depth."""
+    found = []
+    for part in (DOCS / "results.md").read_text("utf-8").split("\n## "):
+        lines = part.splitlines()
+        for begin, line in enumerate(lines):
+            if line.startswith(("| by length ", "| by depth ")):
+                rows = map(cells, itertools.takewhile(bool, lines[begin + 2 :]))
+                folder = re.findall(r"]\(results/(\w+)", part)[0]
+                found += [(folder, cells(line), row) for row in rows]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("folder", "header", "row"), by_size(), ids=[f"{name}-{row[0]}" for name, _, row in by_size()]
+)
+def test_scores_by_size_are_those_of_their_studies(
+    folder: str, header: list[str], row: list[str]
+) -> None:
+    figures = [
+        json.loads(path.read_text("utf-8"))
+        for path in (DOCS / "results" / folder).glob("score_by_*.json")
+    ]
+    figure = next(one for one in figures if header[0] == f"by {one['quantity']}")
+    bins = [(one["from"], one["to"]) for one in figure["bins"]]
+    assert header[1:] == [str(low) if low == high else f"{low} to {high}" for low, high in bins]
+    if row[0].startswith("`"):
+        means = figure["mean"][row[0].strip("`")]
+        assert row[1:] == [f"{mean:.1f}" for mean in next(iter(means.values()))]
+    else:
+        assert row[1:] == [f"{one['lines']:,}" for one in figure["bins"]]
+
+
 def test_the_page_has_such_tables() -> None:
-    assert {folder for folder, *_ in by_test_set()} >= {"multi30k_plain_long", "multi30k_5k"}
+    assert {folder for folder, *_ in by_test_set()} >= {"multi30k_plain_long", "multi30k_5k", "multi30k_trees"}
+    assert {folder for folder, *_ in by_size()} >= {"multi30k_trees"}
 
 
 def test_the_table_of_the_demo_is_that_of_its_study() -> None:
