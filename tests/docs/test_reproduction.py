@@ -28,7 +28,7 @@ TASKS |= {
     for pairs, folder in (("5,000", "multi30k_5k"), ("29,000", "multi30k_trees"))
     for words, row in MASKS
 }
-PROGRAMS = {"SYN-S": "for2lam_100k"}
+PROGRAMS = {"SYN-S": "for2lam_100k", "CJ-A-s": "coffeescript_javascript_100k"}
 """The columns of the table of programs that have figures of ours, and the folders that these are from."""
 
 
