@@ -30,14 +30,21 @@ METRICS = {
 """By column of the page's tables how the metric's name begins; the first column decides."""
 
 
+PARTS = [
+    part
+    for page in sorted(DOCS.glob("results*.md"))
+    for part in page.read_text("utf-8").split("\n## ")
+]
+"""The parts of the pages of results, whose table is that of the folder that they name first."""
+
+
 def cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|\n ").split("|")]
 
 
 def sections() -> list[tuple[str, list[str]]]:
-    """The folder of results that each part of the page with a table names first, and its lines."""
-    parts = (DOCS / "results.md").read_text("utf-8").split("\n## ")
-    with_table = [part for part in parts if "\n| row |" in part]
+    """The folder of results that each part of the pages with a table names first, and its lines."""
+    with_table = [part for part in PARTS if "\n| row |" in part]
     return [(re.findall(r"]\(results/(\w+)", part)[0], part.splitlines()) for part in with_table]
 
 
@@ -75,8 +82,7 @@ def test_a_table_of_the_page_is_that_of_its_study(folder: str, lines: list[str])
 
 
 def test_means_over_distinct_questions_are_those_of_the_scores_by_item() -> None:
-    page = (DOCS / "results.md").read_text("utf-8")
-    parts = [part for part in page.split("\n## ") if "distinct questions: " in part]
+    parts = [part for part in PARTS if "distinct questions: " in part]
     assert parts
     for part in parts:
         found = read_items(DOCS / "results" / re.findall(r"]\(results/(\w+)", part)[0] / ITEMS_FILE)
@@ -97,7 +103,7 @@ def test_means_over_distinct_questions_are_those_of_the_scores_by_item() -> None
 def by_test_set() -> list[tuple[str, list[str], list[str]]]:
     """The folder that a part of the page names first, header and a row of its tables with a column a test set."""
     found = []
-    for part in (DOCS / "results.md").read_text("utf-8").split("\n## "):
+    for part in PARTS:
         header: list[str] = []
         for line in part.splitlines():
             row = cells(line) if line.startswith("|") else []
@@ -135,7 +141,7 @@ def test_scores_by_test_set_are_those_of_their_studies(
 def by_size() -> list[tuple[str, list[str], list[str]]]:
     """The folder that a part of the page names first, header and a row of its tables by length or depth."""
     found = []
-    for part in (DOCS / "results.md").read_text("utf-8").split("\n## "):
+    for part in PARTS:
         lines = part.splitlines()
         for begin, line in enumerate(lines):
             if line.startswith(("| by length ", "| by depth ")):
@@ -175,6 +181,26 @@ def test_the_page_has_such_tables() -> None:
         "coffeescript_javascript_100k",
         "multi30k_trees",
     }
+
+
+def test_the_list_of_studies_says_what_each_has_shown() -> None:
+    """All studies with a table on the pages, and no row of them that is not shown to differ."""
+    listed = {}
+    for row in map(cells, (DOCS / "results.md").read_text("utf-8").splitlines()):
+        if len(row) == 4 and "](results/" in row[1]:
+            listed[re.findall(r"]\(results/(\w+)", row[1])[0]] = row
+    assert {*listed} == {folder for folder, _ in sections()}
+    for folder, (task, _, runs, shown) in listed.items():
+        page, anchor = re.findall(r"]\(([\w-]+\.md)#([\w-]+)\)", task)[0]
+        titles = re.findall(r"\n## (.*)\n", (DOCS / page).read_text("utf-8"))
+        assert anchor in {re.sub(r"[^\w -]", "", one).lower().replace(" ", "-") for one in titles}
+        with (DOCS / "results" / folder / "table.csv").open(encoding="utf-8") as stream:
+            table = list(csv.DictReader(stream))
+        own = [row for row in table if row["metric"] == table[0]["metric"]]
+        assert {runs} == {row["seeds"] for row in own}
+        claims = [row for row in own if row["holm_p"] and float(row["holm_p"]) < 0.05]
+        told = [f"`{row['method']}` {float(row['difference']):+.1f} †" for row in claims]
+        assert shown == (", ".join(told) or "none")
 
 
 def test_the_table_of_the_demo_is_that_of_its_study() -> None:
