@@ -113,6 +113,47 @@ def test_a_beam_that_ends_by_other_rules_in_rows_that_grow_trees_is_told(tmp_pat
     assert not told(*grows, *free, "generate.beam=2")
 
 
+def test_rows_that_have_learned_nothing_or_everything_are_told(tmp_path: Path):
+    def told(*scores: float, metric: str = "exact", overrides: tuple[str, ...] = ()) -> list[str]:
+        names = ("sequence", "relation_mask", "stack_pe")[: len(scores)]
+        results = [
+            result(name, seed, metric, value + spread)
+            for name, value in zip(names, scores, strict=True)
+            for seed, spread in ((1, -0.5), (2, 0.5))
+        ]
+        notes = make_table(plan_of(tmp_path, *overrides), results, {}).notes
+        return [note for note in notes if note.startswith("NOTHING ")]
+
+    (low,) = told(0.6, 0.9)
+    assert low.startswith("NOTHING LEARNED: exact of all rows is below 1, where differences say")
+    (high,) = told(99.2, 99.1, 99.5)
+    assert high.startswith(
+        "NOTHING LEFT TO GAIN: exact of all rows is above 99; less training data"
+    )
+    assert not told(0.6, 1.0)
+    assert not told(99.2, 99.0)
+    assert not told(0.6, 99.5)
+    assert not told(0.6, metric="tree:lambda")  # does not decide
+    assert told(0.6, metric="bleu", overrides=("score=[bleu]",))
+    assert not told(0.6, metric="ter", overrides=("score=[ter]",))  # the lower, the better
+    assert not make_table(plan_of(tmp_path), [result("stack_pe", 1, "exact", 0.5)], {}).notes
+
+
+def test_rows_are_at_a_limit_beside_their_own_baseline(tmp_path: Path):
+    plan = plan_of(tmp_path, "axes.lr={train.lr: [0.1, 0.2]}")
+    scores = {0.1: (0.5, 0.2, 0.3), 0.2: (0.5, 0.2, 80.0)}
+    results = [
+        result(f"{name}-lr={rate}", 1, "exact", score)
+        for rate, own in scores.items()
+        for name, score in zip(("sequence", "relation_mask", "stack_pe"), own, strict=True)
+    ]
+    (note,) = (
+        note for note in make_table(plan, results, {}).notes if note.startswith("NOTHING LEARNED")
+    )
+    rows = "sequence-lr=0.1, relation_mask-lr=0.1 and stack_pe-lr=0.1"
+    assert note.startswith(f"NOTHING LEARNED: exact of {rows} is below 1")
+
+
 def test_rows_share_a_note_that_is_true_of_both(tmp_path: Path):
     same = ["methods.relation_mask.train.lr=0.5", "methods.stack_pe.train.lr=0.5"]
     plan = plan_of(tmp_path, *same, "methods.stack_pe.train.encoder-injection=stack_pe(depth=3)")

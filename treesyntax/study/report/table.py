@@ -23,6 +23,7 @@ from treesyntax.study.report.table_notes import (
     coinciding_notes,
     comparison_cells,
     footnote_mark,
+    limit_notes,
     pairs_note,
     parameter_note,
     row_notes,
@@ -204,6 +205,7 @@ def make_table(
             for mark, (text, names) in zip(marked, texts.items(), strict=True)
         ),
         *significance_notes(recipe, shown),
+        *limit_notes(recipe, results),
         *coinciding_notes(coinciding),
         *parameter_note(recipe, parameters),
         *pairs_note(recipe, mean_pairs(results)),

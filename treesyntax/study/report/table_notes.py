@@ -4,6 +4,7 @@ of rows from their baselines as texts."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from statistics import fmean
 
 from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
 from treesyntax.metrics.runs import FEWEST_RUNS, LEVEL
@@ -16,6 +17,7 @@ from treesyntax.study.recipe.fairness import (
 from treesyntax.study.recipe.recipe import Recipe
 from treesyntax.study.recipe.search import FOUND
 from treesyntax.study.results.comparisons import Comparison
+from treesyntax.study.results.results import Result
 from treesyntax.study.results.significance import is_tested
 from treesyntax.study.results.table_text import RAISED
 
@@ -24,6 +26,8 @@ INJECTIONS = {"encoder-injection": "{}", "decoder-injection": "{} in the decoder
 ALLOWED = 0.01
 """Share by which the number of parameters may differ without a note."""
 ALLOWED_PAIRS = 0.02
+LOWEST, HIGHEST = 1.0, 99.0
+"""Points of 100: rows that are all below the one or all above the other do not tell methods apart."""
 BEAM = 5
 """What fairseq searches with if a recipe does not say."""
 SIGNIFICANT, EQUAL = "†", "ns"
@@ -113,6 +117,34 @@ def uneven(recipe: Recipe, values: Mapping[str, float], allowed: float) -> list[
         if abs(own - other) > allowed * other:
             texts.append(f"{method.name} {own / other - 1:+.1%} ({baseline.name})")
     return texts
+
+
+def limit_notes(recipe: Recipe, results: Sequence[Result]) -> list[str]:
+    """A note for each baseline where it and all rows compared with it have learned next to nothing, or
+    next to everything, so that their differences say nothing of methods."""
+    scores: dict[tuple[str, str], list[float]] = {}
+    for one in results:
+        scores.setdefault((one.method, one.metric), []).append(one.value)
+    groups: dict[tuple[str, str], dict[str, float]] = {}
+    for method in recipe.methods:
+        own = scores.get((method.name, method.primary))
+        if own and method.primary.removesuffix(UNSEEN) not in LOWER_IS_BETTER:
+            baseline = (recipe.baseline_of(method) or method).name
+            groups.setdefault((baseline, method.primary), {})[method.name] = fmean(own)
+    notes = []
+    for (baseline, metric), means in groups.items():
+        rows = "of all rows" if len(groups) == 1 else f"of {listed([*means])}"
+        if baseline in means and max(means.values()) < LOWEST:
+            notes.append(
+                f"NOTHING LEARNED: {metric} {rows} is below {LOWEST:g}, where differences say nothing of "
+                "methods; train longer, on more data or on an easier task"
+            )
+        if baseline in means and min(means.values()) > HIGHEST:
+            notes.append(
+                f"NOTHING LEFT TO GAIN: {metric} {rows} is above {HIGHEST:g}; less training data or a harder "
+                "test tells methods apart"
+            )
+    return notes
 
 
 def average_note(recipe: Recipe) -> list[str]:
