@@ -25,7 +25,11 @@ TASKS = {"GEO, masks in the decoder": ("geo", "masks_dfs (decoder)")} | {
 }
 TASKS |= {
     f"Multi30k, {pairs} pairs, masks {words}": (folder, row)
-    for pairs, folder in (("5,000", "multi30k_5k"), ("29,000", "multi30k_trees"))
+    for pairs, folder in (
+        ("5,000", "multi30k_5k"),
+        ("10,000", "multi30k_10k"),
+        ("29,000", "multi30k_trees"),
+    )
     for words, row in MASKS
 }
 PROGRAMS = {"SYN-S": "for2lam_100k", "CJ-A-s": "coffeescript_javascript_100k"}

@@ -175,10 +175,13 @@ def test_the_page_has_such_tables() -> None:
     assert {folder for folder, *_ in by_test_set()} >= {
         "multi30k_plain_long",
         "multi30k_5k",
+        "multi30k_10k",
         "multi30k_trees",
     }
     assert {folder for folder, *_ in by_size()} >= {
         "coffeescript_javascript_100k",
+        "coffeescript_javascript_published",
+        "multi30k_10k",
         "multi30k_trees",
     }
 
