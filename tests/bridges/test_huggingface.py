@@ -200,6 +200,8 @@ def test_saved_and_loaded_beside_the_model(tmp_path: Path):
 
 
 def test_what_a_bridge_cannot_carry_is_refused_by_name():
+    with pytest.raises(ts.OptionError, match="pushdown is for a decoder alone; a bridge leads"):
+        HuggingFaceBridge(make("Bert"), "pushdown")
     with pytest.raises(
         ts.OptionError, match="T5Model cannot carry the method rotary, which uses node_map"
     ):

@@ -101,6 +101,8 @@ class Bridge(nn.Module):
         super().__init__()
         self.spec, self.site = spec, site
         injections = Composition(spec, site)
+        if misplaced := injections.misplaced("encoder"):
+            raise OptionError(f"{misplaced}; a bridge leads into an encoder")
         refuse_unknown(injections, carried, type(model).__name__)
         self.model, self.injections = model, injections
         self._batch: TreeBatch | None = None

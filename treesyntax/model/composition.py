@@ -194,7 +194,7 @@ class Composition(nn.ModuleDict):
         for name, method in self.items():
             if side not in method.sides:  # type: ignore[operator]
                 right = " or ".join(method.sides)  # type: ignore[arg-type]
-                return f"{name} is for a {right} alone; give it with --{right}-injection"
+                return f"{name} is for a {right} alone"
         return None
 
     def leaks_future(self) -> str | None:

@@ -171,7 +171,7 @@ class Decoder(nn.Module):
 
     def _check_methods(self) -> None:
         if misplaced := self.injections.misplaced("decoder"):
-            raise OptionError(misplaced)
+            raise OptionError(f"{misplaced}; give it with --encoder-injection")
         leak = self.injections.leaks_future()
         if leak is not None:
             raise OptionError(

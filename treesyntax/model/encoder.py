@@ -104,7 +104,7 @@ class Encoder(nn.Module):
         self.padding_index = padding_index_of(embed_tokens)
         self.injections = Composition(settings.injection, settings.site)
         if misplaced := self.injections.misplaced("encoder"):
-            raise OptionError(misplaced)
+            raise OptionError(f"{misplaced}; give it with --decoder-injection")
         self.embed_positions = make_positions(settings, self.injections, self.padding_index)
         self.layers = Layers(
             (EncoderLayer(settings) for _ in range(settings.site.layers)), settings
