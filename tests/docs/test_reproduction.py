@@ -32,6 +32,10 @@ TASKS |= {
     )
     for words, row in MASKS
 }
+TASKS["Multi30k, 29,000 pairs, masks of right-branching trees"] = (
+    "multi30k_trees",
+    "right_branching",
+)
 PROGRAMS = {"SYN-S": "for2lam_100k", "CJ-A-s": "coffeescript_javascript_100k"}
 """The columns of the table of programs that have figures of ours, and the folders that these are from."""
 

@@ -1,0 +1,60 @@
+"""Differences that a page tells beside those of its tables, computed from the scores by item."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from treesyntax.metrics.runs import compare_runs
+from treesyntax.study.report.items.again import StoredScores
+from treesyntax.study.report.items.file import ITEMS_FILE
+from treesyntax.study.report.items.parts import join, read_part
+
+DOCS = Path(__file__).parents[2] / "docs"
+TRANSLATION, PROGRAMS = "results-translation.md", "results-programs.md"
+REPRODUCTION, MAP = "reproduction.md", "where-trees-help.md"
+MULTI30K, COFFEESCRIPT, STRUCTURE = "multi30k_trees", "coffeescript_javascript_100k", "structure"
+
+
+@pytest.mark.parametrize(
+    ("page", "folder", "row", "baseline", "told"),
+    [
+        (TRANSLATION, MULTI30K, "depth_and_position", "relative_position",
+         "+0.23 [-0.19, +0.64], p = 0.21"),
+        (TRANSLATION, MULTI30K, "tree_rotary", "relative_position",
+         "-0.14 [-0.50, +0.23], p = 0.43"),
+        (TRANSLATION, MULTI30K, "relative_depth", "relative_position",
+         "-0.53 [-0.91, -0.14], p = 0.014"),
+        (TRANSLATION, MULTI30K, "relation_mask", "relative_position",
+         "-0.44 [-0.78, -0.09], p = 0.013"),
+        (TRANSLATION, MULTI30K, "relation_mask", "random_trees", "0.67 [+0.32, +1.03]"),
+        (TRANSLATION, MULTI30K, "relation_mask", "right_branching", "-0.42 [-1.52, +0.68]"),
+        (REPRODUCTION, MULTI30K, "depth_and_position", "relative_position",
+         "+0.23 [-0.19, +0.64], p = 0.21"),
+        (PROGRAMS, COFFEESCRIPT, "tree2tree_dfs", "sequence_wide", "+12.6 points\n[+8.9, +16.4]"),
+        (REPRODUCTION, STRUCTURE, "lcrs_dfs-task=geo", "sequence_strong-task=geo",
+         "5.1 points [+2.6, +7.5]"),
+        (MAP, STRUCTURE, "lcrs_dfs-task=geo", "sequence_strong-task=geo", "5.1 points [2.6, 7.5]"),
+    ],
+)  # fmt: skip
+def test_a_difference_is_that_of_the_scores_by_item(
+    page: str, folder: str, row: str, baseline: str, told: str
+) -> None:
+    """``told`` stands on the page, and its numbers are those that the study's files give."""
+    assert told in (DOCS / page).read_text("utf-8")
+    metric = "bleu" if folder == MULTI30K else "exact"
+    paths = sorted((DOCS / "results" / folder).rglob(ITEMS_FILE))
+    scores = StoredScores(join([read_part(path) for path in paths]))
+    found = compare_runs(
+        scores.table(row, baseline, metric),
+        scores.table(baseline, baseline, metric),
+        scores.copies(baseline, metric),
+    )
+    digits = len(told.split()[0].partition(".")[2])
+    for name in ("difference", "low", "high"):
+        number = f"{getattr(found, name):+.{digits}f}"
+        assert number in told or (number[0] == "+" and number[1:] in told)
+    if ", p = " in told:
+        p = told.rpartition(" ")[2]
+        assert f"{found.p:.{len(p) - 2}f}" == p
