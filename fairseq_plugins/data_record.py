@@ -12,9 +12,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from fairseq.data import Dictionary
+
 from treesyntax.data.manifest import side_of
+from treesyntax.errors import InputError
 
 ROLES = ("source", "target")
+AGAIN = "run treesyntax binarize again"
 
 ESSENTIAL = ("view", "dictionary")
 """What ids of tokens mean, and in which order they come: it must be the same in fine-tuning, too."""
@@ -66,6 +70,25 @@ FIELDS = tuple(MISFITS)
 EVALUATED = tuple(field for field in FIELDS if field != "control")
 """What must be the same when a trained model is used: other trees may be shown to it on purpose, to
 see whether it looks at them."""
+
+
+def read_dictionary(path: Path) -> Dictionary:
+    """A dictionary as fairseq has it.
+
+    Raises:
+        InputError: if it is damaged, or has lost symbols since ``treesyntax binarize`` wrote it.
+    """
+    try:
+        found = Dictionary.load(str(path))
+    except Exception as error:  # fairseq's has no name of its own
+        cause = f"is no dictionary ({str(error).splitlines()[0]})"
+        raise InputError(path, None, cause, AGAIN) from None
+    language = path.name.removeprefix("dict.").removesuffix(".txt")
+    written = side_of(path.parent, language).get("dictionary_symbols", 0)
+    if len(found) < written:
+        cause = f"has {len(found)} symbols, but binarize wrote {written}"
+        raise InputError(path, None, cause, AGAIN)
+    return found
 
 
 def describe(folder: Path, language: str, symbols: Sequence[str]) -> dict[str, str]:

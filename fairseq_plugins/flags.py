@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fairseq import options
 
@@ -22,6 +23,21 @@ from treesyntax.jobs.flags import Fault, fault_of, find_fault
 from treesyntax.model.composition import Composition
 from treesyntax.nn.injection import Site
 
+Ranges = Mapping[str, tuple[float, float]]
+_SHARE, _COUNT, _POSITIVE = (0.0, 1.0), (1, math.inf), (sys.float_info.min, math.inf)
+TRAINING: Ranges = {
+    "seed": (0, 2**32 - 1), "lr": _POSITIVE, "batch-size": _COUNT, "max-tokens": _COUNT,
+    "update-freq": _COUNT, "dropout": _SHARE, "attention-dropout": _SHARE,
+    "activation-dropout": _SHARE, "label-smoothing": _SHARE, "clip-norm": (0, math.inf),
+    "weight-decay": (0, math.inf), "warmup-updates": (0, math.inf),
+    "save-interval-updates": (0, math.inf), "validate-interval-updates": (0, math.inf),
+}  # fmt: skip
+"""The numbers of a training that fairseq takes as they are, with the least and the greatest that make sense."""
+GENERATION: Ranges = {
+    "beam": _COUNT, "nbest": _COUNT, "batch-size": _COUNT, "max-tokens": _COUNT, "max-len-b": _COUNT,
+    "max-len-a": (0, math.inf),
+}  # fmt: skip
+
 PARSERS = {
     "fairseq-train": options.get_training_parser,
     "fairseq-generate": options.get_generation_parser,
@@ -29,7 +45,7 @@ PARSERS = {
 
 
 def check(program: str, words: Sequence[str]) -> Fault | None:
-    """The first fault of a command line: unknown flags, values, methods.
+    """The first fault of a command line: unknown flags, values, methods, a training without an end.
 
     Args:
         program: one of `PARSERS`.
@@ -44,9 +60,16 @@ def check(program: str, words: Sequence[str]) -> Fault | None:
         )
     except OptionError as error:
         return fault_of(str(error))
-    if args is None or program != "fairseq-train":
+    if args is None:
         return fault
-    return _method_fault(args) or _batch_fault(args)
+    if program != "fairseq-train":
+        return _number_fault(args, GENERATION)
+    return (
+        _method_fault(args)
+        or _batch_fault(args)
+        or _number_fault(args, TRAINING)
+        or _end_fault(args)
+    )
 
 
 def _method_fault(args: Namespace) -> Fault | None:
@@ -66,6 +89,10 @@ def _method_fault(args: Namespace) -> Fault | None:
             return Fault(
                 f"share-{side}-layers", f"is {shared}, which is no divisor of {layers} layers"
             )
+        if width % heads:
+            return Fault(
+                f"{side}-embed-dim", f"is {width}, which {heads} attention heads do not divide"
+            )
         site = Site(width, heads, shared or layers)
         try:
             methods = Composition(str(spec), site)
@@ -75,6 +102,28 @@ def _method_fault(args: Namespace) -> Fault | None:
             return Fault(f"{side}-injection", misplaced)
         if side == "decoder" and (leak := methods.leaks_future()) is not None:
             return Fault("decoder-injection", f"would see the future: {leak}")
+    return None
+
+
+def _number_fault(args: Namespace, ranges: Ranges) -> Fault | None:
+    for flag, (least, greatest) in ranges.items():
+        given = getattr(args, flag.replace("-", "_"), None)
+        for value in given if isinstance(given, Sequence) else [given]:
+            if isinstance(value, int | float) and not least <= value <= greatest:
+                bound = "above 0" if (least, greatest) == _POSITIVE else f"{least:g} or more"
+                if greatest < math.inf:
+                    bound = f"from {least:g} to {greatest:g}"
+                return Fault(flag, f"is {value}; it must be {bound}")
+    return None
+
+
+def _end_fault(args: Namespace) -> Fault | None:
+    """A training without an end, of which fairseq says nothing."""
+    ends = (args.max_update, args.max_epoch, args.patience, args.stop_time_hours, args.stop_min_lr)
+    if not any(end is not None and end > 0 for end in ends):
+        return Fault(
+            "max-update", "is missing or 0, so training would never end; give it or max-epoch"
+        )
     return None
 
 

@@ -22,6 +22,7 @@ from fairseq_plugins.data_record import (
     Misfit,
     describe,
     find_misfit,
+    read_dictionary,
 )
 from fairseq_plugins.dataset import TreePairDataset
 from fairseq_plugins.generator import ConstrainedGenerator
@@ -61,25 +62,20 @@ CONSTRAINTS = ("auto", "none", "tree", "grammar")
 class TreeTranslationConfig(TreeTrainingConfig):
     """fairseq's options for translation, and ours; the trees are found beside the data."""
 
-    # fairseq's ChoiceEnum makes a type when it is called, which mypy cannot follow.
-
-    # Checkpoints hold options under these names.
-
+    # mypy cannot follow ChoiceEnum, which makes a type. Checkpoints hold options under these names.
     target_view: ChoiceEnum(LINEARIZATIONS) = field(  # type: ignore[valid-type]
         default=FROM_DATA,
         metadata={
             "argparse_alias": "--target-linearization",
-            "help": "how target tokens grow trees, for data without a binarize.json; auto reads it "
-            "there",
+            "help": "how target tokens grow trees, for data without a binarize.json; auto reads it there",
         },
     )
     tree_constraints: ChoiceEnum(CONSTRAINTS) = field(  # type: ignore[valid-type]
         default="auto",
         metadata={
-            "help": "what search may generate: whole trees (tree), whole trees of parents and "
-            "children that occur in the training data (grammar), or anything (none); auto is tree "
-            "where target tokens grow trees (of JavaScript and CoffeeScript grammar, if the training "
-            "data is there), else none"
+            "help": "what search may generate: whole trees (tree), whole trees of parents and children that "
+            "occur in the training data (grammar), or anything (none); auto is tree where target tokens grow "
+            "trees (of JavaScript and CoffeeScript grammar, if the training data is there), else none"
         },
     )
     no_target_eos_loss: bool = field(
@@ -105,8 +101,7 @@ class TreeTranslationTask(TreeLossTask):
     cfg: TreeTranslationConfig
 
     def __init__(self, cfg: TreeTranslationConfig, src_dict: Any, tgt_dict: Any) -> None:
-        """Raises OptionError for data folders or options that contradict each other, InputError for
-        a damaged record of treesyntax binarize."""
+        """Raises OptionError for data or options that contradict each other, InputError for damaged data."""
         super().__init__(cfg, src_dict, tgt_dict)
         self.methods: set[str] = set()
         folders = utils.split_paths(cfg.data)
@@ -134,6 +129,11 @@ class TreeTranslationTask(TreeLossTask):
         refuse_options(cfg)
         check_folder(cfg)
         return super().setup_task(cfg, **kwargs)
+
+    @classmethod
+    def load_dictionary(cls, filename: str) -> Any:
+        """As fairseq's, but with one line about a damaged file."""
+        return read_dictionary(Path(filename))
 
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint records of its data."""

@@ -5,12 +5,16 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
 from treesyntax.__main__ import COMMANDS, main
+from treesyntax.files import output_file
 
 SLOW = ("fairseq", "matplotlib", "numpy", "sacrebleu", "sentencepiece", "torch")
 LOADED = f"""
@@ -68,3 +72,27 @@ def test_an_interrupted_command_says_how_to_go_on(words, told, capsys, monkeypat
     error = capsys.readouterr().err
     assert f"treesyntax {words[0]}: interrupted; {told}" in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("shell", "told"),
+    [("treesyntax methods <&- >&-", ""), ("LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 treesyntax methods", "relation_mask")],
+)  # fmt: skip
+def test_streams_that_are_closed_or_lack_letters_are_no_fault(shell: str, told: str):
+    words = ["bash", "-c", shell.replace("treesyntax", f"{sys.executable} -m treesyntax")]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert told in done.stdout
+
+
+def test_a_signal_leaves_nothing_half_written(monkeypatch, tmp_path, capsys):
+    def asked_to_end(_: object) -> int:
+        with output_file(tmp_path / "out"):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(5)
+        return 0
+
+    monkeypatch.setattr(importlib.import_module(COMMANDS["plugins"].module), "run", asked_to_end)
+    assert main(["plugins"]) == 130
+    assert "interrupted; to begin again: treesyntax plugins" in capsys.readouterr().err
+    assert not any(tmp_path.iterdir())

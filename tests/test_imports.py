@@ -46,7 +46,7 @@ ALLOWED[FACE] = {"bridges", "model", "methods", "metrics", "nn", "parsers", "tre
 NARROW = {
     "analysis": {"study": ("study.recipe", "study.results")},
     "bridges": {"parsers": ("parsers.torchaudio_remedy",)},
-    "commands": {"torch": ("commands.average", "commands.methods", "commands.translate")},
+    "commands": {"torch": ("commands.average", "commands.methods", "commands.study", "commands.translate")},
     FACE: {"parsers": ("parsers.torchaudio_remedy",)},
     "decoding": {"torch": ("decoding.constraints", "decoding.grammar", "decoding.learned_grammar",
                            "decoding.notation_grammar")},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import shlex
 import sys
@@ -13,6 +14,7 @@ from typing import NamedTuple
 
 from treesyntax import __version__
 from treesyntax.errors import TreeSyntaxError
+from treesyntax.jobs.interrupts import stop_signals_interrupt
 from treesyntax.jobs.terminal import add_arguments as add_loudness
 from treesyntax.jobs.terminal import as_asked
 
@@ -57,9 +59,10 @@ all."""
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand; an error of the user's gives one line on stderr and status 2."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    _open_streams()
     args = make_parser(arguments[:1]).parse_args(arguments)
     try:
-        with as_asked(args):
+        with stop_signals_interrupt(), as_asked(args):
             status = int(args.run(args))
         _flush_output()
         return status
@@ -108,6 +111,16 @@ def make_parser(loaded: Collection[str]) -> argparse.ArgumentParser:
             add_loudness(subparser)
             subparser.set_defaults(run=module.run)
     return parser
+
+
+def _open_streams() -> None:
+    """Make standard streams fit to use: those that are closed, and those that lack some characters."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+        elif mode == "w" and isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _flush_output() -> None:

@@ -43,3 +43,9 @@ def test_any_tree_can_be_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert ">b<" in (tmp_path / "idea.svg").read_text()
     assert main(["analyse", "idea", "--tree", "(A b", "--out", str(tmp_path)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [("idea",), ("method", "stack_pe")])
+def test_an_empty_tree_is_refused(words: tuple[str, ...], tmp_path: Path, capsys):
+    assert main(["analyse", *words, "--tree", "", "--out", str(tmp_path / "out")]) == 2
+    assert "--tree is empty" in capsys.readouterr().err

@@ -150,3 +150,17 @@ def test_a_study_as_a_whole(tmp_path: Path):
     (absent,) = json.loads((out / "analyses.json").read_text())["absent"]
     assert "has no ter of sequence" in absent["why"]
     assert not (out / "strength_study.svg").exists()
+
+
+def test_a_folder_with_files_of_others_is_not_replaced(tmp_path: Path, capsys):
+    study, out = write_study(tmp_path / "s", RUNS), tmp_path / "out"
+    out.mkdir()
+    (out / "thesis.tex").write_text("years of work")
+    assert analyse("study", study, "--metric", "bleu", "--out", out) == 2
+    assert "out: holds thesis.tex, which would be deleted" in capsys.readouterr().err
+    assert [path.name for path in out.iterdir()] == ["thesis.tex"]
+    before = sorted(study.rglob("*"))
+    assert analyse("study", study, "--metric", "bleu", "--out", study) == 2
+    assert sorted(study.rglob("*")) == before
+    assert analyse("study", tmp_path / "none", "--metric", "bleu", "--out", out) == 2
+    assert "none holds no study" in capsys.readouterr().err

@@ -108,3 +108,11 @@ def test_weights_that_are_no_numbers_are_refused(folder: Path, capsys, number: i
     message = f"checkpoint_1_{number}.pt: embed.weight holds NaN or infinity; the training diverged"
     assert message in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_a_checkpoint_is_not_replaced_by_its_mean(folder: Path, capsys):
+    out = folder / "checkpoint_1_10.pt"
+    before = out.read_bytes()
+    assert main(["average", str(folder), "--last", "2", "--out", str(out)]) == 2
+    assert "is one of the checkpoints to average; name another file" in capsys.readouterr().err
+    assert out.read_bytes() == before

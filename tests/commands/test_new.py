@@ -134,6 +134,13 @@ def test_sets_beside_the_training_files_are_needed(
     assert "a study needs a test set beside train.en" in capsys.readouterr().err
 
 
+def test_a_training_file_of_another_name_is_told(corpus: Path, capsys: pytest.CaptureFixture[str]):
+    (corpus / "train.en").rename(corpus / "a.en")
+    words = ["new", "my.yaml", *(word.replace("train.en", "a.en") for word in PARSED), "spacy"]
+    assert main(words) == 2
+    assert "a.en: has no «train» in its name" in capsys.readouterr().err
+
+
 def test_the_user_is_asked_on_a_terminal(corpus: Path, monkeypatch: pytest.MonkeyPatch):
     class Terminal:
         answers = iter(["pairs.tsv\n", "sexpr\n"])

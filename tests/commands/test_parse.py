@@ -177,6 +177,16 @@ def test_an_output_of_another_parse_is_replaced_only_on_request(text, tmp_path, 
     assert parse(text, tmp_path / "out", "--max-words", 50, "--overwrite") != first
 
 
+def test_the_text_and_what_stands_beside_a_failed_parse_are_never_replaced(text, tmp_path, capsys):
+    given = arguments(text, text, "--overwrite")
+    assert "is the text to parse; name another file" in refused(capsys, *given)
+    assert text.read_text().splitlines() == list(LINES)
+    (tmp_path / "out.parts").mkdir()  # as a parse leaves it whose model cannot be loaded
+    (tmp_path / "out").write_text("gold")
+    assert "already exists" in refused(capsys, *arguments(text, tmp_path / "out"))
+    assert (tmp_path / "out").read_text() == "gold"
+
+
 def test_a_model_at_a_path_is_known_by_its_content(text, tmp_path, capsys):
     model = tmp_path / "model"
     model.mkdir()

@@ -131,6 +131,24 @@ def test_the_best_come_with_their_scores(folder, model, tmp_path):
     assert [float(s) for s in scores] == pytest.approx([s for s, _ in expected], abs=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (("--output", "{text}"), "is the input; name another file for the output"),
+        (("--max-len-a", "nan"), "--max-len-a must be a number"),
+        (("--lenpen", "nan"), "--lenpen must be a number"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(folder, model, tmp_path, capsys, flags, told):
+    text = tmp_path / "text"
+    text.write_text("a b\n")
+    words = [word.format(text=text) for word in flags]
+    common = ["--path", str(model), "--input", str(text)]
+    assert main(["translate", str(folder / "words"), *common, *words]) == 2
+    assert told in capsys.readouterr().err
+    assert text.read_text() == "a b\n"
+
+
 def test_any_order_and_empty_sentences_stay_aligned(folder, model, tmp_path):
     data, flags = folder / "words", ("--parsed", "--batch-size", "2")
     records = (folder / "all.conllu").read_text().split("\n\n")[:-1]

@@ -204,6 +204,18 @@ def test_data_without_subwords_are_no_data_with(folder, tmp_path):
     assert set(record["target"]) == {"view", "subword_model", "dictionary"}
 
 
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [(b"a 1\nb", "is no dictionary"), (b"", "has 4 symbols, but binarize wrote"),
+     ("a 1\n".encode("utf-16"), "is no dictionary")],
+)  # fmt: skip
+def test_a_damaged_dictionary_is_told(folder, tmp_path, content, told):
+    data = shutil.copytree(folder / "data", tmp_path / "data")
+    (data / "dict.tgt.txt").write_bytes(content)
+    with pytest.raises(InputError, match=rf"dict.tgt.txt: {told}.*run treesyntax binarize again"):
+        task_of(data)
+
+
 def test_only_what_is_a_checkpoint_can_be_peeked_into(folder, tmp_path):
     (tmp_path / "text").write_text("no checkpoint")
     torch.save([1], tmp_path / "list.pt")

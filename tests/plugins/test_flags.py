@@ -7,7 +7,7 @@ import pytest
 from fairseq_plugins.flags import check
 
 TRAIN = ("data", "--task", "tree_translation", "--arch", "tree_sequence_mini", "--batch-size", "8")
-ADAM = ("--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--lr", "0.1")
+ADAM = ("--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--lr", "0.1", "--max-update", "9")
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,13 @@ ADAM = ("--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--lr", "0.1")
         (["--encoder-injection", "pushdown"], "encoder-injection", "is for a decoder alone"),
         (["--share-encoder-layers", "4"], "share-encoder-layers", "no divisor of 2 layers"),
         (["--decoder-injection", "relation_mask("], "decoder-injection", "cannot read the methods"),
+        (["--encoder-embed-dim", "7"], "encoder-embed-dim", "attention heads do not divide"),
+        (["--lr", "0.1,-1"], "lr", "is -1.0; it must be above 0"),
+        (["--dropout", "2"], "dropout", "is 2.0; it must be from 0 to 1"),
+        (["--dropout", "nan"], "dropout", "is nan; it must be from 0 to 1"),
+        (["--batch-size", "0"], "batch-size", "is 0; it must be 1 or more"),
+        (["--seed", "-1"], "seed", "is -1; it must be from 0 to"),
+        (["--max-update", "0"], "max-update", "is missing or 0, so training would never end"),
     ],
 )
 def test_a_fault_is_named_with_its_flag(words: list[str], flag: str, told: str):
@@ -54,5 +61,8 @@ def test_valid_command_lines_pass_and_search_is_checked_too():
     schedule = ("--lr-scheduler", "inverse_sqrt", "--warmup-updates", "9")
     assert check("fairseq-train", [*TRAIN, *ADAM, *schedule]) is None
     assert check("fairseq-generate", ["data", "--task", "tree_translation", "--beam", "5"]) is None
+    assert check("fairseq-generate", ["data", "--beam", "0"]) == (
+        "beam", "is 0; it must be 1 or more",
+    )  # fmt: skip
     fault = check("fairseq-generate", ["data", "--beem", "5"])
     assert fault == ("beem", "fairseq-generate has no such flag; did you mean beam")

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from treesyntax.analysis.arguments import SIDES
 from treesyntax.analysis.figures import write_numbers
-from treesyntax.errors import TreeSyntaxError
-from treesyntax.files import atomic_folder
+from treesyntax.errors import InputError, TreeSyntaxError
+from treesyntax.files import atomic_folder, read_object
 from treesyntax.jobs.terminal import tracked
 
 LIST = "analyses"
@@ -40,8 +41,9 @@ def write_analyses(analyses: Iterable[Analysis], folder: Path) -> None:
     """Make all analyses; the folder is written whole and replaces an older one.
 
     Raises:
-        InputError: if the folder cannot be written.
+        InputError: if the folder cannot be written, or holds what no earlier call has written.
     """
+    _check_replaceable(folder)
     drawn, absent = [], []
     with atomic_folder(folder) as staged:
         for one in tracked([*analyses], "analyses"):
@@ -55,12 +57,24 @@ def write_analyses(analyses: Iterable[Analysis], folder: Path) -> None:
                 for file in set(place.iterdir()) - before:
                     file.unlink()
                 absent.append({**entry, "why": _reason(error)})
+                print(f"{one.name}: not drawn: {absent[-1]['why']}", file=sys.stderr)
                 continue
             new = sorted(str(file.relative_to(staged)) for file in set(place.iterdir()) - before)
             figures = [name for name in new if name.endswith(".svg")]
             numbers = [name for name in new if name.endswith(NUMBERS)]
             drawn.append({**entry, "figures": figures, "numbers": numbers})
         write_numbers({"drawn": drawn, "absent": absent}, staged, LIST)
+
+
+def _check_replaceable(folder: Path) -> None:
+    """Refuse to replace a folder with files of others in it."""
+    listed = read_object(folder / f"{LIST}.json")
+    entries = [*listed.get("drawn", ()), *listed.get("absent", ())]
+    own = (f"{LIST}.json", *(f"{entry['name']}" for entry in entries))
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if path.name not in SIDES and not (listed and path.name.startswith(own)):
+            cause = f"holds {path.name}, which would be deleted"
+            raise InputError(folder, None, cause, "name a new folder")
 
 
 def _reason(error: Exception) -> str:

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from treesyntax.analysis.figures import DIVERGING, OKABE_ITO, write_figure
+from treesyntax.errors import OptionError
 from treesyntax.nn.coordinates import branch_path, depth
 from treesyntax.nn.relations import RELATIONS, tree_relations
 from treesyntax.nn.tree_batch import batch_trees
@@ -33,7 +34,20 @@ INK, FAINT, NEXT = "#222222", "#bbbbbb", OKABE_ITO[1]
 
 def analyse(tree: str, out: Path) -> None:
     """Write ``idea.svg`` for a tree in brackets."""
-    write_figure(draw_idea(parse_tree(tree, "ptb")), out, "idea")
+    write_figure(draw_idea(read_tree(tree)), out, "idea")
+
+
+def read_tree(text: str) -> Tree:
+    """A tree in brackets that has something to draw.
+
+    Raises:
+        TreeError: if it is malformed.
+        OptionError: if it is empty.
+    """
+    tree = parse_tree(text, "ptb")
+    if not len(tree):
+        raise OptionError("--tree is empty; give a tree such as '(A (B c) d)'")
+    return tree
 
 
 def draw_idea(tree: Tree) -> Figure:

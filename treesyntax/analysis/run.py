@@ -132,4 +132,6 @@ def analyse(
     """Draw what can be drawn, and list the rest with the reasons."""
     if not (checkpoints / BEST).is_file():
         raise InputError(checkpoints, None, f"has no {BEST}", "train it first")
+    for folder in (data, *trees):
+        find_prefix(folder, SUBSET, "source")
     write_analyses(find_analyses(checkpoints, tested or checkpoints / BEST, data, trees), out)

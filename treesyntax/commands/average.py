@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
     Raises:
         OptionError: if no number of checkpoints is asked for.
-        InputError: for a checkpoint that is missing, damaged or of another model.
+        InputError: for a checkpoint that is missing, damaged or of another model, or named by --out.
     """
     import torch
 
@@ -62,6 +62,10 @@ def run(args: argparse.Namespace) -> int:
             f"give --last {len(paths)}, train longer, or save and keep more (--save-interval-updates, "
             "--keep-interval-updates)",
         )  # fmt: skip
+    if args.out.exists() and any(args.out.samefile(path) for path in paths):
+        raise InputError(
+            args.out, None, "is one of the checkpoints to average", "name another file"
+        )
     state = average(paths)
     with output_file(args.out) as staged:
         torch.save(state, staged)

@@ -203,6 +203,11 @@ def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
 
 def _of_split(train: Path, split: str) -> Path:
     """The file of a set beside the training file: valid or dev, or test in place of train."""
+    if split != "train" and "train" not in train.name:
+        raise InputError(
+            train, None, f"has no «train» in its name, so the {split} set beside it has no name",
+            "rename it, such as train.en, with valid.en and test.en beside it",
+        )  # fmt: skip
     names = [
         train.name.replace("train", name) for name in ((split, "dev")[: 1 + (split == "valid")])
     ]

@@ -47,6 +47,11 @@ def run(args: argparse.Namespace) -> int:
         raise OptionError(
             "several parts are given by their items.jsonl, with --out FOLDER for the tables of all"
         )
+    for name, given in (("baseline", args.baseline), ("mix-versions", args.mix_versions)):
+        if given and paths[0].is_file():
+            raise OptionError(
+                f"--{name} is for the folder of a study; a file of scores says what is compared"
+            )
     if all(scores):
         from treesyntax.study.report.items.again import tables_again
 

@@ -19,7 +19,7 @@ import argparse
 import json
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -171,6 +171,8 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
         for step in part.steps:
             print(shlex.join(command_words(step, folder, typed)))
         return 0
+    if args.gpus and programs is None:
+        _check_gpus(options.gpus)
     with held_folder(folder):
         whole = True
         if trials is not None:
@@ -195,6 +197,17 @@ def _on_cluster(
     cluster = Cluster(args.cluster, folder, read_parameters(args))
     kinds = STEPS if args.cluster_all else STEPS[:2]
     return replace(options, cluster=cluster, submitted=args.jobs or runs, kinds=kinds)
+
+
+def _check_gpus(slots: Sequence[str]) -> None:
+    """Refuse GPUs where there are none: torch would train on the CPU without a word."""
+    import torch
+
+    if not torch.cuda.is_available():
+        raise OptionError(
+            f"--gpus {' '.join(slots)}: there is no GPU, or torch cannot use it; leave --gpus out "
+            "to train on the CPU"
+        )
 
 
 def _options(

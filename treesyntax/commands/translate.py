@@ -29,6 +29,7 @@ the three best:
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import re
 import sys
@@ -41,7 +42,7 @@ from typing import TYPE_CHECKING
 
 from treesyntax.commands.parse import add_parser_arguments
 from treesyntax.commands.study_search import take_search
-from treesyntax.errors import OptionError
+from treesyntax.errors import InputError, OptionError
 from treesyntax.parsers import ParserConfig, get_kind, load_parser
 
 if TYPE_CHECKING:  # run() imports the rest, so that --help is quick
@@ -131,6 +132,8 @@ def run(args: argparse.Namespace) -> int:
     take_search(args)
     _check_numbers(args)
     path = input_path(args.input)
+    if args.output != "-" and Path(args.output).is_file() and path.samefile(args.output):
+        raise InputError(args.output, None, "is the input", "name another file for the output")
     data = read_data(args.data)
     source_format = input_format(args, data.source)
     to_text = " ".join if args.tokens else make_to_text(data.target)
@@ -211,8 +214,10 @@ def _check_numbers(args: argparse.Namespace) -> None:
         value = getattr(args, name)
         if value is not None and value < 1:
             raise OptionError(f"--{name.replace('_', '-')} must be at least 1")
-    if args.max_len_a < 0:
-        raise OptionError("--max-len-a must not be negative")
+    if not 0 <= args.max_len_a < math.inf:
+        raise OptionError("--max-len-a must be a number, not negative")
+    if not math.isfinite(args.lenpen):
+        raise OptionError("--lenpen must be a number")
     if (args.nbest or 1) > args.beam:
         raise OptionError(
             f"--nbest {args.nbest} asks for more hypotheses than --beam {args.beam} keeps"

@@ -201,12 +201,14 @@ def find_prefix(folder: Path, split: str, side: str) -> Path:
     """The common path of the files of one side, ``DATA/train.en-sv.en``.
 
     Raises:
-        InputError: if the folder has no such split, or of several language pairs.
+        InputError: if there is no such folder, or it has no such split, or of several language pairs.
     """
+    if not folder.is_dir():
+        raise InputError(folder, None, "is no folder of binarized data", "check the name")
     found = sorted(folder.glob(f"{split}.*-*.*.idx"))
     pairs = {path.name.split(".")[-3] for path in found}
     if len(pairs) != 1:
         cause = f"has data of several pairs ({', '.join(sorted(pairs))})" if pairs else "has none"
-        raise InputError(folder, None, f"no single {split} split: it {cause}", "check --split")
+        raise InputError(folder, None, f"no single {split} split: it {cause}", "name another split")
     pair = pairs.pop()
     return folder / f"{split}.{pair}.{pair.split('-')[SIDES.index(side)]}"

@@ -11,6 +11,7 @@ import shlex
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +128,10 @@ class Cluster:
             self.executor = submitit.AutoExecutor(folder=self.folder, cluster=kind, **python)
             self.executor.update_parameters(**parameters)
         except (RuntimeError, NameError, ValueError, TypeError, AssertionError, OSError) as error:
-            raise OptionError(f"--cluster {kind}: {str(error).splitlines()[0]}") from None
+            with suppress(OSError):  # made by submitit, and empty unless jobs ran before
+                self.folder.rmdir()
+            hint = "give --cluster-set EXECUTOR_NAME=VALUE, such as slurm_partition=gpu, or timeout_min=60"
+            raise OptionError(f"--cluster {kind}: {str(error).splitlines()[0]}; {hint}") from None
         self.queue: Queue = SlurmQueue() if kind == "slurm" else LocalQueue(self.folder)
         self.begun = time.monotonic()
 

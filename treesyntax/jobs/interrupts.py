@@ -6,7 +6,9 @@ callback of the garbage collector runs, and a study would go on as if nobody had
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -18,10 +20,18 @@ _asked: list[int] = []
 def stop_signals_interrupt() -> Iterator[None]:
     """SIGTERM and a closed terminal raise KeyboardInterrupt as Ctrl-C does, and all three are remembered."""
 
+    owner = os.getpid()
+
     def interrupt(number: int, _: object) -> None:
+        if os.getpid() != owner and number != signal.SIGINT:  # a worker that its pool ends
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
         _asked.append(number)
         raise KeyboardInterrupt
 
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     # nohup ignores the hang-up: leave it so.
     heeded = [number for number in STOP_SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
     before = {number: signal.signal(number, interrupt) for number in heeded}

@@ -59,6 +59,10 @@ def parse_file(
     """
     if is_special(task.output):
         return _parse_through(task, execution, strict), False
+    if task.output.exists() and task.source.exists() and task.output.samefile(task.source):
+        raise InputError(
+            task.output, None, "is the text to parse", "name another file for the trees"
+        )
     parts, identity = Parts(task), task_identity(task)
     found = read_object(report_of(task.output))
     known = read_cases(found)
@@ -66,7 +70,7 @@ def parse_file(
         check_strict(task.source, known, strict)
         parts.remove()
         return known, True
-    if task.output.exists() and not parts.folder.exists() and not overwrite:
+    if task.output.exists() and not parts.begun() and not overwrite:
         raise InputError(
             task.output,
             None,

@@ -117,6 +117,10 @@ class Parts:
             shard.unlink()
         write_json(file, identity)
 
+    def begun(self) -> bool:
+        """Whether an earlier run has left shards."""
+        return any(self.folder.glob("[0-9]*"))
+
     def remove(self) -> None:
         """Delete the folder, once everything in it is joined."""
         shutil.rmtree(self.folder, ignore_errors=True)

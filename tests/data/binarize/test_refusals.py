@@ -152,6 +152,17 @@ def test_nothing_is_overwritten_by_accident(files, capsys):
     assert "train.sv: is a file; name a folder" in refused(files, capsys)
 
 
+@pytest.mark.parametrize("name", ["checkpoints/checkpoint_best.pt", "notes.txt"])
+def test_what_binarize_did_not_write_is_never_overwritten(files, capsys, name):
+    dest = binarize(files)
+    kept = dest / name
+    kept.parent.mkdir(exist_ok=True)
+    kept.write_text("precious")
+    first = name.partition("/")[0]
+    assert f"{first}: was not written by binarize" in refused(files, capsys, "--overwrite")
+    assert kept.read_text() == "precious"
+
+
 def test_a_failed_overwrite_keeps_the_old_data(files, capsys):
     before = folder_bytes(binarize(files))
     capsys.readouterr()

@@ -85,3 +85,21 @@ def test_a_command_of_no_words_is_refused(command: str, tmp_path: Path, capsys):
     recipe = write_recipe(tmp_path, prepare=[command], vars={"nothing": ""})
     said = refused([str(recipe)], capsys)
     assert "recipe.yaml: prepare, command 1, is " in said
+
+
+def test_a_variable_with_a_space_stays_in_its_word(tmp_path: Path):
+    values = {"root": "my data/it's", "parse": "--pretokenized --strict empty", "nothing": ""}
+    command = "parse {root}/a '{root}' {parse} {nothing} {data}/b --x '1 2'"
+    recipe = read_recipe(write_recipe(tmp_path, prepare=[command], vars=values))
+    (step,) = [step for step in make_plan(recipe).steps if step.name == "prepare-1"]
+    assert list(step.command)[:6] == [
+        "parse", "my data/it's/a", "my data/it's", "--pretokenized", "--strict", "empty",
+    ]  # fmt: skip
+    assert step.command[6].endswith("data/b")
+    assert list(step.command)[7:] == ["--x", "1 2"]
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32])
+def test_a_seed_that_numpy_does_not_take_is_refused(seed: int, tmp_path: Path, capsys):
+    words = [str(write_recipe(tmp_path)), "--set", f"seeds=[{seed}]"]
+    assert f"seeds has {seed}; a seed is from 0 to" in refused(words, capsys)

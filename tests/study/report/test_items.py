@@ -144,6 +144,8 @@ def test_parts_with_different_rows_give_the_tables_of_the_whole(
     for given, why in (
         ([here, there], "several parts are given by their items.jsonl, with --out FOLDER"),
         ([here, both, "--out", both], "several parts are given by their items.jsonl, with --out"),
+        ([here, "--baseline", "x"], "--baseline is for the folder of a study"),
+        ([here, "--mix-versions"], "--mix-versions is for the folder of a study"),
         ([both, "--out", both], "--out is for the tables from items.jsonl"),
         ([here, here, "--out", both], "has runs of sequence-domain=law, as "),
     ):

@@ -9,7 +9,9 @@ import pytest
 from support.study_helpers import write_recipe
 from support.study_runs import journal, study
 
+from treesyntax.commands.study import _check_gpus
 from treesyntax.errors import OptionError
+from treesyntax.jobs.cluster import Cluster
 from treesyntax.study.run.process import PROGRAMS, Devices, read_slots, safe_environment
 
 
@@ -62,3 +64,20 @@ def test_the_working_folder_is_kept_off_the_import_path_of_our_programs_only():
     }  # fmt: skip
     assert safe_environment(ours, {}) == {"PYTHONSAFEPATH": "1"}
     assert safe_environment(("python", "make_data.py"), {"PYTHONPATH": path}) == {}
+
+
+def test_gpus_that_cannot_be_are_refused(monkeypatch: pytest.MonkeyPatch):
+    for name in ("x", "-1", "0:1"):
+        with pytest.raises(OptionError, match="is no number of a GPU"):
+            read_slots([name], {})
+    assert read_slots(["GPU-8a3f/0"], {}) == ("GPU-8a3f/0",)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(OptionError, match="--gpus 0: there is no GPU"):
+        _check_gpus(("0",))
+
+
+def test_a_misspelt_setting_of_a_cluster_leaves_nothing_behind(tmp_path: Path):
+    pytest.importorskip("submitit")
+    with pytest.raises(OptionError, match="'foo'.*such as slurm_partition=gpu"):
+        Cluster("local", tmp_path, {"foo": 5})
+    assert not any(tmp_path.iterdir())

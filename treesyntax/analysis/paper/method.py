@@ -22,11 +22,10 @@ from treesyntax.analysis.figures import (
     name_ticks,
     write_figure,
 )
-from treesyntax.analysis.idea import INK, draw_tree
+from treesyntax.analysis.idea import INK, draw_tree, read_tree
 from treesyntax.model.composition import Composition
 from treesyntax.nn.injection import Injection, LayerStates, Site
 from treesyntax.nn.tree_batch import TreeBatch, batch_trees
-from treesyntax.trees.formats import parse_tree
 from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.tree import Tree
 
@@ -55,7 +54,7 @@ class Cells(NamedTuple):
 def analyse(method: str, tree: str, out: Path) -> None:
     """Write ``NAME.svg`` for each method of a specification, and a tree in brackets."""
     for name, built in untrained(method).items():
-        write_figure(draw_method(name, built, parse_tree(tree, "ptb")), out, name)
+        write_figure(draw_method(name, built, read_tree(tree)), out, name)
 
 
 def untrained(spec: str) -> dict[str, Injection]:

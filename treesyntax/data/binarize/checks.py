@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from typing import TYPE_CHECKING
 
 from treesyntax.data.encoding import LINE_UNITS, STANDARD
@@ -11,6 +12,12 @@ from treesyntax.errors import InputError, OptionError
 
 if TYPE_CHECKING:
     from treesyntax.data.binarize.options import BinarizeOptions
+
+WRITTEN = re.compile(
+    rf"{re.escape(MANIFEST)}|(dict|labels)\..+\.txt|subwords\..+\.model"
+    r"|(train|valid|test)[0-9]*\..+\.(bin|idx|tree|unknown)"
+)
+"""The files of binarized data by name."""
 
 
 def check_options(args: argparse.Namespace, options: BinarizeOptions) -> None:
@@ -100,3 +107,9 @@ def _check_destination(options: BinarizeOptions, overwrite: bool) -> None:
             raise InputError(
                 path, None, "lies in the folder to be overwritten", "move it elsewhere first"
             )
+    for path in sorted(dest.iterdir()):
+        if path.is_dir() or not WRITTEN.fullmatch(path.name):
+            raise InputError(
+                path, None, "was not written by binarize, and --overwrite would delete it",
+                "move it elsewhere, or name another folder",
+            )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ Flags = dict[str, Any]
 
 PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 DATA = "data"
+AWKWARD = re.compile(r"[\s'\"\\]")
+"""What a shell would not leave in its word."""
+LARGEST_SEED = 2**32 - 1  # of numpy
 """``{data}`` stands for a folder inside the study, so it keeps its name in the recipe."""
 RENAMED = {f"{side}-linearization": f"{side}-view" for side in ("source", "target", "scoring")}
 """Flags with a newer spelling. A study keeps the older one: its steps are identified by their words,
@@ -95,6 +99,13 @@ class Check:
         if len(set(value)) != len(value):
             raise self.error(place, f"is {value!r}; each may occur only once")
         return value
+
+    def seeds(self, value: Any, place: str) -> tuple[int, ...]:
+        """Different seeds that numpy and torch take."""
+        for seed in self.distinct(value, place, int):
+            if not 0 <= seed <= LARGEST_SEED:
+                raise self.error(place, f"has {seed}; a seed is from 0 to {LARGEST_SEED}")
+        return tuple(value)
 
     def files(self, value: Any, place: str, suffix: str) -> list[str]:
         """The name of a file, or several."""
@@ -234,6 +245,23 @@ def _names_in(value: Any) -> set[str]:
         return set(PLACEHOLDER.findall(value))
     inner = [*value, *value.values()] if isinstance(value, dict) else value
     return set().union(*map(_names_in, inner)) if isinstance(inner, list) else set()
+
+
+def replace_in_command(command: str, variables: Mapping[str, str]) -> str:
+    """A command line with its variables replaced: a value with spaces or quotes, such as a path, stays in its word.
+
+    A value that is a word of its own and begins with ``-`` is several options.
+    """
+    named = PLACEHOLDER.findall(command)
+    if not any(AWKWARD.search(variables.get(name, "")) for name in named):
+        return str(replace_variables(command, variables))
+    words = []
+    for word in shlex.split(command):
+        alone = PLACEHOLDER.fullmatch(word)
+        text = str(replace_variables(word, variables))
+        options = alone is not None and (not text or text.startswith("-"))
+        words += [text] if options else [shlex.quote(text)]
+    return " ".join(words)
 
 
 def replace_variables(value: Any, variables: Mapping[str, str]) -> Any:

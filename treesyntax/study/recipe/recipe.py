@@ -10,7 +10,7 @@ from typing import Any
 
 from treesyntax.jobs.imports import SUFFIX
 from treesyntax.study.recipe.axes import AT, Axis, Variant, check_places, expand, read_axes
-from treesyntax.study.recipe.checks import DATA, Check, Flags, replace_variables
+from treesyntax.study.recipe.checks import DATA, Check, Flags, replace_in_command, replace_variables
 from treesyntax.study.recipe.reading import IMPORT, apply_override, read_extended
 from treesyntax.study.recipe.rows import (
     ABOUT,
@@ -195,7 +195,7 @@ def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
     methods = tuple(make_method(variant, raw, content, variables, check) for variant in variants)
     check_targets(methods, axes, check)
     score = tuple(check.distinct(content["score"], "score", str))
-    seeds = tuple(check.distinct(content["seeds"], "seeds", int))
+    seeds = check.seeds(content["seeds"], "seeds")
     recipe = Recipe(
         path=check.path,
         content=content,
@@ -254,7 +254,7 @@ def _prepare(
     known = [check.resolved({**variables, **check.variables(point)}) for point in points]
     commands: list[str] = []
     for number, command in enumerate(check.commands(raw["prepare"]), start=1):
-        texts = dict.fromkeys(replace_variables(command, values) for values in known)
+        texts = dict.fromkeys(replace_in_command(command, values) for values in known)
         place = f"prepare, command {number},"
         commands += [check.command(check.placeholders(text, place), place) for text in texts]
     return tuple(commands)

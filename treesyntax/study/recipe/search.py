@@ -117,7 +117,7 @@ def read_search(
     return Search(
         settings=_labelled(_settings(value, over, check), check),
         metric=metric,
-        seeds=tuple(check.distinct(value.get("seeds", [seeds[0]]), f"{SEARCH}.seeds", int)),
+        seeds=check.seeds(value.get("seeds", [seeds[0]]), f"{SEARCH}.seeds"),
         train=train,
     )
 

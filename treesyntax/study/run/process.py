@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 
 from treesyntax.errors import OptionError
 
+GPU = re.compile(r"[0-9]{1,3}|(?:GPU|MIG)-[\w/-]+")
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 TRAIN = "fairseq-train"
 USERS = (TRAIN, "fairseq-generate")
@@ -25,6 +27,9 @@ def read_slots(gpus: Sequence[str] | None, environment: Mapping[str, str]) -> tu
         visible = environment.get(VISIBLE, "").split(",")
         return tuple(visible) if len(visible) > 1 else ()
     names = [name for slot in gpus for name in slot.split(",")]
+    for name in names:
+        if name and not GPU.fullmatch(name):
+            raise OptionError(f"--gpus {' '.join(gpus)}: {name!r} is no number of a GPU")
     if len(set(names)) < len(names) or not all(names):
         raise OptionError(f"--gpus {' '.join(gpus)}: name each GPU once")
     if len({slot.count(",") for slot in gpus}) > 1:
