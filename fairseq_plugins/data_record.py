@@ -81,7 +81,8 @@ def read_dictionary(path: Path) -> Dictionary:
     try:
         found = Dictionary.load(str(path))
     except Exception as error:  # fairseq's has no name of its own
-        cause = f"is no dictionary ({str(error).splitlines()[0]})"
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        cause = f"is no dictionary ({reason})"
         raise InputError(path, None, cause, AGAIN) from None
     language = path.name.removeprefix("dict.").removesuffix(".txt")
     written = side_of(path.parent, language).get("dictionary_symbols", 0)

@@ -70,7 +70,7 @@ def _check_replaceable(folder: Path) -> None:
     """Refuse to replace a folder with files of others in it."""
     listed = read_object(folder / f"{LIST}.json")
     entries = [*listed.get("drawn", ()), *listed.get("absent", ())]
-    own = (f"{LIST}.json", *(f"{entry['name']}" for entry in entries))
+    own = (f"{LIST}.json", *(str(entry["name"]) for entry in entries if isinstance(entry, dict)))
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if path.name not in SIDES and not (listed and path.name.startswith(own)):
             cause = f"holds {path.name}, which would be deleted"

@@ -255,8 +255,12 @@ def replace_in_command(command: str, variables: Mapping[str, str]) -> str:
     named = PLACEHOLDER.findall(command)
     if not any(AWKWARD.search(variables.get(name, "")) for name in named):
         return str(replace_variables(command, variables))
+    try:
+        written = shlex.split(command)
+    except ValueError:  # a quote of the recipe's own without an end, which the plan will tell
+        return command
     words = []
-    for word in shlex.split(command):
+    for word in written:
         alone = PLACEHOLDER.fullmatch(word)
         text = str(replace_variables(word, variables))
         options = alone is not None and (not text or text.startswith("-"))
