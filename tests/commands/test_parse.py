@@ -180,6 +180,8 @@ def test_an_output_of_another_parse_is_replaced_only_on_request(text, tmp_path, 
 def test_the_text_and_what_stands_beside_a_failed_parse_are_never_replaced(text, tmp_path, capsys):
     given = arguments(text, text, "--overwrite")
     assert "is the text to parse; name another file" in refused(capsys, *given)
+    packed = arguments(text, tmp_path / "out.gz")
+    assert "would be plain text, not packed; leave out .gz" in refused(capsys, *packed)
     assert text.read_text().splitlines() == list(LINES)
     (tmp_path / "out.parts").mkdir()  # as a parse leaves it whose model cannot be loaded
     (tmp_path / "out").write_text("gold")

@@ -59,6 +59,8 @@ def parse_file(
     """
     if is_special(task.output):
         return _parse_through(task, execution, strict), False
+    if task.output.suffix == ".gz":
+        raise InputError(task.output, None, "would be plain text, not packed", "leave out .gz")
     if task.output.exists() and task.source.exists() and task.output.samefile(task.source):
         raise InputError(
             task.output, None, "is the text to parse", "name another file for the trees"
