@@ -135,7 +135,7 @@ def test_the_best_come_with_their_scores(folder, model, tmp_path):
     ("flags", "told"),
     [
         (("--output", "{text}"), "is the input; name another file for the output"),
-        (("--max-len-a", "nan"), "--max-len-a must be a number"),
+        (("--max-len-a", "nan"), "--max-len-a must not be negative; give a number"),
         (("--lenpen", "nan"), "--lenpen must be a number"),
     ],
 )

@@ -215,7 +215,7 @@ def _check_numbers(args: argparse.Namespace) -> None:
         if value is not None and value < 1:
             raise OptionError(f"--{name.replace('_', '-')} must be at least 1")
     if not 0 <= args.max_len_a < math.inf:
-        raise OptionError("--max-len-a must be a number, not negative")
+        raise OptionError("--max-len-a must not be negative; give a number")
     if not math.isfinite(args.lenpen):
         raise OptionError("--lenpen must be a number")
     if (args.nbest or 1) > args.beam:

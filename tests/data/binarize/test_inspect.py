@@ -54,7 +54,9 @@ def test_inspect_names_what_is_wrong(files, capsys, tmp_path):
     capsys.readouterr()
     assert "has sentences 0 to 19" in inspect_refused(capsys, dest, "--index", 20)
     assert "no single test split: it has none" in inspect_refused(capsys, dest, "--split", "test")
-    assert "has none" in inspect_refused(capsys, tmp_path / "nowhere")
+    assert "nowhere: is no folder of binarized data" in inspect_refused(
+        capsys, tmp_path / "nowhere"
+    )
     write(dest / "dict.en.txt", ["the 3"])
     assert "dict.en.txt: has 5 symbols, but train.en-sv.en.idx uses number" in inspect_refused(
         capsys, dest
