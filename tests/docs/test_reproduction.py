@@ -32,6 +32,10 @@ TASKS |= {
     )
     for words, row in MASKS
 }
+TASKS["Multi30k, 29,000 pairs, masks over constituents"] = (
+    "multi30k_constituents",
+    "relation_mask",
+)
 TASKS["Multi30k, 29,000 pairs, masks of right-branching trees"] = (
     "multi30k_trees",
     "right_branching",
