@@ -26,7 +26,7 @@ from treesyntax.nn.injection import Site
 Ranges = Mapping[str, tuple[float, float]]
 _SHARE, _COUNT, _POSITIVE = (0.0, 1.0), (1, math.inf), (sys.float_info.min, math.inf)
 TRAINING: Ranges = {
-    "seed": (0, 2**32 - 1), "lr": _POSITIVE, "batch-size": _COUNT, "max-tokens": _COUNT,
+    "lr": _POSITIVE, "batch-size": _COUNT, "max-tokens": _COUNT,
     "update-freq": _COUNT, "dropout": _SHARE, "attention-dropout": _SHARE,
     "activation-dropout": _SHARE, "label-smoothing": _SHARE, "clip-norm": (0, math.inf),
     "weight-decay": (0, math.inf), "warmup-updates": (0, math.inf),

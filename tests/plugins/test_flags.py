@@ -41,7 +41,6 @@ ADAM = ("--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--lr", "0.1", "--
         (["--dropout", "2"], "dropout", "is 2.0; it must be from 0 to 1"),
         (["--dropout", "nan"], "dropout", "is nan; it must be from 0 to 1"),
         (["--batch-size", "0"], "batch-size", "is 0; it must be 1 or more"),
-        (["--seed", "-1"], "seed", "is -1; it must be from 0 to"),
         (["--max-update", "0"], "max-update", "is missing or 0, so training would never end"),
     ],
 )

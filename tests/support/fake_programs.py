@@ -153,11 +153,13 @@ def python(arguments: list[str]) -> None:
 def study(journal: Path, arguments: list[str]) -> int:
     from treesyntax.commands import study as command
     from treesyntax.errors import TreeSyntaxError
+    from treesyntax.jobs.interrupts import stop_signals_interrupt
 
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
     try:
-        return command.run(parser.parse_args(arguments), programs(journal))
+        with stop_signals_interrupt():  # as the command line does
+            return command.run(parser.parse_args(arguments), programs(journal))
     except TreeSyntaxError as error:
         print(error, file=sys.stderr)
         return 2

@@ -172,7 +172,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
             print(shlex.join(command_words(step, folder, typed)))
         return 0
     if args.gpus and programs is None:
-        _check_gpus(options.gpus)
+        check_gpus(options.gpus)
     with held_folder(folder):
         whole = True
         if trials is not None:
@@ -199,7 +199,7 @@ def _on_cluster(
     return replace(options, cluster=cluster, submitted=args.jobs or runs, kinds=kinds)
 
 
-def _check_gpus(slots: Sequence[str]) -> None:
+def check_gpus(slots: Sequence[str]) -> None:
     """Refuse GPUs where there are none: torch would train on the CPU without a word."""
     import torch
 

@@ -10,7 +10,6 @@ from rich.console import Console
 
 from treesyntax.errors import OptionError
 from treesyntax.jobs.cluster import Cluster, jobs_at_work
-from treesyntax.jobs.interrupts import stop_signals_interrupt
 from treesyntax.jobs.terminal import loudness
 from treesyntax.study.estimate import Estimate, outlook
 from treesyntax.study.recipe.identity import (
@@ -33,8 +32,8 @@ from treesyntax.study.run.progress import watch
 
 @contextmanager
 def held_folder(folder: Path) -> Iterator[None]:
-    """Keep a study's folder for this process, and stop cleanly on signals."""
-    with stop_signals_interrupt(), locked(folder):
+    """Keep a study's folder for this process."""
+    with locked(folder):
         check_folder(folder)  # another process may have been quicker
         remove_leftovers(folder)
         yield

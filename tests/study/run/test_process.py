@@ -9,7 +9,7 @@ import pytest
 from support.study_helpers import write_recipe
 from support.study_runs import journal, study
 
-from treesyntax.commands.study import _check_gpus
+from treesyntax.commands.study import check_gpus
 from treesyntax.errors import OptionError
 from treesyntax.jobs.cluster import Cluster
 from treesyntax.study.run.process import PROGRAMS, Devices, read_slots, safe_environment
@@ -73,7 +73,7 @@ def test_gpus_that_cannot_be_are_refused(monkeypatch: pytest.MonkeyPatch):
     assert read_slots(["GPU-8a3f/0"], {}) == ("GPU-8a3f/0",)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     with pytest.raises(OptionError, match="--gpus 0: there is no GPU"):
-        _check_gpus(("0",))
+        check_gpus(("0",))
 
 
 def test_a_misspelt_setting_of_a_cluster_leaves_nothing_behind(tmp_path: Path):
