@@ -199,3 +199,21 @@ def test_damaged_checkpoints_are_named(tmp_path: Path):
         InputError, match=r"best\.pt: is damaged \(the checksum of .*/data/\d differs"
     ):
         load_checkpoint(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "is empty; load only checkpoints written by fairseq-train"),
+        (b"no checkpoint at all\n", "is no checkpoint, or is damaged or cut short"),
+        (b"PK\3\4 and no more", "is no checkpoint, or is damaged or cut short"),
+        (bytes(range(256)), "is no checkpoint, or is damaged or cut short"),
+    ],
+)
+def test_what_is_no_checkpoint_is_named_in_our_words(tmp_path: Path, content: bytes, says: str):
+    path = tmp_path / "checkpoint_best.pt"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=says):
+        load_checkpoint(path)
+    with pytest.raises(InputError, match="cannot be read .No such file"):
+        load_checkpoint(tmp_path / "absent.pt")

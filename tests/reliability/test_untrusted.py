@@ -143,7 +143,7 @@ def test_the_commands_that_take_checkpoints_execute_nothing(
     out = [] if module == "facts" else ["--out", str(tmp_path / "out")]
     assert main(["analyse", module, str(path), *out]) == 2
     said = capsys.readouterr().err
-    assert re.search("not a plain checkpoint .*load only checkpoints of", said)
+    assert re.search("not a plain checkpoint: it asks for .*load only checkpoints written by", said)
     assert said.count("\n") == 1
     executed_nothing(trace)
 

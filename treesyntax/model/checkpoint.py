@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import pickle
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ SAFE_CLASSES: list[Any] = [
 ]
 """Plain classes that fairseq checkpoints hold besides tensors, numbers and text."""
 
+OURS = "checkpoints written by fairseq-train"
+
 FOLDER = 0x10
 """The attribute of folders in an archive: torch leaves the memory of such a tensor as it was."""
 
@@ -43,21 +46,27 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
     _check_parts(Path(path))
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
-        reason = str(error).splitlines()[0][:200]
-        raise InputError(
-            path, None, f"not a plain checkpoint ({reason})", "load only checkpoints of fairseq"
-        ) from None
+    except OSError as error:
+        raise InputError(path, None, f"cannot be read ({error.strerror or error})") from None
     except Exception as error:  # what a damaged pickle raises has no end
-        reason = (str(error) or type(error).__name__).splitlines()[0][:200]
-        raise InputError(path, None, f"cannot be read as a checkpoint ({reason})") from None
+        raise InputError(path, None, _refused(path, error), f"load only {OURS}") from None
     weights = state.get("model") if isinstance(state, dict) else None
     if not isinstance(weights, dict) or not all(
         isinstance(name, str) and isinstance(tensor, torch.Tensor)
         for name, tensor in weights.items()
     ):
-        raise InputError(path, None, "holds no model", "give a checkpoint written by fairseq-train")
+        raise InputError(path, None, "holds no model", f"load only {OURS}")
     return state
+
+
+def _refused(path: str | Path, error: Exception) -> str:
+    """What is wrong with the file. Not torch's words: they advise to load it without protection."""
+    name = re.search(r"GLOBAL:? ([\w.]+)", str(error))
+    if isinstance(error, pickle.UnpicklingError) and name:
+        return f"not a plain checkpoint: it asks for {name[1][:100]}"
+    if Path(path).stat().st_size == 0:
+        return "is empty"
+    return "is no checkpoint, or is damaged or cut short"
 
 
 def peek(path: str | Path) -> dict[str, Any]:
