@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from fairseq import options
 
 from fairseq_plugins.limits import misplaced_criterion
+from fairseq_plugins.literals import parse_literal
 from fairseq_plugins.model import is_ours
 from fairseq_plugins.settings import TASK
 from treesyntax.errors import OptionError
@@ -68,6 +69,7 @@ def check(program: str, words: Sequence[str]) -> Fault | None:
         _method_fault(args)
         or _batch_fault(args)
         or _number_fault(args, TRAINING)
+        or _betas_fault(args)
         or _end_fault(args)
     )
 
@@ -114,6 +116,20 @@ def _number_fault(args: Namespace, ranges: Ranges) -> Fault | None:
                 if greatest < math.inf:
                     bound = f"from {least:g} to {greatest:g}"
                 return Fault(flag, f"is {value}; it must be {bound}")
+    return None
+
+
+def _betas_fault(args: Namespace) -> Fault | None:
+    """Adam's two averages, which fairseq takes as text and as numbers alike."""
+    if (given := getattr(args, "adam_betas", None)) is None:
+        return None  # another optimizer
+    try:
+        betas = parse_literal(str(given))
+    except OptionError:
+        betas = None
+    fits = isinstance(betas, Sequence) and len(betas) == 2
+    if not fits or not all(isinstance(beta, int | float) and 0 <= beta < 1 for beta in betas):
+        return Fault("adam-betas", f"is {given}; it must be two numbers below 1: (0.9, 0.98)")
     return None
 
 

@@ -41,6 +41,9 @@ ADAM = ("--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--lr", "0.1", "--
         (["--dropout", "2"], "dropout", "is 2.0; it must be from 0 to 1"),
         (["--dropout", "nan"], "dropout", "is nan; it must be from 0 to 1"),
         (["--batch-size", "0"], "batch-size", "is 0; it must be 1 or more"),
+        (["--adam-betas", "0.9"], "adam-betas", "is 0.9; it must be two numbers below 1"),
+        (["--adam-betas", "(0.9, 1)"], "adam-betas", "it must be two numbers below 1"),
+        (["--adam-betas", "exit(3)"], "adam-betas", "is exit(3); it must be two numbers below 1"),
         (["--max-update", "0"], "max-update", "is missing or 0, so training would never end"),
     ],
 )

@@ -14,10 +14,10 @@ Flags = dict[str, Any]
 """Flags of a command line by name without dashes: text, numbers, true, or lists of those."""
 
 PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
-DATA = "data"
 AWKWARD = re.compile(r"[\s'\"\\]")
 """What a shell would not leave in its word."""
 LARGEST_SEED = 2**32 - 1  # of numpy
+DATA = "data"
 """``{data}`` stands for a folder inside the study, so it keeps its name in the recipe."""
 RENAMED = {f"{side}-linearization": f"{side}-view" for side in ("source", "target", "scoring")}
 """Flags with a newer spelling. A study keeps the older one: its steps are identified by their words,
