@@ -90,10 +90,22 @@ def test_where_runs_are_alike_it_is_the_paired_t_over_items():
 
 def test_equal_tables_do_not_differ_and_too_few_runs_have_no_verdict():
     same = np.ones((5, 3))
-    assert compare_runs(same, same)[:4] == (0, 0, 0, 1)
+    equal = compare_runs(same, same)
+    assert (equal.difference, equal.p) == (0, 1)
+    assert np.isnan([equal.low, equal.high, equal.smallest]).all()
     few = compare_runs(same[:, :2], same - 0.5)
     assert few.difference == 0.5
     assert np.isnan([few.low, few.high, few.p, few.smallest]).all()
+
+
+def test_what_never_varies_is_as_sure_as_the_number_of_runs_and_items_allows():
+    """3 runs of 100 against 3 of 0 are dealt so by chance in 2 of 20 ways, 5 against 5 in 2 of 252."""
+    right, wrong = np.full((9, 5), 100.0), np.zeros((9, 5))
+    found = compare_runs(right, wrong)
+    assert found.p == pytest.approx(2 / 252)
+    assert np.isnan([found.low, found.high, found.smallest]).all()
+    assert compare_runs(right[:, :3], wrong[:, :3]).p == pytest.approx(0.1)
+    assert compare_runs(right[:2], wrong[:2]).p == 0.5  # two items may agree by chance
 
 
 def test_the_smallest_difference_is_found_four_times_in_five():

@@ -47,16 +47,17 @@ def run(args: argparse.Namespace) -> int:
         raise OptionError(
             "several parts are given by their items.jsonl, with --out FOLDER for the tables of all"
         )
-    for name, given in (("baseline", args.baseline), ("mix-versions", args.mix_versions)):
-        if given and paths[0].is_file():
-            raise OptionError(
-                f"--{name} is for the folder of a study; a file of scores says what is compared"
-            )
+    if args.baseline and paths[0].is_file():
+        raise OptionError(
+            "--baseline is for the folder of a study; a file of scores says what is compared"
+        )
+    if args.mix_versions and paths[0].is_file() and not all(scores):
+        raise OptionError("--mix-versions is for a study or its items.jsonl; a map is only drawn")
     if all(scores):
         from treesyntax.study.report.items.again import tables_again
 
         with papers_of(args):
-            tables_again(paths, args.out)
+            tables_again(paths, args.out, args.mix_versions)
         return 0
     if args.out:
         raise OptionError(

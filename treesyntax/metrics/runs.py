@@ -20,6 +20,7 @@ Quenouille 1956; Efron & Stein 1981).
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,8 @@ CorpusScore = Callable[[Array], Array]
 FEWEST_RUNS = 3
 """Fewest runs of a system for a verdict: two say next to nothing about the spread of runs."""
 LEVEL = 0.05
+ROUNDING = 1e-12
+"""What sums of equal scores may differ by, as a share of the largest score."""
 POWER = 0.8
 DRAWS, BLOCK, SEED = 10_000, 500, 12345
 
@@ -41,12 +44,13 @@ class RunComparison(NamedTuple):
 
     Attributes:
         difference: mean of the first system less that of the second, in the units of the scores.
-        low: lower end of the 95 % interval of the difference; NaN with fewer than 3 runs a side.
+        low: lower end of the 95 % interval of the difference; NaN with fewer than 3 runs a side, and
+            where nothing varies between runs or items, so that no spread can be told.
         high: its upper end.
         p: two-sided p-value of no difference; NaN with fewer than 3 runs a side.
         runs: training runs of the first and of the second system.
         items: distinct test items.
-        smallest: the true difference that such a table finds in 80 % of cases.
+        smallest: the true difference that such a table finds in 80 % of cases; NaN as ``low``.
     """
 
     difference: float
@@ -85,13 +89,14 @@ def compare_runs(
     shares = shares / shares.sum()
     difference = float(shares @ first.mean(1) - shares @ second.mean(1))
     runs = (first.shape[1], second.shape[1])
+    nan = float("nan")
     if min(runs) < FEWEST_RUNS or len(first) < 2:
-        nan = float("nan")
         return RunComparison(difference, nan, nan, nan, runs, len(first), nan)
     error, freedom = _error(first, second, shares)
-    if error == 0:
-        p = 1.0 if difference == 0 else 0.0
-        return RunComparison(difference, difference, difference, p, runs, len(first), 0.0)
+    rounding = ROUNDING * max(np.abs(first).max(), np.abs(second).max())
+    if error <= rounding:
+        p = _least_p(runs, len(first)) if abs(difference) > rounding else 1.0
+        return RunComparison(difference, nan, nan, p, runs, len(first), nan)
     reach = stdtrit(freedom, 1 - LEVEL / 2)
     return RunComparison(
         difference,
@@ -169,6 +174,15 @@ def pulls(
     without = np.stack([score(sums[run] - weighted[:, run]) for run in range(len(sums))], axis=1)
     values = whole + (1 - shares) / shares * (whole - without)
     return values + whole - (shares * values).sum(0)
+
+
+def _least_p(runs: tuple[int, int], items: int) -> float:
+    """The p-value of a difference that is the same in all runs and items.
+
+    It is no smaller than that of the rarest way to deal the runs to two systems (Fisher's permutation
+    test), nor than that of a sign that is the same for all items.
+    """
+    return max(2 / comb(sum(runs), runs[0]), 2.0 ** (1 - items))
 
 
 def _error(first: Array, second: Array, shares: Array) -> tuple[float, float]:

@@ -25,7 +25,6 @@ def versions() -> dict[str, str]:
     return found
 
 
-@cache
 def commit() -> str:
     """The git commit of this package, with "+" if files differ from it; "" outside a repository."""
     package = Path(__file__).parents[1]

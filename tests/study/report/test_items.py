@@ -42,9 +42,10 @@ def write_tables(out: Path) -> None:
     """What a report writes but its pages."""
     study = read_study(out)
     write_text(out / "tables/table.csv", table_csv(study.table))
-    if cells := make_cells(study.plan, out, study.results):
+    if cells := make_cells(study.plan, out, study.results, study.may_compare):
         write_text(out / "tables/map.csv", csv_text([*csv_rows(cells)]))
-    write_items(study.plan, out, study.identity.hash, study.results, study.comparisons)
+    made = (study.results, study.comparisons, study.may_compare)
+    write_items(study.plan, out, study.identity.hash, *made)
 
 
 def again(out: Path, folder: Path) -> Path:
@@ -145,7 +146,7 @@ def test_parts_with_different_rows_give_the_tables_of_the_whole(
         ([here, there], "several parts are given by their items.jsonl, with --out FOLDER"),
         ([here, both, "--out", both], "several parts are given by their items.jsonl, with --out"),
         ([here, "--baseline", "x"], "--baseline is for the folder of a study"),
-        ([here, "--mix-versions"], "--mix-versions is for the folder of a study"),
+        ([here, "--baseline", "a"], "--baseline is for the folder of a study"),
         ([both, "--out", both], "--out is for the tables from items.jsonl"),
         ([here, here, "--out", both], "has runs of sequence-domain=law, as "),
     ):
@@ -169,9 +170,8 @@ def test_what_did_not_change_is_not_scored_again_and_a_lost_test_set_loses_nothi
     monkeypatch.setattr(
         ItemScores, "by_line", lambda self, run, _: scored.append(run.name) or slow(self, run, _)
     )
-    write_again = partial(
-        write_items, study.plan, out, study.identity.hash, study.results, study.comparisons
-    )
+    made = (study.results, study.comparisons, study.may_compare)
+    write_again = partial(write_items, study.plan, out, study.identity.hash, *made)
     write_again()
     assert (path.read_bytes(), scored) == (before, [])
     path.write_text("damaged")

@@ -47,7 +47,9 @@ def test_a_gpu_goes_to_whom_has_fewest_users():
 
 def test_gpus_are_read():
     assert read_slots(None, {}) == ()
-    assert read_slots(None, {"CUDA_VISIBLE_DEVICES": "3"}) == ()
+    assert read_slots(None, {"CUDA_VISIBLE_DEVICES": "3"}) == ("3",)
+    assert read_slots(None, {"CUDA_VISIBLE_DEVICES": ""}) == ()
+    assert read_slots(None, {"CUDA_VISIBLE_DEVICES": "-1"}) == ()
     assert read_slots(None, {"CUDA_VISIBLE_DEVICES": "3,1"}) == ("3", "1")
     assert read_slots(["0", "1"], {"CUDA_VISIBLE_DEVICES": "3,1"}) == ("0", "1")
     for gpus in (["0", "0"], ["0,1", "1,2"], ["0,"]):

@@ -125,8 +125,20 @@ def _axis(name: str, content: Mapping[str, Any], place: str, check: Check) -> Ax
             raise check.error(
                 place, f"gives {option} the values {values!r}; write a list, or {{label: value}}"
             )
-        options[option] = tuple(values.values() if isinstance(values, dict) else values)
         labels = labels or _labels(values, f"{place}.{option}", check)
+        if isinstance(values, dict):
+            by_label = dict(
+                zip(_labels(values, f"{place}.{option}", check), values.values(), strict=True)
+            )
+            if set(by_label) != set(labels):
+                raise check.error(
+                    place,
+                    f"has the values {', '.join(labels)} for {next(iter(options), option)} but "
+                    f"{', '.join(by_label)} for {option}; options of one axis vary together",
+                )
+            options[option] = tuple(by_label[label] for label in labels)
+        else:
+            options[option] = tuple(values)
         if len(options[option]) != len(labels):
             raise check.error(
                 place,

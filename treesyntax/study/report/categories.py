@@ -21,6 +21,7 @@ from treesyntax.metrics.runs import compare_runs
 from treesyntax.study.recipe.recipe import Method
 from treesyntax.study.report.breakdown import Quantity
 from treesyntax.study.report.table import Spread
+from treesyntax.study.results.current import Comparable
 from treesyntax.study.results.item_scores import ItemScores, Scores
 from treesyntax.study.results.results import Result
 from treesyntax.study.results.significance import is_tested
@@ -108,25 +109,33 @@ class _CategoryScores(ItemScores):
 
 
 def score_categories(
-    plan: Plan, folder: Path, results: Sequence[Result], categories: Quantity
+    plan: Plan,
+    folder: Path,
+    results: Sequence[Result],
+    categories: Quantity,
+    may_compare: Comparable,
 ) -> list[CategoryScore]:
     """The score of each row in each category and metric, as far as there are results."""
+
+    def baseline_of(scores: ItemScores, method: Method, metric: str) -> str:
+        baseline = plan.recipe.baseline_of(method)
+        if baseline is None or not may_compare(method.name, baseline.name):
+            return ""
+        return baseline.name if scores.runs(baseline, metric) else ""
+
     found = []
     for place, category in enumerate(categories.names):
         scores = _CategoryScores(plan, folder, results)
         scores.only = frozenset(categories.lines(place))
         found += [
-            score_category(scores, category, method.name, _baseline(scores, method, metric), metric)
+            score_category(
+                scores, category, method.name, baseline_of(scores, method, metric), metric
+            )
             for metric in filter(is_tested, plan.recipe.score)
             for method in plan.recipe.methods
             if scores.runs(method, metric) and scores.has_items(method, metric)
         ]
     return found
-
-
-def _baseline(scores: ItemScores, method: Method, metric: str) -> str:
-    baseline = scores.plan.recipe.baseline_of(method)
-    return baseline.name if baseline is not None and scores.runs(baseline, metric) else ""
 
 
 def score_category(

@@ -20,6 +20,50 @@ from treesyntax.study.results.figure_files import write_figure_files
 if TYPE_CHECKING:  # matplotlib is loaded by those who draw
     from matplotlib.figure import Figure
 
+ANALYSES = {
+    "attention_mass": (
+        "Attention by tree relation",
+        "Which share of a token's attention goes to all tokens in a relation, mean over the first "
+        "validation sentences. The last row is chance: equal attention to all tokens of a "
+        "sentence. Then the same against chance, as a power of 2: 0 is chance, 1 twice as much.",
+    ),
+    "mask_strengths": (
+        "Mask strengths",
+        "Strength s of each relation in each head: the head adds −exp(s) to the logits of all "
+        "pairs in the relation. A large s hides the relation from the head, a small one leaves it "
+        "alone; all start at 0 (McDonald & Chiang 2021). Of masks with form='additive' s itself "
+        "is added: there a small s hides the relation.",
+    ),
+    "sentence_masks": (
+        "The masks of one sentence",
+        "The strengths that hold for each pair of tokens of one validation sentence, summed. Dots "
+        "before a token show how deep its node is in the tree.",
+    ),
+    "strength_trajectories": (
+        "Mask strengths over training",
+        "Each line is the strength of one relation, mean over heads, at the checkpoints that were "
+        "kept.",
+    ),
+    "strength_study": (
+        "Mask strengths beside what masks gain",
+        "Smallest and largest strength, mean over the seeds, and the difference of the mean score "
+        "to the baseline's.",
+    ),
+    "encoding_similarity": (
+        "Similarity of stack encodings",
+        "Cosine of the encodings of each pair of nodes of a complete tree, named by the steps from "
+        "the root: for chosen p, for the learned p, and behind the projection; then after each "
+        "node was moved by an operator (U to its parent, D0, D1, … to a child); then the "
+        "learned p. Hatched where an encoding is zero and has no direction.",
+    ),
+    "relative_tables": (
+        "Vectors of relative distances",
+        "For each distance the length of its learned vector, and the cosines of all pairs of "
+        "distances.",
+    ),
+}  # fmt: skip
+"""By the name of an analysis its heading in the report and what its figures show."""
+
 FIGURES = "figures"
 LARGEST = 1 << 24
 """Most bytes of a figure on the page."""

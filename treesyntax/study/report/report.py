@@ -42,6 +42,8 @@ from treesyntax.study.report.table_notes import (
 from treesyntax.study.report.verdict import make_verdict
 from treesyntax.study.results.comparisons import Comparison, read_comparisons, write_comparisons
 from treesyntax.study.results.current import (
+    Comparable,
+    comparable,
     current_results,
     of_one_code,
     other_code,
@@ -61,7 +63,11 @@ SCRIPT = TEMPLATES / "report_sort.js"
 
 @dataclass(frozen=True)
 class Study:
-    """Everything in a study's folder that reports are made from."""
+    """Everything in a study's folder that reports are made from.
+
+    Attributes:
+        may_compare: whether two rows may be compared, which those of different code may not unless asked.
+    """
 
     folder: Path
     plan: Plan
@@ -69,6 +75,7 @@ class Study:
     results: list[Result]
     comparisons: list[Comparison]
     table: StudyTable
+    may_compare: Comparable
 
 
 def read_study(folder: Path, baseline: str | None = None, mix_versions: bool = False) -> Study:
@@ -87,7 +94,8 @@ def read_study(folder: Path, baseline: str | None = None, mix_versions: bool = F
     plan = make_plan(read_recipe(folder / RECIPE_FILE, overrides))
     check_read(plan, folder, identity)
     results, others = current_results(folder, plan.recipe)
-    compared = results if mix_versions else of_one_code(plan.recipe, results)
+    may_compare = comparable(results, mix_versions)
+    compared = of_one_code(plan.recipe, results, may_compare)
     comparisons = compare(plan, folder, compared, read_comparisons(folder))
     table = make_table(plan, results, read_failures(folder), comparisons)
     if others:
@@ -107,7 +115,7 @@ def read_study(folder: Path, baseline: str | None = None, mix_versions: bool = F
         notes=(*table.notes, *data_notes(plan, folder, rows)),
         advice=tuple(advice_lines(plan.recipe, folder, table)),
     )
-    return Study(folder, plan, identity, results, comparisons, table)
+    return Study(folder, plan, identity, results, comparisons, table, may_compare)
 
 
 def _with_code(table: StudyTable, results: Sequence[Result], mix_versions: bool) -> StudyTable:
@@ -160,7 +168,7 @@ def write_report(study: Study) -> Path:
     """Write the report, its figures and its tables; returns the HTML file."""
     failures = read_failures(study.folder)
     shown = [one for one in study.results if one.metric in study.table.shown]
-    sections = make_sections(study.plan, study.folder, shown, failures)
+    sections = make_sections(study.plan, study.folder, shown, failures, study.may_compare)
     script = SCRIPT.read_text("utf-8").strip()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     hidden = study.table.coinciding
@@ -182,7 +190,8 @@ def write_report(study: Study) -> Path:
         ("table.tex", latex_table(study.table)),
     ):
         write_text(study.folder / "tables" / name, text)
-    write_items(study.plan, study.folder, study.identity.hash, study.results, study.comparisons)
+    compared = (study.comparisons, study.may_compare)
+    write_items(study.plan, study.folder, study.identity.hash, study.results, *compared)
     return study.folder / "report.html"
 
 

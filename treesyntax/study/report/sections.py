@@ -28,6 +28,7 @@ from treesyntax.study.report.examples.sections import outputs_sections
 from treesyntax.study.report.map.cells import MAP_FILE, csv_rows, make_cells
 from treesyntax.study.report.map.draw import LEGEND, draw_map, table_rows
 from treesyntax.study.report.pictures import (
+    ANALYSES,
     FIGURES,
     Section,
     draw_picture,
@@ -37,6 +38,7 @@ from treesyntax.study.report.pictures import (
 )
 from treesyntax.study.report.rows.commands import longer_command
 from treesyntax.study.report.table_files import categories_csv, csv_text
+from treesyntax.study.results.current import Comparable
 from treesyntax.study.results.results import Result
 from treesyntax.study.run.failures import Failure, failure_lines, failure_of
 from treesyntax.study.run.logs import read_log
@@ -47,57 +49,18 @@ from treesyntax.study.search.table import trial_table
 LIST = "analyses.json"
 
 
-ANALYSES = {
-    "attention_mass": (
-        "Attention by tree relation",
-        "Which share of a token's attention goes to all tokens in a relation, mean over the first "
-        "validation sentences. The last row is chance: equal attention to all tokens of a "
-        "sentence. Then the same against chance, as a power of 2: 0 is chance, 1 twice as much.",
-    ),
-    "mask_strengths": (
-        "Mask strengths",
-        "Strength s of each relation in each head: the head adds −exp(s) to the logits of all "
-        "pairs in the relation. A large s hides the relation from the head, a small one leaves it "
-        "alone; all start at 0 (McDonald & Chiang 2021).",
-    ),
-    "sentence_masks": (
-        "The masks of one sentence",
-        "The strengths that hold for each pair of tokens of one validation sentence, summed. Dots "
-        "before a token show how deep its node is in the tree.",
-    ),
-    "strength_trajectories": (
-        "Mask strengths over training",
-        "Each line is the strength of one relation, mean over heads, at the checkpoints that were "
-        "kept.",
-    ),
-    "strength_study": (
-        "Mask strengths beside what masks gain",
-        "Smallest and largest strength, mean over the seeds, and the difference of the mean score "
-        "to the baseline's.",
-    ),
-    "encoding_similarity": (
-        "Similarity of stack encodings",
-        "Cosine of the encodings of each pair of nodes of a complete tree, named by the steps from "
-        "the root: for chosen p, for the learned p, and behind the projection; then after each "
-        "node was moved by an operator (U to its parent, D0, D1, … to a child); then the "
-        "learned p. Hatched where an encoding is zero and has no direction.",
-    ),
-    "relative_tables": (
-        "Vectors of relative distances",
-        "For each distance the length of its learned vector, and the cosines of all pairs of "
-        "distances.",
-    ),
-}  # fmt: skip
-
-
 def make_sections(
-    plan: Plan, folder: Path, results: Sequence[Result], failures: Mapping[str, Failure]
+    plan: Plan,
+    folder: Path,
+    results: Sequence[Result],
+    failures: Mapping[str, Failure],
+    may_compare: Comparable,
 ) -> list[Section]:
     """All figures of a study as far as there is something to draw; writes those that are new."""
     lines = lines_of(plan.recipe)
-    found = [_map(plan, folder, results), _curves(plan, folder, results, lines)]
+    found = [_map(plan, folder, results, may_compare), _curves(plan, folder, results, lines)]
     found.append(_breakdowns(plan, folder, results, lines))
-    found.append(_categories(plan, folder, results, lines))
+    found.append(_categories(plan, folder, results, lines, may_compare))
     found += outputs_sections(plan, folder, results)
     found.append(_search(plan, folder))
     found += [_costs(plan, folder, results, lines), *_analyses(plan, folder, failures)]
@@ -105,9 +68,10 @@ def make_sections(
     return [section for section in found if any(getattr(section, name) for name in filled)]
 
 
-def _map(plan: Plan, folder: Path, results: Sequence[Result]) -> Section:
-    section = Section("map", "What helps where", LEGEND)
-    cells = make_cells(plan, folder, results) if results and find_domains(plan.recipe) else []
+def _map(plan: Plan, folder: Path, results: Sequence[Result], may_compare: Comparable) -> Section:
+    section, cells = Section("map", "What helps where", LEGEND), []
+    if results and find_domains(plan.recipe):
+        cells = make_cells(plan, folder, results, may_compare)
     if cells:
         write_text(folder / "tables" / MAP_FILE, csv_text([*csv_rows(cells)]))
         numbers = [asdict(cell) for cell in cells]
@@ -200,7 +164,13 @@ def _break_down(
         section.pictures.append(replace(picture, owner=f"All metrics by {label}"))
 
 
-def _categories(plan: Plan, folder: Path, results: Sequence[Result], lines: Lines) -> Section:
+def _categories(
+    plan: Plan,
+    folder: Path,
+    results: Sequence[Result],
+    lines: Lines,
+    may_compare: Comparable,
+) -> Section:
     section = Section(
         "score-by-category",
         "Score by category",
@@ -222,7 +192,7 @@ def _categories(plan: Plan, folder: Path, results: Sequence[Result], lines: Line
                 named = replace(quantity, name=file, label=f"{quantity.label}{where}")
                 place = f"score_by_{file}"
                 _break_down(part, folder, own, [named], section, place, lines, systems)
-                scores += score_categories(part, folder, own, quantity)
+                scores += score_categories(part, folder, own, quantity, may_compare)
         except TreeSyntaxError as error:
             section.notes.append(f"There are no scores by category{where}: {error}")
     if scores:

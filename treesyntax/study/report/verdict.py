@@ -43,7 +43,7 @@ def verdict_text(comparisons: Sequence[Comparison]) -> str:
     for one in comparisons:
         if not one.primary:
             continue
-        if one.low is None:
+        if one.p is None:
             kind = (
                 f"No verdict on {one.metric}, with fewer than {FEWEST_RUNS} runs of the row or its "
                 "baseline"
@@ -75,7 +75,7 @@ def _otherwise(one: Comparison, comparisons: Sequence[Comparison]) -> str:
 
 def verdict_caption(primary: Sequence[Comparison]) -> str:
     """How to read the figure."""
-    tested = sum(one.low is not None for one in primary)
+    tested = sum(one.p is not None for one in primary)
     return (
         f"Difference of each row to its baseline in {_metrics(primary)}, with its 95 % interval "
         f"over training runs and test items. Filled: differs after Holm's correction for {tested} "
@@ -84,22 +84,24 @@ def verdict_caption(primary: Sequence[Comparison]) -> str:
 
 
 def draw_verdict(primary: Sequence[Comparison], lines: Lines) -> Figure | None:
-    """A line a row in its colour, the first on top; None where no row has an interval.
+    """A line a row in its colour, the first on top; None where no row is tested.
 
-    Rows with too few runs for one stay blank, and the points of those not shown to differ are open.
+    Rows with too few runs stay blank, a row whose scores do not vary at all is a point, and the points of
+    those not shown to differ are open.
     """
     from matplotlib.figure import Figure
 
-    if all(one.low is None for one in primary):
+    if all(one.p is None for one in primary):
         return None
     figure = Figure(figsize=(7, 0.9 + 0.32 * len(primary)), layout="constrained")
     panel = figure.subplots()
     panel.axvline(0, color="0.2", linewidth=1)
     for place, one in enumerate(primary):
-        if one.low is None or one.high is None:
+        if one.p is None:
             continue
         colour = lines[one.method]["color"]
-        panel.hlines(place, one.low, one.high, color=colour, linewidth=2)
+        if one.low is not None and one.high is not None:
+            panel.hlines(place, one.low, one.high, color=colour, linewidth=2)
         fill = colour if one.significant else "white"
         panel.plot(one.difference, place, "o", color=colour, markerfacecolor=fill, markersize=7)
     panel.set_yticks(range(len(primary)), _labels(primary))
@@ -124,7 +126,7 @@ def _labels(primary: Sequence[Comparison]) -> list[str]:
     return [
         one.method
         + (f" − {one.baseline}" if several else "")
-        + (f" ({min(one.runs)} of {one.seeds} runs)" if one.low is None else "")
+        + (f" ({min(one.runs)} of {one.seeds} runs)" if one.p is None else "")
         for one in primary
     ]
 

@@ -27,9 +27,10 @@ class Comparison:
         items: distinct pairs of source and reference.
         lines: lines of the test set in which these stand.
         difference: mean of the row's runs less that of the baseline's, in points.
-        low: lower end of the 95 % interval of the difference; None with fewer than 3 runs a side.
+        low: lower end of the 95 % interval of the difference; None with fewer than 3 runs a side,
+            and where nothing varies between runs or items.
         high: its upper end.
-        p: of no difference, over runs and items, uncorrected; None as ``low``.
+        p: of no difference, over runs and items, uncorrected; None with fewer than 3 runs a side.
         holm_p: ``p``, corrected for the tests of its family.
         smallest: the true difference that this many runs and items find in 80 % of cases.
         checkpoint_p: of no difference between these checkpoints on other lines. It says nothing

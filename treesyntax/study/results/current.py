@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from treesyntax.errors import InputError
@@ -10,6 +11,9 @@ from treesyntax.study.recipe.identity import read_identity
 from treesyntax.study.recipe.recipe import Method, Recipe
 from treesyntax.study.results.results import RESULTS_FILE, Result, read_results
 from treesyntax.study.run.code import mixed_parts
+
+Comparable = Callable[[str, str], bool]
+"""Whether a row may be compared with another."""
 
 
 def current_results(folder: Path, recipe: Recipe) -> tuple[list[Result], list[str]]:
@@ -60,15 +64,27 @@ def missing_seeds(recipe: Recipe, results: Iterable[Result]) -> dict[str, list[i
     return {name: seeds for name, seeds in missing.items() if seeds}
 
 
-def of_one_code(recipe: Recipe, results: Sequence[Result]) -> list[Result]:
-    """Those without the rows whose runs are not all of the same code as those of their baseline."""
+def comparable(results: Iterable[Result], mix_versions: bool = False) -> Comparable:
+    """Any two rows may be compared whose runs are all of the same code; all if versions may be mixed."""
+    codes: dict[str, list[Mapping[str, str]]] = {}
+    for result in results:
+        codes.setdefault(result.method, []).append(result.code)
 
-    def mixed(row: Method) -> bool:
+    @cache
+    def may_compare(row: str, other: str) -> bool:
+        return mix_versions or not mixed_parts([*codes.get(row, ()), *codes.get(other, ())])
+
+    return may_compare
+
+
+def of_one_code(recipe: Recipe, results: Sequence[Result], may_compare: Comparable) -> list[Result]:
+    """Those without the rows that may not be compared with their baseline."""
+
+    def apart(row: Method) -> bool:
         baseline = recipe.baseline_of(row)
-        names = {row.name, row.name if baseline is None else baseline.name}
-        return bool(mixed_parts(result.code for result in results if result.method in names))
+        return baseline is not None and not may_compare(row.name, baseline.name)
 
-    left_out = {row.name for row in recipe.methods if recipe.baseline_of(row) and mixed(row)}
+    left_out = {row.name for row in recipe.methods if apart(row)}
     return [result for result in results if result.method not in left_out]
 
 

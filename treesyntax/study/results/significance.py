@@ -58,7 +58,8 @@ def compare(
 def corrected(comparisons: Sequence[Comparison]) -> list[Comparison]:
     """The same with p-values corrected in each family; metrics with the same scores count once."""
     first: dict[tuple[str, str, str], Comparison] = {}
-    for one in comparisons:
+    # On another test set an earlier metric may be the primary one.
+    for one in sorted(comparisons, key=lambda one: not one.primary):
         first.setdefault((one.method, one.baseline, one.scores), one)
     by_test: dict[tuple[str, str, str], float] = {}
     for primary in (True, False):

@@ -23,7 +23,7 @@ from treesyntax.jobs.node import peak_line
 from treesyntax.jobs.preloaded import Preloaded
 from treesyntax.study.run import process
 from treesyntax.study.run.checkpoints import is_trained, repair_checkpoints
-from treesyntax.study.run.failures import Failure, write_failures
+from treesyntax.study.run.failures import Failure, other_failures, write_failures
 from treesyntax.study.run.ledger import Ledger
 from treesyntax.study.run.logs import divergence, last_line, load_line, read_log
 from treesyntax.study.run.plan import Plan
@@ -95,6 +95,7 @@ class Executor:
         self.devices = Devices(options.gpus)
         self.attempts: Counter[str] = Counter()
         self.failures: dict[str, Failure] = {}
+        self.earlier = other_failures(self.folder, {step.name for step in part.steps})
         self.children: list[_Child] = []
         self.submission = Submission(options.cluster, options.kinds, ledger)
         self.done: set[str] = set()
@@ -128,7 +129,7 @@ class Executor:
             OptionError: if a file that a step reads has changed since the study began.
         """
         self.watcher = watcher
-        write_failures(self.folder, self.failures)
+        write_failures(self.folder, self.earlier | self.failures)
         next_tick = 0.0
         try:
             while any(self.ready.values()) or self.children or self.submission:
@@ -292,7 +293,7 @@ class Executor:
             self.watcher.retried(step, failure)
             return
         self.failures[step.name] = failure
-        write_failures(self.folder, self.failures)
+        write_failures(self.folder, self.earlier | self.failures)
         self.watcher.failed(step, failure)
 
     def _stdout(self, step: Step) -> Path | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def write_failures(folder: Path, failures: Mapping[str, Failure]) -> None:
 
 
 def read_failures(folder: Path) -> dict[str, Failure]:
-    """The steps that failed when a study last ran, by name."""
+    """The steps that failed when a study last tried them, by name."""
     path = folder / FAILURES_FILE
     if not path.is_file():
         return {}
@@ -42,6 +42,11 @@ def read_failures(folder: Path) -> dict[str, Failure]:
         raise TypeError
     except (InputError, TypeError, AttributeError):
         raise InputError(path, None, "is damaged", "remove it") from None
+
+
+def other_failures(folder: Path, tried: Collection[str]) -> dict[str, Failure]:
+    """Those of steps that are not tried now, which are still true."""
+    return {name: one for name, one in read_failures(folder).items() if name not in tried}
 
 
 def failure_of(name: str, plan: Plan, failures: Mapping[str, Failure]) -> Failure | None:

@@ -18,7 +18,7 @@ from treesyntax.errors import OptionError
 from treesyntax.files import atomic_file, atomic_folder, read_object, write_json
 from treesyntax.study.provenance import commit, versions
 from treesyntax.study.recipe.identity import Identity
-from treesyntax.study.run.code import code_of, merged
+from treesyntax.study.run.code import code_of, look_again, merged
 from treesyntax.study.run.content import Digests, files_in, size_of
 from treesyntax.study.run.folder import studies_near
 from treesyntax.study.run.keys import Keys, checkpoints_kept, data_files
@@ -135,6 +135,7 @@ class Ledger:
 
     def begin(self, run: Run) -> None:
         """Note before a training what is trained, so that no other one goes on from its checkpoints."""
+        look_again()
         file, before = self.folder / run.folder / BEGUN_FILE, self.begun(run)
         step = self.plan.steps_of(run)[0]
         origin = {**versions(), "commit": commit()}

@@ -20,12 +20,12 @@ def read_slots(gpus: Sequence[str] | None, environment: Mapping[str, str]) -> tu
     """The GPUs of each command that runs at a time, such as ``("0", "1")`` or ``("0,1", "2,3")``.
 
     Args:
-        gpus: as given; by default each GPU of CUDA_VISIBLE_DEVICES, if that names several.
+        gpus: as given; by default each GPU that CUDA_VISIBLE_DEVICES names.
         environment: the environment variables.
     """
     if gpus is None:
         visible = environment.get(VISIBLE, "").split(",")
-        return tuple(visible) if len(visible) > 1 else ()
+        return tuple(visible) if all(map(GPU.fullmatch, visible)) else ()
     names = [name for slot in gpus for name in slot.split(",")]
     for name in names:
         if name and not GPU.fullmatch(name):

@@ -27,7 +27,7 @@ from treesyntax.study.report.items.file import (
     unpack,
     unpack_items,
 )
-from treesyntax.study.report.items.parts import Part, join, read_part
+from treesyntax.study.report.items.parts import Part, join, of_one_code, read_part
 from treesyntax.study.report.map.cells import MAP_FILE, Cell, corrected_cells, csv_rows, make_cell
 from treesyntax.study.report.speed import Speed
 from treesyntax.study.report.table import (
@@ -41,6 +41,7 @@ from treesyntax.study.report.table import (
 from treesyntax.study.report.table_files import categories_csv, csv_text, table_csv
 from treesyntax.study.report.verdict import draw_verdict
 from treesyntax.study.results.comparisons import Comparison
+from treesyntax.study.results.current import comparable
 from treesyntax.study.results.figure_files import write_figure_files
 from treesyntax.study.results.item_scores import CLOSE, points
 from treesyntax.study.results.results import RESULTS_FILE, Result
@@ -157,21 +158,27 @@ def _columns(metric: str) -> int:
     return 2 if plain in PART_METRICS else 1
 
 
-def tables_again(paths: Sequence[Path], out: Path | None = None) -> None:
+def tables_again(
+    paths: Sequence[Path], out: Path | None = None, mix_versions: bool = False
+) -> None:
     """Print the table, and write table.csv, verdict.svg if any row has an interval, map.csv if there is a
     map, and categories.csv if lines have categories, of one items.jsonl or several.
 
     Args:
         paths: files of scores by item, with results.jsonl beside them or one folder above.
         out: the folder that is written to; None for that of the only file.
+        mix_versions: compare rows of different code too.
 
     Raises:
         InputError: if one of the files is damaged, or they do not go together.
     """
     parts = [read_part(path) for path in paths]
     part, folder = parts[0] if len(parts) == 1 else join(parts), out or paths[0].parent
+    same, apart = of_one_code(part, comparable(part.results))
+    part = part if mix_versions else same
     stored, scores = part.stored, StoredScores(part)
-    table = _table(stored, part.results, _comparisons(stored, scores))
+    notes = (_code_note(apart, mix_versions),) if apart else ()
+    table = replace(_table(stored, part.results, _comparisons(stored, scores)), notes=notes)
     texts = {"table.csv": table_csv(table)}
     if cells := _cells(stored, scores):
         texts[MAP_FILE] = csv_text([*csv_rows(cells)])
@@ -187,6 +194,15 @@ def tables_again(paths: Sequence[Path], out: Path | None = None) -> None:
     if figure is not None:
         write_figure_files(figure, folder / "verdict.svg")
         print_line(console, f"figure: {folder / 'verdict.svg'}")
+
+
+def _code_note(rows: Sequence[str], mixed: bool) -> str:
+    done = (
+        "compared all the same, as asked (--mix-versions)"
+        if mixed
+        else "not tested (--mix-versions tests them)"
+    )
+    return f"Of other code than the row that they are compared with, and {done}: {', '.join(rows)}"
 
 
 def _comparisons(stored: ItemFile, scores: StoredScores) -> list[Comparison]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from treesyntax.study.report.items.file import (
 )
 from treesyntax.study.report.map.cells import map_rows
 from treesyntax.study.results.comparisons import Comparison
+from treesyntax.study.results.current import Comparable
 from treesyntax.study.results.item_scores import ItemScores
 from treesyntax.study.results.results import Result
 from treesyntax.study.results.significance import is_tested
@@ -38,6 +39,7 @@ def write_items(
     study_hash: str,
     results: Sequence[Result],
     comparisons: Sequence[Comparison],
+    may_compare: Comparable,
 ) -> None:
     """Write the scores of all rows that the table or the map compares, or may compare with a row of another part.
 
@@ -45,7 +47,8 @@ def write_items(
     have not changed are taken from it.
     """
     path, scores = folder / "tables" / ITEMS_FILE, ItemScores(plan, folder, results)
-    rows = _rows(plan, scores, results, comparisons)
+    strongest = {row.name: best.name for row, best in map_rows(scores, results, may_compare)}
+    rows = _rows(plan, results, comparisons, strongest)
     methods = {method.name: method for method in plan.recipe.methods}
     try:
         known = {run.key: run.scores for run in read_items(path).runs}
@@ -77,8 +80,9 @@ def write_items(
     if runs:
         recipe = plan.recipe
         head = (study_hash, recipe.score, tuple(recipe.primary), recipe.seeds)
+        outputs = tuple(dict.fromkeys(result.run for result in results))
         found_categories = tuple(categories.values())
-        write_file(path, ItemFile(*head, rows, copies, tuple(runs), found_categories))
+        write_file(path, ItemFile(*head, rows, copies, tuple(runs), found_categories, outputs))
 
 
 def _quantities(plan: Plan, folder: Path) -> dict[str, Quantity]:
@@ -103,10 +107,12 @@ def _categories(
 
 
 def _rows(
-    plan: Plan, scores: ItemScores, results: Sequence[Result], comparisons: Sequence[Comparison]
+    plan: Plan,
+    results: Sequence[Result],
+    comparisons: Sequence[Comparison],
+    strongest: Mapping[str, str],
 ) -> tuple[ItemRow, ...]:
     domains, scored = find_domains(plan.recipe), {result.method for result in results}
-    strongest = {row.name: baseline.name for row, baseline in map_rows(scores, results)}
     baselines = {one.method: one.baseline for one in comparisons}
     return tuple(
         ItemRow(
@@ -116,6 +122,7 @@ def _rows(
             baselines.get(name, ""),
             tuple(one.metric for one in comparisons if one.method == name),
             strongest.get(name, ""),
+            (plan.recipe.baseline_of(method) or method).name,
         )
         for method in plan.recipe.methods
         if (name := method.name) in scored

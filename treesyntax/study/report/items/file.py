@@ -42,6 +42,8 @@ class ItemRow:
         baseline: the row that the table compares it with; "" for none.
         tested: in which metrics.
         strongest: the row that the map compares it with, in ``primary``; "" for none.
+        asked: the baseline of the recipe, which may be in another part; a baseline's own name, and ""
+            in files from before it was kept.
     """
 
     row: str
@@ -51,6 +53,7 @@ class ItemRow:
     baseline: str
     tested: tuple[str, ...]
     strongest: str
+    asked: str = ""
 
     def compared(self) -> list[Pair]:
         """The scores by item that its comparisons need."""
@@ -107,6 +110,8 @@ class ItemFile:
         copies: by name, packed: for each line how many lines before it the same pair of source and
             reference last stood; 0 for a new pair.
         categories: of the lines of each test set; none in files from before they were kept.
+        outputs: as :attr:`treesyntax.study.results.results.Result.run` of all results that count; none
+            in files from before they were kept.
     """
 
     hash: str
@@ -117,6 +122,7 @@ class ItemFile:
     copies: Mapping[str, str]
     runs: tuple[ItemRun, ...]
     categories: tuple[ItemCategories, ...] = ()
+    outputs: tuple[str, ...] = ()
 
 
 def pack(numbers: NDArray[Any]) -> str:

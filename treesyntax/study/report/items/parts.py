@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -11,6 +11,7 @@ from typing import TypeVar
 from treesyntax.errors import InputError
 from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
 from treesyntax.study.report.items.file import ItemFile, ItemRow, Pair, read_items
+from treesyntax.study.results.current import Comparable
 from treesyntax.study.results.results import RESULTS_FILE, Result, read_results
 
 Value = TypeVar("Value")
@@ -48,6 +49,7 @@ def read_part(path: Path) -> Part:
         and result.method in rows
         and result.seed in stored.seeds
         and result.metric in stored.score
+        and (not stored.outputs or result.run in stored.outputs)
     ]
     return Part({row.row: path for row in stored.rows}, stored, results)
 
@@ -59,7 +61,8 @@ def join(parts: Sequence[Part]) -> Part:
     baseline are compared with that of another part.
 
     Raises:
-        InputError: if two parts have the same row, or a test set differs between parts.
+        InputError: if two parts have the same row, a test set differs between parts, or nothing says
+            what a row is compared with.
     """
     paths: dict[str, Path] = {}
     for part in parts:
@@ -77,7 +80,9 @@ def join(parts: Sequence[Part]) -> Part:
     rows = [
         row
         for name in dict.fromkeys(row.test_set for row in given)
-        for row in _compared_anew([row for row in given if row.test_set == name], results, scored)
+        for row in _compared_anew(
+            [row for row in given if row.test_set == name], results, scored, paths
+        )
     ]
     stored = replace(
         parts[0].stored,
@@ -88,6 +93,7 @@ def join(parts: Sequence[Part]) -> Part:
         copies={name: text for part in parts for name, text in part.stored.copies.items()},
         runs=_all(part.stored.runs for part in parts),
         categories=_all(part.stored.categories for part in parts),
+        outputs=_all(part.stored.outputs for part in parts),
     )
     return Part(paths, stored, results)
 
@@ -120,10 +126,26 @@ def _test_sets(part: Part) -> dict[str, set[tuple[str, int, str]]]:
     return found
 
 
+def of_one_code(part: Part, may_compare: Comparable) -> tuple[Part, list[str]]:
+    """A part without comparisons of rows that may not be compared, and the names of these rows."""
+    rows = []
+    for row in part.stored.rows:
+        if row.baseline and not may_compare(row.row, row.baseline):
+            row = replace(row, baseline="", tested=())
+        if row.strongest not in ("", row.row) and not may_compare(row.row, row.strongest):
+            row = replace(row, strongest="")
+        rows.append(row)
+    apart = [row.row for row, was in zip(rows, part.stored.rows, strict=True) if row != was]
+    return replace(part, stored=replace(part.stored, rows=tuple(rows))), apart
+
+
 def _compared_anew(
-    rows: Sequence[ItemRow], results: Sequence[Result], scored: Container[Pair]
+    rows: Sequence[ItemRow],
+    results: Sequence[Result],
+    scored: Container[Pair],
+    paths: Mapping[str, Path],
 ) -> list[ItemRow]:
-    """The rows of a test set, all with the same baseline and strongest row."""
+    """The rows of a test set, each with its baseline and all with the same strongest row."""
 
     def mean(name: str) -> float:
         primary = rows[0].primary
@@ -131,19 +153,33 @@ def _compared_anew(
         pairs = ((result.method, result.metric, result.value) for result in results)
         return better * fmean(value for *pair, value in pairs if pair == [name, primary])
 
-    baseline = next((row.baseline for row in rows if row.baseline), "")
     strongest = max(
         dict.fromkeys(row.strongest for row in rows if row.strongest), key=mean, default=""
     )
-    metrics = _all(row.tested for row in rows)
-    return [
-        replace(
-            row,
-            baseline=baseline if row.row != baseline else "",
-            tested=tuple(
-                metric for metric in metrics if row.row != baseline and (row.row, metric) in scored
-            ),
-            strongest=strongest if (row.row, row.primary) in scored else "",
+    metrics = _all(row.tested for row in rows) or (rows[0].primary,)
+    baselines = list(dict.fromkeys(row.baseline for row in rows if row.baseline))
+    anew = []
+    for row in rows:
+        baseline = _baseline_of(row, baselines, paths)
+        tested = tuple(
+            metric
+            for metric in metrics
+            if baseline and (row.row, metric) in scored and (baseline, metric) in scored
         )
-        for row in rows
-    ]
+        best = strongest if (row.row, row.primary) in scored else ""
+        anew.append(
+            replace(row, baseline=baseline if tested else "", tested=tested, strongest=best)
+        )
+    return anew
+
+
+def _baseline_of(row: ItemRow, baselines: Sequence[str], paths: Mapping[str, Path]) -> str:
+    """The row that one is compared with; "" for one that others are compared with."""
+    if row.asked:
+        return row.asked if row.asked != row.row else ""
+    if row.baseline or row.row in baselines:
+        return row.baseline
+    if len(baselines) > 1:
+        cause = f"does not say which of {', '.join(baselines)} the row {row.row} is compared with"
+        raise InputError(paths[row.row], None, cause, "write the part's report again")
+    return next(iter(baselines), "")

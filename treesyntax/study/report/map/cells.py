@@ -25,6 +25,7 @@ from treesyntax.metrics.statistics import holm
 from treesyntax.study.recipe.recipe import Method, Recipe
 from treesyntax.study.report.domains import Domain, find_domains, short_name
 from treesyntax.study.report.table import Spread
+from treesyntax.study.results.current import Comparable
 from treesyntax.study.results.item_scores import ItemScores, Scores
 from treesyntax.study.results.results import Result
 from treesyntax.study.run.plan import Plan
@@ -44,7 +45,8 @@ class Cell:
         baseline: the strongest plain row on this test set.
         baseline_runs: its training runs.
         difference: mean less that of the baseline; None for the baseline itself.
-        low: lower end of the 95 % interval of the difference over runs and items; None as ``p``.
+        low: lower end of the 95 % interval of the difference over runs and items; None as ``p``, and
+            where nothing varies.
         high: its upper end.
         p: of no difference, uncorrected; None for the baseline and with fewer than 3 runs a side.
         holm_p: ``p``, corrected for all cells of the map.
@@ -72,22 +74,27 @@ class Cell:
         return self.holm_p is not None and self.holm_p < LEVEL
 
 
-def make_cells(plan: Plan, folder: Path, results: Sequence[Result]) -> list[Cell]:
+def make_cells(
+    plan: Plan, folder: Path, results: Sequence[Result], may_compare: Comparable
+) -> list[Cell]:
     """The cells of a study that has several test sets, of those on which a plain row has 3 runs.
 
     Args:
         plan: the study's.
         folder: the study's folder.
         results: those of its runs.
+        may_compare: a row that may not be compared with the strongest one has no cell.
     """
     scores, domains = ItemScores(plan, folder, results), find_domains(plan.recipe)
     return corrected_cells([
         make_cell(scores, row.name, baseline.name, row.primary, domains)
-        for row, baseline in map_rows(scores, results)
+        for row, baseline in map_rows(scores, results, may_compare)
     ])  # fmt: skip
 
 
-def map_rows(scores: ItemScores, results: Sequence[Result]) -> list[tuple[Method, Method]]:
+def map_rows(
+    scores: ItemScores, results: Sequence[Result], may_compare: Comparable
+) -> list[tuple[Method, Method]]:
     """The rows of the map, each with the strongest plain row on its test set."""
     recipe = scores.plan.recipe
     domains, found = find_domains(recipe), []
@@ -101,7 +108,11 @@ def map_rows(scores: ItemScores, results: Sequence[Result]) -> list[tuple[Method
         if baseline is None or len(scores.runs(baseline, baseline.primary)) < FEWEST_RUNS:
             continue
         if scores.has_references(baseline):
-            found += [(row, baseline) for row in rows]
+            found += [
+                (row, baseline)
+                for row in rows
+                if row is baseline or may_compare(row.name, baseline.name)
+            ]
     return found
 
 

@@ -20,7 +20,9 @@ WIDEST = 60.0
 LEGEND = (
     "Difference to the strongest plain row in points, with its 95 % interval over training runs and "
     f"test items. Coloured and marked {SIGNIFICANT} is what holds after Holm's correction over all "
-    "cells; blank is what was not run, or has fewer than 3 runs. The first row is the plain row's mean."
+    "cells; blank is what was not run, or has fewer than 3 runs. The first row is the plain row's mean. "
+    f"The strongest row is chosen on the same items, so {SIGNIFICANT} below 0 comes somewhat too easily; "
+    "the table of differences has rows fixed beforehand."
 )
 
 
@@ -72,8 +74,8 @@ def draw_map(cells: Sequence[Cell]) -> Figure:
         colour = "white" if dark else "black" if cell.significant else "0.45"
         panel.text(x, y - 0.13, f"{cell.difference:+.1f}{SIGNIFICANT if cell.significant else ''}",
                    ha="center", va="center", fontsize=8, color=colour)  # fmt: skip
-        panel.text(x, y + 0.22, f"{cell.low:+.1f} to {cell.high:+.1f}",
-                   ha="center", va="center", fontsize=6, color=colour)  # fmt: skip
+        interval = "" if cell.low is None else f"{cell.low:+.1f} to {cell.high:+.1f}"
+        panel.text(x, y + 0.22, interval, ha="center", va="center", fontsize=6, color=colour)
     panel.set_xlim(-0.5, len(tests) - 0.5)
     panel.set_ylim(len(rows) + 0.5, -0.5)
     panel.set_xticks(range(len(tests)), [name.replace("_", "\n", 1) for name in tests], fontsize=8)
@@ -110,4 +112,5 @@ def _text(cell: Cell | None) -> str:
     if cell is None or cell.p is None:
         return "=" if cell and cell.difference is None else ""
     mark = SIGNIFICANT if cell.significant else ""
-    return f"{cell.difference:+.1f}{mark} [{cell.low:+.1f}, {cell.high:+.1f}]"
+    interval = "" if cell.low is None else f" [{cell.low:+.1f}, {cell.high:+.1f}]"
+    return f"{cell.difference:+.1f}{mark}{interval}"

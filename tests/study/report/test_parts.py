@@ -1,0 +1,157 @@
+"""Which results and rows the tables from items.jsonl are made of: parts, other outputs, other code."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support import study_helpers
+from support.study_helpers import LINES, make_study, recipe_content, write
+
+from treesyntax.__main__ import main
+from treesyntax.study.report.items.file import read_items, write_file
+from treesyntax.study.report.report import read_study, write_report
+from treesyntax.study.results.results import read_results, write_results
+
+
+def rows_of(path: Path) -> dict[str, dict[str, str]]:
+    with path.open(encoding="utf-8") as stream:
+        return {row["method"]: row for row in csv.DictReader(stream)}
+
+
+def kept(out: Path, folder: Path) -> Path:
+    """items.jsonl and results.jsonl of a study whose report is written, in another folder."""
+    write_report(read_study(out))
+    folder.mkdir()
+    for file in (out / "results.jsonl", out / "tables/items.jsonl"):
+        shutil.copy(file, folder)
+    return folder / "items.jsonl"
+
+
+@pytest.fixture
+def points(tmp_path: Path) -> Path:
+    """A study with two points on one test set, so with two baselines there."""
+    axes = {"size": {"train.lr": {"small": 0.1, "large": 0.2}}}
+    return make_study(tmp_path, score=["exact"], axes=axes)
+
+
+def part_of(out: Path, folder: Path, chosen: Sequence[str]) -> Path:
+    """The part of some rows, named by their ends; the study's own results stay whole."""
+    path = out / "results.jsonl"
+    whole = read_results(path)
+    path.unlink()
+    write_results(path, [one for one in whole if one.method.endswith(tuple(chosen))])
+    (out / "tables/items.jsonl").unlink(missing_ok=True)
+    part = kept(out, folder)
+    write_results(path, whole)
+    return part
+
+
+@pytest.mark.parametrize("ends", [
+    (["small"], ["large"]), (["sequence-size=large", "small"], ["mask-size=large", "pe-size=large"]),
+])  # fmt: skip
+def test_points_of_an_axis_keep_their_own_baselines(points: Path, tmp_path: Path, ends, capsys):
+    """Also where the baseline of a part's rows is in another part."""
+    write_report(read_study(points))
+    whole = rows_of(points / "tables/table.csv")
+    parts = [part_of(points, tmp_path / str(at), end) for at, end in enumerate(ends)]
+    assert main(["report", *map(str, parts), "--out", str(tmp_path)]) == 0
+    both = rows_of(tmp_path / "table.csv")
+    assert both.keys() == whole.keys()
+    for name, row in both.items():
+        for column in ("baseline", "difference", "low", "high", "p", "holm_p"):
+            assert row[column] == whole[name][column]
+    assert both["stack_pe-size=large"]["baseline"] == "sequence-size=large"
+
+
+def test_a_part_from_before_that_does_not_say_its_baseline_is_refused(
+    points: Path, tmp_path: Path, capsys
+):
+    large = ["sequence-size=large", "mask-size=large"]
+    parts = [
+        part_of(points, tmp_path / str(at), end)
+        for at, end in enumerate([["small"], large, ["pe-size=large"]])
+    ]
+    for path in parts:
+        found = read_items(path)
+        write_file(path, replace(found, rows=tuple(replace(row, asked="") for row in found.rows)))
+    assert main(["report", *map(str, parts), "--out", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.endswith(
+        f"{parts[2]}: does not say which of sequence-size=small, sequence-size=large the row "
+        "stack_pe-size=large is compared with; write the part's report again\n"
+    )
+
+
+def test_outputs_that_the_study_has_no_more_do_not_count(tmp_path: Path, capsys):
+    out = make_study(tmp_path, score=["exact"])
+    path = out / "results.jsonl"
+    results = read_results(path)
+    path.unlink()
+    write_results(path, [
+        replace(one, run="of another beam", value=0.0)
+        if (one.method, one.seed) == ("stack_pe", 3) else one
+        for one in results
+    ])  # fmt: skip
+    again = kept(out, tmp_path / "kept")
+    assert main(["report", str(again)]) == 0
+    table, own = rows_of(again.with_name("table.csv")), rows_of(out / "tables/table.csv")
+    assert (table["stack_pe"]["seeds"], table["sequence"]["seeds"]) == ("2", "3")
+    for name, row in own.items():
+        assert (table[name]["mean"], table[name]["seeds"]) == (row["mean"], row["seeds"])
+
+
+def domains(folder: Path) -> Path:
+    """A study with two test sets, categories and one plain row, of which ``sequence`` is of other code."""
+    data = recipe_content()["data"]
+    data["source"]["test"], data["target"]["test"] = "{data}/{d}.src", "{data}/{d}.tgt"
+    out = make_study(
+        folder, data=data, vars={"size": 8, "d": "law"}, score=["exact"], strongest=["sequence"],
+        categories="{data}/{d}.kind", axes={"domain": {"vars.d": ["law", "news"]}},
+    )  # fmt: skip
+    for domain in ("law", "news"):
+        write(out / f"data/{domain}.tgt", study_helpers.REFERENCES)
+        write(out / f"data/{domain}.src", [f"{domain} {line}" for line in range(LINES)])
+        write(out / f"data/{domain}.kind", [f"kind {line % 2}" for line in range(LINES)])
+    results = read_results(out / "results.jsonl")
+    (out / "results.jsonl").unlink()
+    write_results(out / "results.jsonl", [
+        replace(one, code={"train: nn/*.py": "old" if one.method.startswith("sequence") else "new"})
+        for one in results
+    ])  # fmt: skip
+    return out
+
+
+def differences(folder: Path, name: str) -> list[str]:
+    with (folder / name).open(encoding="utf-8") as stream:
+        return [row["difference"] for row in csv.DictReader(stream)]
+
+
+def test_rows_of_other_code_are_compared_nowhere_unless_asked(tmp_path: Path, capsys):
+    out = domains(tmp_path)
+    path = kept(out, tmp_path / "kept")
+    tables = ("table.csv", "map.csv", "categories.csv")
+    for name in tables:
+        assert not any(differences(out / "tables", name)), name
+    write_report(read_study(out, mix_versions=True))
+    for name in tables:
+        assert any(differences(out / "tables", name)), name
+    mixed = tmp_path / "mixed"
+    mixed.mkdir()
+    for file in (out / "results.jsonl", out / "tables/items.jsonl"):
+        shutil.copy(file, mixed)
+    capsys.readouterr()
+    for place in (path, mixed / "items.jsonl"):
+        assert main(["report", str(place)]) == 0
+        for name in tables:
+            assert not any(differences(place.parent, name)), name
+    assert "not tested (--mix-versions tests them): relation_mask-domain=law" in (
+        capsys.readouterr().out
+    )
+    assert main(["report", str(mixed / "items.jsonl"), "--mix-versions"]) == 0
+    for name in tables:
+        assert differences(mixed, name) == differences(out / "tables", name)
+    assert "compared all the same, as asked" in capsys.readouterr().out
