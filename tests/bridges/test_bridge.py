@@ -55,7 +55,7 @@ def test_what_is_no_batch_of_trees_is_refused(tree: object):
 def test_a_batch_that_cannot_be_used_leaves_the_model_as_it_was():
     bridge = HuggingFaceBridge(make("Bert"), "relation_mask+labelled_relation").eval()
     with pytest.raises(ts.OptionError, match="needs the labels of nodes"):
-        bridge(**INPUTS, tree=ts.batch_trees(TREES, width=9))
+        bridge(**INPUTS, tree=ts.batch_trees(TREES, width=7))
     assert encoded(bridge.model, "Bert").isfinite().all()
 
 
@@ -91,3 +91,33 @@ def test_a_second_bridge_over_pytorchs_encoder_is_refused():
     ts.TransformerEncoderBridge(encoder, "relation_mask")
     with pytest.raises(ts.OptionError, match="this TransformerEncoder has a bridge with relation"):
         ts.TransformerEncoderBridge(encoder, "tree_distance")
+
+
+def test_trees_within_trees_leave_the_outer_ones_in_place():
+    bridge = HuggingFaceBridge(make("Bert"), "relation_mask+stack_pe(depth=4)").eval()
+    set_tables(bridge, 0.5)
+    other = batch_of([ts.Tree([-1, 0, 0, 0, 0, 0], list("abcdef")), TREES[1]])
+    with bridge.over(BATCH) as model:
+        before = encoded(model, "Bert")
+        within = encoded(bridge, "Bert", tree=other)
+        assert not torch.allclose(within, before)
+        assert torch.equal(encoded(model, "Bert"), before)
+
+
+def test_each_forward_over_the_same_trees_has_gradients_and_sees_updates():
+    bridge = HuggingFaceBridge(make("Bert"), "relation_mask+stack_pe(depth=4)")
+    set_tables(bridge, 0.5)
+    with bridge.over(BATCH) as model:
+        before = encoded(model, "Bert")
+        for _ in range(2):
+            encoded(model, "Bert").square().sum().backward()
+        with torch.no_grad():
+            bridge.injections["stack_pe"].projection.weight.add_(0.5)
+        assert not torch.allclose(encoded(model, "Bert"), before)
+
+
+@pytest.mark.parametrize("name", ["Bert", "ModernBert", "T5", "Bart"])
+def test_attention_weights_are_refused_rather_than_empty(name: str):
+    bridge = HuggingFaceBridge(make(name), "relation_mask").eval()
+    with pytest.raises(ts.OptionError, match="gives no attention weights"):
+        bridge(**inputs_for(name), tree=BATCH, output_attentions=True)

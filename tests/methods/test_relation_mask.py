@@ -126,10 +126,15 @@ def test_strengths_shared_frozen_or_started_elsewhere(options, shape, learned):
     assert all(method.bias_table(layer).shape[0] == 2 for layer in range(3))
 
 
-@pytest.mark.parametrize("name", ["parent", "same depth"])
+@pytest.mark.parametrize("name", ["parent", "same depth", "all"])
 def test_names_that_a_relation_cannot_have(name):
     with pytest.raises(OptionError, match="cannot be named"):
         register_relation(name)
+
+
+def test_a_relation_is_not_replaced_by_another_of_its_name(same_depth):
+    with pytest.raises(OptionError, match="cannot be named 'same_depth': it is taken"):
+        register_relation("same_depth")(lambda tree: tree.token_node >= 0)
 
 
 def test_more_user_relations_than_fit(monkeypatch):

@@ -18,6 +18,8 @@ SITE = Site(16, 2, 2)
         ("tree_rotation(block=3)", "block must be 0, or at least 2 and a divisor of the 8 channels"),
         ("tree_rotation(block=1)", "block must be 0, or at least 2"),
         ("tree_rotation(degree=1)", "tree='lcrs' needs degree=2 or more"),
+        ("tree_rotation(degree=3)", "tree='lcrs' has two branches, so degree=2"),
+        ("tree_rotary(per_head=True)", "per_head=True is for frequencies that are learned=True"),
         ("tree_rotation(degree=0, tree='nary')", "tree='nary' needs degree=1 or more"),
         ("tree_rotation(tree='heap')", "unknown tree 'heap'; it is one of lcrs, left, right, nary"),
         ("tree_rotation(start='zero')", "unknown start 'zero'; it is one of rotary, random"),

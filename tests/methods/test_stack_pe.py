@@ -53,6 +53,7 @@ def wide_stack(module, steps):
 def test_values_and_gradients_are_those_of_the_projected_stack(
     forest, left_pad, degree, depth, form, projection
 ):
+    degree = degree if form == "nary" else 2
     module = encoder(degree=degree, depth=depth, parameters=3, tree=form, projection=projection)
     for parameter in module.parameters():
         torch.nn.init.normal_(parameter)

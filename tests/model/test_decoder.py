@@ -111,6 +111,17 @@ def test_step_by_step_equals_teacher_forcing_also_after_reordering(spec, lineari
             order = order[chosen]
 
 
+@torch.no_grad()
+def test_steps_beyond_the_rows_that_positions_have_are_those_of_all_at_once():
+    """The table of sinusoids grows with the tokens, of which a step computes the last alone."""
+    decoder, tokens, source = prepared("sequence", "lcrs_dfs")
+    full, cache = decoder.decode(tokens, source), KVCache()
+    decoder.embed_positions.table = decoder.embed_positions.table[:3]
+    for step in range(1, tokens.shape[1] + 1):
+        last = decoder.decode(tokens[:, :step], source, cache)
+        torch.testing.assert_close(last[:, 0], full[:, step - 1], atol=1e-5, rtol=0)
+
+
 @pytest.mark.usefixtures("same_depth")
 @pytest.mark.parametrize("linearization", GROWING_LINEARIZATIONS)
 def test_so_does_a_relation_that_a_user_computes_for_all_pairs(linearization):
@@ -212,7 +223,8 @@ def test_stack_encodings_are_those_of_the_tree_and_start_and_root_have_the_bias(
     forest, linearization, form
 ):
     tokens, symbols = encoded(forest, linearization)
-    spec = f"stack_pe(tree={form!r}, degree=3, depth=4, parameters=2)"
+    degree = 3 if form == "nary" else 2
+    spec = f"stack_pe(tree={form!r}, degree={degree}, depth=4, parameters=2)"
     decoder = build(spec, linearization, symbols)
     method = decoder.injections["stack_pe"]
     encoding = decoder.injections.encode(decoder.trees.place(tokens).tree)
@@ -221,9 +233,12 @@ def test_stack_encodings_are_those_of_the_tree_and_start_and_root_have_the_bias(
     for row, tree in enumerate(forest):
         steps = [
             [],
-            *([min(step, 2) for step in path(tree, n)] for n in nodes_of(tree, linearization)),
+            *(
+                [min(step, degree - 1) for step in path(tree, n)]
+                for n in nodes_of(tree, linearization)
+            ),
         ]
-        stacks = torch.tensor([oracles.weighted_stacks(each, 3, 4, p, 16) for each in steps])
+        stacks = torch.tensor([oracles.weighted_stacks(each, degree, 4, p, 16) for each in steps])
         expected = method.projection(stacks)
         torch.testing.assert_close(encoding[row, : len(steps)], expected, atol=1e-5, rtol=1e-5)
         assert torch.equal(encoding[row, 0], method.projection.bias)

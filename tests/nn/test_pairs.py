@@ -92,7 +92,6 @@ def test_a_bias_of_the_model_itself_is_added(vectors):
 
 
 @pytest.mark.usefixtures("storage")
-@pytest.mark.usefixtures("storage")
 @pytest.mark.parametrize("vectors", [False, True])
 def test_a_mask_may_differ_from_head_to_head(vectors):
     q, k, v, table, keys, values = inputs()
@@ -104,6 +103,28 @@ def test_a_mask_may_differ_from_head_to_head(vectors):
         own = (table[head : head + 1], *tables[1:])
         alone = [x[:, head : head + 1] for x in (q, k, v, mask)]
         assert torch.allclose(found[:, head : head + 1], attend(*alone, [PairTerm(IDS, *own)]))
+
+
+@pytest.mark.usefixtures("storage")
+@pytest.mark.parametrize("vectors", [False, True])
+def test_a_mask_may_have_fewer_dimensions(vectors):
+    q, k, v, table, keys, values = inputs()
+    mask = torch.rand(4, 5, generator=torch.Generator().manual_seed(1)) > 0.4
+    mask[:, 0] = True
+    terms = [PairTerm(IDS, *((table, keys, values) if vectors else (table, None, None)))]
+    whole = attend(q, k, v, mask.expand(2, 3, 4, 5), terms)
+    for fewer in (mask, mask[None]):
+        assert torch.allclose(attend(q, k, v, fewer, terms), whole)
+
+
+@pytest.mark.usefixtures("storage")
+@pytest.mark.parametrize("vectors", [False, True])
+def test_a_map_of_values_goes_with_any_term(vectors):
+    q, k, v, table, keys, values = inputs()
+    term = PairTerm(IDS, *((table, keys, values) if vectors else (table, None, None)))
+    terms = [term, PairTerm(value_map=lambda given: 2 * given)]
+    for given in (terms, terms[::-1]):
+        assert torch.allclose(attend(q, k, v, MASK, given), attend(q, k, 2 * v, MASK, [term]))
 
 
 @pytest.mark.usefixtures("storage")

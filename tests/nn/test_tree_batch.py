@@ -116,3 +116,11 @@ def test_shapes_must_belong_together(nodes, branches, tokens):
     parts = [torch.zeros(shape, dtype=torch.long) for shape in (nodes, branches, tokens)]
     with pytest.raises(ValueError, match="of the same B, not"):
         TreeBatch(*parts)
+
+
+def test_a_batch_is_moved_whole():
+    batch = batch_trees([Tree([-1, 0], ["a", "b"])])
+    assert batch.to("cpu") is batch
+    moved = batch.to("meta")
+    assert {one.device.type for one in moved.to_dict().values()} == {"meta"}
+    assert moved.to_dict().keys() == batch.to_dict().keys()

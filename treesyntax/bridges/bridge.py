@@ -81,7 +81,7 @@ class Bridge(nn.Module):
     """A model and the methods that are injected into its encoder.
 
     Called with ``tree=`` it is the model over these trees. The parameters of both are its own. The
-    model alone, called outside of :meth:`over`, is the plain model that it was.
+    model alone, called outside of :meth:`over`, computes what the plain model did.
 
     Args:
         model: the model; it is changed in place.
@@ -107,7 +107,6 @@ class Bridge(nn.Module):
         self.model, self.injections = model, injections
         self._batch: TreeBatch | None = None
         self._terms_of: LayerTerms | None = None
-        self._encoding: Tensor | None = None
 
     def _mark(self, encoder: nn.Module) -> None:
         """Note that this bridge is in an encoder, before anything of it is changed.
@@ -142,6 +141,8 @@ class Bridge(nn.Module):
     def over(self, tree: TreeBatch | Mapping[str, Tensor] | None) -> Iterator[nn.Module]:
         """Inside, the model itself is over these trees, such as ``model.generate``.
 
+        They may be on another device than the model, and be those of another batch for a while inside.
+
         Raises:
             OptionError: if there are no trees or this is no batch of them, and in the model if they
                 are not over its tokens, or activations would be computed again without them.
@@ -152,24 +153,27 @@ class Bridge(nn.Module):
             raise OptionError(
                 "gradient checkpointing computes layers again when their trees are gone; disable it"
             )
-        batch = read_batch(tree)
+        before = self._batch, self._terms_of
+        self._batch, self._terms_of = read_batch(tree), None
         try:
-            self._batch = batch
-            self._terms_of = self.injections.relate(batch)
-            self._encoding = self.injections.encode(batch)
             yield self.model
         finally:
-            self._batch = self._terms_of = self._encoding = None
+            self._batch, self._terms_of = before
 
     def _terms(self, layer: int) -> list[PairTerm]:
         return [] if self._terms_of is None else self._terms_of(layer)
 
     def _encoded(self, embedded: Tensor) -> Tensor:
-        """Token embeddings [B, T, d_model] with the encodings of their nodes."""
+        """Token embeddings [B, T, d_model] with the encodings of their nodes; a forward begins here."""
+        if self._batch is None:
+            return embedded
         # Also where nothing is added here: relations of one sentence would fit all by broadcasting.
-        if self._batch is not None:
-            check_over(self._batch, embedded[..., 0])
-        return embedded if self._encoding is None else embedded + self._encoding.to(embedded.dtype)
+        check_over(self._batch, embedded[..., 0])
+        batch = self._batch.to(embedded.device)
+        # In each forward, since each may be followed by gradients and an update.
+        self._terms_of = self.injections.relate(batch)
+        encoding = self.injections.encode(batch)
+        return embedded if encoding is None else embedded + encoding.to(embedded.dtype)
 
     def _tokens(self, *args: Any, **kwargs: Any) -> Tensor:
         """Integers or zeros [B, T], for their shape."""

@@ -75,7 +75,8 @@ class HuggingFaceBridge(Bridge):
         spec: the methods, such as ``stack_pe+relation_mask``.
 
     Raises:
-        OptionError: for another model, one that has a bridge, and for methods that it cannot carry.
+        OptionError: for another model, one that has a bridge, and for methods that it cannot carry; when
+            called, for attention weights (``output_attentions``), which are not kept.
     """
 
     def __init__(self, model: nn.Module, spec: str) -> None:
@@ -106,6 +107,12 @@ class HuggingFaceBridge(Bridge):
         encoder.get_input_embeddings().register_forward_hook(self._embed)
 
     def _enter(self, encoder: nn.Module, args: Any, kwargs: dict[str, Any]) -> Any:
+        config: Any = self.model.config
+        if kwargs.get("output_attentions", config.output_attentions):
+            raise OptionError(
+                "a model with a bridge gives no attention weights: its attention does not keep them; "
+                "leave output_attentions out, or load the model anew without a bridge"
+            )
         self._inside = True
         for layer, attention in self._attentions(encoder):
             _TERMS[attention] = partial(self._terms, layer)

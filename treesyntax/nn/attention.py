@@ -55,6 +55,8 @@ def attend(
             )
             unmapped = unmapped if unmapped is None else unmapped.float()
             return attend(q, k, v, mask, terms, dropout, unmapped)
+    if mask is not None:
+        mask = mask[(None,) * (q.dim() - mask.dim())]
     for term in terms:
         if term.value_map is not None:
             v = term.value_map(v)

@@ -182,10 +182,10 @@ METHODS: dict[str, type[Injection]] = {}
 """All methods by name. Architectures, tests, listings and studies are made from it."""
 
 
-def _origin(method: type[Injection]) -> tuple[str | None, str]:
-    """The file and name of a class: a user's file may be imported by several names."""
-    file = getattr(sys.modules.get(method.__module__), "__file__", None)
-    return (file and os.path.realpath(file)) or method.__module__, method.__qualname__
+def origin_of(made: Callable[..., object]) -> tuple[str | None, str]:
+    """The file and name of a class or function: a user's file may be imported by several names."""
+    file = getattr(sys.modules.get(made.__module__), "__file__", None)
+    return (file and os.path.realpath(file)) or made.__module__, made.__qualname__
 
 
 def methods_of(side: str) -> list[str]:
@@ -200,7 +200,7 @@ def register(name: str) -> Callable[[Method], Method]:
     """Class decorator: make a method known under a name."""
 
     def add(method: Method) -> Method:
-        if name in METHODS and _origin(METHODS[name]) != _origin(method):
+        if name in METHODS and origin_of(METHODS[name]) != origin_of(method):
             raise ValueError(f"two methods are named {name}")
         METHODS[name] = method
         return method

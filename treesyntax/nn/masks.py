@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from treesyntax.errors import OptionError
+from treesyntax.nn.injection import origin_of
 from treesyntax.nn.relations import NO_RELATION, RELATIONS, tree_relations
 from treesyntax.nn.tree_batch import TreeBatch
 
@@ -21,6 +22,8 @@ CAUSAL_RELATIONS: set[str] = set()
 """Those of them that never depend on nodes that come later."""
 
 MOST_USER_RELATIONS = 4
+ALL = "all"
+"""The nine relations, as a mask names them."""
 
 
 def register_relation(name: str, causal: bool = False) -> Callable[[PairTest], PairTest]:
@@ -34,10 +37,13 @@ def register_relation(name: str, causal: bool = False) -> Callable[[PairTest], P
     Raises:
         OptionError: if the name is taken or cannot be written in a mask.
     """
-    if name in RELATIONS or not name.isidentifier():
-        raise OptionError(f"a relation cannot be named {name!r}: it is taken or not a plain word")
+    refused = OptionError(f"a relation cannot be named {name!r}: it is taken or not a plain word")
+    if name in (*RELATIONS, ALL) or not name.isidentifier():
+        raise refused
 
     def add(test: PairTest) -> PairTest:
+        if name in USER_RELATIONS and origin_of(USER_RELATIONS[name]) != origin_of(test):
+            raise refused
         USER_RELATIONS[name] = test
         (CAUSAL_RELATIONS.add if causal else CAUSAL_RELATIONS.discard)(name)
         return test
@@ -67,7 +73,7 @@ class Masks:
             OptionError: for unknown relations (the valid ones are named), a mask defined twice,
                 or more user relations than can be told apart.
         """
-        text = ", ".join(RELATIONS) if text.strip() == "all" else text
+        text = ", ".join(RELATIONS) if text.strip() == ALL else text
         names, covers = [], []
         for part in text.split(","):
             name, _, union = part.partition("=")

@@ -99,6 +99,11 @@ class PairTerm:
         return all(getattr(self, name) is None for name in others)
 
     @property
+    def is_value_map(self) -> bool:
+        """Whether a map of values is all that it adds, so nothing to pairs."""
+        return self._has_only("value_map")
+
+    @property
     def stored_ids(self) -> Tensor | None:
         """Relation ids as a tensor, None where there are none."""
         return self.ids if isinstance(self.ids, Tensor) else None
@@ -135,7 +140,7 @@ def merged(terms: Sequence[PairTerm], most: int) -> list[PairTerm]:
     row for each (a, b).
     """
     found: list[PairTerm] = []
-    for term in terms:
+    for term in (one for one in terms if not one.is_value_map):  # values are mapped before
         last = found[-1] if found else term
         others = [one for x in (last, term) for one in (x.scale, x.features, x.logits)]
         apart = last is term or any(other is not None for other in others)

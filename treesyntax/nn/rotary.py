@@ -41,11 +41,15 @@ class Rotary(Injection):
     def __init__(
         self, site: Site, dealt: Sequence[str], base: float, learned: bool, per_head: bool
     ) -> None:
-        """Raises OptionError for a head of odd width, or a base of 1 or less."""
+        """Raises OptionError for a head of odd width, a base of 1 or less, or fixed frequencies per head."""
         super().__init__(site)
         width = site.d_model // site.heads
         if width % 2:
             raise OptionError(f"{self.name}: the {width} channels of a head make no pairs")
+        if per_head and not learned:
+            raise OptionError(
+                f"{self.name}: per_head=True is for frequencies that are learned=True"
+            )
         if base <= 1:
             raise OptionError(f"{self.name}: base must be above 1, not {base}")
         self.pairs, self.base = width // 2, float(base)

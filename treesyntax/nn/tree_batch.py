@@ -85,6 +85,15 @@ class TreeBatch:
         parts = (tensors["parent"], tensors["branch"], tensors["token_node"])
         return cls(*parts, tensors.get("label"))
 
+    def to(self, device: torch.device | str) -> TreeBatch:
+        """The same on a device; itself where it is there already."""
+        moved = {name: one.to(device) for name, one in self.to_dict().items()}
+        if all(
+            one is was for one, was in zip(moved.values(), self.to_dict().values(), strict=True)
+        ):
+            return self
+        return TreeBatch(**moved, check=False)
+
     @classmethod
     def without_trees(cls, tokens: Tensor) -> TreeBatch:
         """A batch in which no token of [B, T] has a node, for methods that need no trees."""

@@ -75,8 +75,8 @@ class StackEncoding(Injection):
         _check("tree", tree, (*BINARY_FORMS, "nary"))
         _check("norm", norm, NORMS)
         _check("projection", projection, PROJECTIONS)
-        if tree in BINARY_FORMS and degree < 2:
-            raise OptionError(f"stack_pe: tree={tree!r} needs degree=2")
+        if tree in BINARY_FORMS and degree != 2:
+            raise OptionError(f"stack_pe: tree={tree!r} has two branches, so degree=2")
         self.degree, self.depth, self.tree, self.norm = degree, depth, tree, norm
         # A parameter without numbers is in no loss, which stops distributed training.
         learned = learned and parameters > 0

@@ -89,6 +89,8 @@ class TreeRotation(Injection):
         least = 2 if tree in BINARY_FORMS else 1
         if degree < least:
             raise OptionError(f"tree_rotation: tree={tree!r} needs degree={least} or more")
+        if tree in BINARY_FORMS and degree > least:
+            raise OptionError(f"tree_rotation: tree={tree!r} has two branches, so degree=2")
         if start == "rotary" and not learned:
             raise OptionError(
                 "tree_rotation: with learned=False and start='rotary' no branch differs from "
