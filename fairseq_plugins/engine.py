@@ -14,6 +14,7 @@ from fairseq.dataclass.configs import FairseqConfig, GenerationConfig
 from omegaconf import OmegaConf
 
 from fairseq_plugins.dataset import TreePairDataset
+from fairseq_plugins.limits import in_one_line
 from fairseq_plugins.settings import check_settings, check_sizes
 from treesyntax.decoding.engine import EncodedSource, Hypothesis, Search
 from treesyntax.errors import InputError, OptionError, TreeSyntaxError
@@ -44,7 +45,7 @@ class FairseqEngine:
         """The best hypotheses of each sentence.
 
         Raises:
-            OptionError: if no tree is as short as the limit.
+            OptionError: if no tree is as short as the limit, or memory does not suffice.
         """
         dataset = self._dataset(sentences)
         limit = self._search.max_tokens
@@ -59,7 +60,8 @@ class FairseqEngine:
             sample = dataset.collater([dataset[int(index)] for index in batch])
             if self._search.device != "cpu":
                 sample = utils.move_to_cuda(sample, torch.device(self._search.device))
-            results = self._task.inference_step(self._generator, self._models, sample)
+            with in_one_line():
+                results = self._task.inference_step(self._generator, self._models, sample)
             for index, hypotheses in zip(sample["id"].tolist(), results, strict=True):
                 found[index] = [self._hypothesis(h) for h in hypotheses[: self._search.nbest]]
         return found

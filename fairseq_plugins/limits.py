@@ -33,6 +33,7 @@ CRITERIA = (
 )
 """Of fairseq's own those for logits over a dictionary; others ask for an adaptive softmax, attention
 weights, CTC or speech, and end in an assertion."""
+OUT_OF_MEMORY = ("out of memory", "can't allocate memory")
 LONGEST = 200
 """Characters of a wrong setting that a message shows."""
 
@@ -146,14 +147,27 @@ def check_trees(names: Iterable[str], store: TreeStore | None, training: bool) -
 
 
 @contextmanager
-def sizes_in_one_line() -> Iterator[None]:
-    """Turn fairseq's exception for sentences that are too long into an OptionError."""
+def in_one_line() -> Iterator[None]:
+    """Turn exceptions that end in a traceback, though the user can help it, into an OptionError.
+
+    These are fairseq's for sentences that are too long and for splits that are not there, and torch's
+    for memory.
+    """
     try:
         yield
     except Exception as error:
-        if not str(error).startswith("Size of sample"):
-            raise
-        raise OptionError(" ".join(str(error).split())) from None
+        text = " ".join(str(error).split())
+        if text.startswith("Size of sample"):
+            raise OptionError(text) from None
+        if text.startswith("Dataset not found"):
+            raise OptionError(
+                f"{text}; binarize that split, or name another (--gen-subset, --valid-subset)"
+            ) from None
+        if any(part in text for part in OUT_OF_MEMORY):
+            raise OptionError(
+                "out of memory; give a smaller --max-tokens, --batch-size or --beam"
+            ) from None
+        raise
 
 
 def misplaced_criterion(name: Any) -> str:

@@ -29,9 +29,9 @@ from fairseq_plugins.generator import ConstrainedGenerator
 from fairseq_plugins.limits import (
     check_folder,
     check_trees,
+    in_one_line,
     known_criterion,
     refuse_options,
-    sizes_in_one_line,
     tell_limits,
 )
 from fairseq_plugins.model import is_ours
@@ -189,7 +189,7 @@ class TreeTranslationTask(TreeLossTask):
 
     def filter_indices_by_size(self, *words: Any, **named: Any) -> Any:
         """fairseq's filter; raises OptionError where it would end with a traceback."""
-        with sizes_in_one_line():
+        with in_one_line():
             return super().filter_indices_by_size(*words, **named)
 
     def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
@@ -259,7 +259,7 @@ class TreeTranslationTask(TreeLossTask):
         """Load a split and its trees, if it has any.
 
         Raises:
-            OptionError: for several shards combined under one name.
+            OptionError: for several shards combined under one name, and a split that is not there.
             InputError: if a file is damaged, or the trees do not belong to the tokens.
         """
         if combine and self._shard_exists(split):
@@ -271,12 +271,9 @@ class TreeTranslationTask(TreeLossTask):
         source, target = self.cfg.source_lang, self.cfg.target_lang
         prefixes = [Path(folder) / f"{split}.{source}-{target}.{side}" for side in (source, target)]
         # fairseq itself does not notice damaged files.
-        tokens = [
-            TokenData(prefix)
-            for prefix in prefixes
-            if prefix.with_name(f"{prefix.name}.idx").exists()
-        ]
-        super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
+        tokens = [TokenData(one) for one in prefixes if one.with_name(f"{one.name}.idx").exists()]
+        with in_one_line():
+            super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
         trees = prefixes[0].with_name(f"{prefixes[0].name}.tree")
         store = None
         if trees.exists():

@@ -60,7 +60,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand; an error of the user's gives one line on stderr and status 2."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     _open_streams()
-    args = make_parser(arguments[:1]).parse_args(arguments)
+    try:
+        args = make_parser(arguments[:1]).parse_args(arguments)
+    except SystemExit:  # after --help and --version
+        try:
+            _flush_output()
+        except OSError as error:
+            print(f"treesyntax: {error.strerror}; check free space", file=sys.stderr)
+            return 2
+        raise
     try:
         with stop_signals_interrupt(), as_asked(args):
             status = int(args.run(args))

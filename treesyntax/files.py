@@ -132,7 +132,8 @@ def write_text(path: str | Path, text: str) -> None:
         InputError: if the file cannot be written.
     """
     with atomic_file(path) as staged:
-        staged.write_text(text, encoding="utf-8")
+        # File names may hold bytes that are no UTF-8; JSON has an escape for them.
+        staged.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def sha256_of(path: str | Path) -> str:
@@ -224,11 +225,17 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
     folder stays a link.
 
     Raises:
-        InputError: if the folder cannot be written or the disk is full, or ``path`` is no folder.
+        InputError: if the folder cannot be written or the disk is full, or ``path`` is no folder, or the
+            one that this process is in.
     """
     path = Path(os.path.realpath(path))
     if path.exists() and not path.is_dir():
         raise InputError(path, None, "is no folder", "choose another name")
+    if path.exists() and Path.cwd().is_relative_to(path):
+        cause = "is the folder that you are in, or above it, and would be replaced"
+        raise InputError(
+            path, None, cause, "name a folder in it, or call the command from elsewhere"
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         staged = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))

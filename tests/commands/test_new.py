@@ -126,7 +126,8 @@ def test_a_file_of_pairs_is_read_before_a_recipe_is_written(
 def test_sets_beside_the_training_files_are_needed(
     corpus: Path, capsys: pytest.CaptureFixture[str]
 ):
-    (corpus / "valid.en").rename(corpus / "dev.en")
+    for language in ("en", "de"):
+        (corpus / f"valid.{language}").rename(corpus / f"dev.{language}")
     assert main(["new", "my.yaml", *PARSED, "spacy"]) == 0
     assert read_extended(Path("my.yaml"))["vars"]["valid"] == "dev"
     (corpus / "test.en").unlink()

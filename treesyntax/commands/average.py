@@ -13,6 +13,7 @@ Example, the mean of the last 8:
 from __future__ import annotations
 
 import argparse
+import io
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -67,8 +68,10 @@ def run(args: argparse.Namespace) -> int:
             args.out, None, "is one of the checkpoints to average", "name another file"
         )
     state = average(paths)
+    content = io.BytesIO()  # torch's own errors of a full disk are tracebacks
+    torch.save(state, content)
     with output_file(args.out) as staged:
-        torch.save(state, staged)
+        staged.write_bytes(content.getbuffer())
     print(f"{args.out}: the mean of {', '.join(path.name for path in paths)}")
     return 0
 

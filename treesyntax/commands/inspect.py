@@ -53,6 +53,8 @@ def run(args: argparse.Namespace) -> int:
     from treesyntax.data.token_files import TokenData, find_prefix
     from treesyntax.data.tree_store import TreeStore
 
+    if args.count < 1:
+        raise OptionError(f"--count {args.count}: at least 1 is needed")
     prefix = find_prefix(Path(args.data), args.split, args.side)
     data = TokenData(prefix)
     if not 0 <= args.index < len(data):

@@ -147,6 +147,8 @@ def _forms(args: argparse.Namespace, source: Path) -> dict[str, Any]:
     parts = read_parts(source, notation)
     size = len(parts["train"])
     draw = {part: max(size // 10, 1) for part in SPLITS[1:] if part not in parts}
+    if sum(draw.values()) >= size:
+        raise InputError(source, None, f"has {size} pairs to train on", "give some dozens at least")
     return {
         "extends": "semantic_parsing/geo",
         "vars": {
@@ -173,6 +175,8 @@ def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
         raise OptionError(f"{source} and {target} need different suffixes, such as .en and .de")
     sets = {file: [_of_split(file, split) for split in SPLITS] for file in (source, target)}
     if args.source_format not in (None, TEXT):
+        if args.parser or args.model:
+            raise OptionError(f"{source} has trees: leave out --parser and --model")
         sides = zip(("source", "target"), sets.values(), ("tree", languages[1]), strict=True)
         return {
             "extends": "nmt/dependency",
@@ -185,6 +189,13 @@ def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
             },
             "binarize": {"source-format": _format(args.source_format), "source-text": None},
         }
+    for one, other in zip(sets[source], sets[target], strict=True):
+        named = one.with_name(f"{_split_name(one)}.{languages[1]}")
+        if other.with_name(_plain_name(other)).resolve() != named.resolve():
+            raise InputError(
+                other, None, f"is not beside {one} under its name",
+                f"put both sides into one folder, as {one.name} and {named.name}",
+            )  # fmt: skip
     parser = _value(args.parser, "--parser", "parser of the sources (treesyntax parse --help)")
     constituents = get_kind(parser).annotation == "constituency"
     return {

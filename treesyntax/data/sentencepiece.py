@@ -78,7 +78,7 @@ def train_model(
             num_threads=1,  # with more, sums of floats depend on the schedule
             minloglevel=2,
         )
-    except (RuntimeError, OSError) as error:
+    except (RuntimeError, OSError, ValueError) as error:
         guarded.reraise()
         raise _explain(str(error), vocab_size, origin) from None
     guarded.reraise()

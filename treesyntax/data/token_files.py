@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterable
+from glob import escape
 from pathlib import Path
 from typing import NamedTuple
 
@@ -205,7 +206,9 @@ def find_prefix(folder: Path, split: str, side: str) -> Path:
     """
     if not folder.is_dir():
         raise InputError(folder, None, "is no folder of binarized data", "check the name")
-    found = sorted(folder.glob(f"{split}.*-*.*.idx"))
+    if "/" in split:
+        raise InputError(folder, None, f"has no split {split}", "name a split, such as train")
+    found = sorted(folder.glob(f"{escape(split)}.*-*.*.idx"))
     pairs = {path.name.split(".")[-3] for path in found}
     if len(pairs) != 1:
         cause = f"has data of several pairs ({', '.join(sorted(pairs))})" if pairs else "has none"

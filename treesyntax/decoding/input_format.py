@@ -33,6 +33,8 @@ def input_format(args: argparse.Namespace, source: SideData) -> str:
             f"the source of {args.data} was segmented elsewhere (binarize --source-subwords), so "
             "nobody knows how to segment new text; binarize with --source-subword-model"
         )
+    if args.parsed and wanted == TEXT:
+        raise OptionError("the model reads text without trees; leave out --parsed")
     if not args.parser:
         if args.model:
             raise OptionError("--model is that of a parser; name it with --parser")

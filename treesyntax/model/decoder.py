@@ -270,9 +270,8 @@ class Decoder(nn.Module):
         scale, place_scale = self.settings.scales
         x = scale * self.embed_tokens(tokens[:, columns])
         if self.embed_positions is not None:
-            # All positions at once: how many there are tells how many rows are needed.
             places = self.embed_positions(token_positions(tokens, self.padding_index))
-            x = x + place_scale * places[:, columns]
+            x = x + place_scale * places[:, columns]  # of all, which tell how many rows are needed
         encodings = [self.injections.encode(_of_columns(tree, columns))]
         if self.next_slot is not None and isinstance(partial, PartialTrees):
             encodings.append(self.next_slot.encode(_of_columns(partial.next_slots, columns)))

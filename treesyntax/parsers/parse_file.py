@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from treesyntax.errors import InputError
-from treesyntax.files import is_special, output_file, read_object, write_json
+from treesyntax.files import is_special, output_file, read_object, sha256_of, write_json
 from treesyntax.jobs import cores
 from treesyntax.jobs.cluster import Cluster
 from treesyntax.parsers import load_parser
@@ -26,6 +26,10 @@ from treesyntax.parsers.workers import parse_all
 
 JOBS = 8
 """On a cluster, by default."""
+
+
+DIGEST = "sha256"
+"""In the report, of the tree file; those of older versions lack it."""
 
 
 class Execution(NamedTuple):
@@ -68,7 +72,11 @@ def parse_file(
     parts, identity = Parts(task), task_identity(task)
     found = read_object(report_of(task.output))
     known = read_cases(found)
-    if task.output.exists() and known is not None and found.get("identity") == identity:
+    if task.output.is_dir():
+        raise InputError(task.output, None, "is a folder", "name a file for the trees")
+    made = task.output.exists() and known is not None and found.get("identity") == identity
+    whole = made and found.get(DIGEST, sha256_of(task.output)) == sha256_of(task.output)
+    if whole and known is not None:
         check_strict(task.source, known, strict)
         parts.remove()
         return known, True
@@ -76,7 +84,9 @@ def parse_file(
         raise InputError(
             task.output,
             None,
-            "already exists, made from other text, model or options",
+            "was changed since it was written"
+            if made
+            else "already exists, made from other text, model or options",
             "name another file or add --overwrite",
         )
     if task.config.download:
@@ -134,7 +144,8 @@ def _join(task: ParseTask, parts: Parts, identity: dict[str, Any], cases: Cases)
     """Write the files from the shards, the tree file last: where it exists, all others do."""
     Path(os.path.realpath(task.output)).unlink(missing_ok=True)  # a link stays
     count = -(-cases.lines // task.shard_lines)
-    write_json(report_of(task.output), {**cases.to_dict(), "identity": identity})
+    noted = {"identity": identity, DIGEST: parts.digest(count, TREES)}
+    write_json(report_of(task.output), {**cases.to_dict(), **noted})
     if OFFSETS in parts.suffixes:
         parts.join(count, OFFSETS, task.output.with_name(task.output.name + OFFSETS))
     parts.join(count, TREES, task.output)

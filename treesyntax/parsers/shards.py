@@ -11,6 +11,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -99,10 +100,19 @@ class Parts:
                 raise OptionError(
                     f"{self.folder} is in use by another process; wait for it"
                 ) from None
+            self._refuse_foreign()
             self._check(identity, overwrite)
             for staged in self.folder.glob(".*.part"):
                 staged.unlink()
             yield
+
+    def _refuse_foreign(self) -> None:
+        """Stop at a folder that no parse has begun: all in it would be deleted at the end."""
+        own = (self.folder / IDENTITY).exists()
+        for path in () if own else sorted(self.folder.iterdir()):
+            if not path.name.startswith("."):
+                cause = f"holds {path.name}, which is of no parse and would be deleted"
+                raise InputError(self.folder, None, cause, "move it, or choose another OUTPUT")
 
     def _check(self, identity: dict[str, Any], overwrite: bool) -> None:
         file = self.folder / IDENTITY
@@ -119,11 +129,19 @@ class Parts:
 
     def begun(self) -> bool:
         """Whether an earlier run has left shards."""
-        return any(self.folder.glob("[0-9]*"))
+        return (self.folder / IDENTITY).exists() and any(self.folder.glob("[0-9]*"))
 
     def remove(self) -> None:
-        """Delete the folder, once everything in it is joined."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Delete the folder, once everything in it is joined; one that no parse has begun stays."""
+        if (self.folder / IDENTITY).exists():
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def digest(self, count: int, suffix: str) -> str:
+        """The SHA-256 of the file that `join` writes."""
+        found = sha256()
+        for number in range(count):
+            found.update(self.path(number, suffix).read_bytes())
+        return found.hexdigest()
 
 
 def shards_of(task: ParseTask, parts: Parts) -> Iterator[Shard]:

@@ -32,6 +32,13 @@ def check_options(args: argparse.Namespace, options: BinarizeOptions) -> None:
         raise OptionError(
             f"--subword-units {LINE_UNITS} needs raw text: give --source-text or --target-text"
         )
+    for side in ("source", "target"):
+        counted = getattr(args, f"{side}_threshold") or getattr(args, f"{side}_vocab_size")
+        if getattr(args, f"{side}_dict") and counted:
+            raise OptionError(
+                f"--{side}-dict gives the dictionary as it is; leave out --{side}-threshold and "
+                f"--{side}-vocab-size, which are for one that is counted here"
+            )
     if options.joined_dictionary:
         _check_joined_dictionary(args)
     if options.copy_unknown < 0 or (

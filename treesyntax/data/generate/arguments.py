@@ -18,11 +18,11 @@ def _numbers(add: Add, of: str, splits: Sequence[str] = SPLITS) -> None:
         add(f"--{split}", type=int, default=0, metavar="N", help=f"number of {split} {of} (0)")
 
 
-def _seed_and_small_train(add: Add) -> None:
+def _seed_and_small_train(add: Add, taken: str = "the first N training examples") -> None:
     add("--seed", type=int, default=1, help="0, 1, 2, … (default 1)")
     add(
         "--small-train", type=int, nargs="+", default=[], metavar="N",
-        help="also write train.N.SUFFIX for each N, with the first N training examples",
+        help=f"also write train.N.SUFFIX for each N, with {taken}",
     )  # fmt: skip
 
 
@@ -72,7 +72,9 @@ def _split(parser: argparse.ArgumentParser) -> None:
     _numbers(add, "lines", SPLITS[1:])
     add("--dedup", action="store_true", help="keep only the first of equal pairs")
     add("--longest", action="store_true", help="test gets the longest sources, not random ones")
-    _seed_and_small_train(add)
+    _seed_and_small_train(
+        add, "N training examples drawn at random, the smaller sets in the larger"
+    )
 
 
 def _pairs(parser: argparse.ArgumentParser) -> None:

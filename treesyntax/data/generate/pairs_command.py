@@ -21,6 +21,9 @@ from treesyntax.data.generate.folder import checksum
 from treesyntax.data.generate.split import SPLITS
 from treesyntax.errors import InputError, OptionError
 
+SETS = "set"
+"""The suffix of the file that names the test set of each line."""
+
 
 def generate(args: argparse.Namespace) -> None:
     """Write the files, unless the folder is up to date."""
@@ -42,8 +45,10 @@ def generate(args: argparse.Namespace) -> None:
         source.name: _read(source, target)
         for source, target in zip(tests[::2], tests[1::2], strict=True)
     }
-    if len(sets) * 2 != len(tests):
+    if len({Path(name).stem for name in sets}) * 2 != len(tests):
         raise OptionError("--test has two sources of one name; give each set a name of its own")
+    if len(sets) > 1 and SETS in args.langs:
+        raise OptionError(f"test.{SETS} names the set of each line; give the language another name")
     if sets:
         read["test"] = tuple(
             [line for lines in side for line in lines] for side in zip(*sets.values(), strict=True)
@@ -70,7 +75,7 @@ def generate(args: argparse.Namespace) -> None:
     if len(sets) > 1:
         sizes = {Path(name).stem: len(pair[0]) for name, pair in sets.items()}
         described["sets"] = sizes
-        files["test.set"] = [name for name, size in sizes.items() for _ in range(size)]
+        files[f"test.{SETS}"] = [name for name, size in sizes.items() for _ in range(size)]
     write_data_set(args.out, described, lambda: (files, {}))
 
 

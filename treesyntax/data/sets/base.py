@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from treesyntax.data.generate.data_set import Files
+from treesyntax.errors import OptionError
 from treesyntax.trees.formats.base import subtrees_ending
 from treesyntax.trees.tree import Tree
 
@@ -131,6 +132,11 @@ def hold_out(part: Part, number: int, seed: int) -> tuple[Part, Part]:
     """The part without some examples, and these, drawn by a seed; no copy of one stays."""
     pairs = list(zip(part.sources, part.targets, strict=True))
     different = list(dict.fromkeys(pairs))
+    if number >= len(different):
+        raise OptionError(
+            f"{number} examples are to be held out, but the published file has {len(different)} "
+            "different ones; check the files of --from"
+        )
     drawn = set(random.Random(seed).sample(different, number))
     first = {pair: line for line, pair in reversed(list(enumerate(pairs)))}
     rest = [line for line, pair in enumerate(pairs) if pair not in drawn]

@@ -47,6 +47,11 @@ def _made(
     data: DataSet, texts: dict[str, bytes], number: int, seed: int
 ) -> tuple[Files, dict[str, Any]]:
     parts = data.make(texts, seed)
+    if empty := [part for part, lines in parts.items() if not len(lines)]:
+        raise OptionError(
+            f"the published files of {data.name} have no examples for {', '.join(empty)}; check the "
+            "files of --from"
+        )
     notes = {"licence": data.licence, "citation": data.citation, **overlaps(parts)}
     return part_files(parts, number), notes
 
