@@ -156,6 +156,7 @@ def refused(capsys, words: list[str]) -> str:
         ("conllu", ["--parser", "no"], "no parser is named 'no'; there are "),
         ("sexpr", ["--parser", "fake-con", "--model", "x"], "but the model reads sexpr; leave out --parser"),
         ("text", ["--parser", "fake-con", "--model", "x"], "the model reads text without trees; leave out"),
+        ("text", ["--parsed"], "the model reads text without trees; leave out --parsed"),
         ("text", ["--model", "x"], "--model is that of a parser; name it with --parser"),
         ("text", ["--beam", "0"], "--beam must be at least 1"),
         ("text", ["--buffer", "0"], "--buffer must be at least 1"),

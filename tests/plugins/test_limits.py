@@ -11,7 +11,8 @@ from fairseq.data import Dictionary
 from support.helpers import stored
 from torch import nn
 
-from fairseq_plugins.limits import tell_limits
+from fairseq_plugins.limits import in_one_line, tell_limits
+from treesyntax.errors import OptionError
 from treesyntax.methods.encodings.stack_pe import StackEncoding
 from treesyntax.nn.growth import GrowingTrees
 from treesyntax.nn.injection import Site
@@ -77,3 +78,31 @@ def test_what_does_not_fit_is_told_with_counts(caplog: pytest.LogCaptureFixture)
         {"test": Namespace(dataset=Namespace(tgt_sizes=None), store=None)}, [model], Namespace()
     )
     assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (Exception("Size of sample #3\n is invalid"), "Size of sample #3 is invalid"),
+        (
+            FileNotFoundError("Dataset not found: test (data)"),
+            "binarize that split, or name another",
+        ),
+        (
+            torch.OutOfMemoryError("CUDA out of memory. Tried"),
+            "out of memory; give a smaller --max-",
+        ),
+        (
+            RuntimeError("DefaultCPUAllocator: can't allocate memory"),
+            "out of memory; give a smaller",
+        ),
+    ],
+)
+def test_what_the_user_can_help_is_told_in_one_line(error: Exception, told: str):
+    with pytest.raises(OptionError, match=told), in_one_line():
+        raise error
+
+
+def test_other_exceptions_stay_as_they_are():
+    with pytest.raises(RuntimeError, match="shapes differ"), in_one_line():
+        raise RuntimeError("shapes differ")

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import torch
 from reliability.figures import amount, count
 from reliability.hostile.readers import PREFIX, tokens
 from reliability.test_crash_safety import files as contents
@@ -45,18 +46,27 @@ def _folder(folder: Path) -> None:
     write_folder(folder / "data", {}, {"a.src": ["x" * 99] * 999, "a.tgt": ["y"]}, {})
 
 
+def _checkpoint(folder: Path) -> None:
+    path = folder / "runs/checkpoint_1_1.pt"
+    if not path.exists():
+        path.parent.mkdir()
+        torch.save({"model": {"weight": torch.ones(9000)}}, path)
+
+
 def _command(name: str, folder: Path) -> None:
     lines = "".join(f"a b c d {i}\n" for i in range(300))
     text = folder.parent / "text"
     if not text.exists():
         text.write_text(lines)
+    _checkpoint(folder.parent)
     words = {
         "parse": ["parse", text, folder / "out", "--parser", "fake-con", "--model", "m"],
         "binarize": ["binarize", folder / "bin", "--source-lang", "a", "--target-lang", "b",
                      "--overwrite", "--train", text, text],
         "generate": ["generate", "for2lam", "--out", folder / "generated", "--train", 50],
+        "average": ["average", folder.parent / "runs", "--last", 1, "--out", folder / "mean.pt"],
     }[name]  # fmt: skip
-    workers = [] if name == "generate" else ["--workers", "1"]
+    workers = ["--workers", "1"] if name in ("parse", "binarize") else []
     status = main([*map(str, words), *workers])
     if status:
         raise TreeSyntaxError(f"status {status}")
@@ -71,6 +81,7 @@ WRITERS: dict[str, Callable[[Path], None]] = {
     "parse": lambda folder: _command("parse", folder),
     "binarize": lambda folder: _command("binarize", folder),
     "generate": lambda folder: _command("generate", folder),
+    "average": lambda folder: _command("average", folder),
 }
 
 
@@ -103,13 +114,14 @@ def _said(name: str, folder: Path) -> str:
     return "WRITTEN"
 
 
-@pytest.mark.parametrize("name", ["results", "tokens and store", "binarize", "parse"])
+@pytest.mark.parametrize("name", ["results", "tokens and store", "binarize", "parse", "average"])
 @pytest.mark.parametrize("limit", [1, 3000][: amount(1, 2)])
 def test_a_full_disk_is_one_clear_line(tmp_path: Path, name: str, limit: int):
     folder = tmp_path / "data"
     folder.mkdir()
     (folder / "before").write_text("before")
     (tmp_path / "text").write_text("".join(f"a b c d {i}\n" for i in range(2000)))
+    _checkpoint(tmp_path)
     said = under_limit(name, folder, limit)
     count("corruption: full disks and read-only folders")
     assert said.startswith("OURS"), said

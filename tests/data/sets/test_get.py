@@ -15,6 +15,7 @@ import pytest
 from treesyntax.__main__ import main
 from treesyntax.data.sets import SETS, base, reading
 from treesyntax.data.sets.base import Input, Part, hold_out, sample
+from treesyntax.errors import OptionError
 
 ROWS = ["Otto saw a lamp .\tsee ( agent = Otto , theme = lamp )\tin_distribution"]
 
@@ -76,6 +77,7 @@ def test_a_set_from_a_folder(tmp_path, capsys):
         (["slog", "--from", "EMPTY"], "has no train.tsv or varfree_LF/train.tsv"),
         (["slog", "--from", "ABSENT"], "is no folder"),
         (["slog", "--from", "OTHER"], "train.tsv:1: has 2 columns or an empty one"),
+        (["slog", "--from", "HOLLOW"], "have no examples for train"),
         (["slog", "--from", "WRONG"], "train.tsv:1: 'Otto was was .' is no sentence"),
     ],
 )
@@ -84,6 +86,7 @@ def test_one_line_for_what_cannot_be_made(tmp_path, capsys, words, message):
     (tmp_path / "EMPTY").mkdir()
     (slog_folder(tmp_path / "OTHER") / "train.tsv").write_text("a\tb\n")
     (slog_folder(tmp_path / "WRONG") / "train.tsv").write_text("Otto was was .\thum\tx\n")
+    (slog_folder(tmp_path / "HOLLOW") / "train.tsv").write_text("")
     name, *rest = (str(tmp_path / word) if word.isupper() else word for word in words)
     assert get(name, tmp_path / "out", *rest) == 2
     error = capsys.readouterr().err
@@ -145,6 +148,13 @@ def test_no_copy_of_what_is_held_out_stays_in_train():
     assert not set(train.sources) & set(valid.sources)
     assert all(tree == f"(X {s[1:]})" for s, tree in zip(valid.sources, valid.trees, strict=True))
     assert len(train) == sum(f"s{n % 40}" not in valid.sources for n in range(100))
+
+
+def test_no_more_is_held_out_than_there_is():
+    part = Part()
+    part.add("s", "t", "")
+    with pytest.raises(OptionError, match="1 examples are to be held out, but the published file"):
+        hold_out(part, 1, 1)
 
 
 def test_every_address_is_checked():
