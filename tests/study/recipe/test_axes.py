@@ -60,6 +60,20 @@ def test_options_of_one_axis_vary_together(tmp_path: Path):
     ]
 
 
+def test_labels_of_one_axis_meet_by_name(tmp_path: Path):
+    lr, updates = {"small": 0.1, "large": 0.2}, {"large": 9, "small": 3}
+    recipe = recipe_with(tmp_path, axes={"size": {"train.lr": lr, "train.max-update": updates}})
+    for row in recipe.methods:
+        flags = recipe.flags(row, "train")
+        label = "small" if row.name.endswith("small") else "large"
+        assert (flags["lr"], flags["max-update"]) == (lr[label], updates[label])
+    with pytest.raises(
+        OptionError, match="has the values small, large for train.lr but small, big"
+    ):
+        axes = {"size": {"train.lr": lr, "train.max-update": {"small": 3, "big": 9}}}
+        recipe_with(tmp_path, axes=axes)
+
+
 def test_an_axis_over_a_variable_varies_the_training_data(tmp_path: Path):
     content = recipe_content()
     for side, suffix in (("source", "src"), ("target", "tgt")):

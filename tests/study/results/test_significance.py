@@ -83,6 +83,17 @@ def test_metrics_that_judge_alike_are_one_test(tmp_path: Path, monkeypatch):
     assert study.table.shown == ["exact"]
 
 
+def test_a_primary_metric_stays_in_its_family_where_another_says_the_same(tmp_path: Path):
+    """On one test set the primary metric may come after one that judges alike."""
+    (exact, *_) = read_study(make_study(tmp_path, score=["exact"])).comparisons
+    same = replace(exact, metric="first_word", holm_p=None)
+    other = replace(exact, method="other", scores="other", p=0.5, holm_p=None)
+    found = significance.corrected([replace(exact, primary=False), same, other])
+    assert [one.same_as for one in found] == ["first_word", "", ""]
+    wanted = holm([exact.p, 0.5])
+    assert [one.holm_p for one in found] == pytest.approx([wanted[0], *wanted])
+
+
 def test_whole_trees_by_construction_are_not_tested(tmp_path: Path):
     methods = recipe_content()["methods"]
     grown = {"target-format": "sexpr", "target-view": "nary_dfs"}

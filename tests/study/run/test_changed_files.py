@@ -129,6 +129,37 @@ def test_runs_of_different_code_are_refused_unless_asked(tmp_path: Path, monkeyp
     assert any("compared all the same, as asked" in note for note in asked.table.notes)
 
 
+def test_code_that_is_edited_while_a_study_runs_is_recorded(tmp_path: Path, monkeypatch):
+    """Each training imports the code as it is when it begins."""
+    begun, digest = [], code._digest
+    monkeypatch.setattr("treesyntax.study.run.ledger.look_again", lambda: begun.append("begun"))
+    monkeypatch.setattr(
+        code, "_digest", lambda name: f"{len(begun)}" if name == "nn/*.py" else digest(name)
+    )
+    run(tmp_path, "--jobs", "1", seeds=[1])
+    notes = [
+        json.loads((tmp_path / f"out/runs/{name}-1/begun.json").read_text())["code"]
+        for name in ("sequence", "stack_pe")
+    ]
+    assert [note["train: nn/*.py"] for note in notes] == ["1", "2"]
+    study = read_study(tmp_path / "out")
+    assert any(note.startswith("Runs of different code") for note in study.table.notes)
+
+
+def test_the_files_are_read_anew_when_asked(tmp_path: Path, monkeypatch):
+    (tmp_path / "nn").mkdir()
+    (file := tmp_path / "nn/a.py").write_text("before")
+    monkeypatch.setattr(code, "PACKAGE", tmp_path)
+    code.look_again()
+    first = code._digest("nn/*.py")
+    file.write_text("after")
+    assert code._digest("nn/*.py") == first
+    code.look_again()
+    assert code._digest("nn/*.py") != first
+    monkeypatch.undo()
+    code.look_again()
+
+
 def test_a_new_method_leaves_the_runs_of_others_as_they_are(tmp_path: Path, monkeypatch):
     run(tmp_path, seeds=[1])
     other_code(monkeypatch, "methods/pairs/up_down.py")

@@ -80,6 +80,9 @@ def test_a_failing_run_stops_no_other(tmp_path: Path):
     retried = commands_in(tmp_path, "start")[starts:]
     assert len(retried) == 2
     assert all("relation_mask" in text for text in retried)
+    # They stay failed when other rows are done.
+    assert study(tmp_path, "--only", "sequence").returncode == 0
+    assert message in (tmp_path / "out" / "report.md").read_text()
 
 
 def test_a_failed_command_is_started_again_as_often_as_asked(tmp_path: Path):
