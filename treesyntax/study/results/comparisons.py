@@ -36,8 +36,8 @@ class Comparison:
         checkpoint_p: of no difference between these checkpoints on other lines. It says nothing
             about the methods.
         primary: whether it belongs to the primary metric's family; others are a second one.
-        same_as: an earlier metric with the same score of every item and run, which is the same
-            test; "" for none.
+        same_as: the primary metric, or an earlier one, with the same score of every item and run, which
+            is the same test; "" for none.
         scores: a hash of all scores by item and run.
         key: a hash of all inputs of the test.
     """

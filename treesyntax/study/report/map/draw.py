@@ -20,7 +20,7 @@ WIDEST = 60.0
 LEGEND = (
     "Difference to the strongest plain row in points, with its 95 % interval over training runs and "
     f"test items. Coloured and marked {SIGNIFICANT} is what holds after Holm's correction over all "
-    "cells; blank is what was not run, or has fewer than 3 runs. The first row is the plain row's mean. "
+    "cells; blank is what was not run, has fewer than 3 runs or is of other code. The first row is the plain row's mean. "
     f"The strongest row is chosen on the same items, so {SIGNIFICANT} below 0 comes somewhat too easily; "
     "the table of differences has rows fixed beforehand."
 )
