@@ -32,10 +32,14 @@ TASKS |= {
     )
     for words, row in MASKS
 }
-TASKS["Multi30k, 29,000 pairs, masks over constituents"] = (
-    "multi30k_constituents",
-    "relation_mask",
-)
+TASKS |= {
+    f"Multi30k, 29,000 pairs, masks over {words}": ("multi30k_constituents", row)
+    for words, row in (
+        ("constituents", "relation_mask"),
+        ("random constituents", "random_trees"),
+        ("right-branching constituents", "right_branching"),
+    )
+}
 TASKS["Multi30k, 29,000 pairs, masks of right-branching trees"] = (
     "multi30k_trees",
     "right_branching",
