@@ -87,9 +87,7 @@ def compute_similarity(method: StackEncoding, nodes: Nodes, chosen: Sequence[flo
     stacks = stacks_of(nodes.paths, method.degree)
     encodings = {}
     for p in chosen:
-        example = StackEncoding(
-            method.site, max(method.degree, 2), method.depth, parameters=1, start=str(p)
-        )
+        example = StackEncoding(method.site, depth=method.depth, parameters=1, start=str(p))
         encodings[f"p = {p:g}"] = weighted(stacks, example.weights())
     learned = f"learned p ({len(method.raw)})" if len(method.raw) else "no p"
     encodings[learned] = weighted(stacks, method.weights())
