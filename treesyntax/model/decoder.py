@@ -20,10 +20,10 @@ from treesyntax.model.layers import (
     Layer,
     Layers,
     TransformerConfig,
+    embedded_positions,
     make_positions,
     move_last,
     padding_index_of,
-    token_positions,
 )
 from treesyntax.nn.attention import Attention, KeyValues
 from treesyntax.nn.copying import Copying, CopySource
@@ -270,8 +270,8 @@ class Decoder(nn.Module):
         scale, place_scale = self.settings.scales
         x = scale * self.embed_tokens(tokens[:, columns])
         if self.embed_positions is not None:
-            places = self.embed_positions(token_positions(tokens, self.padding_index))
-            x = x + place_scale * places[:, columns]  # of all, which tell how many rows are needed
+            places = (self.embed_positions, tokens, self.padding_index, columns)
+            x = x + place_scale * embedded_positions(*places)
         encodings = [self.injections.encode(_of_columns(tree, columns))]
         if self.next_slot is not None and isinstance(partial, PartialTrees):
             encodings.append(self.next_slot.encode(_of_columns(partial.next_slots, columns)))

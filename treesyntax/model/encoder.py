@@ -20,10 +20,10 @@ from treesyntax.model.layers import (
     Layer,
     Layers,
     TransformerConfig,
+    embedded_positions,
     make_positions,
     move_last,
     padding_index_of,
-    token_positions,
 )
 from treesyntax.nn.dropout import Dropout
 from treesyntax.nn.injection import LayerStates
@@ -138,8 +138,8 @@ class Encoder(nn.Module):
         scale, place_scale = self.settings.scales
         x = scale * self.embed_tokens(tokens)
         if self.embed_positions is not None:
-            positions = token_positions(tokens, self.padding_index)
-            x = x + place_scale * self.embed_positions(positions)
+            places = (self.embed_positions, tokens, self.padding_index)
+            x = x + place_scale * embedded_positions(*places)
         encoding = self.injections.encode(tree)
         if encoding is not None:
             x = x + place_scale * encoding.to(x.dtype)

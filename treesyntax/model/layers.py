@@ -268,9 +268,9 @@ class SinusoidalPositions(nn.Module):
         rows[self.padding_index] = 0
         return rows
 
-    def forward(self, positions: Tensor) -> Tensor:
-        """Rows [..., d_model] of integer positions."""
-        needed = self.padding_index + 1 + positions.shape[1]
+    def forward(self, positions: Tensor, tokens: int = 0) -> Tensor:
+        """Rows [..., d_model] of integer positions; of the last ones alone of more tokens, how many."""
+        needed = self.padding_index + 1 + max(tokens, positions.shape[1])
         if needed > len(self.table):
             self.table = self._rows(2 * needed).to(self.table)
         return self.table[positions]
@@ -289,3 +289,12 @@ def token_positions(tokens: Tensor, padding_index: int) -> Tensor:
     """LongTensor [B, T]: padding_index + 1, + 2, … for tokens, padding_index for padding."""
     real = tokens.ne(padding_index).long()
     return real.cumsum(1) * real + padding_index
+
+
+def embedded_positions(
+    embed: nn.Module, tokens: Tensor, padding_index: int, columns: slice = slice(None)
+) -> Tensor:
+    """Absolute positions [B, C, d_model] of some columns of tokens [B, T]."""
+    number = (tokens.shape[1],) if isinstance(embed, SinusoidalPositions) else ()
+    found: Tensor = embed(token_positions(tokens, padding_index)[:, columns], *number)
+    return found
