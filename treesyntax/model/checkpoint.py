@@ -63,7 +63,7 @@ def _refused(path: str | Path, error: Exception) -> str:
     """What is wrong with the file. Not torch's words: they advise to load it without protection."""
     name = re.search(r"GLOBAL:? ([\w.]+)", str(error))
     if isinstance(error, pickle.UnpicklingError) and name:
-        return f"not a plain checkpoint: it asks for {name[1][:100]}"
+        return f"not a plain checkpoint: it asks for Python's {name[1][:100]}, which is not loaded"
     if Path(path).stat().st_size == 0:
         return "is empty"
     return "is no checkpoint, or is damaged or cut short"

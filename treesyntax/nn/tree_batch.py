@@ -87,12 +87,10 @@ class TreeBatch:
 
     def to(self, device: torch.device | str) -> TreeBatch:
         """The same on a device; itself where it is there already."""
-        moved = {name: one.to(device) for name, one in self.to_dict().items()}
-        if all(
-            one is was for one, was in zip(moved.values(), self.to_dict().values(), strict=True)
-        ):
-            return self
-        return TreeBatch(**moved, check=False)
+        own = self.to_dict()
+        moved = {name: one.to(device) for name, one in own.items()}
+        same = all(moved[name] is one for name, one in own.items())
+        return self if same else TreeBatch(**moved, check=False)
 
     @classmethod
     def without_trees(cls, tokens: Tensor) -> TreeBatch:

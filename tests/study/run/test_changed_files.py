@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -104,7 +105,8 @@ def test_outputs_that_somebody_changed_are_made_and_scored_anew(tmp_path: Path):
 def other_code(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
     """As if a file of that part had been edited."""
     digest = code._digest
-    monkeypatch.setattr(code, "_digest", lambda name: "edited" if name == part else digest(name))
+    edited = cache(lambda name: "edited" if name == part else digest(name))
+    monkeypatch.setattr(code, "_digest", edited)
 
 
 def test_runs_of_different_code_are_refused_unless_asked(tmp_path: Path, monkeypatch, capsys):

@@ -56,16 +56,12 @@ def code_of(kind: str, methods: str, own: Sequence[Path] = ()) -> dict[str, str]
 
 def look_again() -> None:
     """Read the files anew: a step that starts imports the code as it is then."""
-    _digest_of.cache_clear()
+    _digest.cache_clear()
     _named_methods.cache_clear()
 
 
-def _digest(pattern: str) -> str:
-    return _digest_of(pattern)
-
-
 @cache
-def _digest_of(pattern: str) -> str:
+def _digest(pattern: str) -> str:
     digest = hashlib.sha256()
     for file in sorted(PACKAGE.glob(pattern)):
         if file.suffix in (".py", ".js"):

@@ -27,7 +27,7 @@ from treesyntax.study.report.items.file import (
     unpack,
     unpack_items,
 )
-from treesyntax.study.report.items.parts import Part, join, of_one_code, read_part
+from treesyntax.study.report.items.parts import Part, join, only_comparable, read_part
 from treesyntax.study.report.map.cells import MAP_FILE, Cell, corrected_cells, csv_rows, make_cell
 from treesyntax.study.report.speed import Speed
 from treesyntax.study.report.table import (
@@ -174,7 +174,7 @@ def tables_again(
     """
     parts = [read_part(path) for path in paths]
     part, folder = parts[0] if len(parts) == 1 else join(parts), out or paths[0].parent
-    same, apart = of_one_code(part, comparable(part.results))
+    same, apart = only_comparable(part, comparable(part.results))
     part = part if mix_versions else same
     stored, scores = part.stored, StoredScores(part)
     notes = (_code_note(apart, mix_versions),) if apart else ()

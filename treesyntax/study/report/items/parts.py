@@ -126,7 +126,7 @@ def _test_sets(part: Part) -> dict[str, set[tuple[str, int, str]]]:
     return found
 
 
-def of_one_code(part: Part, may_compare: Comparable) -> tuple[Part, list[str]]:
+def only_comparable(part: Part, may_compare: Comparable) -> tuple[Part, list[str]]:
     """A part without comparisons of rows that may not be compared, and the names of these rows."""
     rows = []
     for row in part.stored.rows:
