@@ -158,18 +158,3 @@ METHOD_FILES = sorted((ROOT / "treesyntax" / "methods").rglob("[!_]*.py"))
 def test_a_method_does_not_import_another(file: Path):
     names = imported(file.read_text(encoding="utf-8"))
     assert not [name for name in names if name.startswith("treesyntax.methods")]
-
-
-def test_the_rooms_stay_small():
-    """At most 18 entries at the top and files in a folder, and 300 lines in a file, tests included.
-
-    ``py.typed`` is no entry: it is an empty mark for type checkers (PEP 561).
-    """
-    apart = ("__pycache__", "py.typed")
-    top = [file for file in (ROOT / "treesyntax").iterdir() if file.name not in apart]
-    assert len(top) <= 18
-    files = [*FILES, *(ROOT / "tests").rglob("*.py")]
-    for folder in {file.parent for file in files}:
-        assert len([file for file in folder.iterdir() if file.is_file()]) <= 18, folder
-    lines = {file: file.read_text(encoding="utf-8").count("\n") for file in files}
-    assert not {str(file): count for file, count in lines.items() if count > 300}
