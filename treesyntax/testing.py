@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import copy
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -39,6 +40,10 @@ TREES = (
 )
 OTHER = Tree([-1, 0, 1, 2, 3, 4, 5, 6], list("badcfehg"))
 """Another tree, of other labels, over as many tokens as the first of `TREES`."""
+LARGE = 300
+"""Nodes of trees that are deeper, and wider, than the tables of any method."""
+DEEP = Tree([*range(-1, LARGE - 1)], ["a", "b", "c"] * (LARGE // 3))
+WIDE = Tree([-1] + [0] * (LARGE - 1), ["a", "b", "c"] * (LARGE // 3))
 
 
 def check_method(spec: str) -> None:
@@ -90,15 +95,45 @@ def outputs_of(encoder: Encoder, trees: Sequence[Tree], left_pad: bool = False) 
 
 
 def a_batch_of_one_equals_the_mixed_batch(spec: str) -> None:
-    """Padded on the right or on the left."""
-    encoder = make_encoder(spec)
-    tokens, _ = make_sentences(TREES)
-    for left_pad in (False, True):
-        together = outputs_of(encoder, TREES, left_pad)
-        for row, tree in enumerate(TREES):
-            _, batch = make_sentences([tree])
-            alone = encoder(tokens[row : row + 1, : len(tree) + 1], batch).memory[0]
-            _expect_close(together[row], alone, 1e-5, f"sentence {row + 1} differs in a batch")
+    """Padded on the right or on the left, in evaluation and in training; the loss as well."""
+    for encoder in _comparable_encoders(spec):
+        _expect_the_same_alone(encoder, TREES)
+
+
+def deep_and_wide_trees_are_read(spec: str) -> None:
+    """Trees of 300 levels, and of 299 children, as any other: alone and in a batch."""
+    _expect_the_same_alone(make_encoder(spec), (TREES[0], DEEP, WIDE))
+
+
+def the_trees_stay_as_they_are(spec: str) -> None:
+    """A method that changes its trees in place changes them for the methods beside it."""
+    for training in (False, True):
+        tokens, batch = make_sentences(TREES)
+        before = {name: part.clone() for name, part in batch.to_dict().items()}
+        make_encoder(spec).train(training)(tokens, batch)
+        for name, part in batch.to_dict().items():
+            _expect(torch.equal(part, before[name]), f"the {name} of the trees is changed in place")
+
+
+def it_is_ready_for_a_gpu(spec: str) -> None:
+    """A training step of an encoder and of a decoder runs on the ``meta`` device.
+
+    Its tensors have shapes and no numbers. So nothing in the step can read a number back, for which
+    a GPU would be waited for, and no tensor may be made on another device.
+    """
+    methods = Composition(spec, SITE)
+    if not methods.misplaced("encoder"):
+        encoder = make_encoder(spec, dropout=0.1, attention_dropout=0.1).train().to("meta")
+        tokens, batch = make_sentences(TREES)
+        trees = {name: part.to("meta") for name, part in batch.to_dict().items()}
+        output = encoder(tokens.to("meta"), TreeBatch(**trees, check=False))
+        loss = output.memory.sum()
+        (loss if output.loss is None else loss + output.loss).backward()
+    for _, decoder, tokens in _decoders(spec, TREES, dropout=0.1, attention_dropout=0.1):
+        memory = torch.zeros(len(tokens), 5, SITE.d_model, device="meta")
+        real = torch.ones(len(tokens), 5, dtype=torch.bool, device="meta")
+        moved = decoder.train().to("meta")
+        moved(tokens.to("meta"), EncoderOutput(memory, real)).sum().backward()
 
 
 def the_tree_matters(spec: str) -> None:
@@ -200,37 +235,39 @@ def recomputed_activations_give_the_same_gradients(spec: str) -> None:
 
 def padding_gets_no_weight(spec: str) -> None:
     """Also where parameters of 20 push every real key to the edge of half precision."""
-    encoder = make_encoder(spec)
-    for parameter in encoder.injections.parameters():
-        nn.init.constant_(parameter, 20.0)
-    together, alone = (outputs_of(encoder.half(), trees) for trees in (TREES, TREES[:1]))
-    _expect_close(together[0], alone[0], 2e-2, "padding changes the output")
+    for encoder in _comparable_encoders(spec):
+        for parameter in encoder.injections.parameters():
+            nn.init.constant_(parameter, 20.0)
+        together, alone = (outputs_of(encoder.half(), trees) for trees in (TREES, TREES[:1]))
+        _expect_close(together[0], alone[0], 2e-2, "padding changes the output")
 
 
 def a_decoder_sees_no_future(spec: str) -> None:
-    """Step by step a decoder computes what it does at once, if the method may be built into one."""
-    methods = Composition(spec, SITE)
-    if methods.misplaced("decoder") or methods.leaks_future() is not None:
-        return
-    for linearization in GROWING_LINEARIZATIONS if methods.needs_slots else GROWING:
-        lines = [get_linearization(linearization).tokens(tree) for tree in TREES]
-        symbols = [*SPECIALS, *sorted({one for line in lines for one in line})]
-        ids = [torch.tensor([EOS, *map(symbols.index, line)]) for line in lines]
-        tokens = nn.utils.rnn.pad_sequence(ids, batch_first=True, padding_value=PADDING)
-        decoder = make_decoder(spec, linearization, symbols)
-        source = EncoderOutput(torch.randn(len(ids), 5, SITE.d_model, generator=_generator()), None)
+    """Step by step a decoder computes what it does at once, if the method may be built into one.
+
+    What it computes for a prefix stays when more follows: in evaluation, in training, in deep and in
+    wide trees.
+    """
+    for growth, decoder, tokens in _decoders(spec, TREES):
+        source = _source(len(tokens))
         with torch.no_grad():
             full, cache = decoder.decode(tokens, source), KVCache()
             for step in range(1, tokens.shape[1] + 1):
                 last = decoder.decode(tokens[:, :step], source, cache)[:, 0]
-                fault = f"step {step} differs in {linearization}"
-                _expect_close(last, full[:, step - 1], 1e-5, fault)
+                _expect_close(last, full[:, step - 1], 1e-5, f"step {step} differs in {growth}")
+        lengths = range(1, tokens.shape[1])
+        _expect_prefixes_to_stay(decoder, tokens, lengths, f"in {growth}, ")
+        if not _draws_at_random(partial(decoder.train().decode, tokens, source)):
+            _expect_prefixes_to_stay(decoder, tokens, lengths, "in training, ")
+    for _, decoder, tokens in _decoders(spec, (DEEP, WIDE)):
+        _expect_prefixes_to_stay(decoder, tokens, (1, LARGE // 2, LARGE - 1), "in a large tree, ")
 
 
-def make_decoder(spec: str, linearization: str, symbols: Sequence[str]) -> Decoder:
+def make_decoder(spec: str, linearization: str, symbols: Sequence[str], **options: Any) -> Decoder:
     """A small untrained decoder whose methods are away from their start values."""
     torch.manual_seed(0)
-    settings = TransformerConfig(SITE.d_model, 32, SITE.heads, SITE.layers, injection=spec)
+    sizes = {**vars(SITE), "d_ff": 32, "dropout": 0.0, **options}
+    settings = TransformerConfig(**sizes, injection=spec)
     embedding = nn.Embedding(len(symbols), SITE.d_model, PADDING)
     decoder = Decoder(settings, embedding, trees=growing_trees(symbols, linearization))
     _move_tables(decoder)
@@ -252,6 +289,8 @@ PROMISES: tuple[Promise, ...] = (
     it_describes_itself,
     without_trees_it_is_refused,
     a_batch_of_one_equals_the_mixed_batch,
+    deep_and_wide_trees_are_read,
+    the_trees_stay_as_they_are,
     the_tree_matters,
     some_rows_are_computed_alone,
     the_gradient_reaches_every_parameter,
@@ -261,14 +300,90 @@ PROMISES: tuple[Promise, ...] = (
     recomputed_activations_give_the_same_gradients,
     padding_gets_no_weight,
     a_decoder_sees_no_future,
+    it_is_ready_for_a_gpu,
 )
 """All that every method promises, each a function of a spec."""
 
 
 def promises_of(spec: str) -> tuple[Promise, ...]:
     """Those of a spec: what is not for an encoder has no promise there."""
-    anywhere = (it_describes_itself, some_rows_are_computed_alone, a_decoder_sees_no_future)
+    anywhere = (
+        it_describes_itself,
+        some_rows_are_computed_alone,
+        a_decoder_sees_no_future,
+        it_is_ready_for_a_gpu,
+    )
     return anywhere if Composition(spec, SITE).misplaced("encoder") else PROMISES
+
+
+def _comparable_encoders(spec: str) -> Iterator[Encoder]:
+    """One in evaluation, and one in training where the method draws nothing at random."""
+    yield make_encoder(spec)
+    encoder = make_encoder(spec, dropout=0.0, attention_dropout=0.0).train()
+    if not _draws_at_random(lambda: encoder(*make_sentences(TREES)).memory):
+        yield encoder
+
+
+def _draws_at_random(output: Callable[[], Tensor]) -> bool:
+    """Whether two calls give different outputs."""
+    with torch.no_grad():
+        torch.manual_seed(1)
+        first = output()
+        torch.manual_seed(2)
+        return not torch.equal(first, output())
+
+
+def _expect_the_same_alone(encoder: Encoder, trees: Sequence[Tree]) -> None:
+    """Each sentence has the same output, and all together the same loss, in one batch and alone."""
+    mode = "in training" if encoder.training else "in evaluation"
+    tokens, _ = make_sentences(trees)
+    for left_pad in (False, True):
+        shifted, batch = make_sentences(trees, left_pad)
+        together, losses = encoder(shifted, batch), []
+        for row, tree in enumerate(trees):
+            alone = encoder(tokens[row : row + 1, : len(tree) + 1], make_sentences([tree])[1])
+            states = together.memory[row][shifted[row] != PADDING]
+            fault = f"sentence {row + 1} differs in a batch, {mode}"
+            _expect(alone.memory.isfinite().all(), f"sentence {row + 1} is not finite, {mode}")
+            _expect_close(states, alone.memory[0], 1e-5, fault)
+            losses.append(alone.loss)
+        if together.loss is not None:
+            total = torch.stack([loss for loss in losses if loss is not None]).sum()
+            tolerance = 1e-4 * max(1.0, abs(total.item()))
+            fault = "the loss of a batch is not the sum of its sentences' losses, but differs"
+            _expect_close(together.loss, total, tolerance, fault)
+
+
+def _decoders(
+    spec: str, trees: Sequence[Tree], **options: Any
+) -> Iterator[tuple[str, Decoder, Tensor]]:
+    """Each way to grow trees, a decoder for it and its input; none if the method is for encoders alone."""
+    methods = Composition(spec, SITE)
+    if methods.misplaced("decoder") or methods.leaks_future() is not None:
+        return
+    for linearization in GROWING_LINEARIZATIONS if methods.needs_slots else GROWING:
+        lines = [get_linearization(linearization).tokens(tree) for tree in trees]
+        symbols = [*SPECIALS, *sorted({symbol for line in lines for symbol in line})]
+        ids = [torch.tensor([EOS, *map(symbols.index, line)]) for line in lines]
+        tokens = nn.utils.rnn.pad_sequence(ids, batch_first=True, padding_value=PADDING)
+        yield linearization, make_decoder(spec, linearization, symbols, **options), tokens
+
+
+def _source(rows: int) -> EncoderOutput:
+    return EncoderOutput(torch.randn(rows, 5, SITE.d_model, generator=_generator()), None)
+
+
+def _expect_prefixes_to_stay(
+    decoder: Decoder, tokens: Tensor, lengths: Iterable[int], where: str
+) -> None:
+    source = _source(len(tokens))
+    with torch.no_grad():
+        full = decoder.decode(tokens, source)
+        _expect(full.isfinite().all(), f"{where}the output is not finite")
+        for length in lengths:
+            prefix = decoder.decode(tokens[:, :length], source)
+            fault = f"{where}the first {length} steps differ when more follow"
+            _expect_close(prefix, full[:, :length], 1e-5, fault)
 
 
 def _move_tables(model: nn.Module) -> None:

@@ -93,6 +93,84 @@ class SeesTheFuture(Right):
         return (count.unsqueeze(1) == count.unsqueeze(2)).byte()
 
 
+class LossOfTheBatch(Right):
+    """A loss that is a mean over the batch, where a sum over tokens is promised."""
+
+    def leaks_future(self):
+        return "supervises states with the whole tree"
+
+    def loss(self, layer, states, tree):
+        return states.outputs.square().mean()
+
+
+class LooksAtTheBatchInTraining(Right):
+    """Ids that depend on the other sentences, while it learns."""
+
+    def relation_ids(self, tree):
+        ids = super().relation_ids(tree)
+        return ids.roll(1, dims=0) if self.training else ids
+
+
+class SeesTheFutureInTraining(SeesTheFuture):
+    """The same while it learns, and not in evaluation."""
+
+    def relation_ids(self, tree):
+        return super().relation_ids(tree) if self.training else Right.relation_ids(self, tree)
+
+
+class ShortTable(ts.Injection):
+    """An embedding of depths, of which there are only so many."""
+
+    paper, equation, cost = "me", "E[depth]", "a table lookup"
+
+    def __init__(self, site: ts.Site) -> None:
+        super().__init__(site)
+        self.depths = nn.Embedding(64, site.d_model)
+
+    def node_encoding(self, tree):
+        depth = torch.zeros_like(tree.parent)
+        for _ in range(tree.parent.shape[1]):
+            above = depth.gather(1, tree.parent.clamp(min=0)) + 1
+            depth = torch.where(tree.parent < 0, 0, above)
+        real = (tree.token_node >= 0).unsqueeze(2)
+        return self.depths(tree.at_tokens(depth, 0)) * real
+
+
+class NarrowTable(Right):
+    """A bias by the branch of the key, of which there are only so many."""
+
+    def __init__(self, site: ts.Site) -> None:
+        super().__init__(site)
+        self.bias = nn.Parameter(torch.zeros(site.layers, site.heads, 64))
+
+    def relation_ids(self, tree):
+        return tree.at_tokens(tree.branch + 1, 0).unsqueeze(1)
+
+
+class ChangesTheTrees(Right):
+    """Marks branches in place."""
+
+    def relation_ids(self, tree):
+        ids = super().relation_ids(tree)
+        tree.branch.add_(1)
+        return ids
+
+
+class ReadsBack(Right):
+    """Looks at a number to save work."""
+
+    def relation_ids(self, tree):
+        ids = super().relation_ids(tree)
+        return ids if bool(ids.any()) else ids * 0
+
+
+class OnTheCpu(Right):
+    """Makes a tensor without saying where."""
+
+    def relation_ids(self, tree):
+        return super().relation_ids(tree) * torch.ones(4, 1, 1, dtype=torch.uint8)[:1]
+
+
 @pytest.mark.parametrize(
     ("method", "told"),
     [
@@ -103,7 +181,21 @@ class SeesTheFuture(Right):
         (NoTree, "the tree matters: another tree gives the same output"),
         (Unlearnt, "the gradient reaches every parameter: injections.wrong.bias gets no gradient"),
         (NotSaved, "saved equals loaded: the loaded one gives another output"),
-        (SeesTheFuture, "a decoder sees no future: step"),
+        (
+            SeesTheFuture,
+            "a decoder sees no future: in nary_dfs, the first 4 steps differ when more follow",
+        ),
+        (LossOfTheBatch, "the loss of a batch is not the sum of its sentences' losses"),
+        (LooksAtTheBatchInTraining, "sentence 1 differs in a batch, in training"),
+        (SeesTheFutureInTraining, "a decoder sees no future: in training, the first"),
+        (ShortTable, "deep and wide trees are read: index out of range"),
+        (NarrowTable, "deep and wide trees are read: "),
+        (
+            ChangesTheTrees,
+            "the trees stay as they are: the branch of the trees is changed in place",
+        ),
+        (ReadsBack, "it is ready for a gpu: "),
+        (OnTheCpu, "it is ready for a gpu: "),
     ],
 )
 def test_what_is_wrong_is_told(monkeypatch: pytest.MonkeyPatch, method, told):

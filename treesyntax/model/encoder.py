@@ -25,6 +25,7 @@ from treesyntax.model.layers import (
     move_last,
     padding_index_of,
 )
+from treesyntax.nn.devices import can_be_read
 from treesyntax.nn.dropout import Dropout
 from treesyntax.nn.injection import LayerStates
 from treesyntax.nn.node_maps import NodeMap
@@ -67,7 +68,7 @@ class EncoderOutput:
 
     Attributes:
         memory: [B, T, d_model].
-        attention_mask: bool [B, T], True for real tokens; None where there is no padding.
+        attention_mask: bool [B, T], True for real tokens; None where nothing is known to be padding.
         tokens: LongTensor [B, T], for a decoder that copies them.
         loss: what methods add to the loss in training, a sum over tokens; None where they do not.
     """
@@ -145,7 +146,7 @@ class Encoder(nn.Module):
             x = x + place_scale * encoding.to(x.dtype)
         x = self.dropout(x)
         real = tokens.ne(self.padding_index)
-        if bool(real.all()):
+        if can_be_read(real) and bool(real.all()):
             x, loss = self._layers(x, None, tree)
             return EncoderOutput(x, None, tokens, loss)
         x, loss = self._layers(x * real.unsqueeze(-1), real[:, None, None], tree)

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from treesyntax.nn.devices import full_precision
 from treesyntax.nn.dropout import Dropout
 from treesyntax.nn.kernels.flex import flex_attend
 from treesyntax.nn.kernels.lookup import padding_bias
@@ -163,6 +164,6 @@ class Attention(nn.Module):
         unmapped = q[:, :heads]
         if node_map is not None:
             q, k = node_map(q)[:, :heads], node_map(k)[:, :heads]
-        with torch.autocast(query.device.type, enabled=False):
+        with full_precision(query.device):
             own = [term.of_heads(heads) for term in terms]
             return pair_logits(q, k, mask, own, unmapped).log_softmax(3)

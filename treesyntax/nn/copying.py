@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from treesyntax.nn.devices import full_precision
 from treesyntax.trees.copies import NO_COPY
 
 
@@ -87,7 +88,7 @@ class Copying(nn.Module):
         scores, gate = query @ source.keys.transpose(1, 2), F.pad(self.gate(features), (1, 0))
         dtype = torch.promote_types(logits.dtype, torch.float32)
         lowest, tiny = torch.finfo(dtype).min, torch.finfo(dtype).tiny
-        with torch.autocast(logits.device.type, enabled=False):
+        with full_precision(logits.device):
             closed = F.pad(~source.copyable.any(2), (1, 0)).unsqueeze(1)
             gates = gate.to(dtype).masked_fill(closed, lowest).log_softmax(2)
             found = logits.log_softmax(2, dtype=dtype) + gates[..., :1]

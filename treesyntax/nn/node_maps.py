@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from treesyntax.nn.coordinates import doubled_ancestors
+from treesyntax.nn.devices import can_be_read, full_precision
 from treesyntax.nn.tree_batch import TreeBatch
 
 WIDE = 8
@@ -87,7 +88,7 @@ class Blocks:
         """[B, H, T, d]: computed in the type of the matrices, also under autocast."""
         blocks, width = self.matrices.shape[3:5]
         wide = x.to(self.matrices.dtype).transpose(1, 2).unflatten(3, (blocks, width))
-        with torch.autocast(x.device.type, enabled=False):
+        with full_precision(x.device):
             if self.matrices.shape[2] == 1:  # heads are rows of one product: y' = x' M'
                 rows = wide.transpose(2, 3)
                 mapped = (rows @ self.matrices[:, :, 0].transpose(3, 4)).transpose(2, 3)
@@ -132,8 +133,8 @@ class InTurn:
 def path_products(tree: TreeBatch, steps: Tensor) -> Tensor:
     """For each node the product of its branches' matrices on the path from the root, first to last.
 
-    Pointer doubling: after r rounds every node has the product of its last 2^r steps. It stops
-    where no path is longer.
+    Pointer doubling: after r rounds every node has the product of its last 2^r steps. On the CPU it
+    stops where no path is longer.
 
     Args:
         tree: branches must be below ``len(steps)``.
@@ -148,7 +149,7 @@ def path_products(tree: TreeBatch, steps: Tensor) -> Tensor:
         tree.branch.masked_fill(tree.parent < 0, len(steps)), matrices.flatten(1)
     ).unflatten(2, steps.shape[1:])
     for jump, inside in doubled_ancestors(tree.parent):
-        if not bool(inside.any()):
+        if can_be_read(inside) and not bool(inside.any()):
             break
         # Beyond the root stands node 0, a root: the identity.
         product = at_nodes(product, jump) @ product

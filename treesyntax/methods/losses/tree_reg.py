@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from treesyntax.nn.coordinates import depth, last_descendant
+from treesyntax.nn.devices import full_precision
 from treesyntax.nn.injection import LayerStates, register
 from treesyntax.nn.supervision import HeadLoss
 from treesyntax.nn.tree_batch import TreeBatch
@@ -58,7 +59,7 @@ class TreeReg(HeadLoss):
         h = h.to(torch.promote_types(h.dtype, torch.float32))
         if h.shape[1] < 2:  # nothing to split
             return h.sum() * 0
-        with torch.autocast(h.device.type, enabled=False):
+        with full_precision(h.device):
             apart = orthogonal_norms(h)
         first, last, inside, right = splits(tree)
         context, width = (first - 1).clamp(min=0), apart.shape[1]

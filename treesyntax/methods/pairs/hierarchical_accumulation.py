@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from treesyntax.nn.coordinates import last_descendant
+from treesyntax.nn.devices import full_precision
 from treesyntax.nn.injection import Injection, Site, ValueMap, register
 from treesyntax.nn.relations import by_rows
 from treesyntax.nn.tree_batch import TreeBatch
@@ -151,7 +152,7 @@ class _Accumulation:
             scale = scale + (by_head * weight.to(dtype)).sum(3, keepdim=True)
         summed = (paths.unflatten(2, (heads, width)) * scale).flatten(2)
         matrix = self.matrix.to(dtype)
-        with torch.autocast(values.device.type, enabled=False):  # differences of long sums follow
+        with full_precision(values.device):  # differences of long sums follow
             both = matrix @ torch.cat([summed, scale.squeeze(3)], 2)
         outside = self._above(paths).unflatten(2, (heads, width)) * both[..., heads * width :, None]
         found = both[..., : heads * width] - outside.flatten(2)

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from treesyntax.errors import OptionError
 from treesyntax.nn.coordinates import BINARY_FORMS
+from treesyntax.nn.devices import full_precision
 from treesyntax.nn.injection import Injection, Site, register
 from treesyntax.nn.node_maps import Blocks, at_nodes, path_products
 from treesyntax.nn.tree_batch import TreeBatch
@@ -116,7 +117,7 @@ class TreeRotation(Injection):
         """P of the node of each token, the identity where there is none."""
         shaped = BINARY_FORMS[self.tree](tree) if self.tree in BINARY_FORMS else tree
         branch = shaped.branch.clamp(max=self.degree - 1)
-        with torch.autocast(tree.parent.device.type, enabled=False):
+        with full_precision(tree.parent.device):
             steps = self.branch_matrices()
             clamped = TreeBatch(shaped.parent, branch, shaped.token_node, check=False)
             products = path_products(clamped, steps)

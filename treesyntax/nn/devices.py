@@ -1,0 +1,24 @@
+"""What a training step may ask of the device that it runs on."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+from torch import Tensor
+
+
+def can_be_read(tensor: Tensor) -> bool:
+    """Return whether a number of a tensor may be looked at to save work.
+
+    On the CPU that is free. Elsewhere the host would wait until the device has caught up, and in a
+    traced graph there are no numbers: there the work is done.
+    """
+    return tensor.is_cpu and not torch.compiler.is_compiling()
+
+
+def full_precision(device: torch.device) -> AbstractContextManager[object]:
+    """Switch autocast off on a device, where it has autocast (``meta`` has none)."""
+    if not torch.amp.is_autocast_available(device.type):
+        return nullcontext()
+    return torch.autocast(device.type, enabled=False)
