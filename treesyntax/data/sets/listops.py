@@ -2,6 +2,10 @@
 
 ``( MAX 2 9 ( MIN 4 7 ) 0 )`` is 9. Training has expressions up to depth 3 with up to 3 arguments; ``gen`` has
 depth 4 and 5, or 4 and 5 arguments. ``SM`` is the sum modulo 10, ``MED`` the lower median.
+
+The trees keep every token as a leaf, brackets as ``[`` and ``]``: rows that read trees, their controls and
+rows that read words then know the same. Over operators and digits alone a random tree would hide where a
+list ends.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from collections.abc import Callable, Sequence
 
 from treesyntax.data.sets.base import DataSet, Part, Texts
 from treesyntax.data.sets.drawing import Example, make_parts
+from treesyntax.trees.formats.notation import Node
 
 OPERATORS: dict[str, Callable[[Sequence[int]], int]] = {
     "MAX": max,
@@ -36,6 +41,20 @@ def value(tokens: Sequence[str]) -> int:
     return open_lists[0][1][0]
 
 
+def expression_tree(tokens: Sequence[str]) -> Node:
+    """The tree of an expression's tokens: a node ``LIST`` for each list, above all of its tokens."""
+    open_lists: list[list[Node]] = [[]]
+    for token in tokens:
+        if token == "(":
+            open_lists.append([Node("[")])
+        elif token == ")":
+            children = [*open_lists.pop(), Node("]")]
+            open_lists[-1].append(Node("LIST", tuple(children)))
+        else:
+            open_lists[-1].append(Node(token))
+    return open_lists[0][0]
+
+
 def _expression(rng: random.Random, depth: int, arguments: tuple[int, int]) -> list[str]:
     """An expression of exactly this depth; one of its arguments is as deep as can be."""
     if not depth:
@@ -52,7 +71,9 @@ def _expression(rng: random.Random, depth: int, arguments: tuple[int, int]) -> l
 def _known(rng: random.Random) -> Example:
     depth = rng.randint(1, _KNOWN_DEPTH)
     tokens = _expression(rng, depth, (2, _KNOWN_ARGUMENTS))
-    return Example(" ".join(tokens), str(value(tokens)), None, f"depth_{depth}")
+    return Example(
+        " ".join(tokens), str(value(tokens)), expression_tree(tokens), f"depth_{depth}"
+    )
 
 
 def _new(rng: random.Random) -> Example | None:
@@ -63,7 +84,7 @@ def _new(rng: random.Random) -> Example | None:
         number = rng.randint(_KNOWN_ARGUMENTS + 1, _KNOWN_ARGUMENTS + 2)
         tokens = _expression(rng, rng.randint(1, 2), (number, number))
         category = f"arguments_{number}"
-    return Example(" ".join(tokens), str(value(tokens)), None, category)
+    return Example(" ".join(tokens), str(value(tokens)), expression_tree(tokens), category)
 
 
 def _make(_: Texts, seed: int) -> dict[str, Part]:
