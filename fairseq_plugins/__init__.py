@@ -12,6 +12,7 @@ from fairseq_plugins.literals import parse_literals_only
 from fairseq_plugins.resume import resume_in_every_process, resume_on_data_that_fit
 from fairseq_plugins.settings import check_before_loading
 from fairseq_plugins.training.launch import check_launches
+from fairseq_plugins.training.patience import keep_count
 from fairseq_plugins.training.updates import quicker_updates
 from fairseq_plugins.training.warning import save_at_the_warning
 from treesyntax.model.checkpoint import allow_plain_classes
@@ -23,6 +24,7 @@ check_before_loading()
 name_our_additions()
 resume_in_every_process()
 resume_on_data_that_fit()
+keep_count()
 keep_checkpoints_at_ends_of_epochs()
 check_launches()
 save_at_the_warning()

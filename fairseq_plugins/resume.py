@@ -20,6 +20,7 @@ from fairseq.trainer import Trainer
 from fairseq_plugins.data_record import ESSENTIAL, FIELDS
 from fairseq_plugins.training.launch import hold_folder
 from fairseq_plugins.training.moments import reorder_moments
+from fairseq_plugins.training.patience import count_on
 from fairseq_plugins.training.warning import heed_warnings
 from treesyntax.errors import InputError
 from treesyntax.model.checkpoint import peek
@@ -69,9 +70,12 @@ def _checked_load(
 
     checkpoint_utils.load_checkpoint_to_cpu = load_in_our_order
     try:
-        return _load_checkpoint(trainer, filename, reset_optimizer, *rest, **named)
+        extra_state = _load_checkpoint(trainer, filename, reset_optimizer, *rest, **named)
     finally:
         checkpoint_utils.load_checkpoint_to_cpu = load
+    if not (reset_optimizer or trainer.cfg.checkpoint.reset_meters):
+        count_on(extra_state)
+    return extra_state
 
 
 def _check_methods(content: dict[str, Any], model: Any, filename: str) -> None:

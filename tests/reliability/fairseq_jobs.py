@@ -70,13 +70,17 @@ def flags_of(spec: str) -> list[str]:
 
 
 def training_words(data: Path, save: Path, *flags: object) -> list[str]:
-    """What follows ``fairseq-train`` for a tiny model, plain descent and no dropout."""
+    """What follows ``fairseq-train`` for a tiny model, plain descent and no dropout.
+
+    Nothing is validated, unless the flags say how patient the training is.
+    """
+    validation = [] if "--patience" in flags else ["--disable-validation"]
     words = [
         data, "--user-dir", PLUGINS, "--task", "tree_translation", "--arch", "tree_sequence_tiny",
         "--encoder-layers", 1, "--decoder-layers", 1, "--dropout", 0, "--optimizer", "sgd",
         "--lr", 0.05, "--batch-size", 16, "--required-batch-size-multiple", 1, "--cpu",
         "--seed", 7, "--num-workers", 0, "--save-dir", save, "--no-epoch-checkpoints",
-        "--save-interval", 1000, "--disable-validation", "--log-format", "json", "--log-interval", 1, *flags,
+        "--save-interval", 1000, "--log-format", "json", "--log-interval", 1, *validation, *flags,
     ]  # fmt: skip
     return [str(word) for word in words]
 

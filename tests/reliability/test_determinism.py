@@ -105,6 +105,27 @@ def test_a_killed_and_resumed_training_equals_an_undisturbed_one(spec, data, tmp
     assert_same(job, whole)
 
 
+@pytest.mark.parametrize("stopped", [2, 4])
+def test_a_resumed_training_is_as_patient_as_an_undisturbed_one(stopped, data, tmp_path):
+    """Without a step no validation is better than the first one, so the third after it is the last."""
+    flags = [
+        "--lr",
+        1e-30,
+        "--patience",
+        3,
+        "--save-interval-updates",
+        2,
+        "--validate-interval-updates",
+        2,
+    ]
+    whole = train(data / "nary_dfs", tmp_path / "whole", *flags, "--max-update", 100)
+    train(data / "nary_dfs", tmp_path / "halves", *flags, "--max-update", stopped)
+    halves = train(data / "nary_dfs", tmp_path / "halves", *flags, "--max-update", 100)
+    assert len(losses(whole)) == len(losses(halves)) == 8  # of both sessions
+    for job in (whole, halves):
+        assert "hasn't improved for last 3 runs" in job.output()
+
+
 @pytest.mark.skipif(not SOAK, reason="loads fairseq once more; runs with make soak")
 def test_a_command_of_its_own_gives_the_same_checkpoint(data: Path, tmp_path: Path):
     """Nothing between the command line and fairseq, and other addresses in memory."""

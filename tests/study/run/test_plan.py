@@ -116,6 +116,25 @@ def test_checkpoints_are_counted_however_a_flag_is_written(path: Path, updates: 
         make_plan(read_recipe(path, overrides))
 
 
+@pytest.mark.parametrize(
+    ("average", "validated", "fits"), [(4, 3, True), (5, 3, False), (2, 1, False), (1, 1, True)]
+)
+def test_a_training_may_rest_before_there_are_checkpoints_to_average(
+    path: Path, average: int, validated: int, fits: bool
+):
+    """It ends after 1 + 3 validations at the earliest, each after 3 updates as the checkpoints, or after one."""
+    recipe = read_recipe(
+        path,
+        [f"average={average}", "train.patience=3", "train.max-update=90", "train.save-interval-updates=3",
+         f"train.validate-interval-updates={validated}"],
+    )  # fmt: skip
+    if fits:
+        assert make_plan(recipe)
+    else:
+        with pytest.raises(OptionError, match="patience 3 may end with .* raise train.patience"):
+            make_plan(recipe)
+
+
 def test_commands_of_a_run(path: Path):
     overrides = ["train.log-interval=7", "methods.stack_pe.train.lr=0.5"]
     commands = steps_by_name(make_plan(read_recipe(path, overrides)))

@@ -71,9 +71,7 @@ def _expression(rng: random.Random, depth: int, arguments: tuple[int, int]) -> l
 def _known(rng: random.Random) -> Example:
     depth = rng.randint(1, _KNOWN_DEPTH)
     tokens = _expression(rng, depth, (2, _KNOWN_ARGUMENTS))
-    return Example(
-        " ".join(tokens), str(value(tokens)), expression_tree(tokens), f"depth_{depth}"
-    )
+    return Example(" ".join(tokens), str(value(tokens)), expression_tree(tokens), f"depth_{depth}")
 
 
 def _new(rng: random.Random) -> Example | None:

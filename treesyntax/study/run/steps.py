@@ -199,6 +199,17 @@ def _check_checkpoints(recipe: Recipe, flags: Flags) -> None:
             f"{recipe.path}: average is {recipe.average}, but {updates or 'these'} updates with a "
             f"checkpoint every {interval} have fewer; change train.save-interval-updates"
         )
+    patience = known.get("patience", "")
+    if not patience.isdecimal() or int(patience) == 0:
+        return
+    between = known.get("validate-interval-updates", "")
+    steps = int(between) if between.isdecimal() and int(between) > 0 else int(interval)
+    fewest = (int(patience) + 1) * min(steps, int(interval)) // int(interval)
+    if recipe.average > fewest:
+        raise OptionError(
+            f"{recipe.path}: average is {recipe.average}, but a training with patience {patience} may end with "
+            f"{fewest} checkpoints; raise train.patience or lower average"
+        )
 
 
 def _analyses(run: Run, data: str, mean: str, need: str, with_trees: Sequence[Step]) -> Step:
