@@ -85,7 +85,8 @@ class Keys:
         self.inputs: dict[str, list[str]] = {}
         self.reads: dict[str, set[str]] = {}
         self._steps = {step.name: step for step in plan.steps}
-        self._writes = {step.name: writes(step) for step in plan.steps}
+        self._writers = _Writers(plan.steps)
+        self._exists = cache(os.path.exists)  # files from outside stay what they are meanwhile
         self._before: dict[str, dict[str, None]] = {}
         for step in plan.steps:
             before = dict.fromkeys(step.needs)
@@ -95,10 +96,7 @@ class Keys:
             self.inputs[step.name] = list(dict.fromkeys(self._outside(step)))
             self.reads[step.name] = set()
             self.of[step.name] = sha256_of_value(
-                [
-                    [self._word(word, step, list(before)) for word in group]
-                    for group in _groups(step)
-                ]
+                [[self._word(word, step, before) for word in group] for group in _groups(step)]
             )
 
     def chain(self, name: str) -> list[Step]:
@@ -119,7 +117,7 @@ class Keys:
 
     def data(self, method: Method) -> dict[str, str]:
         """What determines each of the six data files of a row, by the file's key in the recipe."""
-        prepare = [step.name for step in self.plan.prepare]
+        prepare = dict.fromkeys(step.name for step in self.plan.prepare)
         return {
             key: self.digest(name)
             if OUT not in inside(name)
@@ -133,23 +131,24 @@ class Keys:
         """Of an input; as recorded if it is gone."""
         return self.digests.of(name) if os.path.exists(name) else self.recorded[name]
 
-    def _word(self, word: str, step: Step, before: Sequence[str]) -> list[str]:
-        inputs = [name for name in _candidates(word) if name in self.inputs[step.name]]
+    def _word(self, word: str, step: Step, before: Mapping[str, None]) -> list[str]:
+        outside = self.inputs[step.name]
+        inputs = [name for name in _candidates(word) if name in outside] if outside else []
         found = [part for name in inputs for part in (Path(name).suffix, self.digest(name))]
         if word in inputs:
             return found
-        for path in _INSIDE.findall(word):
+        for path in _paths_inside(word):
             made = self._made(path, before)
             if not made and meets(path, f"{OUT}/data") and path not in _fresh(step):
                 # No prepare command names it: any may have made it.
                 made = [one for one in before if self._steps[one].kind == PREPARE]
             self.reads[step.name].update(made)
             found += sorted(self.of[one] for one in made)
-        return [_NAMED.sub(r"{out}/\1", word), *found]
+        return [_without_names(word), *found]
 
-    def _made(self, path: str, before: Sequence[str]) -> list[str]:
+    def _made(self, path: str, before: Mapping[str, None]) -> list[str]:
         """The steps that made a path inside the study."""
-        return [one for one in before if any(meets(path, other) for other in self._writes[one])]
+        return [name for name in self._writers.of(path) if name in before]
 
     def _outside(self, step: Step) -> Iterator[str]:
         """The files and folders outside the study that a command names.
@@ -163,7 +162,42 @@ class Keys:
                 yield from filter(self._is_input, _candidates(word))
 
     def _is_input(self, name: str) -> bool:
-        return OUT not in name and (os.path.exists(name) or name in self.recorded)
+        return OUT not in name and (self._exists(name) or name in self.recorded)
+
+
+class _Writers:
+    """Which steps write a path, something inside it, or a folder that it lies in."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._at: dict[str, list[str]] = {}
+        self._inside: dict[str, list[str]] = {}
+        for step in steps:
+            for path in writes(step):
+                self._at.setdefault(path, []).append(step.name)
+                for folder in _folders_above(path):
+                    self._inside.setdefault(folder, []).append(step.name)
+
+    def of(self, path: str) -> list[str]:
+        """The names of the steps, each once: those for whose paths :func:`meets` holds."""
+        names = [*self._at.get(path, ()), *self._inside.get(path, ())]
+        for folder in _folders_above(path):
+            names += self._at.get(folder, ())
+        return list(dict.fromkeys(names))
+
+
+@cache
+def _folders_above(path: str) -> list[str]:
+    return [path[: slash.start()] for slash in re.finditer("/", path)]
+
+
+@cache
+def _paths_inside(word: str) -> list[str]:
+    return _INSIDE.findall(word)
+
+
+@cache
+def _without_names(word: str) -> str:
+    return _NAMED.sub(r"{out}/\1", word)
 
 
 def checkpoints_kept(train: Step) -> int:
@@ -198,6 +232,7 @@ def _values(words: Sequence[str]) -> Iterator[str]:
         yield from (flag, value) if equals and word.startswith("--") else (word,)
 
 
+@cache
 def _candidates(word: str) -> list[str]:
     """What may name a file in a word, which may be the text of a command for a shell."""
     names = dict.fromkeys((word, *word.split()))
