@@ -8,11 +8,12 @@ functions named ``on_…``.
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from pathlib import Path
 from typing import Any
 
-from treesyntax.commands.methods import D_MODEL, HEADS, LAYERS, facts_of
+from treesyntax.commands.methods import CATALOGUE, D_MODEL, HEADS, LAYERS, catalogue, facts_of
 from treesyntax.methods import METHODS
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -146,3 +147,5 @@ if __name__ == "__main__":
         written = page.read_text("utf-8") if page.exists() else ""
         page.write_text(method_page(name, written), "utf-8")
         analyse(name, TREE, (DOCS / "figures/methods" / place_of(name)).parent)
+    text = json.dumps(catalogue(), indent=1, ensure_ascii=False)
+    CATALOGUE.write_text(f"{text}\n", "utf-8")

@@ -11,6 +11,7 @@ from pathlib import Path
 from support import ROOT
 
 from treesyntax.__main__ import main
+from treesyntax.commands.methods import CATALOGUE, catalogue
 from treesyntax.methods import METHODS
 from treesyntax.model.composition import PRESETS
 
@@ -51,6 +52,35 @@ def test_each_method_says_its_cost_hooks_and_sides(capsys):
     printed = capsys.readouterr().out
     assert "  hooks         relation_ids, relation_of_pair, bias_table\n" in printed
     assert "  sides         encoder and decoder\n" in printed
+
+
+def test_the_catalogue_is_what_the_classes_say():
+    """``make figures`` writes it anew."""
+    shipped = json.loads(CATALOGUE.read_text("utf-8"))
+    assert shipped == json.loads(json.dumps(catalogue())), "make figures writes it anew"
+
+
+def test_the_shipped_methods_are_listed_without_torch():
+    script = (
+        "import sys; from treesyntax.__main__ import main; "
+        "assert main(['methods', 'relation_mask']) == 0; assert 'torch' not in sys.modules"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "TREESYNTAX_IMPORT"}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    printed = done.stdout.decode()
+    assert printed.startswith("relation_mask\n  paper ")
+    assert "stack_pe\n" not in printed
+
+
+def test_some_methods_by_name(capsys):
+    assert main(["methods", "relation_mask", "depth_and_position_omote"]) == 0
+    printed = capsys.readouterr().out
+    assert "relation_mask\n  paper" in printed
+    assert "depth_and_position_omote\n" in printed
+    assert "tree_distance\n" not in printed
+    assert main(["methods", "relation_maks"]) == 2
+    assert "no method 'relation_maks'; did you mean relation_mask" in capsys.readouterr().err
 
 
 def test_methods_of_files_and_of_installed_packages_are_listed(tmp_path: Path):

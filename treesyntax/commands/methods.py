@@ -3,6 +3,8 @@
 A method is chosen by its architecture (tree_NAME) or with --encoder-injection, where methods
 compose and take arguments: --encoder-injection 'stack_pe(depth=16)+relation_mask'.
 
+Name some to see these alone: treesyntax methods relation_mask stack_pe.
+
 Methods of your own are listed too, if an installed package has them in the entry-point group
 treesyntax.methods, or the environment variable TREESYNTAX_IMPORT names their files.
 """
@@ -10,14 +12,25 @@ treesyntax.methods, or the environment variable TREESYNTAX_IMPORT names their fi
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from treesyntax.errors import OptionError
+
 D_MODEL, HEADS, LAYERS = 512, 8, 6
+CATALOGUE = Path(__file__).parents[1] / "methods" / "catalogue.json"
+"""What :func:`catalogue` returns of the shipped methods, written by ``make figures``: listing them
+then needs no torch, which takes longer to load than everything else. A test compares the two."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """How to print."""
+    """Which, and how to print."""
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="methods or presets to describe; all without any"
+    )
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object with methods and presets"
     )
@@ -68,13 +81,21 @@ def _file(method: type) -> str:
         return method.__module__
 
 
-def describe(name: str) -> str:
+def catalogue() -> dict[str, list[dict[str, Any]]]:
+    """The facts of all methods and presets, as ``--json`` prints them."""
+    from treesyntax.methods import METHODS
+    from treesyntax.model.presets import PRESETS
+
+    presets = [{"name": name, **preset._asdict()} for name, preset in PRESETS.items()]
+    return {"methods": [facts_of(name) for name in METHODS], "presets": presets}
+
+
+def described(facts: Mapping[str, Any]) -> str:
     """A method in a few lines."""
-    facts = facts_of(name)
     arguments = ", ".join(f"{key}={value!r}" for key, value in facts["arguments"].items())
     trees = "needed" if facts["needs_tree"] else "not needed"
     return _entry(
-        name,
+        facts["name"],
         {
             "paper": facts["paper"],
             "adds": facts["equation"],
@@ -102,16 +123,47 @@ def _entry(name: str, facts: dict[str, str]) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print all methods, then the presets."""
-    from treesyntax.methods import METHODS
-    from treesyntax.model.presets import PRESETS
-
+    """Print all methods, then the presets; or those that are named."""
+    known = catalogue() if _own_methods() else json.loads(CATALOGUE.read_text("utf-8"))
+    if args.names:
+        known = _named(known, args.names)
     if args.json:
-        presets = [{"name": name, **preset._asdict()} for name, preset in PRESETS.items()]
-        methods = [facts_of(name) for name in METHODS]
-        print(json.dumps({"methods": methods, "presets": presets}, indent=2, ensure_ascii=False))
+        print(json.dumps(known, indent=2, ensure_ascii=False))
         return 0
-    print("\n\n".join(describe(name) for name in METHODS))
-    print("\nPresets, to be used like methods:\n")
-    print("\n\n".join(_entry(name, preset._asdict()) for name, preset in PRESETS.items()))
+    if known["methods"]:
+        print("\n\n".join(map(described, known["methods"])))
+    if known["presets"]:
+        print("\nPresets, to be used like methods:\n" if known["methods"] else "A preset:\n")
+        print("\n\n".join(map(_preset, known["presets"])))
     return 0
+
+
+def _own_methods() -> bool:
+    """Whether there may be methods that are not the shipped ones."""
+    import os
+    import sys
+    from importlib.metadata import entry_points
+
+    from treesyntax.jobs.imports import GROUP, listed
+
+    loaded = "treesyntax.methods" in sys.modules
+    return loaded or bool(listed(os.environ)) or bool(entry_points(group=GROUP))
+
+
+def _named(
+    known: dict[str, list[dict[str, Any]]], names: list[str]
+) -> dict[str, list[dict[str, Any]]]:
+    every = [facts["name"] for kind in known.values() for facts in kind]
+    for name in names:
+        if name not in every:
+            near = difflib.get_close_matches(name, every, 3, 0.5)
+            hint = f"did you mean {' or '.join(near)}?" if near else "treesyntax methods lists all"
+            raise OptionError(f"there is no method {name!r}; {hint}")
+    return {
+        kind: [facts for facts in entries if facts["name"] in names]
+        for kind, entries in known.items()
+    }
+
+
+def _preset(facts: Mapping[str, Any]) -> str:
+    return _entry(facts["name"], {key: value for key, value in facts.items() if key != "name"})
