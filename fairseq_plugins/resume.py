@@ -18,6 +18,7 @@ from fairseq import checkpoint_utils, options
 from fairseq.trainer import Trainer
 
 from fairseq_plugins.data_record import ESSENTIAL, FIELDS
+from fairseq_plugins.training.ending import end_if_over
 from fairseq_plugins.training.launch import hold_folder
 from fairseq_plugins.training.moments import reorder_moments
 from fairseq_plugins.training.patience import count_on
@@ -75,6 +76,8 @@ def _checked_load(
         checkpoint_utils.load_checkpoint_to_cpu = load
     if not (reset_optimizer or trainer.cfg.checkpoint.reset_meters):
         count_on(extra_state)
+    if extra_state is not None and not reset_optimizer:
+        end_if_over(trainer, filename)
     return extra_state
 
 

@@ -43,6 +43,11 @@ def count_on(extra_state: dict[str, Any] | None) -> None:
             setattr(counter, name, counted[name])
 
 
+def validations_waited() -> int:
+    """How many validations ago the best one was; 0 where nothing is counted."""
+    return int(getattr(_counter(), COUNTED[1], 0))
+
+
 def keep_count() -> None:
     """Let fairseq's trainer write the count into each checkpoint."""
     Trainer.save_checkpoint = _save

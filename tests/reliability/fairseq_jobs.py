@@ -9,6 +9,7 @@ import os
 import random
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -85,15 +86,25 @@ def training_words(data: Path, save: Path, *flags: object) -> list[str]:
     return [str(word) for word in words]
 
 
-def start(data: Path, save: Path, *flags: object) -> Fork:
-    """Start a training, see :func:`training_words`; its output is beside its checkpoints."""
+def start(
+    data: Path, save: Path, *flags: object, first: Callable[[], object] = lambda: None
+) -> Fork:
+    """Start a training, see :func:`training_words`, in a process that calls ``first`` before.
+
+    Its output is beside its checkpoints.
+    """
     forked_programs.load("fairseq_cli.train", "torch._dynamo", "treesyntax.model.decoder")
     save.mkdir(parents=True, exist_ok=True)
     rank = flags[flags.index("--distributed-rank") + 1] if "--distributed-rank" in flags else 0
     log = save / f"log-{rank}.txt"
     log.touch()
     words = training_words(data, save, *flags)
-    return forked_programs.fork(lambda: _train_on_a_cpu(words), log)
+
+    def run() -> int:
+        first()
+        return _train_on_a_cpu(words)
+
+    return forked_programs.fork(run, log)
 
 
 def train(data: Path, save: Path, *flags: object) -> Fork:

@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import torch
 
 from treesyntax.errors import InputError
 from treesyntax.jobs.node import peak_line
@@ -193,8 +194,9 @@ def test_complete_checkpoints_are_left_alone_and_a_lone_cut_one_is_removed(tmp_p
 def test_a_training_that_came_to_its_end_is_known(tmp_path: Path):
     assert not is_trained(tmp_path, TrainLog(finished=True), 0)
     for name in ("checkpoint_best.pt", "checkpoint_last.pt"):
-        checkpoint(tmp_path / name, "a", age=1)
+        torch.save({"optimizer_history": [{"num_updates": 100}]}, tmp_path / name)
     assert is_trained(tmp_path, TrainLog(finished=True), 0)
-    assert is_trained(tmp_path, TrainLog(saved=100), 100)
-    assert not is_trained(tmp_path, TrainLog(saved=99), 100)
-    assert not is_trained(tmp_path, TrainLog(saved=99), 0)
+    for max_update, over in {99: True, 100: True, 101: False, 0: False}.items():
+        assert is_trained(tmp_path, TrainLog(), max_update) == over
+    checkpoint(tmp_path / "checkpoint_last.pt", "a", age=1)  # one that tells no updates
+    assert not is_trained(tmp_path, TrainLog(saved=100), 100)

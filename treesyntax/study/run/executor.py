@@ -180,8 +180,10 @@ class Executor:
             self.ledger.forget(step)
             for output in step.outputs:
                 (self.folder / output).parent.mkdir(parents=True, exist_ok=True)
-            if step.name in self.plan.run_of_training:
-                self.ledger.begin(self.plan.run_of_training[step.name])
+            if (run := self.plan.run_of_training.get(step.name)) is not None:
+                if not self.submission.takes(step):  # on a cluster the job does it
+                    repair_checkpoints(self.folder / run.checkpoints)
+                self.ledger.begin(run)
         except OSError as error:
             self._fail(step, f"{error.filename or log} cannot be written ({error.strerror})")
             return
