@@ -1,16 +1,42 @@
-"""The tokens of any tokenizer, aligned with the words of a tree by character spans."""
+"""The tokens of any tokenizer, aligned with the words of a tree by character spans.
+
+A row of a model's input may hold several trees: the sentences of a document, or a pair of texts. Such a
+forest numbers its nodes through: those of its second tree follow those of its first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 
 from treesyntax.errors import OptionError, TreeError
 from treesyntax.trees.tree import Tree
 
 Span = tuple[int, int]
+Trees = Tree | Sequence[Tree] | None
+"""What stands over a text: a tree, one for each of its sentences, or none."""
 
 NO_NODE = -1
 POLICIES = ("copy", "first", "last")
+
+
+def trees_of(given: Trees | Sequence[Trees]) -> list[Tree]:
+    """Return the trees of a row one after another, however they are nested.
+
+    Raises:
+        TreeError: for what is no tree.
+    """
+    if given is None:
+        return []
+    if isinstance(given, Tree):
+        return [given]
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise TreeError(
+            f"a {type(given).__name__} is no tree",
+            "give a Tree, such as parse_tree returns, or a list of them",
+        )
+    return [tree for part in given for tree in trees_of(part)]
 
 
 def word_spans(text: str, words: Sequence[str]) -> list[Span]:
@@ -36,93 +62,320 @@ def word_spans(text: str, words: Sequence[str]) -> list[Span]:
 
 
 def align(
-    tree: Tree,
+    tree: Trees | Sequence[Trees],
     offsets: Sequence[Sequence[int]],
-    text: str = "",
+    text: str | Sequence[str] = "",
     spans: Sequence[Span] | None = None,
     policy: str = "copy",
+    sequence_ids: Sequence[int | None] | None = None,
 ) -> list[int]:
-    """The node of each token of any tokenizer that says where its tokens stand in the text.
+    """Return the node of each token of any tokenizer that says where its tokens stand in the text.
 
     A token belongs to the word that it overlaps; one that overlaps several, to the highest of them in
     the tree, and the first of those. A token between words (a lone ``▁``, say) belongs to the next
-    word, at the end of the text to the last one. The tree stays as it is.
+    word, at the end of the text to the last one; one of other text between the words has no node, as
+    a prompt around them. The tree stays as it is.
+
+    Offsets that cannot be of this text are refused: those of single words
+    (``is_split_into_words=True``), those of a second text, and those of tokenizers that give words
+    empty spans.
 
     Args:
-        tree: a tree with words.
+        tree: a tree with words, or one for each sentence of the text. Of a pair of texts: for each
+            text a tree, a list of them, or None.
         offsets: ``(start, end)`` of each of T tokens in characters, as Hugging Face's fast tokenizers
             give them with ``return_offsets_mapping=True``. Special tokens and padding have an empty
             span.
-        text: the text that was tokenized; its words must be the tree's.
+        text: the text that was tokenized; its words must be the tree's. Or a pair of texts.
         spans: the character span of each word, where the tree's words are not the text's.
         policy: which tokens of a word stand on its node: all (``copy``), the ``first`` or the
             ``last``; the others have none.
+        sequence_ids: which of the texts each token is of, None for special tokens and padding, as
+            ``encoding.sequence_ids(row)`` says; needed for a pair of texts. Of one text it tells
+            special tokens from others.
 
     Returns:
-        T nodes, -1 for special tokens and padding.
+        T nodes, -1 for special tokens and padding. Nodes of several trees are numbered through.
 
     Raises:
-        TreeError: if the words of the tree are not those of the text.
+        TreeError: if the words of the tree are not those of the text, or the offsets are not of it.
         OptionError: if there is no such policy.
     """
-    nodes = tree.word_nodes()
-    known = word_spans(text, [tree.labels[node] for node in nodes]) if spans is None else spans
-    if len(known) != len(nodes):
+    if isinstance(text, str):
+        words = _Words(trees_of(tree))
+        known = word_spans(text, words.texts) if spans is None else list(spans)
+        if len(known) != len(words.nodes):
+            raise TreeError(
+                f"{len(known)} spans, but the tree has {len(words.nodes)} words",
+                "give one span a word",
+            )
+        return words.of_tokens(_words_of_tokens(words, known, offsets, text, sequence_ids), policy)
+    if spans is not None:
+        raise TreeError("spans are of one text", "align the texts of a pair one by one")
+
+    if sequence_ids is None:
         raise TreeError(
-            f"{len(known)} spans, but the tree has {len(nodes)} words", "give one span a word"
+            "the offsets of several texts do not say of which text a token is",
+            "give sequence_ids=encoding.sequence_ids(row)",
         )
-    depths = tree.depths.tolist()
-    words: list[int | None] = []
+    parts = [tree] if isinstance(tree, Tree) or tree is None else list(tree)
+    if len(parts) != len(text):
+        raise TreeError(
+            f"{len(text)} texts, but trees for {len(parts)}",
+            "give one entry for each text, None where it has no tree",
+        )
+    ids = _checked(sequence_ids, len(offsets), len(parts))
+
+    def of_text(number: int, part: Trees | Sequence[Trees]) -> list[int]:
+        own = [0 if one == number else None for one in ids]
+        return align(part, offsets, text[number], None, policy, own)
+
+    return _joined(parts, len(offsets), of_text)
+
+
+def align_words(
+    tree: Trees | Sequence[Trees],
+    words: Sequence[int | None],
+    policy: str = "copy",
+    sequence_ids: Sequence[int | None] | None = None,
+) -> list[int]:
+    """Return the node of each token, where the tokenizer knows the word of each.
+
+    Args:
+        tree: a tree with words, or one for each sentence. With ``sequence_ids``: for each list of
+            words a tree, a list of them, or None.
+        words: the index of the word of each of T tokens, None for special tokens and padding, as
+            ``encoding.word_ids()`` of Hugging Face's fast tokenizers with ``is_split_into_words=True``.
+        policy: as in :func:`align`.
+        sequence_ids: of a pair of lists of words, which of them each token is of, as
+            ``encoding.sequence_ids(row)`` says.
+
+    Returns:
+        T nodes, -1 for tokens without one. Nodes of several trees are numbered through.
+
+    Raises:
+        TreeError: if a word is none of the tree's, or words come again, as of a pair they do.
+        OptionError: if there is no such policy.
+    """
+    if sequence_ids is None:
+        _refuse_words_that_come_again(words)
+        return _Words(trees_of(tree)).of_tokens(words, policy)
+    parts = [tree] if isinstance(tree, Tree) or tree is None else list(tree)
+    ids = _checked(sequence_ids, len(words), len(parts))
+
+    def of_list(number: int, part: Trees | Sequence[Trees]) -> list[int]:
+        own = [word if one == number else None for one, word in zip(ids, words, strict=True)]
+        return align_words(part, own, policy)
+
+    return _joined(parts, len(words), of_list)
+
+
+class _Words:
+    """The words of a row's trees, in their order.
+
+    Attributes:
+        nodes: the node of each word, numbered through.
+        depths: the depths of these nodes.
+        texts: the words themselves.
+    """
+
+    def __init__(self, trees: Sequence[Tree]) -> None:
+        self.nodes: list[int] = []
+        self.depths: list[int] = []
+        self.texts: list[str] = []
+        first = 0
+        for tree in trees:
+            nodes, depths = tree.word_nodes(), tree.depths.tolist()
+            self.nodes += [first + node for node in nodes]
+            self.depths += [depths[node] for node in nodes]
+            self.texts += [tree.labels[node] for node in nodes]
+            first += len(tree)
+
+    def highest(self, words: Iterable[int]) -> int:
+        """The one that is highest in its tree, and the first of those."""
+        return min(words, key=lambda word: self.depths[word])
+
+    def of_tokens(self, words: Sequence[int | None], policy: str) -> list[int]:
+        """The node of each token, from its word."""
+        if policy not in POLICIES:
+            raise OptionError(
+                f"no subword policy is named {policy!r}; there are {', '.join(POLICIES)}"
+            )
+        largest = max((word for word in words if word is not None), default=-1)
+        if largest >= len(self.nodes):
+            raise TreeError(
+                f"a token is of word {largest + 1}, but the tree has {len(self.nodes)} words",
+                "tokenize the very words of the tree",
+            )
+        nodes = [NO_NODE if word is None else self.nodes[word] for word in words]
+        if policy == "copy":
+            return nodes
+        order = range(len(nodes)) if policy == "first" else reversed(range(len(nodes)))
+        seen: set[int] = set()
+        for token in order:
+            if nodes[token] in seen:
+                nodes[token] = NO_NODE
+            else:
+                seen.add(nodes[token])
+        return nodes
+
+
+def _joined(
+    parts: Sequence[Trees | Sequence[Trees]],
+    width: int,
+    align_part: Callable[[int, Trees | Sequence[Trees]], list[int]],
+) -> list[int]:
+    """The nodes of tokens of several texts, each aligned on its own, numbered through."""
+    joined, first = [NO_NODE] * width, 0
+    for number, part in enumerate(parts):
+        for token, node in enumerate(align_part(number, part)):
+            if node >= 0:
+                joined[token] = first + node
+        first += sum(map(len, trees_of(part)))
+    return joined
+
+
+def _checked(sequence_ids: Sequence[int | None], width: int, texts: int) -> Sequence[int | None]:
+    """Sequence ids that are of these tokens and texts."""
+    if len(sequence_ids) != width:
+        raise TreeError(
+            f"{len(sequence_ids)} sequence ids, but {width} tokens",
+            "give those of the same row, encoding.sequence_ids(row)",
+        )
+    largest = max((one for one in sequence_ids if one is not None), default=-1)
+    if largest >= texts:
+        raise TreeError(
+            f"a token is of text {largest + 1}, but there are trees for {texts}",
+            "give one entry for each text, None where it has no tree",
+        )
+    return sequence_ids
+
+
+def _refuse_words_that_come_again(words: Sequence[int | None]) -> None:
+    """Words of one list never go back, and nothing stands between the tokens of one."""
+    last, apart = -1, False
+    for token, word in enumerate(words):
+        if word is None:
+            apart = True
+            continue
+        if word < last or (word == last and apart):
+            raise TreeError(
+                f"token {token} is of word {word + 1} again, after word {last + 1}: these are words "
+                "of a pair",
+                "give align_words the trees of both and sequence_ids=encoding.sequence_ids(row)",
+            )
+        last, apart = word, False
+
+
+def _words_of_tokens(
+    words: _Words,
+    known: Sequence[Span],
+    offsets: Sequence[Sequence[int]],
+    text: str,
+    sequence_ids: Sequence[int | None] | None,
+) -> list[int | None]:
+    """The word of each token of one text, None for tokens without one.
+
+    Raises:
+        TreeError: for offsets that cannot be of this text.
+    """
+    ids = None if sequence_ids is None else _checked(sequence_ids, len(offsets), 1)
+    spans = [(int(one[0]), int(one[1])) for one in offsets]
+    # Where nothing says what is special, a span of no width at the start is.
+    real = [
+        start < end or start > 0 if ids is None else ids[token] is not None
+        for token, (start, end) in enumerate(spans)
+    ]
+    if not known or not spans or (ids is not None and not any(real)):
+        return [None] * len(spans)
+    _refuse_spans_that_go_back(
+        [span for span, is_real in zip(spans, real, strict=True) if is_real and span[0] < span[1]],
+        known,
+        text,
+    )
+    found: list[int | None] = []
+    met: set[int] = set()
+    empty: list[tuple[int, int]] = []
     first = 0
-    for start, end in ((int(one[0]), int(one[1])) for one in offsets):
-        if start >= end or not known:
-            words.append(None)
+    for token, (start, end) in enumerate(spans):
+        if not real[token]:
+            found.append(None)
             continue
         while first and known[first - 1][1] > start:
             first -= 1
         while first < len(known) and known[first][1] <= start:
             first += 1
-        last = first
+        following = last = first
         while last < len(known) and known[last][0] < end:
             last += 1
-        overlapped = range(first, last) or [min(first, len(known) - 1)]
-        words.append(min(overlapped, key=lambda word: depths[nodes[word]]))
-    return align_words(tree, words, policy)
-
-
-def align_words(tree: Tree, words: Sequence[int | None], policy: str = "copy") -> list[int]:
-    """The node of each token, where the tokenizer knows the word of each.
-
-    Args:
-        tree: a tree with words.
-        words: the index of the word of each of T tokens, None for special tokens and padding, as
-            ``encoding.word_ids()`` of Hugging Face's fast tokenizers with ``is_split_into_words=True``.
-        policy: as in :func:`align`.
-
-    Returns:
-        T nodes, -1 for tokens without one.
-
-    Raises:
-        TreeError: if a word is none of the tree's.
-        OptionError: if there is no such policy.
-    """
-    if policy not in POLICIES:
-        raise OptionError(f"no subword policy is named {policy!r}; there are {', '.join(POLICIES)}")
-    nodes = tree.word_nodes()
-    largest = max((word for word in words if word is not None), default=-1)
-    if largest >= len(nodes):
-        raise TreeError(
-            f"a token is of word {largest + 1}, but the tree has {len(nodes)} words",
-            "tokenize the very words of the tree",
-        )
-    found = [NO_NODE if word is None else nodes[word] for word in words]
-    if policy == "copy":
-        return found
-    order = range(len(found)) if policy == "first" else reversed(range(len(found)))
-    seen: set[int] = set()
-    for token in order:
-        if found[token] in seen:
-            found[token] = NO_NODE
+        if start < end and first < last:
+            met.update(range(first, last))
+            found.append(words.highest(range(first, last)))
+        elif text[start:end].strip():
+            found.append(None)
         else:
-            seen.add(found[token])
+            found.append(min(following, len(known) - 1))
+            if start >= end:
+                empty.append((token, min(following, len(known) - 1)))
+    if not met:
+        raise TreeError(
+            "no token stands on a word: the offsets are not of this text, or are of a tokenizer that "
+            "gives empty spans",
+            "split the text into words, tokenize with is_split_into_words=True, and use "
+            "align_words(tree, encoding.word_ids(row))",
+        )
+    for token, word in empty:
+        # At the end of tokens that are cut off it may be the space before a word.
+        if word not in met and any(real[token + 1 :]):
+            raise TreeError(
+                f"token {token} has the empty span {spans[token]}, and no other token stands on word "
+                f"{word + 1} there: the tokenizer gives words empty spans",
+                "split the text into words, tokenize with is_split_into_words=True, and use "
+                "align_words(tree, encoding.word_ids(row))",
+            )
     return found
+
+
+def _refuse_spans_that_go_back(spans: Sequence[Span], known: Sequence[Span], text: str) -> None:
+    """The tokens of one text go from left to right, and share single characters at most.
+
+    Tokens of bytes share one, so do the parts of a character that was taken apart, and a ``▁`` that
+    was put before the text and the token after it.
+    """
+    holders = 1
+    for before, span in pairwise(spans):
+        if span[0] < before[0] or span[1] < before[1]:
+            raise _going_back(before, span)
+        if span[0] >= before[1]:
+            holders = 1
+            continue
+        holders = holders + 1 if span[0] == before[0] else 2
+        shared = text[span[0] : before[1]] if text else "\0" * (before[1] - span[0])
+        if not _is_one_character(shared) or (text and holders > _most_holders(shared)):
+            raise _going_back(before, span)
+    # A few words of one letter, tokenized one by one, share no more than that: then each begins where
+    # the first does, and the text goes on behind them.
+    beginnings = sum(span[0] == spans[0][0] for span in spans)
+    if 1 < len(known) <= beginnings and spans[-1][1] <= known[-1][0]:
+        raise _going_back(spans[-2], spans[-1])
+
+
+def _is_one_character(text: str) -> bool:
+    """Whether a reader sees one: a letter with its marks, or what composes to one."""
+    marks = all(unicodedata.category(mark).startswith("M") for mark in text[1:])
+    return marks or len(unicodedata.normalize("NFC", text)) == 1
+
+
+def _most_holders(character: str) -> int:
+    """The most tokens that can be of a character: one a byte, taken apart or not, and a ``▁``."""
+    forms = (character, unicodedata.normalize("NFKD", character))
+    return 1 + max(len(form.encode("utf-8", "surrogatepass")) for form in forms)
+
+
+def _going_back(before: Span, span: Span) -> TreeError:
+    return TreeError(
+        f"offsets go back, from {before} to {span}: they are not of one text",
+        "use align_words(tree, encoding.word_ids(row)) for words tokenized with "
+        "is_split_into_words=True, or give both texts of a pair and "
+        "sequence_ids=encoding.sequence_ids(row)",
+    )

@@ -1,0 +1,324 @@
+"""Tokens of real tokenizers on the words of trees; each kind is trained here on a few sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from treesyntax.errors import TreeError
+from treesyntax.trees.alignment import align, align_words, word_spans
+from treesyntax.trees.tree import Tree
+
+tokenizers = pytest.importorskip("tokenizers", reason="tokenizers come with the extra huggingface")
+models, normalizers, pre_tokenizers, processors, trainers = (
+    getattr(tokenizers, name)
+    for name in ("models", "normalizers", "pre_tokenizers", "processors", "trainers")
+)
+
+SENTENCES = [
+    "the cat sat unhappily",
+    "A dog  barked , Twice !",
+    "Sample input 😀 naïve cafe\u0301 ½ ﬁne",
+    "我 喜欢 猫",
+    "I am",
+    "ΟΔΟΣ İstanbul straße",
+    " \t the cat\n",
+    "don't stop",
+]
+MARKS = ["<s>", "</s>", "<pad>", "<unk>", "<ent>"]
+
+
+def trained(tokenizer, trainer, template: bool = True):
+    tokenizer.train_from_iterator(SENTENCES, trainer)
+    if template:
+        marks = [("<s>", tokenizer.token_to_id("<s>")), ("</s>", tokenizer.token_to_id("</s>"))]
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=marks
+        )
+    return tokenizer
+
+
+def word_piece():
+    one = tokenizers.Tokenizer(models.WordPiece(unk_token="<unk>"))
+    one.normalizer = normalizers.BertNormalizer(lowercase=True)
+    one.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return trained(one, trainers.WordPieceTrainer(vocab_size=90, special_tokens=MARKS))
+
+
+def byte_level(add_prefix_space: bool, trim_offsets: bool, size: int = 280):
+    one = tokenizers.Tokenizer(models.BPE())
+    one.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=MARKS,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+    )
+    trained(one, trainer, template=False)
+    one.post_processor = processors.RobertaProcessing(
+        ("</s>", 1), ("<s>", 0), trim_offsets=trim_offsets, add_prefix_space=add_prefix_space
+    )
+    return one
+
+
+def llama3():
+    one = tokenizers.Tokenizer(models.BPE(ignore_merges=True))
+    one.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(tokenizers.Regex(r" ?\p{L}+|\s+| ?[^\s\p{L}]+"), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    return trained(
+        one, trainers.BpeTrainer(vocab_size=330, special_tokens=MARKS, initial_alphabet=alphabet)
+    )
+
+
+def unigram(prepend_scheme: str):
+    one = tokenizers.Tokenizer(models.Unigram())
+    one.normalizer = normalizers.NFKC()
+    one.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=prepend_scheme)
+    return trained(
+        one, trainers.UnigramTrainer(vocab_size=60, special_tokens=MARKS, unk_token="<unk>")
+    )
+
+
+def byte_fallback():
+    pieces = ["<unk>", *MARKS[:3], "▁", "t", "h", "e", *[f"<0x{byte:02X}>" for byte in range(256)]]
+    numbers = {piece: number for number, piece in enumerate(pieces)}
+    one = tokenizers.Tokenizer(models.BPE(numbers, [], unk_token="<unk>", byte_fallback=True))
+    one.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    one.add_special_tokens(MARKS)
+    marks = [("<s>", 1), ("</s>", 2)]
+    one.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> $B </s>", special_tokens=marks
+    )
+    return one
+
+
+TOKENIZERS = {
+    "WordPiece": word_piece,
+    "bytes": lambda: byte_level(False, False),
+    "bytes, trimmed": lambda: byte_level(False, True),
+    "bytes after a space": lambda: byte_level(True, False),
+    "bytes after a space, trimmed": lambda: byte_level(True, True),
+    "large pieces of bytes": lambda: byte_level(True, True, 400),
+    "Llama 3": llama3,
+    "Unigram, ▁ first": lambda: unigram("first"),
+    "Unigram, ▁ always": lambda: unigram("always"),
+    "Unigram, no ▁ first": lambda: unigram("never"),
+    "bytes of unknown characters": byte_fallback,
+}
+
+
+@pytest.fixture(scope="module", params=TOKENIZERS)
+def tokenizer(request: pytest.FixtureRequest):
+    return TOKENIZERS[request.param]()
+
+
+def flat(words: Iterable[str]) -> Tree:
+    """A root over its words."""
+    words = list(words)
+    return Tree([-1, *[0] * len(words)], ["S", *words], [-1, *range(len(words))])
+
+
+def by_characters(text: str, words: list[str], encoding, sequence: int = 0) -> list[int]:
+    """What a reader would do: the word of a token's first character that is in one."""
+    owner: dict[int, int] = {}
+    for number, (start, end) in enumerate(word_spans(text, words)):
+        owner.update(dict.fromkeys(range(start, end), number))
+    found = []
+    rows = zip(encoding.offsets, encoding.sequence_ids, strict=True)
+    for (start, end), own in rows:
+        if own != sequence:
+            found.append(-1)
+            continue
+        # White space counts to the word after it, at the end to the last one.
+        known = [owner[at] for at in range(start, max(end, start)) if at in owner]
+        known += [owner[at] for at in range(max(end, start), len(text)) if at in owner]
+        found.append(1 + (known[0] if known else len(words) - 1))
+    return found
+
+
+@pytest.mark.parametrize("text", SENTENCES)
+def test_each_token_is_on_the_word_of_its_characters(tokenizer, text: str):
+    encoding = tokenizer.encode(text)
+    expected = by_characters(text, text.split(), encoding)
+    ids = encoding.sequence_ids
+    assert align(flat(text.split()), encoding.offsets, text, sequence_ids=ids) == expected
+    # Without ids, a space of no width before the text looks like a special token.
+    spaces = [one == 0 and span == (0, 0) for one, span in zip(ids, encoding.offsets, strict=True)]
+    seen = [-1 if space else node for space, node in zip(spaces, expected, strict=True)]
+    assert align(flat(text.split()), encoding.offsets, text) == seen
+    assert {*expected} >= {*range(1, len(text.split()) + 1)}  # none is left out
+
+
+@pytest.mark.parametrize("text", SENTENCES)
+def test_words_tokenized_one_by_one(tokenizer, text: str):
+    encoding = tokenizer.encode(text.split(), is_pretokenized=True)
+    expected = [-1 if word is None else word + 1 for word in encoding.word_ids]
+    assert align_words(flat(text.split()), encoding.word_ids) == expected
+    with pytest.raises(TreeError, match=r"use align_words\(tree, encoding.word_ids\(row\)\)"):
+        align(flat(text.split()), encoding.offsets, text)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [(SENTENCES[0], SENTENCES[1]), ("a", "a dog"), ("I am", "I"), ("I", "I")]
+)
+def test_pairs(tokenizer, first: str, second: str):
+    texts = [first, second]
+    trees = [flat(text.split()) for text in texts]
+    encoding = tokenizer.encode(*texts)
+    ids = encoding.sequence_ids
+    alone = [by_characters(text, text.split(), encoding, i) for i, text in enumerate(texts)]
+    pairs = list(zip(*alone, strict=True))
+    after = len(trees[0])
+    expected = [one if one >= 0 else after + other if other >= 0 else -1 for one, other in pairs]
+    assert align(trees, encoding.offsets, texts, sequence_ids=ids) == expected
+    assert align([trees[0], None], encoding.offsets, texts, sequence_ids=ids) == alone[0]
+    assert align([None, trees[1]], encoding.offsets, texts, sequence_ids=ids) == alone[1]
+
+    split = tokenizer.encode(*[text.split() for text in texts], is_pretokenized=True)
+    nodes = align_words(trees, split.word_ids, sequence_ids=split.sequence_ids)
+    rows = zip(split.word_ids, split.sequence_ids, strict=True)
+    assert nodes == [-1 if one is None else 1 + word + one * after for word, one in rows]
+    with pytest.raises(TreeError, match="of a pair; give align_words the trees of both and seq"):
+        align_words(trees[0], split.word_ids)
+
+
+def test_a_pair_of_texts_is_refused_as_one(tokenizer):
+    encoding = tokenizer.encode(SENTENCES[0], SENTENCES[1])
+    with pytest.raises(TreeError, match=r"offsets go back, .* sequence_ids=encoding.sequence_ids"):
+        align(flat(SENTENCES[0].split()), encoding.offsets, SENTENCES[0])
+    with pytest.raises(TreeError, match="do not say of which text a token is; give sequence_ids"):
+        align([flat("a"), flat("b")], encoding.offsets, ["a", "b"])
+    with pytest.raises(TreeError, match="a token is of text 2, but there are trees for 1"):
+        align(flat("a"), encoding.offsets, ["a"], sequence_ids=encoding.sequence_ids)
+    with pytest.raises(TreeError, match="2 texts, but trees for 1; give one entry for each text"):
+        align(flat("a"), encoding.offsets, ["a", "b"], sequence_ids=encoding.sequence_ids)
+    with pytest.raises(TreeError, match="1 sequence ids, but "):
+        align(flat("a"), encoding.offsets, "a", sequence_ids=[0])
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_words_that_are_cut_off_have_no_token(tokenizer, side: str):
+    text = SENTENCES[0]
+    whole = tokenizer.encode(text)
+    for length in range(4, len(whole.ids)):
+        tokenizer.enable_truncation(length, direction=side)
+        encoding = tokenizer.encode(text)
+        tokenizer.no_truncation()
+        found = align(flat(text.split()), encoding.offsets, text)
+        assert found == by_characters(text, text.split(), encoding)
+
+
+def test_a_text_of_which_special_tokens_are_left_alone():
+    one = word_piece()
+    one.enable_truncation(2)
+    encoding = one.encode("the cat")
+    ids = encoding.sequence_ids
+    assert align(flat(["the", "cat"]), encoding.offsets, "the cat", sequence_ids=ids) == [-1, -1]
+    with pytest.raises(TreeError, match="no token stands on a word"):
+        align(flat(["the", "cat"]), encoding.offsets, "the cat")
+    assert align(flat([]), encoding.offsets, "") == [-1, -1]
+
+
+def test_a_document_has_a_tree_for_each_sentence(tokenizer):
+    sentences = [text.split() for text in SENTENCES[:3]]
+    text = " ".join(" ".join(words) for words in sentences)
+    encoding = tokenizer.encode(text)
+    trees = [flat(words) for words in sentences]
+    words = text.split()
+    starts = [0, len(sentences[0]), len(sentences[0]) + len(sentences[1])]
+    nodes = [word + 1 + sum(word >= start for start in starts[1:]) for word in range(len(words))]
+    expected = [-1 if one < 0 else nodes[one - 1] for one in by_characters(text, words, encoding)]
+    assert align(trees, encoding.offsets, text) == expected
+    split = tokenizer.encode(words, is_pretokenized=True)
+    assert align_words(trees, split.word_ids) == [
+        -1 if word is None else nodes[word] for word in split.word_ids
+    ]
+
+
+def test_a_prompt_around_the_words_has_no_node(tokenizer):
+    words, before, after = ["the", "cat", "sat"], "Translate : ", " - now"
+    source = " ".join(words)
+    text = before + source + after
+    spans = [(a + len(before), b + len(before)) for a, b in word_spans(source, words)]
+    encoding = tokenizer.encode(text)
+    nodes = align(flat(words), encoding.offsets, text, spans)
+    for (start, end), own, node in zip(encoding.offsets, encoding.sequence_ids, nodes, strict=True):
+        inside = [i for i, (a, b) in enumerate(spans) if max(a, start) < min(b, end)]
+        if inside:
+            assert node == inside[0] + 1
+        elif own is None or text[start:end].strip():
+            assert node == -1
+
+
+def test_an_added_token_is_a_word_or_none():
+    one = word_piece()
+    one.add_special_tokens(["<ent>"])
+    text = "<ent> the cat <ent>"
+    encoding = one.encode(text)
+    assert "<ent>" in encoding.tokens
+    words = flat(text.split())
+    assert align(words, encoding.offsets, text)[1] == 1
+    nodes = align(flat(["the", "cat"]), encoding.offsets, text, [(6, 9), (10, 13)])
+    ents = [node for token, node in zip(encoding.tokens, nodes, strict=True) if token == "<ent>"]
+    assert ents == [-1, -1]
+
+
+@pytest.mark.parametrize(
+    ("offsets", "fault"),
+    [
+        ([(0, 0), (0, 0), (3, 3), (7, 7), (11, 11)], "no token stands on a word"),
+        ([(0, 3), (0, 0), (7, 7), (11, 21)], r"token 2 has the empty span \(7, 7\), and no other"),
+        ([(0, 3), (0, 3), (0, 3), (0, 9)], r"offsets go back, from \(0, 3\) to \(0, 3\)"),
+        ([(0, 1), (1, 3), (1, 1), (1, 3), (0, 3)], r"from \(1, 3\) to \(1, 3\)"),
+        ([(0, 3), (4, 7), (0, 0), (0, 3)], r"offsets go back, from \(4, 7\) to \(0, 3\)"),
+        ([(30, 33), (34, 37)], "text"),
+    ],
+)
+def test_offsets_that_cannot_be_of_the_text(offsets, fault):
+    text = SENTENCES[0]
+    with pytest.raises(TreeError, match=fault) as error:
+        align(flat(text.split()), offsets, text)
+    assert "align_words" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+letters = st.sampled_from(["a", "é", "e\u0301", "猫", "😀", "ﬁ", "½", ".", "각"])
+texts = st.lists(st.lists(letters, min_size=1, max_size=4).map("".join), min_size=1, max_size=6)
+
+
+@pytest.fixture(scope="module")
+def all_tokenizers() -> list:
+    return [make() for make in TOKENIZERS.values()]
+
+
+@settings(deadline=None, max_examples=150)
+@given(words=texts, spaces=st.lists(st.sampled_from([" ", "  ", "\n"]), min_size=7, max_size=7))
+def test_any_text_is_read_by_any_tokenizer(all_tokenizers, words, spaces):
+    text = "".join(space + word for space, word in zip(spaces, words, strict=False))
+    for one in all_tokenizers:
+        encoding = one.encode(text)
+        ids = encoding.sequence_ids
+        found = align(flat(words), encoding.offsets, text, sequence_ids=ids)
+        assert found == by_characters(text, words, encoding)
+
+
+def test_padding_has_no_node(tokenizer):
+    tokenizer.enable_padding(pad_id=2, pad_token="<pad>", length=40)
+    encoding = tokenizer.encode("the cat")
+    tokenizer.no_padding()
+    nodes = align(flat(["the", "cat"]), encoding.offsets, "the cat")
+    assert [one for one in nodes if one >= 0] == nodes[1 : 1 + sum(one >= 0 for one in nodes)]
+    assert nodes[-1] == -1
+
+
+def test_a_token_over_several_words_belongs_to_the_highest():
+    tree = Tree([-1, 0, 1, 0], ["S", "NP", "a", "b"], [-1, -1, 0, 1])
+    assert align(tree, [(0, 3)], "a b") == [3]
+    assert align(tree, [(0, 3), (2, 3)], "a b", spans=[(0, 1), (2, 3)]) == [3, 3]
