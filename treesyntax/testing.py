@@ -23,7 +23,7 @@ from treesyntax.model.decoder import Decoder, KVCache
 from treesyntax.model.encoder import Encoder, EncoderOutput
 from treesyntax.model.layers import TransformerConfig
 from treesyntax.nn.growth import GROWING_LINEARIZATIONS
-from treesyntax.nn.injection import METHODS, Site
+from treesyntax.nn.injection import METHODS, Injection, LayerStates, Site
 from treesyntax.nn.relations import QueriedTrees
 from treesyntax.nn.tree_batch import TreeBatch, batch_trees
 from treesyntax.trees.linearizations import get_linearization
@@ -134,6 +134,38 @@ def it_is_ready_for_a_gpu(spec: str) -> None:
         real = torch.ones(len(tokens), 5, dtype=torch.bool, device="meta")
         moved = decoder.train().to("meta")
         moved(tokens.to("meta"), EncoderOutput(memory, real)).sum().backward()
+
+
+def a_tree_is_the_same_beside_another(spec: str) -> None:
+    """What a method adds within each tree of a forest is what it adds where the tree is alone.
+
+    The loss of a forest is the sum of the losses of its trees.
+    """
+    methods = Composition(spec, SITE).eval()
+    _move_tables(methods, "")
+    trees, labels = [*TREES, OTHER], {"a": 1, "b": 2, "d": 3}
+    placed = torch.tensor(
+        [one for tree in trees for one in ([0] * (len(tree) % 2) + [1] * len(tree))]
+    )
+    nodes = (placed.cumsum(0) - 1).masked_fill(placed == 0, -1)
+    for method in methods.methods:
+        forest = batch_trees([trees], [nodes.tolist()], labels=labels)
+        losses, first = [], 0
+        for tree in trees:
+            own = (nodes >= first) & (nodes < first + len(tree))
+            token_nodes = (nodes - first).masked_fill(~own, -1).tolist()
+            alone = batch_trees([tree], [token_nodes], labels=labels)
+            pairs = zip(_within(method, forest, own), _within(method, alone, own), strict=True)
+            for (hook, beside), (_, single) in pairs:
+                _expect_close(beside, single, 1e-5, f"{hook} differs beside another tree")
+            losses.append(_losses(method, alone))
+            first += len(tree)
+        _expect_close(
+            _losses(method, forest),
+            torch.stack(losses).sum(0),
+            1e-3,
+            "the loss is no sum over trees",
+        )
 
 
 def the_tree_matters(spec: str) -> None:
@@ -291,6 +323,7 @@ PROMISES: tuple[Promise, ...] = (
     a_batch_of_one_equals_the_mixed_batch,
     deep_and_wide_trees_are_read,
     the_trees_stay_as_they_are,
+    a_tree_is_the_same_beside_another,
     the_tree_matters,
     some_rows_are_computed_alone,
     the_gradient_reaches_every_parameter,
@@ -386,11 +419,41 @@ def _expect_prefixes_to_stay(
             _expect_close(prefix, full[:, :length], 1e-5, fault)
 
 
-def _move_tables(model: nn.Module) -> None:
+def _move_tables(model: nn.Module, part: str = "injections") -> None:
     """Away from the start values, at which a method may still be the identity."""
     for name, parameter in model.named_parameters():
-        if name.startswith("injections"):
+        if name.startswith(part):
             nn.init.normal_(parameter, std=0.3)
+
+
+def _within(method: Injection, tree: TreeBatch, own: Tensor) -> list[tuple[str, Tensor]]:
+    """What the hooks of a method add to some tokens and their pairs, in double precision."""
+    width = len(own)
+    x = torch.randn(1, SITE.heads, width, SITE.d_model // SITE.heads, generator=_generator())
+    node_map, value_map = method.node_map(tree), method.value_map(tree)
+    rows = {
+        "node_encoding": method.node_encoding(tree),
+        "node_map": None if node_map is None else node_map(x).transpose(1, 2),
+        "value_map": None if value_map is None else value_map(0, x).transpose(1, 2),
+    }
+    pairs = {
+        "relation_ids": method.relation_ids(tree),
+        "pair_scale": method.pair_scale(tree),
+        "pair_features": method.pair_features(tree),
+    }
+    found = [(hook, values[:, own]) for hook, values in rows.items() if values is not None]
+    found += [(hook, ids[..., own, :][..., own]) for hook, ids in pairs.items() if ids is not None]
+    return [(hook, values.double()) for hook, values in found]
+
+
+def _losses(method: Injection, tree: TreeBatch) -> Tensor:
+    """[layers]: what a method adds to the loss in each layer, for states of its own."""
+    width = tree.token_node.shape[1]
+    weights = torch.randn(1, SITE.heads, width, width, generator=_generator()).log_softmax(3)
+    states = torch.randn(1, width, SITE.d_model, generator=_generator())
+    given = LayerStates(states, lambda heads: weights[:, :heads], states)
+    losses = [method.loss(layer, given, tree) for layer in range(SITE.layers)]
+    return torch.stack([states.new_zeros(()) if one is None else one.detach() for one in losses])
 
 
 def _generator() -> torch.Generator:

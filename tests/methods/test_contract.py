@@ -128,7 +128,7 @@ def test_training_uses_dropout_and_evaluation_does_not(spec):
         ("constrained_mask(views='parents')", "unknown relation 'parents' .* are ancestors, desc"),
         ("constrained_mask(views='')", "unknown relation ''"),
         ("constrained_mask(views='siblings<=0')", "'siblings<=0' has no such limit; limits are 1"),
-        ("constrained_mask(views='stack<=2')", "stack and all take none"),
+        ("constrained_mask(views='stack<=2')", "stack, other_trees and all take none"),
         ("constrained_mask(views='all, all, all, all, all')", "5 views, 1 of them diff.* 4 heads"),
         ("depth_sibling(depths=0)", "depths and siblings must be 1 or more"),
         ("labelled_relation(labels=0)", "must be 1 or more, their product at most 16000"),

@@ -25,11 +25,24 @@ def doubled_ancestors(parent: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
 
 
 def depth(tree: TreeBatch) -> Tensor:
-    """LongTensor [B, N]: edges from the root."""
+    """LongTensor [B, N]: edges from the root of its tree."""
     depths = (tree.parent >= 0).long()
     for jump, _ in doubled_ancestors(tree.parent):
         depths = depths + depths.gather(1, jump)
     return depths
+
+
+def root(tree: TreeBatch) -> Tensor:
+    """LongTensor [B, N]: the root of the tree of each node, the last one before it in preorder."""
+    nodes = torch.arange(tree.parent.shape[1], device=tree.parent.device)
+    return nodes.expand_as(tree.parent).masked_fill(tree.parent >= 0, 0).cummax(1).values
+
+
+def in_one_tree(tree: TreeBatch, rows: slice = slice(None)) -> Tensor:
+    """Bool [B, rows, T]: whether two tokens have nodes, and these are of one tree of a forest."""
+    key = tree.at_tokens(root(tree))
+    query = key[:, rows].masked_fill(key[:, rows] < 0, -2)
+    return query.unsqueeze(2) == key.unsqueeze(1)
 
 
 def last_descendant(tree: TreeBatch) -> Tensor:

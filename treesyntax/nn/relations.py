@@ -12,7 +12,7 @@ from dataclasses import KW_ONLY, dataclass
 import torch
 from torch import Tensor
 
-from treesyntax.nn.coordinates import depth, last_descendant
+from treesyntax.nn.coordinates import depth, in_one_tree, last_descendant, root
 from treesyntax.nn.pairs import RelationOf
 from treesyntax.nn.tree_batch import TreeBatch
 
@@ -30,7 +30,7 @@ RELATIONS = (
 """Names by id: RELATIONS[ids[i, j]] says what i is to j, as in "i is the parent of j"."""
 
 NO_RELATION = len(RELATIONS)
-"""Id of pairs in which a token has no node (EOS, padding)."""
+"""Id of pairs in which a token has no node (EOS, padding), or the nodes are of different trees."""
 
 
 def tree_relations(tree: TreeBatch, rows: slice = slice(None)) -> Tensor:
@@ -59,14 +59,13 @@ def tree_relations(tree: TreeBatch, rows: slice = slice(None)) -> Tensor:
 
     aside = (8 - left - 4 * same_parent) * (1 - above - below)
     ids = (aside + 5 * above + 6 * below - 4 * adjacent) * _byte(first != second)
-    placed = _byte(node >= 0)
-    covered = placed[:, rows].unsqueeze(2) * placed.unsqueeze(1)
+    covered = _byte(in_one_tree(tree, rows))
     return ids * covered + NO_RELATION * (1 - covered)
 
 
 def relation_of_pair(tree: TreeBatch) -> RelationOf:
-    """:func:`tree_relations` pair by pair, from three coordinates a token."""
-    node = tree.token_node
+    """:func:`tree_relations` pair by pair, from four coordinates a token."""
+    node, roots = tree.token_node, tree.at_tokens(root(tree))
     parent = tree.at_tokens(tree.parent, fill=-2)
     last = tree.at_tokens(last_descendant(tree))
 
@@ -80,7 +79,8 @@ def relation_of_pair(tree: TreeBatch) -> RelationOf:
         downward = torch.where(parent[b, i] == second, 2, 6)
         found = torch.where(above, upward, torch.where(below, downward, aside))
         found = torch.where(first == second, 0, found)
-        return torch.where((first >= 0) & (second >= 0), found, NO_RELATION)
+        related = (first >= 0) & (roots[b, i] == roots[b, j])
+        return torch.where(related, found, NO_RELATION)
 
     return relation
 
@@ -153,7 +153,8 @@ def path_lengths(
         queries: LongTensor [B, T], nodes to take for those of the first tokens, -1 for none.
 
     Returns:
-        LongTensor [B, rows, T] for the first tokens in ``rows``, -1 where a token has no node.
+        LongTensor [B, rows, T] for the first tokens in ``rows``, -1 where a token has no node or the
+        nodes are of different trees.
     """
     ups = [tree.parent.clamp(min=0)]
     while 1 << len(ups) < tree.parent.shape[1]:
@@ -171,5 +172,7 @@ def path_lengths(
     depths = depth(tree)
     at_common = depths.gather(1, common).unflatten(1, shape)
     lengths = depths.gather(1, first).unsqueeze(2) + depths.gather(1, node).unsqueeze(1)
+    roots = root(tree)
     placed = (queried >= 0)[:, rows].unsqueeze(2) & (tree.token_node >= 0).unsqueeze(1)
-    return (lengths - 2 * at_common).masked_fill(~placed, -1)
+    joined = roots.gather(1, first).unsqueeze(2) == roots.gather(1, node).unsqueeze(1)
+    return (lengths - 2 * at_common).masked_fill(~(placed & joined), -1)

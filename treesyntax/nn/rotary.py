@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from treesyntax.errors import OptionError
-from treesyntax.nn.coordinates import depth
+from treesyntax.nn.coordinates import depth, root
 from treesyntax.nn.injection import Injection, Site
 from treesyntax.nn.node_maps import Turns
 from treesyntax.nn.tree_batch import TreeBatch
@@ -90,5 +90,6 @@ def _coordinate(tree: TreeBatch, name: str) -> Tensor:
         width = tree.token_node.shape[1]
         return torch.arange(width, device=tree.token_node.device).expand_as(tree.token_node)
     if name == "preorder":
-        return tree.token_node.clamp(min=0)
+        nodes = torch.arange(tree.parent.shape[1], device=tree.parent.device)
+        return tree.at_tokens(nodes - root(tree), 0)
     return tree.at_tokens(depth(tree) if name == "depth" else tree.branch, 0)

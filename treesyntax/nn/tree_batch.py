@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from treesyntax.errors import OptionError
+from treesyntax.trees.alignment import Trees, trees_of
 from treesyntax.trees.labels import node_labels
 from treesyntax.trees.tree import Tree
 
@@ -21,20 +22,25 @@ Integers = NDArray[np.int64]
 StoredArrays = (
     tuple[Integers, Integers, Integers] | tuple[Integers, Integers, Integers, Integers | None]
 )
-"""One stored tree: parents [N], branches [N], the node of each token [T], EOS not counted, and the
-labels [N] if they are known."""
+"""One stored tree or forest: parents [N], branches [N], the node of each token [T], EOS not counted,
+and the labels [N] if they are known."""
 
 
 @dataclass(frozen=True)
 class TreeBatch:
     """B trees of at most N nodes, under sequences of at most T tokens.
 
-    Nodes are in preorder, so that subtrees are intervals. Padding nodes have parent -1 and no
-    token; every coordinate of a real node is independent of them.
+    Nodes are in preorder, so that subtrees are intervals. Every coordinate of a node is that in its
+    own tree, whatever stands beside it.
+
+    A row may be a forest, of several trees one after another: each node with parent -1 begins one.
+    Nodes of different trees have no relation, no distance and no path: methods treat such a pair as
+    one in which a token has no node. Masks hide it, as they hide all that they do not name. Padding
+    nodes are trees of one node without a token.
 
     Attributes:
-        parent: LongTensor [B, N], -1 for the root.
-        branch: LongTensor [B, N], slot among the parent's slots, 0 for the root.
+        parent: LongTensor [B, N], -1 for a root.
+        branch: LongTensor [B, N], slot among the parent's slots, 0 for a root.
         token_node: LongTensor [B, T], the node of each token, -1 for padding and special tokens.
         label: LongTensor [B, N], the label of each node (of the arc to its head, or its category),
             0 for an unknown one, -1 for padding; None where labels are not known.
@@ -171,7 +177,7 @@ def _padded_labels(trees: Sequence[StoredArrays], shape: tuple[int, int]) -> Ten
 
 
 def batch_trees(
-    trees: Sequence[Tree],
+    trees: Sequence[Trees | Sequence[Trees]],
     token_nodes: Sequence[Sequence[int]] | None = None,
     width: int | None = None,
     left_pad: bool = False,
@@ -180,9 +186,11 @@ def batch_trees(
     """A batch of trees under the tokens of a model.
 
     Args:
-        trees: B trees.
+        trees: a tree for each of B rows; or a list of trees for a forest, such as a pair of sentences,
+            which may be empty.
         token_nodes: the node of each token of each row, -1 for special tokens and padding, as
             :func:`treesyntax.trees.alignment.align` finds them; None where the tokens are the nodes.
+            Nodes of a forest are numbered through: those of its second tree follow those of its first.
         width: columns T of the token batch, by default of the longest row.
         left_pad: whether shorter rows are padded on the left.
         labels: ids from 1 on of labels (see :func:`treesyntax.trees.labels.node_labels`), for methods
@@ -190,26 +198,44 @@ def batch_trees(
 
     Raises:
         ValueError: if there are not as many rows as trees, a row is longer than ``width``, or a node is
-            none of its tree.
+            none of its trees.
+        TreeError: for what is no tree.
     """
-    rows = [range(len(tree)) for tree in trees] if token_nodes is None else token_nodes
-    if len(rows) != len(trees):
-        raise ValueError(f"{len(trees)} trees, but token nodes of {len(rows)} rows")
+    if isinstance(trees, Tree):
+        raise ValueError(
+            "batch_trees takes a list with a tree for each row, not one tree; give [tree]"
+        )
+    forests = [trees_of(row) for row in trees]
+    sizes = [sum(map(len, forest)) for forest in forests]
+    rows = [range(size) for size in sizes] if token_nodes is None else token_nodes
+    if len(rows) != len(forests):
+        raise ValueError(f"{len(forests)} trees, but token nodes of {len(rows)} rows")
     longest = max(map(len, rows), default=0)
     if width is not None and longest > width:
         raise ValueError(f"a row has {longest} tokens, but the batch has {width} columns")
-    arrays = [
-        (
-            tree.parents.astype(np.int64),
-            tree.branches.astype(np.int64),
-            np.array(row, np.int64),
-            None
-            if labels is None
-            else np.array([labels.get(label, 0) for label in node_labels(tree)], np.int64),
-        )
-        for tree, row in zip(trees, rows, strict=True)
+    stored = [
+        _stored(forest, np.array(row, np.int64), labels)
+        for forest, row in zip(forests, rows, strict=True)
     ]
-    return collate(arrays, longest if width is None else width, left_pad, specials=0)
+    return collate(stored, longest if width is None else width, left_pad, specials=0)
+
+
+def _stored(
+    forest: Sequence[Tree], token_nodes: Integers, labels: Mapping[str, int] | None
+) -> StoredArrays:
+    """The arrays of a row's trees, their nodes numbered through."""
+    sizes = np.array([len(tree) for tree in forest], np.int64)
+    first = np.repeat(sizes.cumsum() - sizes, sizes)
+    parents, branches, ids = (
+        np.concatenate([np.zeros(0, np.int64), *parts]).astype(np.int64)
+        for parts in (
+            [tree.parents for tree in forest],
+            [tree.branches for tree in forest],
+            [[(labels or {}).get(one, 0) for one in node_labels(tree)] for tree in forest],
+        )
+    )
+    parents = np.where(parents < 0, parents, parents + first)
+    return parents, branches, token_nodes, None if labels is None else ids
 
 
 def _check_numbers(
@@ -218,7 +244,7 @@ def _check_numbers(
     """Raise ValueError unless nodes are in preorder and tokens have nodes, in O(B (N + T)).
 
     A depth-first walk fills slots for children from a stack, so numbers of children give back the
-    parents; in front of each tree stands one more node, the parent of root and padding. In preorder
+    parents; in front of each row stands one more node, the parent of roots and padding. In preorder
     slot ``slots[k - 1] - k + p`` is the one that node k takes from its parent p: then each slot is
     taken once, and slots are in the order of their parents.
 
@@ -226,7 +252,7 @@ def _check_numbers(
         parent: [B, N].
         branch: [B, N].
         token_node: [B, T].
-        sizes: [B, 1], the nodes of each tree; None where only their parents tell them from padding.
+        sizes: [B, 1], the nodes of each row; None where they are not told from padding.
     """
     rows, size = parent.shape
     first = np.arange(rows)[:, None] * (size + 1)
@@ -243,7 +269,7 @@ def _check_numbers(
         row, node = next(_out_of_order(parent))
         raise ValueError(
             f"tree {row}: node {node}, of parent {parent[row, node]}, is not in preorder; number "
-            "nodes depth first, as Tree does, and give the root the parent -1"
+            "nodes depth first, as Tree does, and give a root the parent -1"
         )
     if (branch < 0).any():
         row, node = _first(branch < 0)
@@ -258,24 +284,6 @@ def _check_numbers(
             f"tree {row}: the node of token {token} is none of its {most} nodes but "
             f"{token_node[row, token]}; a token without a node has -1"
         )
-    # Node 0 is the root; the others without a parent are padding.
-    padding = np.zeros((rows, size + 1), bool)
-    padding[:, 2:] = parent[:, 1:] < 0
-    used = padding.take(token_node + first + 1)
-    if used.any():
-        row, token = _first(used)
-        raise _rootless(row, f"token {token} stands", token_node[row, token])
-    parents = padding & (counts > 0)
-    if parents.any():
-        row, node = _first(parents)
-        raise _rootless(row, "a node hangs", node - 1)
-
-
-def _rootless(row: int, what: str, node: int) -> ValueError:
-    return ValueError(
-        f"tree {row}: {what} on node {node}, which has no parent; only node 0, the root, has none, "
-        "and padding, which has no tokens"
-    )
 
 
 def _first(wrong: NDArray[np.bool_]) -> tuple[int, int]:

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from treesyntax.errors import OptionError
+from treesyntax.nn.coordinates import last_descendant, root
 from treesyntax.nn.injection import Injection, Site, register
 from treesyntax.nn.tree_batch import TreeBatch
 from treesyntax.nn.walks import degrees
@@ -15,7 +16,7 @@ SIGNS = ("flip", "fixed", "absolute")
 MOST_NODES = 4096
 SAME = 1e-8  # eigenvalues this near count as one
 SHARE = 1e-6  # of a node in an eigenspace, below which it does not choose a vector
-BEYOND = 4.0  # the eigenvalue of padding; those of a normalised Laplacian are at most 2
+APART = 4.0  # between the spectra of two trees; eigenvalues of a normalised Laplacian are at most 2
 
 
 @register("laplacian")
@@ -25,7 +26,7 @@ class Laplacian(Injection):
     ``x_t + W [u_1(t), …, u_k(t)] + b``, where u_1, u_2, … are the eigenvectors of
     ``L = I - D^-1/2 A D^-1/2`` by ascending eigenvalue, without that of eigenvalue 0 (Dwivedi &
     Bresson 2021). Trees of fewer than k + 1 nodes have zeros for the rest, tokens without a
-    node get nothing.
+    node get nothing. Each tree of a forest has its own.
 
     An eigenvector has no sign, and an eigenvalue that comes twice, as it often does in trees
     (twin leaves), has no vectors but a space. Here a space is spanned in one way only: its first
@@ -87,35 +88,51 @@ def eigenvectors(tree: TreeBatch, count: int) -> Tensor:
             "takes the third power of that"
         )
     values, basis = torch.linalg.eigh(_laplacian(tree))
+    # The eigenvalues of a tree follow those of the trees before it, so its first has its root's number.
+    first, last = root(tree), last_descendant(tree)
+    most = last.gather(1, first) - first
     found: list[tuple[Tensor, Tensor]] = []
     for number in range(1, min(count, size - 1) + 1):
-        value = values[:, number : number + 1]
-        space = basis * ((values - value).abs() < SAME).unsqueeze(1)
+        value = values.gather(1, (first + number).clamp(max=size - 1))
+        space = basis * ((values.unsqueeze(1) - value.unsqueeze(2)).abs() < SAME)
         # What is left of the space once the vectors before are taken out of it.
         used = [vector * ((other - value).abs() < SAME) for other, vector in found]
         share = space.square().sum(2)
         for vector in used:
             share = share - vector.square()
-        chosen = (share > SHARE).byte().argmax(1, keepdim=True)
+        chosen = _first_in_tree(share > SHARE, first)
         row = basis.gather(1, chosen.unsqueeze(2).expand(-1, -1, size))
         projected = (space * row).sum(2)
         for vector in used:
             projected = projected - vector * vector.gather(1, chosen)
         norm = projected.gather(1, chosen).clamp(min=SHARE).sqrt()
-        real = value < BEYOND - 1
-        found.append((value, projected / norm * real))
+        found.append((value, projected / norm * (number <= most)))
     vectors = [vector for _, vector in found]
     stacked = torch.stack(vectors, 2) if vectors else basis.new_zeros(*tree.parent.shape, 0)
     return F.pad(stacked, (0, count - stacked.shape[2]))
 
 
+def _first_in_tree(chosen: Tensor, first: Tensor) -> Tensor:
+    """LongTensor [B, N]: for each node the first chosen one of its tree, which has the root ``first``."""
+    size = chosen.shape[1]
+    nodes = torch.arange(size, device=chosen.device).expand_as(first)
+    following = nodes.masked_fill(~chosen, size - 1).flip(1).cummin(1).values.flip(1)
+    return following.gather(1, first)
+
+
 def _laplacian(tree: TreeBatch) -> Tensor:
-    """Float64 [B, N, N]; padding has :data:`BEYOND` on its diagonal and nothing beside it."""
+    """Float64 [B, N, N], :data:`APART` more on the diagonal for each tree before.
+
+    So spectra do not mix. Nodes alone that follow each other, as padding does, count as one tree.
+    """
     is_child, parent = tree.parent >= 0, tree.parent.clamp(min=0)
-    root = degrees(tree).double().sqrt().reciprocal()
-    weight = root * root.gather(1, parent) * is_child
+    scale = degrees(tree).double().sqrt().reciprocal()
+    weight = scale * scale.gather(1, parent) * is_child
     down = weight.new_zeros(*parent.shape, parent.shape[1])
     down.scatter_(2, parent.unsqueeze(2), weight.unsqueeze(2))
-    diagonal = torch.full_like(weight, BEYOND).masked_fill(is_child, 1.0)
-    diagonal[:, 0] = is_child.any(1).double()  # a node alone has the eigenvalue 0
+    nodes = torch.arange(parent.shape[1], device=parent.device)
+    alone = ~is_child & (last_descendant(tree) == nodes)  # its eigenvalue is 0
+    begins = ~is_child
+    begins[:, 1:] &= ~(alone[:, 1:] & alone[:, :-1])
+    diagonal = (~alone).double() + APART * (begins.cumsum(1) - 1)
     return torch.diag_embed(diagonal) - down - down.transpose(1, 2)

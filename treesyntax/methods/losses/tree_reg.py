@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from treesyntax.nn.coordinates import depth, last_descendant
+from treesyntax.nn.coordinates import depth, last_descendant, root
 from treesyntax.nn.devices import full_precision
 from treesyntax.nn.injection import LayerStates, register
 from treesyntax.nn.supervision import HeadLoss
@@ -63,7 +63,8 @@ class TreeReg(HeadLoss):
             apart = orthogonal_norms(h)
         first, last, inside, right = splits(tree)
         context, width = (first - 1).clamp(min=0), apart.shape[1]
-        known = (tree.token_node.gather(1, context) >= 0) & (first > 0)
+        before = tree.at_tokens(root(tree)).gather(1, context)
+        known = (before == root(tree)) & (first > 0)
         from_context = apart.gather(1, context.unsqueeze(2).expand(-1, -1, width))
         from_context = from_context * known.unsqueeze(2)
         of_last = apart.gather(2, last.unsqueeze(1).expand(-1, width, -1)).transpose(1, 2)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from treesyntax.errors import OptionError
-from treesyntax.nn.coordinates import depth, last_descendant
+from treesyntax.nn.coordinates import depth, last_descendant, root
 from treesyntax.nn.injection import Injection, Site, register
 from treesyntax.nn.pairs import RelationOf
 from treesyntax.nn.relations import by_rows
@@ -22,9 +22,10 @@ RELATIONS = (
     "left_siblings",
     "right_siblings",
     "stack",
+    "other_trees",
     "all",
 )
-WITHOUT_LIMIT = ("stack", "all")
+WITHOUT_LIMIT = ("stack", "other_trees", "all")
 TERM = re.compile(r"(\w+)\s*(?:<=\s*(\d+))?")
 MOST_VIEWS = 7
 """Different views of a model: each takes a bit of an id of one byte."""
@@ -39,6 +40,7 @@ class _Tokens(NamedTuple):
     parent: Tensor
     branch: Tensor
     parent_last: Tensor
+    root: Tensor
 
 
 class _View(NamedTuple):
@@ -70,7 +72,7 @@ def _term(part: str, text: str) -> tuple[str, int | None]:
     if found[2] is not None and (found[1] in WITHOUT_LIMIT or int(found[2]) < 1):
         raise OptionError(
             f"constrained_mask: {part!r} has no such limit; limits are 1 or more, and "
-            f"{' and '.join(WITHOUT_LIMIT)} take none"
+            f"{', '.join(WITHOUT_LIMIT[:-1])} and {WITHOUT_LIMIT[-1]} take none"
         )
     return found[1], None if found[2] is None else int(found[2])
 
@@ -79,6 +81,8 @@ def _related(relation: str, query: _Tokens, key: _Tokens) -> tuple[Tensor, Tenso
     """Whether the key is that to the query, and how many steps away."""
     if relation == "all":
         return query.node == query.node, query.depth
+    if relation == "other_trees":
+        return query.root != key.root, query.depth
     if relation == "stack":
         return (key.node < query.node) & (query.node <= key.parent_last), query.depth
     if relation == "ancestors":
@@ -105,10 +109,12 @@ class ConstrainedMask(Injection):
     ``ancestors<=5|siblings<=2``. Several views, with a comma between them, are dealt out to the
     heads in turn, the same in all layers. The relations of a key to its query are ``ancestors``
     and ``descendants`` (steps are edges), ``siblings``, ``left_siblings`` and ``right_siblings``
-    (steps are branches), ``stack``, and ``all``, which leaves a head as it is.
+    (steps are branches), ``stack``, ``other_trees`` (all nodes of the other trees of a forest), and
+    ``all``, which leaves a head as it is.
 
     No row is empty: a token always sees itself and all tokens of its own node. A token without a
-    node (EOS, start symbol) sees all tokens and is seen by all. There is nothing to learn.
+    node (EOS, start symbol) sees all tokens and is seen by all. Trees of one input do not see each
+    other, unless a view says so by ``other_trees`` or ``all``. There is nothing to learn.
     Relations of two nodes do not change as a tree grows, so decoders can use it; there all
     ``descendants`` and ``right_siblings`` lie in the future, where nothing is seen anyway.
 
@@ -165,7 +171,7 @@ class ConstrainedMask(Injection):
         return by_rows(tree, ids)
 
     def relation_of_pair(self, tree: TreeBatch) -> RelationOf:
-        """:meth:`relation_ids` pair by pair, from six coordinates a token."""
+        """:meth:`relation_ids` pair by pair, from seven coordinates a token."""
         tokens, views = _coordinates(tree), self.views
 
         def relation(b: Tensor, i: Tensor, j: Tensor) -> Tensor:
@@ -186,6 +192,7 @@ class ConstrainedMask(Injection):
 
 def _coordinates(tree: TreeBatch) -> _Tokens:
     last = last_descendant(tree)
-    parent_last = last.gather(1, tree.parent.clamp(min=0))
-    at_tokens = (last, depth(tree), tree.parent, tree.branch, parent_last)
+    # A root lies on the stack until the end of its own tree.
+    parent_last = torch.where(tree.parent < 0, last, last.gather(1, tree.parent.clamp(min=0)))
+    at_tokens = (last, depth(tree), tree.parent, tree.branch, parent_last, root(tree))
     return _Tokens(tree.token_node.int(), *(tree.at_tokens(one).int() for one in at_tokens))

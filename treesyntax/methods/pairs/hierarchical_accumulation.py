@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from treesyntax.nn.coordinates import last_descendant
+from treesyntax.nn.coordinates import in_one_tree, last_descendant
 from treesyntax.nn.devices import full_precision
 from treesyntax.nn.injection import Injection, Site, ValueMap, register
 from treesyntax.nn.relations import by_rows
@@ -28,7 +28,8 @@ class HierarchicalAccumulation(Injection):
     mean. The hierarchical embeddings, added to ``v_t`` for each leaf below it, are not built
     (compose with an encoding), nor is the decoder's attention to accumulated values. A node of
     several tokens has the mean of theirs; nodes without a token are left out of paths; tokens
-    without a node keep their values, see all and are seen by all.
+    without a node keep their values, see all and are seen by all. With ``masked``, the trees of one
+    input do not see each other.
 
     Args:
         site: where the method is built in.
@@ -76,7 +77,7 @@ class HierarchicalAccumulation(Injection):
             first, end = node[:, rows].unsqueeze(2), last[:, rows].unsqueeze(2)
             key = node.unsqueeze(1)
             below = (first <= key) & (key <= end)
-            leaves = (first == end) & (node == last).unsqueeze(1)
+            leaves = (first == end) & (node == last).unsqueeze(1) & in_one_tree(tree, rows)
             return (~(below | leaves | (first < 0) | (key < 0))).view(torch.uint8)
 
         return by_rows(tree, ids)

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from treesyntax.errors import OptionError
-from treesyntax.nn.coordinates import depth
+from treesyntax.nn.coordinates import depth, in_one_tree
 from treesyntax.nn.injection import Injection, Site, register
 from treesyntax.nn.relations import by_rows, path_lengths
 from treesyntax.nn.tree_batch import TreeBatch
@@ -71,15 +71,13 @@ class Pushdown(Injection):
         depths, top = depth(tree), _parents_of_next_slots(tree)
         top_depths = depths.gather(1, top.clamp(min=0))
         key_depths = tree.at_tokens(depths, 0).unsqueeze(1)
-        placed = tree.token_node >= 0
 
         def ids(rows: slice) -> Tensor:
             lengths = path_lengths(tree, rows, top)
             common = (top_depths[:, rows].unsqueeze(2) + key_depths - lengths) // 2
             found = common + (key_depths > common).long()
             found = found.masked_fill((top < 0)[:, rows].unsqueeze(2), 0).clamp(max=self.clip)
-            covered = placed.unsqueeze(1) & placed[:, rows].unsqueeze(2)
-            return found.masked_fill(~covered, self.no_vector).to(torch.uint8)
+            return found.masked_fill(~in_one_tree(tree, rows), self.no_vector).to(torch.uint8)
 
         return by_rows(tree, ids)
 

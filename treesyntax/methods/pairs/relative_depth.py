@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from treesyntax.nn.coordinates import depth
+from treesyntax.nn.coordinates import depth, in_one_tree
 from treesyntax.nn.injection import register
 from treesyntax.nn.relations import by_rows
 from treesyntax.nn.tree_batch import TreeBatch
@@ -20,7 +20,7 @@ class RelativeDepth(DistanceVectors):
     Ninomiya 2019). It needs that tree, so it is the encoder's; the decoder of their models has
     relative positions. Their hybrid *dep+rel* is the preset ``depth_and_position_omote``.
     Absolute positions stay; the paper's models without them are ``--encoder-positions none
-    --decoder-positions none``. Pairs in which a token has no node (end of sentence) get no vector.
+    --decoder-positions none``. Pairs in which a token has no node (end of sentence), or of two trees, get no vector.
 
     Args:
         site: where the method is built in.
@@ -44,11 +44,9 @@ class RelativeDepth(DistanceVectors):
     def relation_ids(self, tree: TreeBatch) -> Tensor:
         """Integers [B, T, T]: clip(depth_j - depth_i) + clip, or the id without a vector."""
         depths = tree.at_tokens(depth(tree))
-        placed = tree.token_node >= 0
 
         def ids(rows: slice) -> Tensor:
             found = self.clipped(depths.unsqueeze(1) - depths[:, rows].unsqueeze(2))
-            covered = placed.unsqueeze(1) & placed[:, rows].unsqueeze(2)
-            return found.masked_fill(~covered, self.no_vector)
+            return found.masked_fill(~in_one_tree(tree, rows), self.no_vector)
 
         return by_rows(tree, ids)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from treesyntax.nn.coordinates import last_descendant
+from treesyntax.nn.coordinates import last_descendant, root
 from treesyntax.nn.injection import Injection, Site, register
 from treesyntax.nn.pairs import RelationOf
 from treesyntax.nn.relations import by_rows
@@ -28,6 +28,7 @@ class TransformerGrammar(Injection):
     So a token is on the stack from its own position until that of one other token, which takes it
     off: one number a token says all. A token without a node (EOS, start symbol, subwords that
     the policies ``first`` and ``last`` leave without) stays for good, as the paper's start symbol does.
+    Trees of one input have a stack each, and see no token of another.
 
     Deviations: the paper has a language model, here the same mask is over a source or a target.
     Its closing tokens have their label, ``NP)``; here all are ``)``, and the label is on the opening
@@ -70,20 +71,23 @@ class TransformerGrammar(Injection):
         """uint8 [B, T, T]: 1 where the token sees the key."""
         taken, composes = _stack(tree)
         at = torch.arange(taken.shape[1], device=taken.device, dtype=torch.int32)
+        roots = tree.at_tokens(root(tree))
 
         def ids(rows: slice) -> Tensor:
             query = at[rows].unsqueeze(1)
             own, composing = taken.unsqueeze(1), composes[:, rows].unsqueeze(2)
-            return _sees(query, at, own, composing).view(torch.uint8)
+            apart = _apart(roots[:, rows].unsqueeze(2), roots.unsqueeze(1))
+            return (_sees(query, at, own, composing) & ~apart).view(torch.uint8)
 
         return by_rows(tree, ids)
 
     def relation_of_pair(self, tree: TreeBatch) -> RelationOf:
-        """:meth:`relation_ids` pair by pair, from two coordinates a token."""
-        taken, composes = _stack(tree)
+        """:meth:`relation_ids` pair by pair, from three coordinates a token."""
+        (taken, composes), roots = _stack(tree), tree.at_tokens(root(tree))
 
         def relation(b: Tensor, i: Tensor, j: Tensor) -> Tensor:
-            return _sees(i, j, taken[b, j], composes[b, i]).int()
+            apart = _apart(roots[b, i], roots[b, j])
+            return (_sees(i, j, taken[b, j], composes[b, i]) & ~apart).int()
 
         return relation
 
@@ -108,18 +112,27 @@ def _sees(query: Tensor, key: Tensor, taken: Tensor, composes: Tensor) -> Tensor
     return on_stack | (key == query)
 
 
+def _apart(query: Tensor, key: Tensor) -> Tensor:
+    """Whether two tokens stand in different trees, by their roots, -1 without a node."""
+    return (query != key) & (query >= 0) & (key >= 0)
+
+
 def _stack(tree: TreeBatch) -> tuple[Tensor, Tensor]:
     """Which token takes each one off the stack, int32 [B, T], T for none, and whether it composes, bool [B, T]."""
     node, width = tree.token_node, tree.token_node.shape[1]
     at = torch.arange(width, device=node.device).expand_as(node)
     first = _first_token(tree, at)
-    # Of the nodes from n on, the first token of all.
-    ahead = torch.nn.functional.pad(first, (0, 1), value=width).flip(1).cummin(1).values.flip(1)
-    begun, inside = tree.at_tokens(first, width), tree.at_tokens(ahead[:, 1:], width)
+    # Of the nodes of a tree from n on, the first token of all; later trees start above the width.
+    shift, last = root(tree) * (width + 1), last_descendant(tree)
+    beyond = (tree.parent.shape[1] + 1) * (width + 1)
+    padded = torch.nn.functional.pad(first + shift, (0, 1), value=beyond)
+    later = padded.flip(1).cummin(1).values.flip(1)
+    after = (later[:, 1:] - shift).clamp(max=width)
+    begun, inside = tree.at_tokens(first, width), tree.at_tokens(after, width)
     closing = (inside > begun) & (at > inside)
     closed = _first_token(tree, at.masked_fill(~closing, width))
     # A constituent that no token closes ends at the first token after it.
-    ends = torch.where(closed < width, closed, ahead.gather(1, last_descendant(tree) + 1))
+    ends = torch.where(closed < width, closed, after.gather(1, last))
     parents_end = ends.gather(1, tree.parent.clamp(min=0)).masked_fill(tree.parent < 0, width)
     own, above = tree.at_tokens(closed, width), tree.at_tokens(parents_end, width)
     taken = torch.where(at < own, torch.minimum(own, above), above)
