@@ -68,6 +68,19 @@ def test_files_are_aligned_with_the_text(name, notation, text, tmp_path, capsys)
     assert "7 empty, 7 several sentences, 7 too long, 7 parser failed" in shown
 
 
+def test_escapes_of_moses_in_the_text_are_counted_before_it_is_parsed(tmp_path, capsys):
+    text = tmp_path / "in.txt"
+    text.write_text("a plain one\nit &apos;s a well @-@ known &quot;fact&quot;\nR & D at x@y.z\n")
+    files = parse(text, tmp_path / "out", "--parser", "fake-dep")
+    said = f"{text}:2: 1 of 3 lines holds escapes of Moses' tokenizer"
+    first, *_ = capsys.readouterr().err.splitlines()
+    assert said in first
+    assert ", 4 in all; parsers read them as words: unescape them first" in first
+    (remark,) = json.loads(files["out.report.json"])["remarks"]
+    assert (remark["line"], remark["count"]) == (2, 4)
+    assert said in remark["text"]
+
+
 def test_packed_text_and_no_text(text, tmp_path):
     packed = tmp_path / "in.gz"
     packed.write_bytes(gzip.compress(text.read_bytes()))

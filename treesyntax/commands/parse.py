@@ -80,13 +80,16 @@ def run(args: argparse.Namespace) -> int:
     """Parse, or finish what an earlier run began."""
     # Here, since it loads libraries that --help does without.
     from treesyntax.parsers.parse_file import Execution, parse_file, report_of
-    from treesyntax.parsers.parse_task import ParseTask
+    from treesyntax.parsers.parse_task import ParseTask, remarks_of_text
 
     task = ParseTask(
         args.input, args.output.absolute(), _config(args), args.max_words, args.shard_lines
     )
     parameters = read_parameters(args)
     execution = Execution(args.workers, args.gpus, args.cluster, parameters)
+    # Before hours of parsing, as the text is to be mended first.
+    for remark in remarks_of_text(args.input).texts():
+        print(f"treesyntax parse: {remark}", file=sys.stderr)
     begun = time.monotonic()
     cases, known = parse_file(task, execution, strict_cases(args.strict), args.overwrite)
     if known:

@@ -18,11 +18,12 @@ from treesyntax.jobs.cluster import Cluster
 from treesyntax.parsers import load_parser
 from treesyntax.parsers.cases import Cases, check_strict, read_cases, total
 from treesyntax.parsers.cluster_shards import parse_in_jobs
-from treesyntax.parsers.parse_task import ParseTask, task_identity
+from treesyntax.parsers.parse_task import ParseTask, remarks_of_text, task_identity
 from treesyntax.parsers.progress_bar import Advance, shown
 from treesyntax.parsers.record_text import OFFSETS
 from treesyntax.parsers.shards import TREES, Parts, shards_of
 from treesyntax.parsers.workers import parse_all
+from treesyntax.remarks import Remarks
 
 JOBS = 8
 """On a cluster, by default."""
@@ -94,8 +95,9 @@ def parse_file(
         load_parser(task.config)
         task = task._replace(config=task.config._replace(download=False))
     with parts.opened(identity, overwrite):
+        remarks = remarks_of_text(task.source)
         cases = _parse_rest(task, parts, identity["lines"], execution, strict)
-        _join(task, parts, identity, cases)
+        _join(task, parts, identity, cases, remarks)
     return cases, False
 
 
@@ -140,11 +142,14 @@ def _saved(
     yield from parse_all(task, shards_of(task, parts), workers, execution.gpus, advance)
 
 
-def _join(task: ParseTask, parts: Parts, identity: dict[str, Any], cases: Cases) -> None:
+def _join(
+    task: ParseTask, parts: Parts, identity: dict[str, Any], cases: Cases, remarks: Remarks
+) -> None:
     """Write the files from the shards, the tree file last: where it exists, all others do."""
     Path(os.path.realpath(task.output)).unlink(missing_ok=True)  # a link stays
     count = -(-cases.lines // task.shard_lines)
-    noted = {"identity": identity, DIGEST: parts.digest(count, TREES)}
+    digest = parts.digest(count, TREES)
+    noted = {"remarks": remarks.to_json(), "identity": identity, DIGEST: digest}
     write_json(report_of(task.output), {**cases.to_dict(), **noted})
     if OFFSETS in parts.suffixes:
         parts.join(count, OFFSETS, task.output.with_name(task.output.name + OFFSETS))

@@ -12,6 +12,8 @@ from treesyntax.errors import InputError
 from treesyntax.files import read_lines, sha256_of
 from treesyntax.parsers import get_kind
 from treesyntax.parsers.parser import ParserConfig, model_path
+from treesyntax.remarks import Remarks, remarks_of
+from treesyntax.trees.formats.moses import check_escapes
 
 
 class ParseTask(NamedTuple):
@@ -56,6 +58,17 @@ def task_identity(task: ParseTask) -> dict[str, Any]:
         "device": "gpu" if config.gpu else "cpu",
         "versions": _versions(get_kind(config.parser).packages),
     }
+
+
+def remarks_of_text(source: Path) -> Remarks:
+    """What looks wrong in a text to parse."""
+    with remarks_of(source) as remarks:
+        for remarks.line, text in enumerate(
+            read_lines(source) if source.is_file() else (), start=1
+        ):
+            check_escapes(text)
+    remarks.records = remarks.line
+    return remarks
 
 
 def _fingerprint(path: Path) -> str:

@@ -184,11 +184,28 @@ def test_spans_in_misc_come_first():
     record = conllu_record(
         "1|X|start_char=0|end_char=2", "2-3|du|start_char=3|end_char=5", "2|de", "3|le"
     )
-    assert conllu_spans(record, "whatever") == [(0, 2), (3, 5), (3, 5)]
-    plain = conllu_record("1|a|a=1|start_char=0|end_char=2", "2|b|start_char=3|end_char=5|b=2")
-    assert conllu_spans(plain, "whatever") == [(0, 2), (3, 5)]
+    assert conllu_spans(record, "XX du") == [(0, 2), (3, 5), (3, 5)]
+    plain = conllu_record("1|a.|a=1|start_char=0|end_char=2", "2|b.|start_char=3|end_char=5|b=2")
+    assert conllu_spans(plain, "a. b.") == [(0, 2), (3, 5)]
     with pytest.raises(RecordError, match="the word has no start_char"):
         conllu_spans(conllu_record("1|a|start_char=0|end_char=1", "2|b"), "a b")
+
+
+def test_offsets_that_count_in_a_document_are_those_of_the_line():
+    record = conllu_record(
+        "1|I|start_char=21|end_char=22", "2-3|can't|start_char=23|end_char=28", "2|ca", "3|n't",
+        "4|.|start_char=28|end_char=29",
+    )  # fmt: skip
+    assert conllu_spans(record, "I can't.") == [(0, 1), (2, 7), (2, 7), (7, 8)]
+    assert conllu_spans(record, "  I can't.") == [(2, 3), (4, 9), (4, 9), (9, 10)]
+    # They may lie inside the line by chance, and are still those of the document.
+    late = conllu_record("1|go|start_char=3|end_char=5", "2|on|start_char=6|end_char=8")
+    assert conllu_spans(late, "go on, all of you") == [(0, 2), (3, 5)]
+    assert conllu_spans(late, "We go on") == [(3, 5), (6, 8)]
+    with pytest.raises(
+        RecordError, match="the word 'go' is not at 3:5 of the text, where 'y ' sta"
+    ):
+        conllu_spans(late, "Stay there")
 
 
 def test_comments_and_lines_of_offsets():

@@ -42,6 +42,26 @@ def test_fairseq_and_the_store_give_back_tokens_and_trees(files, linearization):
     assert TreeStore(dest / "train.en-sv.en.tree").linearization == linearization
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_was_left_out_of_trees_is_counted_on_screen_and_in_the_manifest(
+    files, capsys, monkeypatch, workers
+):
+    """Batch by batch, and once for each kind and file."""
+    monkeypatch.setattr(binarize_read, "BATCH_SENTENCES", 3)
+    with_trace = "(S (NP (-NONE- *-1)) (VP (V sleeps) (NP (-NONE- *T*-2))))"
+    write(files["ptb"], ["(S (NP cat) (VP sleeps))", with_trace] * 10)
+    write(files["text"], ["katten sover", "sover"] * 10)
+    dest = binarize(files, "--source-linearization", "words", "--workers", workers)
+    text = f"{files['ptb']}:2: 10 of 20 trees hold traces (-NONE-), 20 in all; they are removed"
+    assert capsys.readouterr().out.count(text) == 1
+    counted = json.loads((dest / "binarize.json").read_text())["splits"]["train"]
+    (remark,) = counted["en"]["remarks"]
+    assert (remark["lines"], remark["count"], remark["line"]) == (10, 20, 2)
+    assert remark["text"].startswith(text)
+    assert counted["sv"]["remarks"] == []
+    assert read(dest, "train", "en")[:2] == [["cat", "sleeps"], ["sleeps"]]
+
+
 def test_the_summary_and_the_manifest_count_what_was_written(files, capsys):
     valid = ("--valid", files["valid_ptb"], files["valid_text"])
     dest = binarize(files, *valid, "--source-linearization", "words")

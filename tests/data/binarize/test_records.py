@@ -42,8 +42,9 @@ def check(path, format_name, size, expected) -> None:
 
 
 PARTS = [b"a", b"b\tc", b"\n", b"\n\n", b"\n\n\n", b" ", b"\t", b"\r\n", b"\r", b"\xef\xbb\xbf",
-         b"\xc3\xa9", b"\xff", b"\xe2\x80\xa8", b"#x\n"]  # fmt: skip
-USUAL = [b"a\n", b"#b c\n", b"\xc3\xa9\td\n", b"\n", b"e"]
+         b"\xc3\xa9", b"\xff", b"\xe2\x80\xa8", b"#x\n",
+         b"# text =\n"]  # fmt: skip
+USUAL = [b"a\n", b"#b c\n", b"# text =\n", b"\xc3\xa9\td\n", b"\n", b"e"]
 
 
 @settings(deadline=None, max_examples=600)

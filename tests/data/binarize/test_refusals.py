@@ -205,3 +205,11 @@ def test_a_tree_file_in_another_format_says_so(files, capsys, format_name, said)
     write(files["ptb"], lines)
     message = refused(files, capsys, "--source-format", format_name)
     assert said in message
+
+
+def test_a_missing_blank_line_is_told_before_the_count_of_the_other_file(files, capsys):
+    words = "1\ta\t_\t_\t_\t_\t0\troot\t_\t_"
+    files["ptb"].write_text(f"{words}\n\n# id = 2\n{words}\n# id = 3\n{words}\n")
+    write(files["text"], ["a"] * 3)
+    message = refused(files, capsys, "--source-format", "conllu")
+    assert f"{files['ptb']}:5: another sentence begins here (ID 1), but no blank line" in message

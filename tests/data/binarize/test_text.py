@@ -135,7 +135,7 @@ def test_text_that_does_not_fit_is_refused_with_file_and_line(files, capsys):
     assert ":1: the sentence has no comment '# text ='; give its text with --source-text" in message
     files["conllu"].write_text("# text = a\n\n" * 24)
     message = refused(files, capsys, "--source-text", trees="conllu")
-    assert ":1: the text 'a' has a tree without words; parse the text again" in message
+    assert ":1: the sentence with the text 'a' has no words; take out the blank line" in message
 
 
 def test_pieces_that_do_not_spell_the_text_are_refused_with_file_and_line(files, capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from itertools import islice
 
 import conllu
@@ -13,7 +14,9 @@ from support import shared
 from support.helpers import CONLLU, MRG, PTB, nested, row
 from support.strategies import constituency_trees, dependency_trees
 
-from treesyntax.trees.formats import read_trees
+from treesyntax.errors import InputError
+from treesyntax.remarks import Finding, remarks_of
+from treesyntax.trees.formats import RecordError, parse_record, read_trees
 from treesyntax.trees.tree import Tree
 
 # Penn Treebank brackets
@@ -58,14 +61,76 @@ def test_ptb_unescapes_brackets_in_words_only():
     [
         ("( (S a))", "(S a)"),
         ("(((S a)))", "(S a)"),
-        ("( (S a) (S b))", "( (S a) (S b))"),
-        ("( ( (S a) (S b)))", "( (S a) (S b))"),
-        ("(S ( (NP a)))", "(S ( (NP a)))"),
+        ("( (S a) (S b))", "(TOP (S a) (S b))"),
+        ("( ( (S a) (S b)))", "(TOP (S a) (S b))"),
+        ("(S ( (NP a)))", "(S (X (NP a)))"),
+        ("((the cat) sat)", "(TOP (the cat) sat)"),
     ],
 )
-def test_unlabelled_brackets_around_a_tree_are_dropped(text, kept):
+def test_unlabelled_brackets_around_a_tree_are_dropped_and_others_get_labels(text, kept):
     assert PTB.write(PTB.parse(text)) == kept
     assert PTB.parse(kept) == PTB.parse(text)
+
+
+def words_of(tree: Tree) -> list[str]:
+    return [tree.labels[node] for node in tree.word_nodes()]
+
+
+def test_traces_are_removed_with_what_they_leave_empty_and_counted(tmp_path):
+    text = (
+        "( (S (NP-SBJ-1 (NNS Bonds)) (VP (VBD were) (VP (VBN bought) (NP (-NONE- *-1)) (PP (IN at)\n"
+        "    (NP (QP (CD 3\\/4) ($ $)) (-NONE- *U*) (JJ Q\\*A))))) (. .)) )\n"
+        "( (S (NP-SBJ (-NONE- *)) (VP (-NONE- *?*))) )\n( (S (-NONE- real) (NN work)) )\n"
+    )
+    path = tmp_path / "wsj.mrg"
+    path.write_text(text)
+    with remarks_of(path) as remarks:
+        for record in MRG.records(path):
+            remarks.line, remarks.records = record.line, remarks.records + 1
+            MRG.parse(record.text)
+    found = list(read_trees(path, "mrg"))
+    assert words_of(found[0]) == ["Bonds", "were", "bought", "at", "3/4", "$", "Q*A", "."]
+    assert nested(found[0])[2] == [
+        "VP", ["VBD", "were"], ["VP", ["VBN", "bought"], ["PP", ["IN", "at"], ["NP",
+        ["QP", ["CD", "3/4"], ["$", "$"]], ["JJ", "Q*A"]]]],
+    ]  # fmt: skip
+    assert (len(found[1]), words_of(found[2])) == (0, ["work"])
+    traces, empty = remarks.texts("trees")
+    assert traces.startswith(f"{path}:1: 3 of 3 trees hold traces (-NONE-), 5 in all; they are")
+    assert empty.startswith(f"{path}:3: 1 of 3 trees holds traces alone; ")
+
+
+def test_traces_are_those_of_nltks_sample():
+    """Words of the Penn Treebank without traces are what nltk calls so."""
+    text = "(S (NP (NNP Rolls-Royce)) (VP (VBD said) (SBAR (-NONE- 0) (S (NP (PRP it)) (VP (-NONE- *T*-1))))))"
+    oracle = nltk.Tree.fromstring(text)
+    wanted = [word for word, tag in oracle.pos() if tag != "-NONE-"]
+    assert words_of(PTB.parse(text)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("word", "written"),
+    [("1/2", "1/2"), ("a\\/b", "a\\\\/b"), ("\\*", "\\\\*"), ("\\", "\\"), ("a\\b/", "a\\b/")],
+)
+def test_words_with_backslashes_of_their_own_come_back(word, written):
+    tree = Tree([-1, 0], ["NN", word], [-1, 0])
+    assert PTB.write(tree) == f"(NN {written})"
+    assert PTB.parse(PTB.write(tree)) == tree
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("(VB like(d))", "the word 'like' stands right before a ( (character 5); brackets that belong"),
+        ("(S (NN item(s more)))", "the word 'item' stands right before a ("),
+        ("(NN (DT a)b)", "the word 'b' stands right behind a ) (character 11); brackets that belong"),
+        ("(NN (X a) (Y ) )", "is empty (character 14); give it a word or remove it; brackets that"),
+        ("(S (NN :)))", "closes nothing (character 11); if trees span several lines, use the format mrg; brackets"),
+    ],
+)  # fmt: skip
+def test_brackets_inside_words_get_a_hint(text, message):
+    with pytest.raises(RecordError, match=re.escape(message)):
+        PTB.parse(text)
 
 
 def test_mrg_splits_where_the_brackets_close(tmp_path):
@@ -118,6 +183,60 @@ def test_conllu_splits_at_blank_lines(tmp_path):
     )
     assert [record.line for record in CONLLU.records(path)] == [3, 8, 10]
     assert [len(tree) for tree in read_trees(path, "conllu")] == [1, 0, 2]
+
+
+def test_comments_before_a_sentence_are_no_sentence(tmp_path):
+    path = tmp_path / "trees.conllu"
+    path.write_text(
+        "# written by hand\n# global.columns = ID FORM\n\n# text = a\n"
+        f"{row(1)}\n\n# text =\n\n# newdoc\n\n\n{row(1)}\n{row(2, 'v', 9, 'x')}\n\n# the end\n"
+    )
+    records = list(CONLLU.records(path))
+    assert [record.line for record in records] == [1, 7, 9]
+    assert [len(CONLLU.parse(record.text)) for record in records[:2]] == [1, 0]
+    with (
+        remarks_of(path) as remarks,
+        pytest.raises(InputError, match="trees.conllu:13: the head 9 of"),
+    ):
+        for record in records:
+            remarks.line, remarks.records = record.line, remarks.records + 1
+            parse_record(CONLLU, path, record)
+    assert [*remarks.found.values()] == [Finding(2, 2, 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        (f"# text = a\n{row(1)}\n# id = 2\n# text = b\n{row(1)}\n", 3, "another sentence begins here"),
+        (f"{row(1)}\n{row(1)}\n", 2, "(ID 1), but no blank line stands before it; put one before this"),
+        (f"# id = 1\n# text = a b\n\n{row(1)}\n", 2, "the sentence with the text 'a b' has no words; take"),
+    ],
+)  # fmt: skip
+def test_blank_lines_at_the_wrong_place_are_told_where_they_are(tmp_path, text, line, message):
+    path = tmp_path / "trees.conllu"
+    path.write_text(text)
+    with pytest.raises(InputError, match=f"trees.conllu:{line}: .*{re.escape(message)}"):
+        list(read_trees(path, "conllu"))
+
+
+def test_withheld_words_and_escapes_of_moses_are_counted(tmp_path):
+    path = tmp_path / "trees.conllu"
+    path.write_text(
+        f"{row(1, '_')}\n\n{row(1, '_')}\n{row(2, '_', 1, 'x')}\n\n"
+        f"{row(1, 'it')}\n{row(2, '&apos;s', 1, 'x')}\n{row(3, '@-@', 1, 'x')}\n\n{row(1, 'R&D')}\n"
+    )
+    with remarks_of(path) as remarks:
+        for record in CONLLU.records(path):
+            remarks.line, remarks.records = record.line, remarks.records + 1
+            CONLLU.parse(record.text)
+    withheld, escapes = remarks.texts("sentences")
+    assert withheld.startswith(
+        f"{path}:3: 1 of 4 sentences holds _ for every word; the text of such"
+    )
+    assert escapes.startswith(
+        f"{path}:6: 1 of 4 sentences holds escapes of Moses' tokenizer (&apos;"
+    )
+    assert ", 2 in all; parsers read them as words: unescape them first" in escapes
 
 
 @pytest.mark.parametrize("name", ["UD_English-EWT/dev", "UD_Japanese-PUD/test"])

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from treesyntax.data.binarize.alignment import Span
 from treesyntax.data.binarize.records import Records
 from treesyntax.data.tree_store import TreeArrays
+from treesyntax.remarks import Remarks
 
 
 class Batch(NamedTuple):
@@ -50,6 +51,7 @@ class EncodedBatch(NamedTuple):
         token_counts: tokens of each sentence [S].
         trees: the trees, None for text; their labels index ``labels``.
         labels: the different labels in order of first appearance, if they are kept.
+        remarks: what the reader of the records found odd in them, or left out.
     """
 
     symbols: list[str]
@@ -57,3 +59,4 @@ class EncodedBatch(NamedTuple):
     token_counts: NDArray[np.int32]
     trees: TreeArrays | None
     labels: Sequence[str] = ()
+    remarks: Remarks | None = None

@@ -24,6 +24,7 @@ from treesyntax.data.encoding import LINE_UNITS, TEXT, WORDS_LINEARIZATION, Enco
 from treesyntax.data.sentencepiece import Segmenter
 from treesyntax.data.tree_store import TreeArrays
 from treesyntax.errors import InputError, TreeError
+from treesyntax.remarks import Remarks, remarks_of
 from treesyntax.trees.controls import control_tree
 from treesyntax.trees.formats import Record, get_format, parse_record
 from treesyntax.trees.formats.base import RecordError
@@ -43,6 +44,11 @@ def encode_batch(encoding: Encoding, batch: Batch) -> EncodedBatch:
     """
     if encoding.format_name == TEXT:
         return _encode_text(encoding, batch.records.texts)
+    with remarks_of(batch.path) as remarks:
+        return _encode_trees(encoding, batch, remarks)
+
+
+def _encode_trees(encoding: Encoding, batch: Batch, remarks: Remarks) -> EncodedBatch:
     tree_format = get_format(encoding.format_name)
     linearization = get_linearization(encoding.linearization)
     index_of, label_of = _new_indices(), _new_indices()
@@ -53,7 +59,9 @@ def encode_batch(encoding: Encoding, batch: Batch) -> EncodedBatch:
     token_nodes: list[int] = []
     parents: list[NDArray[np.int32]] = []
     branches: list[NDArray[np.int32]] = []
+    remarks.records = len(batch.records.texts)
     for index, record in enumerate(map(Record, *batch.records)):
+        remarks.line = record.line
         tree = parse_record(tree_format, batch.path, record)
         try:
             segmented = _segment(tree, encoding, batch, index)
@@ -77,7 +85,7 @@ def encode_batch(encoding: Encoding, batch: Batch) -> EncodedBatch:
         _array(token_nodes),
         _array(labels) if encoding.labels else None,
     )
-    return EncodedBatch(list(index_of), _array(ids), counts, trees, list(label_of))
+    return EncodedBatch(list(index_of), _array(ids), counts, trees, list(label_of), remarks)
 
 
 def _encode_text(encoding: Encoding, lines: list[str]) -> EncodedBatch:

@@ -15,11 +15,13 @@ from treesyntax.data.binarize.batch import Batch
 from treesyntax.data.binarize.options import BinarizeOptions, SideOptions
 from treesyntax.data.binarize.records import Records, count_of, records_of
 from treesyntax.data.encoding import TEXT, Encoding
-from treesyntax.errors import InputError, TreeError, TreeSyntaxError
+from treesyntax.errors import InputError, TreeSyntaxError
 from treesyntax.jobs import begin_worker
-from treesyntax.trees.formats import get_format
+from treesyntax.trees.formats import get_format, parse_record
 
 TITLES = {"conllu": "CoNLL-U", "ptb": "one tree in Penn brackets a line", "jsonl": "JSON lines"}
+MOST_CHECKED = 100_000
+"""Trees of a file that are read to find why it has another number of sentences than the file beside it."""
 BATCH_SENTENCES = 2000
 # Batches on their way for each other worker: enough to keep it busy while this process has one.
 BATCHES_AHEAD = 2
@@ -67,19 +69,26 @@ def _survey_split(options: BinarizeOptions, split: str) -> int:
 
 
 def _check_format(side: SideOptions, split: str) -> None:
-    """Refuse a file whose first record is not in its format, which other counts come from."""
+    """Refuse a file that is not in its format, or has a fault, from which other counts may come."""
     name, path = side.encoding.format_name, side.files[split]
     if not side.has_trees:
         return
     tree_format = get_format(name)
-    for record in islice(tree_format.records(path), 1):
+    for number, record in enumerate(islice(tree_format.records(path), MOST_CHECKED)):
         try:
-            tree_format.parse(record.text)
-        except TreeError as error:
-            cause = f"is not {TITLES.get(name, name)} ({error.cause})"
-            cause = error.cause if error.cause.startswith("is not") else cause
-            remedy = f"name its format with --{side.role}-format"
-            raise InputError(path, record.line, cause, remedy) from None
+            parse_record(tree_format, path, record)
+        except InputError as error:
+            if number or error.line != record.line:
+                raise
+            raise _other_format(side, error) from None
+
+
+def _other_format(side: SideOptions, error: InputError) -> InputError:
+    """The error for a file whose first line is already at fault."""
+    name = side.encoding.format_name
+    cause = f"is not {TITLES.get(name, name)} ({error.cause})"
+    cause = error.cause if error.cause.startswith("is not") else cause
+    return InputError(error.path, error.line, cause, f"name its format with --{side.role}-format")
 
 
 def _count(path: Path, format_name: str) -> int:

@@ -1,7 +1,7 @@
 """The records of a regular file, split a block of text at a time.
 
 A block with anything out of the ordinary (carriage returns, white space in a blank line, several
-blank lines, a byte order mark, bytes that are not UTF-8) and what follows are read again line by
+blank lines, comments without a sentence, a byte order mark, bytes that are not UTF-8) and what follows are read again line by
 line, as everywhere else, so that records, line numbers and errors are the same.
 """
 
@@ -21,6 +21,7 @@ from treesyntax.data.encoding import TEXT
 from treesyntax.files import LONGEST_LINE
 from treesyntax.trees.formats import Record, get_format
 from treesyntax.trees.formats.base import line_records
+from treesyntax.trees.formats.conllu import EMPTY
 from treesyntax.trees.formats.conllu import records as conllu_records
 
 BLOCK = 1 << 18
@@ -29,7 +30,7 @@ AT_ONCE = 2000  # records that are read one by one
 Offsets = NDArray[np.int64]
 OneByOne = Callable[[Path], Iterator[Record]]
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-NEWLINE, SPACE, TAB = b"\n \t"
+NEWLINE, SPACE, TAB, COMMENT = b"\n \t#"
 
 
 class Records(NamedTuple):
@@ -161,7 +162,21 @@ def _paragraphs(block: bytes) -> Offsets:
     indented = newline[:-1] & ((codes[1:] == SPACE) | (codes[1:] == TAB))
     if indented.any() or codes[0] in (NEWLINE, SPACE, TAB) or (blank[:-1] & blank[1:]).any():
         raise ValueError
-    return _before_end(np.flatnonzero(blank) + 2, block)
+    starts = _before_end(np.flatnonzero(blank) + 2, block)
+    _check_last_lines(block, codes, newline, starts)
+    return starts
+
+
+def _check_last_lines(
+    block: bytes, codes: NDArray[np.uint8], newline: NDArray[np.bool_], starts: Offsets
+) -> None:
+    """Refuse a paragraph of comments that is no sentence of its own."""
+    line_starts = np.concatenate([[0], np.flatnonzero(newline) + 1])
+    behind = np.append(starts[1:] - 1, len(block.rstrip(b"\n")))  # blank lines, and the end
+    last = line_starts[np.searchsorted(line_starts, behind) - 1]
+    for start in last[codes[last] == COMMENT].tolist():
+        if not block.startswith(EMPTY.encode(), start):
+            raise ValueError
 
 
 def _before_end(starts: Offsets, block: bytes) -> Offsets:

@@ -86,4 +86,7 @@ def summarise(
         if options.subword_vocab and side.wants_model:
             note = ", no subwords: its trees have no words"
         lines.append(f"dictionary {side.language}: {sizes[side.language]:,} symbols{note}")
-    return "\n".join([*lines, f"{options.dest} written in {seconds:.1f} s"])
+    remarks = dict.fromkeys(
+        remark["text"] for counts in written.values() for remark in counts.remarks
+    )
+    return "\n".join([*lines, *remarks, f"{options.dest} written in {seconds:.1f} s"])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from treesyntax.data.token_files import Fingerprint, TokenData, write_tokens
 from treesyntax.data.tree_store import deepest
 from treesyntax.data.tree_store_write import TreeStoreWriter
 from treesyntax.errors import OptionError
+from treesyntax.remarks import Remarks
 from treesyntax.trees.copies import (
     copied_forms,
     copied_label,
@@ -75,6 +77,7 @@ class Counts:
         longest: tokens of the longest sentence.
         deepest: steps from the root to the deepest node of all trees.
         bin_crc32: the checksum of its ``.bin`` file.
+        remarks: what the reader found odd in the file, or left out, as `Remarks.to_json` has it.
     """
 
     sentences: int = 0
@@ -85,12 +88,14 @@ class Counts:
     longest: int = 0
     deepest: int = 0
     bin_crc32: int = 0
+    remarks: Sequence[dict[str, Any]] = ()
 
 
 class Spool:
     """One side of one split in temporary files until the dictionary is known."""
 
-    def __init__(self, folder: Path, has_trees: bool, has_labels: bool = False) -> None:
+    def __init__(self, path: Path, folder: Path, has_trees: bool, has_labels: bool = False) -> None:
+        self.remarks = Remarks(path)
         self._file = TemporaryFile(dir=folder)  # noqa: SIM115, kept open for all batches
         self._batches: list[tuple[int, NDArray[np.int32]]] = []
         self._trees = TreeStoreWriter(folder, has_labels) if has_trees else None
@@ -107,6 +112,8 @@ class Spool:
         self._file.write(batch.ids.data)
         self._batches.append((len(indices), batch.token_counts))
         self.sentences += len(batch.token_counts)
+        if batch.remarks:
+            self.remarks.extend(batch.remarks)
         self.longest = max(self.longest, int(batch.token_counts.max(initial=0)))
         if self._trees and batch.trees:
             self.deepest = max(self.deepest, deepest(batch.trees))
@@ -130,6 +137,7 @@ class Spool:
             nodes=self._trees.nodes if self._trees else 0,
             longest=self.longest,
             deepest=self.deepest,
+            remarks=self.remarks.to_json("trees"),
         )
         tokens = self._tokens(ids_of_symbols, dictionary, counts, unknown)
         fingerprint: Fingerprint = write_tokens(prefix, tokens, len(dictionary), EOS)
@@ -180,7 +188,7 @@ def encode_sides(
     parts = [(side, split) for split in options.source.files for side in sides]
     labels = {side.role: Symbols() for side in sides if side.encoding.labels}
     spools = {
-        (side.role, split): Spool(folder, side.has_trees, side.role in labels)
+        (side.role, split): Spool(side.files[split], folder, side.has_trees, side.role in labels)
         for side, split in parts
     }
     for (side, split, _), batch in batch_map(encode_batch, tasks(sides, options.source.files)):

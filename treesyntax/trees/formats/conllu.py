@@ -2,7 +2,8 @@
 
 A node has FORM as its label and DEPREL as its relation; if every DEPREL is ``_``, the tree has no
 relations. Multi-word token ranges (``1-2``) and empty nodes (``1.1``) are skipped, other columns
-are not kept. Blank lines separate sentences. A block of comments alone is an empty tree.
+are not kept. Blank lines separate sentences. ``# text =`` alone is an empty sentence, any other block of
+comments belongs to the sentence behind it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from pathlib import Path
 
 from treesyntax.errors import TreeError
 from treesyntax.files import read_lines
+from treesyntax.remarks import Remark, remark
 from treesyntax.trees.formats.base import Format, Record, RecordError, exact
+from treesyntax.trees.formats.moses import check_escapes
 from treesyntax.trees.tree import Tree
 
 _COLUMNS = 10
@@ -22,8 +25,16 @@ ID, FORM, HEAD, DEPREL, MISC = 0, 1, 6, 7, 9
 _NOT_A_WORD = re.compile(r"[0-9]+[-.][0-9]+")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _UNKNOWN = "_"
-_EMPTY = "# text ="
-_COMMENTS = re.compile("(?:#.*\n)*")
+EMPTY = "# text ="
+_COMMENTS = re.compile("(?:#.*\n|\n)*")
+TEXT = re.compile(r"^# text = ?(.*)$", re.MULTILINE)
+HEADERS = Remark(
+    "a blank line behind their first comments", "the comments are read as part of the sentence"
+)
+WITHHELD = Remark(
+    "_ for every word",
+    "the text of such a treebank is withheld: its README says how to get it and put it in",
+)
 _IDS = ["1", *(f"\n{number}" for number in range(2, 1001))]
 _HEADS = {str(number): number for number in range(1001)}
 
@@ -32,15 +43,19 @@ def records(path: Path) -> Iterator[Record]:
     """The sentences of a file, which blank lines separate."""
     start = 0
     lines: list[str] = []
+    words = False
     for number, line in enumerate(read_lines(path), start=1):
         if line and (not line.isspace() or line.strip(" \t")):
             if not lines:
                 start = number
+            words = words or line[0] != "#" or line.startswith(EMPTY)
             lines.append(line)
-        elif lines:
+        elif words:
             yield Record(start, "\n".join(lines))
-            lines = []
-    if lines:
+            lines, words = [], False
+        elif lines:
+            lines.append("")
+    if words:
         yield Record(start, "\n".join(lines))
 
 
@@ -73,11 +88,25 @@ def parse(text: str) -> Tree:
         heads = [_head(row[HEAD], offset) for offset, row in _words(text)]
     if relations.count(_UNKNOWN) == len(relations):
         relations = []
+    _check_forms(text, forms)
     try:
         return Tree.from_heads(heads, forms, relations)
     except TreeError as error:
         offset = [offset for offset, _ in _words(text)][_word_to_blame(heads)]
         raise RecordError(error.cause, error.remedy, offset) from None
+
+
+def _check_forms(text: str, forms: list[str]) -> None:
+    """Refuse a text without words, and remark on what else looks wrong."""
+    if len(forms) > 1 and forms.count(_UNKNOWN) == len(forms):
+        remark(WITHHELD)
+    check_escapes(text, forms)
+    if not forms and (comment := TEXT.search(text)) and any(map(str.isalnum, comment[1])):
+        offset = text.count("\n", 0, comment.start())
+        cause = f"the sentence with the text {comment[1][:40]!r} has no words"
+        raise RecordError(cause, "take out the blank line behind its comments", offset)
+    if "\n\n" in text:
+        remark(HEADERS)
 
 
 def _forms_heads_relations(text: str) -> tuple[list[str], list[str], list[str]]:
@@ -99,6 +128,8 @@ def _words(text: str) -> Iterator[tuple[int, list[str]]]:
         if columns[0] != str(word):
             if _NOT_A_WORD.fullmatch(columns[0]):
                 continue
+            if columns[0] == "1":
+                raise _missing_blank_line(text, offset)
             cause = f"the ID is {columns[0][:40]!r}, not {word}"
             raise RecordError(cause, "words are numbered 1, 2, 3, … in every sentence", offset)
         if not columns[1] or not columns[7]:
@@ -106,6 +137,15 @@ def _words(text: str) -> Iterator[tuple[int, list[str]]]:
             raise RecordError(cause, "no column is empty; write _ for an unknown value", offset)
         word += 1
         yield offset, columns
+
+
+def _missing_blank_line(text: str, offset: int) -> RecordError:
+    """The error for a word 1 behind other words; its sentence begins with the comments before it."""
+    lines = text.split("\n")
+    while lines[offset - 1].startswith("#"):
+        offset -= 1
+    cause = "another sentence begins here (ID 1), but no blank line stands before it"
+    return RecordError(cause, "put one before this line", offset)
 
 
 def _head(text: str, offset: int) -> int:
@@ -143,7 +183,7 @@ def _word_to_blame(heads: list[int]) -> int:
 def write(tree: Tree) -> str:
     """The sentence with ID, FORM, HEAD and DEPREL, and ``_`` in the other columns."""
     if not len(tree):
-        return _EMPTY
+        return EMPTY
     nodes = tree.word_nodes()
     rows = []
     for word, head in enumerate(tree.heads()):

@@ -1,6 +1,7 @@
 """The character spans of the words of a tree in their raw line, from 0, the end exclusive.
 
-CoNLL-U has them in the column MISC, ``start_char=4|end_char=7``, or not at all: then words are
+CoNLL-U has them in the column MISC, ``start_char=4|end_char=7``, counted in the line or, as stanza does, in
+a document that the line is part of; or not at all: then words are
 found in the line one after another, with nothing but white space between. The words of a
 multi-word token (French ``du`` = de + le) that have no spans of their own have the token's. PTB
 brackets have no room for them: the file ``NAME.offsets`` beside ``NAME`` has one line a tree,
@@ -27,7 +28,6 @@ _START = "start_char="
 _SPAN = re.compile(r"(?:^|\|)start_char=([0-9]{1,9})\|end_char=([0-9]{1,9})(?:\||$)")
 _PAIR = re.compile(r"([0-9]{1,9}):([0-9]{1,9})")
 _RANGE = re.compile(r"[0-9]{1,9}-([0-9]{1,9})")
-_TEXT = re.compile(r"^# text = ?(.*)$", re.MULTILINE)
 
 
 def offsets_path(path: Path) -> Path:
@@ -82,7 +82,7 @@ def _span_of_pair(pair: str) -> Span | None:
 
 def conllu_comment(text: str) -> str | None:
     """The raw line that a CoNLL-U record names in its comment ``# text =``, None for none."""
-    found = _TEXT.search(text)
+    found = conllu.TEXT.search(text)
     return found[1] if found else None
 
 
@@ -90,28 +90,59 @@ def conllu_spans(text: str, line: str) -> list[Span]:
     """The span of every word of a CoNLL-U record in its raw line.
 
     Raises:
-        RecordError: if some words have spans in MISC and others do not, or there are none and
-            a word is not in the line after the previous one.
+        RecordError: if some words have spans in MISC and others do not, there are none and
+            a word is not in the line after the previous one, or the spans are those of another text.
     """
-    return _spans_in_misc(text) if _START in text else _spans_of_forms(text, line)
+    if _START not in text:
+        return _spans_of_forms(text, line)
+    spans, forms = _spans_and_forms(text)
+    spelt = _spelt(spans, forms, line)
+    if spelt == len(spans):
+        return spans
+    # In a document: offsets less that of the line, whose first word is the first in the line.
+    before = spans[0][0] - max(line.find(forms[0]), 0)
+    moved = [(start - before, end - before) for start, end in spans]
+    there = _spelt(moved, forms, line)
+    if there > spelt:
+        return moved
+    # Parsers may normalise single words, so that not all need be spelt.
+    if 2 * spelt < len(spans) and len(spans) > 1:
+        start, end = spans[0]
+        cause = f"the word {forms[0][:40]!r} is not at {start}:{end} of the text, where {line[start:end][:40]!r} stands"
+        raise RecordError(cause, "give the very text that the trees were made of")
+    return spans
+
+
+def _spelt(spans: list[Span], forms: list[str], line: str) -> int:
+    """How many words are at their place in the line."""
+    pairs = zip(spans, forms, strict=True)
+    return sum(line[start:end] == form for (start, end), form in pairs if start >= 0)
 
 
 def _spans_in_misc(text: str) -> list[Span]:
+    return _spans_and_forms(text)[0]
+
+
+def _spans_and_forms(text: str) -> tuple[list[Span], list[str]]:
+    """The span of every word in MISC, and the word, or the multi-word token, that is there."""
     if columns := conllu.columns(text):
         spans = [span for misc in columns[conllu.MISC] if (span := _span_in(misc))]
         if len(spans) == len(columns[conllu.MISC]):
-            return spans
-    spans = []
+            return spans, columns[conllu.FORM]
+    spans, forms = [], []
     for offset, row, token in _words_and_tokens(conllu.rows(text)):
-        if (span := _span_in(row[-1])) or (token and (span := _span_in(token[-1]))):
-            spans.append(span)
+        if span := _span_in(row[-1]):
+            forms.append(row[conllu.FORM])
+        elif token and (span := _span_in(token[-1])):
+            forms.append(token[conllu.FORM])
         else:
             raise RecordError(
                 "the word has no start_char and end_char in MISC",
                 "subwords are attached by character spans; parse the raw text with treesyntax parse",
                 offset,
             )
-    return spans
+        spans.append(span)
+    return spans, forms
 
 
 # The same few thousand spans occur in all sentences.

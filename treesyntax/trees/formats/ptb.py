@@ -2,20 +2,25 @@
 of the release, where trees span lines and blank lines are skipped.
 
 Interior nodes are categories, leaves are words. Brackets inside words are written ``-LRB-``,
-``-RRB-``, ``-LCB-``, ``-RCB-``, ``-LSB-``, ``-RSB-``; a Tree holds the bracket itself. Categories
-are left as they are. Unlabelled brackets around a whole tree, ``( (S …) )``, are dropped; others
-become nodes with an empty label. Only ASCII white space separates tokens.
+``-RRB-``, ``-LCB-``, ``-RCB-``, ``-LSB-``, ``-RSB-``, a slash and an asterisk ``\\/`` and ``\\*``; a Tree holds
+the sign itself. (Words that have a backslash there of their own get one more: ``\\\\/``.) Categories are left
+as they are. Only ASCII white space separates tokens.
+
+Traces, the leaves of ``-NONE-``, stand for no word of the text: they are removed with the brackets that this
+empties. Unlabelled brackets around a whole tree, ``( (S …) )``, are dropped. Others get a label, since a label
+becomes a token: ``TOP`` at the root, ``X`` elsewhere.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 from treesyntax.errors import InputError
 from treesyntax.files import LONGEST_LINE, read_lines
+from treesyntax.remarks import Remark, remark
 from treesyntax.trees.formats.base import (
     Format,
     Record,
@@ -30,8 +35,21 @@ _TOKEN = re.compile(r"\(\s*[^\s()]*|\)|[^\s()]+", re.ASCII)
 _BRACKETS = {"(": "LRB", ")": "RRB", "{": "LCB", "}": "RCB", "[": "LSB", "]": "RSB"}
 _ESCAPES = {bracket: f"-{name}-" for bracket, name in _BRACKETS.items()}
 _UNESCAPES = {escape: bracket for bracket, escape in _ESCAPES.items()}
-_ESCAPED = re.compile("|".join(_UNESCAPES))
+_ESCAPED = re.compile("|".join(_UNESCAPES) + r"|(\\+)(?=[/*])")
 _TO_ESCAPE = str.maketrans(_ESCAPES)
+_BACKSLASH = re.compile(r"\\+(?=[/*])")
+_TRACE = "-NONE-"
+_GLUED = re.compile(r"[^\s()]\(|\)[^\s()]", re.ASCII)
+_IN_WORDS = "brackets that belong to words are written -LRB- and -RRB-"
+TOP, NO_LABEL = "TOP", "X"
+"""The labels of unlabelled brackets: of the root, and of others."""
+TRACES = Remark(f"traces ({_TRACE})", "they are removed, with the brackets that this empties")
+ONLY_TRACES = Remark("traces alone", "nothing is left of them: they are empty sentences")
+UNLABELLED = Remark(
+    "brackets without a label",
+    f"they get one, {TOP} for the root and {NO_LABEL} elsewhere; check that (the cat) is nowhere meant "
+    "as two words, as its first word is read as a label",
+)
 
 
 def parse(text: str) -> Tree:
@@ -44,23 +62,59 @@ def parse(text: str) -> Tree:
 def parse_mrg(text: str) -> Tree:
     """The constituency tree of a text that may span lines."""
     tree = _parse(text, "balance the brackets of the tree that begins here")
-    if not len(tree):
+    if not len(tree) and not text.strip():
         raise RecordError("no tree", "mrg has no empty trees; use the format ptb")
     return tree
 
 
 def _parse(text: str, remedy_if_open: str) -> Tree:
     parents, labels, words = _scan(text, remedy_if_open)
+    if _TRACE in text:
+        parents, labels, words = _without_traces(parents, labels, words)
     if _ESCAPED.search(text):
         labels = [_unescaped(x) if w >= 0 else x for x, w in zip(labels, words, strict=True)]
     outer = _outer_brackets(parents, labels) if labels and not labels[0] else 0
     if outer:
         parents = [-1, *(parent - outer for parent in parents[outer + 1 :])]
-    return Tree(parents, labels[outer:], words[outer:])
+        labels, words = labels[outer:], words[outer:]
+    if missing := labels.count(""):
+        remark(UNLABELLED, missing)
+        labels = [label or (NO_LABEL if node else TOP) for node, label in enumerate(labels)]
+    return Tree(parents, labels, words)
+
+
+def _without_traces(
+    parents: list[int], labels: list[str], words: list[int]
+) -> tuple[list[int], list[str], list[int]]:
+    """The nodes above words that are no traces."""
+    size = len(labels)
+    traces = sum(label == _TRACE and word < 0 for label, word in zip(labels, words, strict=True))
+    if not traces:
+        return parents, labels, words
+    kept = [False] * size
+    for node in range(size - 1, -1, -1):
+        above = parents[node]
+        if words[node] >= 0:
+            kept[node] = labels[above] != _TRACE
+        if kept[node] and above >= 0:
+            kept[above] = True
+    remark(TRACES, traces)
+    nodes = [node for node in range(size) if kept[node]]
+    if not nodes:
+        remark(ONLY_TRACES)
+    number = {node: place for place, node in enumerate(nodes)}
+    places = count()
+    return (
+        [number.get(parents[node], -1) for node in nodes],
+        [labels[node] for node in nodes],
+        [next(places) if words[node] >= 0 else -1 for node in nodes],
+    )
 
 
 def _scan(text: str, remedy_if_open: str) -> tuple[list[int], list[str], list[int]]:
     """Parents, labels and words before unescaping, in one pass: every training line comes here."""
+    if _GLUED.search(text):
+        _check_brackets_in_words(text)
     parents: list[int] = []
     labels: list[str] = []
     words: list[int] = []
@@ -77,10 +131,10 @@ def _scan(text: str, remedy_if_open: str) -> tuple[list[int], list[str], list[in
             words.append(-1)
         elif first == ")":
             if current < 0:
-                raise _fault(text, index, "a ')' closes nothing", remedy_if_open)
+                raise _fault(text, index, "a ')' closes nothing", f"{remedy_if_open}; {_IN_WORDS}")
             if current == len(labels) - 1:
                 cause = f"the constituent ({labels[current]:.40} ) is empty"
-                raise _fault(text, index, cause, "give it a word or remove it")
+                raise _fault(text, index, cause, f"give it a word or remove it; {_IN_WORDS}")
             current = parents[current]
         else:
             if current < 0:
@@ -97,6 +151,18 @@ def _scan(text: str, remedy_if_open: str) -> tuple[list[int], list[str], list[in
     return parents, labels, words
 
 
+def _check_brackets_in_words(text: str) -> None:
+    """Refuse ``(VB like(d))``: a word right before a bracket, or right behind one."""
+    for index, match in enumerate(_TOKEN.finditer(text)):
+        word = match[0]
+        if word[0] in "()":
+            continue
+        before, behind = text[match.start() - 1 : match.start()], text[match.end() :][:1]
+        if behind == "(" or before == ")":
+            cause = f"the word {word[:40]!r} stands right {'before a (' if behind == '(' else 'behind a )'}"
+            raise _fault(text, index, cause, _IN_WORDS)
+
+
 def _outer_brackets(parents: list[int], labels: list[str]) -> int:
     """How many unlabelled brackets with a single child enclose the whole tree."""
     arity = [0] * len(parents)
@@ -109,7 +175,12 @@ def _outer_brackets(parents: list[int], labels: list[str]) -> int:
 
 
 def _unescaped(word: str) -> str:
-    return _ESCAPED.sub(lambda match: _UNESCAPES[match.group()], word)
+    return _ESCAPED.sub(lambda match: match[1][1:] if match[1] else _UNESCAPES[match[0]], word)
+
+
+def _escaped(word: str) -> str:
+    word = word.translate(_TO_ESCAPE)
+    return _BACKSLASH.sub(r"\\\g<0>", word) if "\\" in word else word
 
 
 def _fault(text: str, index: int, cause: str, remedy: str) -> RecordError:
@@ -123,7 +194,7 @@ def _fault(text: str, index: int, cause: str, remedy: str) -> RecordError:
 def _render(tree: Tree) -> str:
     arities = tree.arities.tolist()
     return " ".join(
-        "(" + label if arity else label.translate(_TO_ESCAPE) + ")" * endings
+        "(" + label if arity else _escaped(label) + ")" * endings
         for label, arity, endings in zip(tree.labels, arities, subtrees_ending(tree), strict=True)
     )
 
