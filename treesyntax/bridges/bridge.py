@@ -1,31 +1,52 @@
-"""What all bridges share: methods beside a model, the trees of a batch, and a file for both."""
+"""What all bridges share: which methods they carry, the trees of a call, and a file for the methods.
+
+A bridge keeps no trees. They come with a call and go with it, as arguments: so replicas, threads, copies
+and layers that are computed again have the trees of their own call, and what finds none refuses.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from torch import Tensor, nn
 
 from treesyntax.errors import InputError, OptionError, need_package
 from treesyntax.files import output_file
-from treesyntax.model.composition import Composition, LayerTerms
+from treesyntax.model.composition import Composition
 from treesyntax.nn.injection import Injection, Site, hooks_of
-from treesyntax.nn.pairs import PairTerm
-from treesyntax.nn.tree_batch import TreeBatch, check_over
+from treesyntax.nn.tree_batch import TreeBatch
 
 FILE = "treesyntax.safetensors"
-"""The file of a bridge in the folder of its model."""
+"""The methods' own file in the folder of a model."""
 BIASES = ("relation_ids", "relation_of_pair", "bias_table", "leaks_future")
 """The hooks of methods that add a number to pairs, chosen by a relation id."""
 FEATURES = ("pair_features",)
 """What chooses it in place of an id."""
-VECTORS = ("vector_tables", "pair_scale", "scales_layer", "value_map")
+PAIR_VECTORS = ("vector_tables", "pair_scale", "scales_layer")
+VALUE_MAPS = ("value_map",)
 ENCODINGS = ("node_encoding",)
-MARK = "_treesyntax_methods"
-"""The attribute of an encoder that says which methods a bridge has put into it."""
+
+
+def methods_for(spec: str, site: Site, carried: Collection[str], model: str) -> Composition:
+    """The methods of a spec, all of which a bridge can carry.
+
+    Args:
+        spec: see :func:`treesyntax.model.composition.parse_spec`.
+        site: the sizes of the stack of layers.
+        carried: the hooks that the bridge knows.
+        model: what it leads to, for messages.
+
+    Raises:
+        OptionError: for methods that do not exist, are for decoders alone, or cannot be carried.
+    """
+    methods = Composition(spec, site)
+    if misplaced := methods.misplaced("encoder"):
+        raise OptionError(f"{misplaced}; a bridge leads into an encoder")
+    refuse_unknown(methods, carried, model)
+    return methods
 
 
 def refuse_unknown(methods: Composition, carried: Collection[str], model: str) -> None:
@@ -51,10 +72,8 @@ def refuse_unknown(methods: Composition, carried: Collection[str], model: str) -
 def _used_hooks(method: Injection) -> list[str]:
     """The hooks by which a method as it was built adds something: its vectors may be switched off."""
     tables = [table for layer in range(method.site.layers) for table in method.vector_tables(layer)]
-    used = hooks_of(type(method))
-    return [
-        hook for hook in used if hook != "vector_tables" or any(one is not None for one in tables)
-    ]
+    has_vectors = any(table is not None for table in tables)
+    return [hook for hook in hooks_of(type(method)) if hook != "vector_tables" or has_vectors]
 
 
 def read_batch(tree: object) -> TreeBatch:
@@ -77,110 +96,60 @@ def read_batch(tree: object) -> TreeBatch:
     )
 
 
-class Bridge(nn.Module):
-    """A model and the methods that are injected into its encoder.
+def needs_trees(spec: str) -> OptionError:
+    """The refusal of a call without trees."""
+    return OptionError(f"the method {spec} needs trees; give tree=batch_trees(…)")
 
-    Called with ``tree=`` it is the model over these trees. The parameters of both are its own. The
-    model alone, called outside of :meth:`over`, computes what the plain model did.
 
-    Args:
-        model: the model; it is changed in place.
-        spec: the methods, see :func:`treesyntax.model.composition.parse_spec`.
-        site: the sizes of its encoder.
-        carried: the hooks that the bridge knows.
+class Over:
+    """A model that is always called with the same trees.
 
-    Attributes:
-        model: as given.
-        injections: the methods; ``injections["relation_mask"]`` has their tables.
-
-    Raises:
-        OptionError: for methods that do not exist or cannot be carried.
+    Everything else is the model's own. What it is over stands here and not in the model, so other calls
+    of the model, in other threads too, do not see it.
     """
 
-    def __init__(self, model: nn.Module, spec: str, site: Site, carried: Collection[str]) -> None:
-        super().__init__()
-        self.spec, self.site = spec, site
-        injections = Composition(spec, site)
-        if misplaced := injections.misplaced("encoder"):
-            raise OptionError(f"{misplaced}; a bridge leads into an encoder")
-        refuse_unknown(injections, carried, type(model).__name__)
-        self.model, self.injections = model, injections
-        self._batch: TreeBatch | None = None
-        self._terms_of: LayerTerms | None = None
+    def __init__(self, model: Any, tree: TreeBatch) -> None:
+        self._model, self._tree = model, tree
 
-    def _mark(self, encoder: nn.Module) -> None:
-        """Note that this bridge is in an encoder, before anything of it is changed.
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The model over these trees."""
+        return self._model(*args, **{"tree": self._tree, **kwargs})
 
-        Raises:
-            OptionError: if there is another: each would leave out what the other adds.
-        """
-        other = getattr(encoder, MARK, None)
-        if other is not None:
-            raise OptionError(
-                f"this {type(self.model).__name__} has a bridge with {other or 'no method'} already; "
-                "load the model anew and give all methods to one bridge, joined by +"
-            )
-        setattr(encoder, MARK, self.spec)
+    def generate(self, *args: Any, **kwargs: Any) -> Any:
+        """Its outputs over these trees, where it can generate."""
+        return self._model.generate(*args, **{"tree": self._tree, **kwargs})
 
-    def forward(
-        self, *args: Any, tree: TreeBatch | Mapping[str, Tensor] | None = None, **kwargs: Any
-    ) -> Any:
-        """The model over trees.
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
 
-        Args:
-            args: those of the model.
-            tree: the trees of the batch, or what their ``to_dict`` made; None if no method needs any.
-            kwargs: those of the model.
-        """
-        if tree is None and not self.injections.needs_tree:
-            tree = TreeBatch.without_trees(self._tokens(*args, **kwargs))
-        with self.over(tree):
-            return self.model(*args, **kwargs)
+
+class Bridge:
+    """What models with methods have in common, whatever library they are of.
+
+    Attributes:
+        spec: the methods, as they were given.
+        site: the sizes of the layers that they are in.
+        injections: the methods; ``injections["relation_mask"]`` has their tables.
+    """
+
+    spec: str
+    site: Site
 
     @contextmanager
-    def over(self, tree: TreeBatch | Mapping[str, Tensor] | None) -> Iterator[nn.Module]:
-        """Inside, the model itself is over these trees, such as ``model.generate``.
+    def over(self, tree: TreeBatch | Mapping[str, Tensor] | None) -> Iterator[Any]:
+        """Give the model that is called over these trees: ``with bridge.over(batch) as model:``.
 
-        They may be on another device than the model, and be those of another batch for a while inside.
+        The bridge itself, and ``bridge.model``, are not over them.
 
         Raises:
-            OptionError: if there are no trees or this is no batch of them, and in the model if they
-                are not over its tokens, or activations would be computed again without them.
+            OptionError: if there are no trees, or this is no batch of them.
         """
         if tree is None:
-            raise OptionError(f"the method {self.spec} needs trees; give tree=batch_trees(…)")
-        if self.training and _recomputes(self.model):
-            raise OptionError(
-                "gradient checkpointing computes layers again when their trees are gone; disable it"
-            )
-        before = self._batch, self._terms_of
-        self._batch, self._terms_of = read_batch(tree), None
-        try:
-            yield self.model
-        finally:
-            self._batch, self._terms_of = before
-
-    def _terms(self, layer: int) -> list[PairTerm]:
-        return [] if self._terms_of is None else self._terms_of(layer)
-
-    def _encoded(self, embedded: Tensor) -> Tensor:
-        """Token embeddings [B, T, d_model] with the encodings of their nodes; a forward begins here."""
-        if self._batch is None:
-            return embedded
-        # Also where nothing is added here: relations of one sentence would fit all by broadcasting.
-        check_over(self._batch, embedded[..., 0])
-        batch = self._batch.to(embedded.device)
-        # In each forward, since each may be followed by gradients and an update.
-        self._terms_of = self.injections.relate(batch)
-        encoding = self.injections.encode(batch)
-        return embedded if encoding is None else embedded + encoding.to(embedded.dtype)
-
-    def _tokens(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Integers or zeros [B, T], for their shape."""
-        raise NotImplementedError
+            raise needs_trees(self.spec)
+        yield Over(self, read_batch(tree))
 
     def save(self, folder: str | Path) -> None:
-        """Write the methods' parameters beside the model, as ``treesyntax.safetensors``.
+        """Write the methods' parameters alone, as ``treesyntax.safetensors``.
 
         Raises:
             OptionError: if safetensors is not installed.
@@ -188,13 +157,14 @@ class Bridge(nn.Module):
         need_package("safetensors", "huggingface", "saving a bridge")
         from safetensors.torch import save_file
 
-        tensors = {name: one.contiguous() for name, one in self.injections.state_dict().items()}
+        parameters = self.injections.state_dict()  # type: ignore[attr-defined]
+        tensors = {name: one.contiguous() for name, one in parameters.items()}
         with output_file(Path(folder) / FILE) as staged:
-            save_file(tensors, staged, metadata={"spec": self.spec, "site": _written(self.site)})
+            save_file(tensors, staged, metadata={"spec": self.spec, "site": _sizes(self.site)})
 
     @classmethod
-    def load(cls, model: nn.Module, folder: str | Path) -> Self:
-        """The bridge that :meth:`save` wrote, over a model of the same sizes.
+    def load(cls, model: nn.Module, folder: str | Path) -> Any:
+        """The bridge over a model of the same sizes, with the methods that :meth:`save` wrote.
 
         Raises:
             OptionError: if safetensors is not installed, or the model has other sizes.
@@ -213,8 +183,8 @@ class Bridge(nn.Module):
             raise InputError(path, None, f"cannot be read ({reason})", "save a bridge") from None
         if not {"spec", "site"} <= metadata.keys():
             raise InputError(path, None, "does not say of which methods it is", "save a bridge")
-        bridge = cls(model, metadata["spec"])  # type: ignore[call-arg]
-        if _written(bridge.site) != metadata["site"]:
+        bridge = cls._over_model(model, metadata["spec"])
+        if _sizes(bridge.site) != metadata["site"]:
             raise OptionError(f"{path} is of a model with {metadata['site']}, not {bridge.site}")
         try:
             bridge.injections.load_state_dict(tensors)
@@ -223,13 +193,11 @@ class Bridge(nn.Module):
             raise InputError(path, None, f"does not fit its methods ({reason})") from None
         return bridge
 
-
-def _recomputes(model: nn.Module) -> bool:
-    # Of the two names, new versions of transformers warn of the second.
-    names = ("is_activation_checkpointing", "is_gradient_checkpointing")
-    known = [name for name in names if hasattr(type(model), name)]
-    return bool(known) and bool(getattr(model, known[0]))
+    @classmethod
+    def _over_model(cls, model: nn.Module, spec: str) -> Any:
+        """A new bridge over a model."""
+        return cls(model, spec)  # type: ignore[call-arg]
 
 
-def _written(site: Site) -> str:
+def _sizes(site: Site) -> str:
     return f"d_model={site.d_model}, heads={site.heads}, layers={site.layers}"

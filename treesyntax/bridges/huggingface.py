@@ -1,8 +1,10 @@
-"""Methods in the encoders of Hugging Face: BERT, RoBERTa, ModernBERT, T5, BART and their like.
+"""Methods in the models of Hugging Face: BERT, T5, BART, GPT-2, Llama and their like.
 
-Through ``AttentionInterface`` the encoder's self-attention becomes treesyntax's, which adds what the
-methods say in each layer. Encodings of nodes are added to the embeddings of tokens. Nothing else of the
-model changes, and its own positions stay, also with methods that take their place elsewhere.
+A bridge is a model of the class it was made of. Its stack of layers has the methods as a module,
+``trees``, and its ``forward`` takes the trees of the batch, ``tree``, beside its own arguments. They
+travel as arguments: from the model to the stack, and as what methods add on to each attention, which
+``AttentionInterface`` makes ours. Encodings of nodes are added to the embeddings of tokens. Nothing else
+of the model changes, and its own positions stay.
 
 transformers imports torchaudio where it is installed, and the build that fairseq brings along cannot be
 imported beside a torch for CPUs. So import treesyntax before a model of transformers.
@@ -11,67 +13,286 @@ imported beside a torch for CPUs. So import treesyntax before a model of transfo
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
-from functools import cache, partial
+import inspect
+from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from treesyntax.bridges.bridge import BIASES, ENCODINGS, FEATURES, VECTORS, Bridge
+from treesyntax.bridges.bridge import (
+    BIASES,
+    ENCODINGS,
+    FEATURES,
+    PAIR_VECTORS,
+    VALUE_MAPS,
+    Bridge,
+    methods_for,
+    needs_trees,
+    read_batch,
+)
+from treesyntax.bridges.hf_attention import LAYER, NAME, TERMS, register
 from treesyntax.errors import OptionError, need_package
-from treesyntax.nn.attention import attend
+from treesyntax.model.composition import Composition
 from treesyntax.nn.injection import Site
-from treesyntax.nn.pairs import PairTerm, total_bias
+from treesyntax.nn.tree_batch import NO_NODE, TreeBatch, check_over
 from treesyntax.parsers.torchaudio_remedy import hide_broken_torchaudio
-
-NAME = "treesyntax"
-"""Of our attention among those of transformers."""
 
 hide_broken_torchaudio()
 
 
-class _Paths(NamedTuple):
+class _Kind(NamedTuple):
     """Where a kind of model has its parts.
 
     Attributes:
-        encoder: from the base model, "" for itself.
-        attention: from the encoder to the self-attention of a layer.
+        stack: the stack of layers, from the base model; "" for itself.
+        attention: from the stack to the self-attention of a layer.
+        causal: whether a token sees only those before it.
     """
 
-    encoder: str
+    stack: str
     attention: str
+    causal: bool = False
 
 
-_BERT = _Paths("", "encoder.layer.{}.attention.self")
-_T5 = _Paths("encoder", "block.{}.layer.0.SelfAttention")
-_BART = _Paths("encoder", "layers.{}.self_attn")
-_PATHS = {
+_BERT = _Kind("", "encoder.layer.{}.attention.self")
+_T5 = _Kind("encoder", "block.{}.layer.0.SelfAttention")
+_BART = _Kind("encoder", "layers.{}.self_attn")
+_LLAMA = _Kind("", "layers.{}.self_attn", causal=True)
+_KINDS = {
     "bert": _BERT,
     "roberta": _BERT,
     "xlm-roberta": _BERT,
-    "modernbert": _Paths("", "layers.{}.attn"),
+    "modernbert": _Kind("", "layers.{}.attn"),
     "t5": _T5,
     "mt5": _T5,
     "bart": _BART,
     "mbart": _BART,
+    "gpt2": _Kind("", "h.{}.attn", causal=True),
+    "llama": _LLAMA,
+    "mistral": _LLAMA,
+    "qwen2": _LLAMA,
+    "qwen3": _LLAMA,
+    "gemma": _LLAMA,
+    "gemma2": _LLAMA,
+    "gemma3_text": _LLAMA,
 }
 """The kinds of model, as their configurations name them."""
 
-_TERMS: dict[nn.Module, Callable[[], list[PairTerm]]] = {}
-"""What is added in the attention modules of encoders that are computing now."""
+_OWN_ATTENTION = ("deberta", "deberta-v2")
+"""Kinds whose attention is not one of transformers' interface, so that nothing can be added to it."""
+
+_SETTING = "treesyntax"
+"""Of a configuration: the methods of a saved model."""
 
 
-class HuggingFaceBridge(Bridge):
-    """A model of transformers with trees in its encoder.
+class _NoTrees:
+    """That a model shall be without trees, said by its caller; nothing is never taken for it."""
 
-    ``HuggingFaceBridge(model, "relation_mask")(**inputs, tree=batch)`` is the model's output. Of an
-    encoder-decoder the encoder gets the trees. A T5 whose heads are wider than ``d_model / heads`` gets
-    biases and encodings alone.
+
+NO_TREES = _NoTrees()
+
+
+class _Call:
+    """The trees of one call of a model, and whether its stack of layers got them."""
+
+    def __init__(self, tree: object) -> None:
+        self.tree, self.arrived = tree, False
+
+
+class _Stack:
+    """A stack of layers that takes trees, before its own class."""
+
+    _names: tuple[str, ...]
+    trees: Composition
+
+    def forward(self, *args: Any, tree: object = None, **kwargs: Any) -> Any:
+        kwargs = {**dict(zip(self._names, args, strict=False)), **kwargs}
+        if isinstance(tree, _Call):
+            tree.arrived, tree = True, tree.tree
+        if self.config._attn_implementation != NAME:  # type: ignore[attr-defined]
+            raise OptionError(
+                f"this {type(self).__name__} has methods of treesyntax, but its attention was set to "
+                f"{self.config._attn_implementation}; set_attn_implementation({NAME!r}) "  # type: ignore[attr-defined]
+                "gives it back"
+            )
+        if tree is NO_TREES:
+            kwargs[TERMS] = None
+        else:
+            kwargs = self._with_trees(tree, kwargs)
+        return super().forward(**kwargs)  # type: ignore[misc]
+
+    def _with_trees(self, tree: object, kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of the stack with what the methods add."""
+        config: Any = self.config  # type: ignore[attr-defined]
+        given = kwargs.get("output_attentions")
+        if config.output_attentions if given is None else given:
+            raise OptionError(
+                "a model with a bridge gives no attention weights: its attention does not keep them; "
+                "leave output_attentions out, or load the model anew without a bridge"
+            )
+        ids, embeds = kwargs.get("input_ids"), kwargs.get("inputs_embeds")
+        if (ids is None) == (embeds is None):
+            return kwargs  # the model says better what is wrong
+        tokens: Any = ids if embeds is None else embeds[..., 0]
+        past = self._seen(kwargs.get("past_key_values"))
+        rows, count = tokens.shape
+        if tree is None:
+            if self.trees.needs_tree:
+                raise needs_trees("+".join(self.trees))
+            batch = TreeBatch.without_trees(tokens.new_zeros(rows, past + count, dtype=torch.long))
+        else:
+            batch = read_batch(tree)
+            _check_columns(batch, tokens, past)
+            batch = batch.to(tokens.device)
+        kwargs[TERMS] = self.trees.relate(batch, rows=slice(past, past + count))
+        encoding = self.trees.encode(batch)
+        if encoding is not None:
+            if embeds is None:
+                embeds = self.get_input_embeddings()(ids)  # type: ignore[attr-defined]
+                self._keep_positions(ids, kwargs)
+            kwargs["inputs_embeds"] = embeds + encoding[:, past:].to(embeds.dtype)
+            kwargs["input_ids"] = None
+        return kwargs
+
+    def _seen(self, cache: Any) -> int:
+        """The tokens in a cache, before those of now."""
+        if cache is None or not self._causal:  # type: ignore[attr-defined]
+            return 0
+        if getattr(cache, "is_compileable", False):
+            raise OptionError(
+                "trees go with a cache that grows (DynamicCache, the default), not with a static one"
+            )
+        return int(cache.get_seq_length())
+
+    def _keep_positions(self, ids: Any, kwargs: dict[str, Any]) -> None:
+        """RoBERTa counts positions from tokens, padding apart; without tokens it counts columns."""
+        embeddings = getattr(self, "embeddings", None)
+        count = getattr(embeddings, "create_position_ids_from_input_ids", None)
+        if count is not None and kwargs.get("position_ids") is None:
+            kwargs["position_ids"] = count(ids, embeddings.padding_idx)  # type: ignore[union-attr]
+
+
+def _check_columns(batch: TreeBatch, tokens: Tensor, past: int) -> None:
+    """Refuse trees over other tokens than those of now and of the cache."""
+    rows, count = tokens.shape
+    if len(batch.token_node) != rows and len(batch.token_node) % rows == 0 and rows:
+        width = batch.token_node.shape[1]
+        raise OptionError(
+            f"the trees are over tokens {[*batch.token_node.shape]}, but the tokens are {[rows, count]}; "
+            "give batch_trees a tree for each row"
+            + ("; nn.DataParallel parts tree=batch.to_dict()" if width == past + count else "")
+        )
+    check_over(batch, tokens.new_empty(rows, past + count) if past else tokens)
+
+
+class _Model:
+    """A whole model that takes trees, before its own class and, where it is its own stack, before that."""
+
+    _names: tuple[str, ...]
+    _without: object
+    """What is meant where no trees are given."""
+
+    def forward(self, *args: Any, tree: object = None, **kwargs: Any) -> Any:
+        kwargs = {**dict(zip(self._names, args, strict=False)), **kwargs}
+        encoded = kwargs.get("encoder_outputs") is not None
+        call = _Call(self._trees_of_call(tree, needed=not encoded))
+        output = super().forward(**kwargs, tree=call)  # type: ignore[misc]
+        if not call.arrived and not encoded:
+            raise OptionError(
+                f"{type(self).__name__} does not hand its trees on to its layers; use another head"
+            )
+        return output
+
+    def _trees_of_call(self, tree: object, needed: bool = True) -> object:
+        if tree is None:
+            tree = self._without
+        if tree is None and needed and self.injections.needs_tree:
+            raise needs_trees(self.spec)  # type: ignore[attr-defined]
+        return tree
+
+    @property
+    def injections(self) -> Composition:
+        """The methods."""
+        return self.get_submodule(self._stack_path).trees  # type: ignore[attr-defined]
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """As of any module; also what a bridge of treesyntax 0.1 gave, which stood around its model."""
+        if any(name.startswith("injections.") for name in state_dict):
+            stack = f"{self._stack_path}." if self._stack_path else ""  # type: ignore[attr-defined]
+            places = {"injections.": f"{stack}trees.", "model.": ""}
+            state_dict = {
+                places[name[: name.index(".") + 1]] + name[name.index(".") + 1 :]: value
+                for name, value in state_dict.items()
+            }
+        return super().load_state_dict(state_dict, *args, **kwargs)  # type: ignore[misc]
+
+    def _set_gradient_checkpointing(self, enable: bool = True, *args: Any, **kwargs: Any) -> Any:
+        function = kwargs.get("gradient_checkpointing_func", args[0] if args else None)
+        if enable and getattr(function, "keywords", {}).get("use_reentrant"):
+            raise OptionError(
+                "with trees, gradient checkpointing needs use_reentrant=False, which is the default: the "
+                "other kind loses gradients of what methods computed before the layers"
+            )
+        return super()._set_gradient_checkpointing(enable, *args, **kwargs)  # type: ignore[misc]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _rebuilt, type(self)._made_of, self.__dict__  # type: ignore[attr-defined]
+
+
+class _Generates:
+    """What generation needs to know of trees, before all else of a model that can generate."""
+
+    def generate(self, *args: Any, tree: object = None, **kwargs: Any) -> Any:
+        tree = self._trees_of_call(tree)  # type: ignore[attr-defined]
+        if tree is not None and tree is not NO_TREES:
+            tree = read_batch(tree)
+        return super().generate(*args, tree=tree, **kwargs)  # type: ignore[misc]
+
+    def prepare_inputs_for_generation(self, input_ids: Any, *args: Any, **kwargs: Any) -> Any:
+        inputs = super().prepare_inputs_for_generation(input_ids, *args, **kwargs)  # type: ignore[misc]
+        tree = inputs.get("tree")
+        if isinstance(tree, TreeBatch) and not self.config.is_encoder_decoder:  # type: ignore[attr-defined]
+            mask = kwargs.get("attention_mask")
+            known = mask if isinstance(mask, Tensor) and mask.dim() == 2 else input_ids
+            inputs["tree"] = _lengthened(tree, known.shape[1])
+        return inputs
+
+    def _expand_inputs_for_generation(self, *args: Any, **kwargs: Any) -> Any:
+        ids, others = super()._expand_inputs_for_generation(*args, **kwargs)  # type: ignore[misc]
+        tree, count = others.get("tree"), kwargs.get("expand_size", 1)
+        if isinstance(tree, TreeBatch) and count > 1:
+            parts = tree.to_dict().items()
+            others["tree"] = TreeBatch.from_dict(
+                {name: part.repeat_interleave(count, 0) for name, part in parts}
+            )
+        return ids, others
+
+
+def _lengthened(tree: TreeBatch, width: int) -> TreeBatch:
+    """The same trees over more tokens, of which the new ones have no node."""
+    missing = width - tree.token_node.shape[1]
+    if missing <= 0:
+        return tree
+    nodes = nn.functional.pad(tree.token_node, (0, missing), value=NO_NODE)
+    return TreeBatch.from_dict({**tree.to_dict(), "token_node": nodes})
+
+
+class HuggingFaceBridge(_Model, Bridge):
+    """A model of transformers with trees in its encoder, or over the prefix of a decoder.
+
+    ``bridge = HuggingFaceBridge(model, "relation_mask")`` is a model of the class of ``model`` and shares
+    everything with it. ``bridge(**inputs, tree=batch)`` is its output over trees; without ``tree`` it
+    refuses. ``model(**inputs)`` goes on without trees.
+
+    Of an encoder-decoder the encoder gets the trees. In a decoder-only model they are over a prefix that
+    is known, such as a prompt; tokens that are generated have no node. A model whose heads are not
+    ``d_model / heads`` wide gets biases and encodings alone.
 
     Args:
-        model: any model over a BERT, RoBERTa, XLM-RoBERTa, ModernBERT, T5, mT5, BART or mBART, with or
-            without a head.
+        model: any model over a BERT, RoBERTa, XLM-RoBERTa, ModernBERT, T5, mT5, BART, mBART, GPT-2, Llama,
+            Mistral, Qwen 2 and 3, Gemma 1 to 3, with or without a head.
         spec: the methods, such as ``stack_pe+relation_mask``.
 
     Raises:
@@ -79,102 +300,258 @@ class HuggingFaceBridge(Bridge):
             called, for attention weights (``output_attentions``), which are not kept.
     """
 
-    def __init__(self, model: nn.Module, spec: str) -> None:
+    _without = None
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """A bridge of a model and a spec; of a class that was made for one, an empty model."""
+        if cls is HuggingFaceBridge:
+            return _bridge(*args, **kwargs)
+        return super().__new__(cls)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Nothing is left to do: :meth:`__new__` has made the bridge of its model."""
+
+    @classmethod
+    def from_pretrained(
+        cls, folder: Any, *args: Any, model_class: type | None = None, **kwargs: Any
+    ) -> Any:
+        """The bridge that ``save_pretrained`` or a Trainer wrote.
+
+        Args:
+            folder: as of transformers.
+            args: as of transformers.
+            model_class: of transformers, such as ``BertForTokenClassification``; by default that of the
+                model that was saved.
+            kwargs: as of transformers.
+
+        Raises:
+            OptionError: for a model that was saved without methods.
+        """
         need_package("transformers", "huggingface", "this bridge")
-        config: Any = getattr(model, "config", None)
-        kind = getattr(config, "model_type", type(model).__name__)
-        if kind not in _PATHS:
+        transformers = importlib.import_module("transformers")
+        if model_class is None and cls is not HuggingFaceBridge:
+            model_class = _own_class(cls)
+        hub = ("revision", "subfolder", "cache_dir", "token", "local_files_only", "force_download")
+        options = {name: kwargs[name] for name in hub if name in kwargs}
+        config = kwargs.get("config") or transformers.AutoConfig.from_pretrained(folder, **options)
+        spec = (getattr(config, _SETTING, None) or {}).get("methods")
+        if spec is None:
             raise OptionError(
-                f"there is no bridge into {kind}; there are bridges into {', '.join(_PATHS)}"
+                f"{folder} has no methods: it is no saved bridge; load it with its own class, then "
+                "HuggingFaceBridge(model, spec)"
             )
-        if getattr(config, "is_decoder", False) and not config.is_encoder_decoder:
-            raise OptionError(f"{type(model).__name__} is a decoder; trees go into encoders")
-        paths = _PATHS[kind]
-        sizes = (config.hidden_size, config.num_attention_heads, config.num_hidden_layers)
-        # In some T5 models a head is wider than its share of the states.
-        regular = getattr(config, "d_kv", sizes[0] // sizes[1]) * sizes[1] == sizes[0]
-        carried = (*ENCODINGS, *BIASES, *FEATURES, *(VECTORS if regular else ()))
-        super().__init__(model, spec, Site(*sizes), carried)
-        base: Any = model.base_model
-        encoder = base.get_submodule(paths.encoder)
-        self._mark(encoder)
-        _register()
-        model.set_attn_implementation(NAME)  # type: ignore[operator]
-        self._attention = paths.attention
-        self._inside = False
-        encoder.register_forward_pre_hook(self._enter, with_kwargs=True)
-        encoder.register_forward_hook(self._leave, always_call=True)
-        encoder.get_input_embeddings().register_forward_hook(self._embed)
-
-    def _enter(self, encoder: nn.Module, args: Any, kwargs: dict[str, Any]) -> Any:
-        config: Any = self.model.config
-        if kwargs.get("output_attentions", config.output_attentions):
+        if model_class is None:
+            model_class = getattr(transformers, (config.architectures or ["none"])[0], None)
+        if model_class is None:
             raise OptionError(
-                "a model with a bridge gives no attention weights: its attention does not keep them; "
-                "leave output_attentions out, or load the model anew without a bridge"
+                f"{folder} does not say which class of transformers it is; give model_class="
             )
-        self._inside = True
-        for layer, attention in self._attentions(encoder):
-            _TERMS[attention] = partial(self._terms, layer)
-        if kwargs.get("inputs_embeds") is not None:
-            kwargs = {**kwargs, "inputs_embeds": self._encoded(kwargs["inputs_embeds"])}
-        return args, kwargs
+        return _loaded(model_class, spec, folder, args, kwargs)
 
-    def _leave(self, encoder: nn.Module, *args: Any) -> None:
-        self._inside = False
-        for _, attention in self._attentions(encoder):
-            _TERMS.pop(attention, None)
+    @classmethod
+    def _over_model(cls, model: nn.Module, spec: str) -> Any:
+        return _bridge(model, spec, loading=True)
 
-    def _attentions(self, encoder: nn.Module) -> Iterator[tuple[int, nn.Module]]:
-        for layer in range(self.site.layers):
-            yield layer, encoder.get_submodule(self._attention.format(layer))
 
-    def _embed(self, module: nn.Module, args: Any, embedded: Tensor) -> Tensor:
-        # A decoder may share these embeddings.
-        return self._encoded(embedded) if self._inside else embedded
+class _Plain(_Model):
+    """The model that a bridge was made of: without trees, unless they are given."""
 
-    def _tokens(self, *args: Any, **kwargs: Any) -> Tensor:
-        given = [*args, kwargs.get("input_ids"), kwargs.get("inputs_embeds")]
-        tokens: Tensor = next(one for one in given if one is not None)
-        return tokens.new_zeros(tokens.shape[:2], dtype=torch.long)
+    _without = NO_TREES
+
+
+def _bridge(model: Any, spec: str, loading: bool = False) -> Any:
+    """A bridge beside a model, which goes on without trees; they share all they have.
+
+    Args:
+        model: it is changed in place.
+        spec: the methods.
+        loading: whether parameters that were saved come afterwards.
+    """
+    need_package("transformers", "huggingface", "this bridge")
+    own_class: Any = type(model)
+    kind, stack = _stack_of(model, own_class.__name__)
+    if not loading and getattr(model.config, _SETTING, None):
+        raise OptionError(
+            f"this {own_class.__name__} was saved with {model.config.treesyntax['methods']}, whose "
+            "parameters were not loaded; HuggingFaceBridge.from_pretrained loads both"
+        )
+    if "forward" in vars(model) or "forward" in vars(stack):
+        raise OptionError(
+            f"the forward of this {own_class.__name__} was replaced, as accelerate does over several "
+            "devices; make the bridge first, or load the model onto one device"
+        )
+    config = stack.config
+    site, methods = _methods_for(config, spec, kind, own_class.__name__)
+    weight = stack.get_input_embeddings().weight
+    stack.trees = methods.to(
+        device=weight.device, dtype=weight.dtype if weight.is_floating_point() else None
+    )
+    register()
+    model.set_attn_implementation(NAME)
+    for layer in range(site.layers):
+        setattr(stack.get_submodule(kind.attention.format(layer)), LAYER, layer)
+    stack._causal = kind.causal
+    model._stack_path = next(name for name, one in model.named_modules() if one is stack)
+    model.spec, model.site = spec, site
+    setattr(model.config, _SETTING, {"methods": spec})
+    ending: tuple[type, ...] = (_Stack,) if stack is model else ()
+    if stack is not model:
+        stack_class: Any = type(stack)
+        stack.__class__ = _class_of((_StackAlone,), stack_class)
+    generates = own_class.can_generate()
+    beginning: tuple[type, ...] = (_Generates,) if generates else ()
+    named = "model" not in model._modules
+    model.__class__ = _class_of((*beginning, _Plain, *ending), own_class)
+    bridge_class = _class_of((*beginning, HuggingFaceBridge, *ending), own_class, named)
+    bridge = bridge_class.__new__(bridge_class)
+    bridge.__dict__ = model.__dict__
+    return bridge
+
+
+class _StackAlone(_Stack):
+    """A stack of layers within a model."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _rebuilt, type(self)._made_of, self.__dict__  # type: ignore[attr-defined]
+
+
+def _stack_of(model: Any, name: str) -> tuple[_Kind, Any]:
+    """The kind of a model, and its stack of layers.
+
+    Raises:
+        OptionError: if there is no bridge into it.
+    """
+    config: Any = getattr(model, "config", None)
+    kind = getattr(config, "model_type", name)
+    if kind in _OWN_ATTENTION:
+        raise OptionError(
+            f"there is no bridge into {kind}: its attention is its own, and not of transformers' "
+            "AttentionInterface"
+        )
+    if kind not in _KINDS or config is None:
+        raise OptionError(
+            f"there is no bridge into {kind}; there are bridges into {', '.join(_KINDS)}"
+        )
+    found = _KINDS[kind]
+    decodes = getattr(config, "is_decoder", False) and not config.is_encoder_decoder
+    base = model.base_model
+    try:
+        stack = base.get_submodule(found.stack)
+    except AttributeError:
+        stack = None
+    if stack is None or (decodes and not found.causal):
+        raise OptionError(f"{name} is a decoder; trees go into encoders")
+    if isinstance(stack, _Stack):
+        raise OptionError(
+            f"this {name} has a bridge with {'+'.join(stack.trees) or 'no method'} already; load the "
+            "model anew and give all methods to one bridge, joined by +"
+        )
+    if getattr(config, "attn_logit_softcapping", None) is not None:
+        raise OptionError(
+            f"this {kind} caps its logits (attn_logit_softcapping), and no fast attention with a cap takes "
+            "biases; set it to None if you train the model anew"
+        )
+    if inspect.signature(type(model).forward).parameters.keys().isdisjoint({"kwargs"}):
+        raise OptionError(f"{name} takes no further arguments, so no trees reach its layers")
+    return found, stack
+
+
+def _methods_for(config: Any, spec: str, kind: _Kind, name: str) -> tuple[Site, Composition]:
+    site = Site(config.hidden_size, config.num_attention_heads, config.num_hidden_layers)
+    # In some models a head is wider than its share of the states.
+    width = getattr(config, "d_kv", None) or getattr(config, "head_dim", None)
+    regular = width is None or width * site.heads == site.d_model
+    carried = (*ENCODINGS, *BIASES, *FEATURES)
+    if regular:
+        # A node's value of its descendants would show a token those that follow it.
+        carried = (*carried, *PAIR_VECTORS, *(() if kind.causal else VALUE_MAPS))
+    # Also where transformers builds models without memory.
+    with torch.device("cpu"):
+        return site, methods_for(spec, site, carried, name)
+
+
+def _loaded(own_class: Any, spec: str, folder: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """A bridge over a model of a class of transformers, both from a folder."""
+
+    def build(self: Any, config: Any, *more: Any, **options: Any) -> None:
+        own_class.__init__(self, config, *more, **options)
+        kind, stack = _stack_of(self, own_class.__name__)
+        _, stack.trees = _methods_for(stack.config, spec, kind, own_class.__name__)
+
+    names = {"__init__": build, "__module__": own_class.__module__}
+    wanted = kwargs.pop("output_loading_info", False)
+    model, told = type(own_class.__name__, (own_class,), names).from_pretrained(  # type: ignore[attr-defined]
+        folder, *args, output_loading_info=True, **kwargs
+    )
+    model.__class__ = own_class
+    _, stack = _stack_of(model, own_class.__name__)
+    parameters = stack.trees.state_dict()
+    missing = [name for name in told["missing_keys"] if ".trees." in f".{name}"]
+    if missing:
+        raise OptionError(f"{folder} lacks parameters of its methods: {', '.join(missing)[:200]}")
+    del stack.trees
+    bridge = _bridge(model, spec, loading=True)
+    bridge.injections.load_state_dict(parameters)
+    bridge.eval()
+    return (bridge, told) if wanted else bridge
 
 
 @cache
-def _register() -> None:
-    transformers = importlib.import_module("transformers")
-    masks = importlib.import_module("transformers.masking_utils")
-    transformers.AttentionInterface.register(NAME, _attention)
-    transformers.AttentionMaskInterface.register(NAME, masks.sdpa_mask)
+def _class_of(mixins: tuple[type, ...], own_class: Any, named: bool = False) -> Any:
+    """A class of transformers that takes trees. It has the name of its own class, which is saved.
+
+    Args:
+        mixins: what comes before it.
+        own_class: of transformers.
+        named: whether ``model`` is the model without trees; others have a part of that name.
+    """
+    own = inspect.signature(own_class.forward)
+    first = mixins[1] if mixins[0] is _Generates else mixins[0]
+
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return first.forward(self, *args, **kwargs)  # type: ignore[attr-defined]
+
+    parameters = [*own.parameters.values()]
+    place = len(parameters) - (parameters[-1].kind is inspect.Parameter.VAR_KEYWORD)
+    parameters.insert(
+        place, inspect.Parameter("tree", inspect.Parameter.KEYWORD_ONLY, default=None)
+    )
+    forward.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    forward.__doc__ = own_class.forward.__doc__
+    names: dict[str, Any] = {
+        "forward": forward,
+        "_names": tuple(own.parameters)[1:],
+        "_made_of": (mixins, own_class, named),
+        "__module__": own_class.__module__,
+        "__qualname__": own_class.__qualname__,
+        "__doc__": own_class.__doc__,
+    }
+    if named:
+        names["model"] = property(_without_trees)
+    return type(own_class.__name__, (*mixins, own_class), names)
 
 
-def _attention(
-    module: nn.Module,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor | None,
-    dropout: float = 0.0,
-    scaling: float | None = None,
-    position_bias: Tensor | None = None,
-    **kwargs: Any,
-) -> tuple[Tensor, Tensor | None]:
-    """The attention of all layers of a model with a bridge, as transformers calls it."""
-    terms = _TERMS[module]() if module in _TERMS else []
-    if terms and (attention_mask is None or attention_mask.dtype == torch.bool):
-        if scaling is not None and scaling * query.shape[-1] ** 0.5 != 1:
-            query = query * (scaling * query.shape[-1] ** 0.5)
-        if position_bias is not None:
-            terms = [PairTerm(logits=position_bias), *terms]
-        attended = attend(query, key, value, attention_mask, terms, dropout)
-        return attended.transpose(1, 2).contiguous(), None
-    if not all(term.is_bias for term in terms):
-        raise OptionError("vectors and scales of pairs need a boolean attention mask, or none")
-    bias = total_bias(terms, query)
-    if bias is not None:
-        position_bias = bias if position_bias is None else position_bias + bias
-    sdpa = importlib.import_module("transformers.integrations.sdpa_attention")
-    attended, weights = sdpa.sdpa_attention_forward(
-        module, query, key, value, attention_mask,
-        dropout=dropout, scaling=scaling, position_bias=position_bias, **kwargs,
-    )  # fmt: skip
-    return attended, weights
+def _without_trees(bridge: Any) -> Any:
+    """The model that a bridge was made of."""
+    mixins = [_Plain if one is HuggingFaceBridge else one for one in _mixins_of(type(bridge))]
+    plain_class = _class_of(tuple(mixins), _own_class(type(bridge)))
+    plain = plain_class.__new__(plain_class)
+    plain.__dict__ = bridge.__dict__
+    return plain
+
+
+def _mixins_of(made: Any) -> tuple[type, ...]:
+    mixins: tuple[type, ...] = made._made_of[0]
+    return mixins
+
+
+def _own_class(made: Any) -> Any:
+    """The class of transformers that one of ours was made of."""
+    return made._made_of[1]
+
+
+def _rebuilt(mixins: tuple[type, ...], own_class: type, named: bool) -> Any:
+    """An empty model for pickle and copy to fill."""
+    register()
+    made = _class_of(mixins, own_class, named)
+    return made.__new__(made)

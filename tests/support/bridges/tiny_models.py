@@ -31,6 +31,16 @@ MODELS = {
     "Bert": SIZES, "Roberta": SIZES, "XLMRoberta": SIZES, "ModernBert": {**SIZES, **MODERN},
     "T5": T5, "MT5": T5, "Bart": SEQ2SEQ, "MBart": SEQ2SEQ,
 }  # fmt: skip
+SPECIAL = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+LLAMA = {**SIZES, **SPECIAL, "num_key_value_heads": 2, "head_dim": 4}
+WINDOW = {"sliding_window": 4, "layer_types": ["sliding_attention", "full_attention"]}
+DECODERS = {
+    "GPT2": {"vocab_size": 40, "n_embd": 16, "n_head": 4, "n_layer": 2, "n_positions": 64, **SPECIAL},
+    "Llama": LLAMA, "Mistral": {**LLAMA, "sliding_window": 4}, "Qwen2": LLAMA, "Qwen3": LLAMA,
+    "Gemma": LLAMA, "Gemma2": {**LLAMA, **WINDOW, "attn_logit_softcapping": None},
+    "Gemma3Text": {**LLAMA, **WINDOW},
+}  # fmt: skip
+"""Models that see nothing but what is before, with trees over a prefix."""
 TREES = [ts.Tree([-1, 0, 1, 1, 0, 4], list("abcdef")), ts.Tree([-1, 0, 0], list("abc"))]
 BATCH = batch_of(TREES)
 TOKENS = torch.tensor([[4, 5, 6, 7, 8, 9, 2], [4, 5, 6, 2, 0, 0, 0]])
@@ -39,7 +49,9 @@ INPUTS = {"input_ids": TOKENS, "attention_mask": TOKENS.ne(0).long()}
 
 def make(name: str, head: str = "Model") -> nn.Module:
     torch.manual_seed(0)
-    config = getattr(transformers, f"{name}Config")(**MODELS[name])
+    config = getattr(transformers, f"{name}Config")(**{**MODELS, **DECODERS}[name])
+    if head != "Model":
+        name = name.removesuffix("Text")
     return getattr(transformers, name + head)(config).eval()
 
 

@@ -110,7 +110,8 @@ class _TableAttention(torch.autograd.Function):
         of_logits = torch.bmm(flat, v.flatten(0, 1).transpose(1, 2))
         of_logits.mul_(kept).addcmul_(weights, sums, value=-1)
         by_pair = of_logits.view(*shape[:3], k.shape[2])
-        if empty is not None and empty.any():
+        # Compiled code cannot look first; it is no work there.
+        if empty is not None and (torch.compiler.is_compiling() or empty.any()):
             # Whoever may see no key sees all of them, and there is nothing to learn from it.
             by_pair.masked_fill_(empty.unsqueeze(1), 0)
         of_own = None

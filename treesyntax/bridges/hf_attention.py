@@ -1,0 +1,135 @@
+"""The attention of transformers' models with trees, registered as ``treesyntax``.
+
+What methods add comes as an argument, :data:`TERMS`, which a model hands from its stack of layers down to
+each attention. It is looked for nowhere else.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from treesyntax.errors import OptionError
+from treesyntax.nn.attention import attend
+from treesyntax.nn.pairs import PairTerm, total_bias
+
+NAME = "treesyntax"
+"""Of our attention among those of transformers."""
+TERMS = "treesyntax_terms"
+"""The argument with what methods add: a function of the layer, or None where no trees are wanted."""
+LAYER = "_treesyntax_layer"
+"""The attribute of an attention that methods reach: the number of its layer."""
+
+
+_own: dict[str, Callable[..., tuple[Tensor, Tensor | None]]] = {}
+"""The attention of transformers, where methods add nothing. Compiled code imports nothing."""
+
+
+@cache
+def register() -> None:
+    """Make the attention known to transformers."""
+    transformers = importlib.import_module("transformers")
+    masks = importlib.import_module("transformers.masking_utils")
+    sdpa = importlib.import_module("transformers.integrations.sdpa_attention")
+    _own["sdpa"] = sdpa.sdpa_attention_forward
+    transformers.AttentionInterface.register(NAME, attention)
+    transformers.AttentionMaskInterface.register(NAME, masks.sdpa_mask)
+
+
+def attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    position_bias: Tensor | None = None,
+    is_causal: bool | None = None,
+    tree: object = None,
+    **kwargs: Any,
+) -> tuple[Tensor, Tensor | None]:
+    """The attention of all layers of a model with methods, as transformers calls it.
+
+    Args:
+        module: an attention; methods add something if it has a number, :data:`LAYER`.
+        query: [B, H, Q, d].
+        key: [B, H or fewer, K, d].
+        value: as ``key``.
+        attention_mask: bool or added to logits, broadcasting to [B, H, Q, K]; None for all, or for all
+            before a query if the attention is causal.
+        dropout: of weights.
+        scaling: of logits.
+        position_bias: logits that the model adds itself.
+        is_causal: whether the attention is causal, by default as the module says.
+        tree: the trees of the encoder, which a model hands to its decoder as well; not looked at.
+        kwargs: for transformers' own attention, and :data:`TERMS`.
+
+    Raises:
+        OptionError: if nothing arrived here in a layer with methods, or it cannot be added.
+    """
+    terms: list[PairTerm] = []
+    layer: int | None = getattr(module, LAYER, None)
+    arrived = kwargs.pop(TERMS, False)
+    if layer is not None:
+        if arrived is False:
+            raise OptionError(
+                f"the trees were lost on the way to {type(module).__name__}: its model hands on no further "
+                "arguments, or a wrapper calls a part of it in another way"
+            )
+        terms = [] if arrived is None else arrived(layer)
+    causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    if terms:
+        terms = [_over_keys(term, key.shape[2]) for term in terms]
+        if attention_mask is None and causal and query.shape[2] > 1:
+            attention_mask = _causal_mask(query, key)
+        if attention_mask is None or attention_mask.dtype == torch.bool:
+            if scaling is not None and scaling * query.shape[-1] ** 0.5 != 1:
+                query = query * (scaling * query.shape[-1] ** 0.5)
+            if position_bias is not None:
+                terms = [PairTerm(logits=position_bias), *terms]
+            key, value = (_of_all_heads(part, query.shape[1]) for part in (key, value))
+            attended = attend(query, key, value, attention_mask, terms, dropout)
+            return attended.transpose(1, 2).contiguous(), None
+        if not all(term.is_bias for term in terms):
+            raise OptionError("vectors and scales of pairs need a boolean attention mask, or none")
+        bias = total_bias(terms, query)
+        if bias is not None:
+            position_bias = bias if position_bias is None else position_bias + bias
+    return _own["sdpa"](
+        module, query, key, value, attention_mask,
+        dropout=dropout, scaling=scaling, position_bias=position_bias, is_causal=causal, **kwargs,
+    )  # fmt: skip
+
+
+def _over_keys(term: PairTerm, count: int) -> PairTerm:
+    """A term over the last keys alone, where a layer with a window has forgotten the first ones."""
+    parts = {"ids": term.stored_ids, "scale": term.scale, "features": term.features}
+    pairs = {name: part for name, part in parts.items() if part is not None}
+    known = {part.shape[-1] for part in pairs.values()}
+    if not known or known == {count}:
+        return term
+    if count > min(known):
+        raise OptionError(
+            f"the cache holds {count} keys of {min(known)} tokens; trees need one that only grows"
+        )
+    last: dict[str, Any] = {name: part[..., -count:] for name, part in pairs.items()}
+    return replace(term, **last)
+
+
+def _causal_mask(query: Tensor, key: Tensor) -> Tensor:
+    """Bool [1, 1, Q, K]: the last query sees all keys, one before it one less."""
+    count, known = query.shape[2], key.shape[2]
+    everything = torch.ones(count, known, dtype=torch.bool, device=query.device)
+    return everything.tril(known - count)[None, None]
+
+
+def _of_all_heads(part: Tensor, heads: int) -> Tensor:
+    """Keys or values [B, H, K, d], where groups of heads may share them (Ainslie et al. 2023)."""
+    return part if part.shape[1] == heads else part.repeat_interleave(heads // part.shape[1], 1)
