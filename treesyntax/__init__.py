@@ -20,6 +20,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from treesyntax.bridges.collator import TreeCollator
     from treesyntax.bridges.flex import score_mods
     from treesyntax.bridges.huggingface import HuggingFaceBridge
     from treesyntax.bridges.torch_encoder import TransformerEncoderBridge
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _PLACES = {
+    "bridges.collator": ("TreeCollator",),
     "bridges.flex": ("score_mods",),
     "bridges.huggingface": ("HuggingFaceBridge",),
     "bridges.torch_encoder": ("TransformerEncoderBridge",),
@@ -89,6 +91,7 @@ __all__ = [
     "TransformerEncoderBridge",
     "Tree",
     "TreeBatch",
+    "TreeCollator",
     "TreeError",
     "TreeSyntaxError",
     "align",

@@ -253,7 +253,7 @@ def test_a_prompt_around_the_words_has_no_node(tokenizer):
         inside = [i for i, (a, b) in enumerate(spans) if max(a, start) < min(b, end)]
         if inside:
             assert node == inside[0] + 1
-        elif own is None or text[start:end].strip():
+        elif own is None or text[start:end].strip() or end < len(before) or start >= spans[-1][1]:
             assert node == -1
 
 
@@ -322,3 +322,11 @@ def test_a_token_over_several_words_belongs_to_the_highest():
     tree = Tree([-1, 0, 1, 0], ["S", "NP", "a", "b"], [-1, -1, 0, 1])
     assert align(tree, [(0, 3)], "a b") == [3]
     assert align(tree, [(0, 3), (2, 3)], "a b", spans=[(0, 1), (2, 3)]) == [3, 3]
+
+
+def test_a_tree_without_words_is_refused_over_a_text():
+    bare = Tree([-1, 0], ["S", "a"])
+    bare = Tree(bare.parents, bare.labels, [-1, -1])
+    with pytest.raises(TreeError, match="a tree of 2 nodes has no words, so no token"):
+        align(bare, [(0, 0), (0, 1)], "a")
+    assert align([], [(0, 0), (0, 1)], "a") == [-1, -1]

@@ -7,7 +7,7 @@ forest numbers its nodes through: those of its second tree follow those of its f
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from treesyntax.errors import OptionError, TreeError
@@ -72,9 +72,9 @@ def align(
     """Return the node of each token of any tokenizer that says where its tokens stand in the text.
 
     A token belongs to the word that it overlaps; one that overlaps several, to the highest of them in
-    the tree, and the first of those. A token between words (a lone ``▁``, say) belongs to the next
-    word, at the end of the text to the last one; one of other text between the words has no node, as
-    a prompt around them. The tree stays as it is.
+    the tree, and the first of those. A token of white space (a lone ``▁``, say) belongs to the next
+    word, at the end of the text to the last one. Other text around the words, such as a prompt, has no
+    node, and neither has the space before it. The tree stays as it is.
 
     Offsets that cannot be of this text are refused: those of single words
     (``is_split_into_words=True``), those of a second text, and those of tokenizers that give words
@@ -101,6 +101,21 @@ def align(
         TreeError: if the words of the tree are not those of the text, or the offsets are not of it.
         OptionError: if there is no such policy.
     """
+    words = token_words(tree, offsets, text, spans, sequence_ids)
+    return _Words(trees_of(tree)).of_tokens(words, policy)
+
+
+def token_words(
+    tree: Trees | Sequence[Trees],
+    offsets: Sequence[Sequence[int]],
+    text: str | Sequence[str] = "",
+    spans: Sequence[Span] | None = None,
+    sequence_ids: Sequence[int | None] | None = None,
+) -> list[int | None]:
+    """Return the word of each token, None for tokens without one; arguments as of :func:`align`.
+
+    The words of several trees are numbered through.
+    """
     if isinstance(text, str):
         words = _Words(trees_of(tree))
         known = word_spans(text, words.texts) if spans is None else list(spans)
@@ -109,28 +124,30 @@ def align(
                 f"{len(known)} spans, but the tree has {len(words.nodes)} words",
                 "give one span a word",
             )
-        return words.of_tokens(_words_of_tokens(words, known, offsets, text, sequence_ids), policy)
+        return _words_of_tokens(words, known, offsets, text, sequence_ids)
     if spans is not None:
         raise TreeError("spans are of one text", "align the texts of a pair one by one")
-
     if sequence_ids is None:
         raise TreeError(
             "the offsets of several texts do not say of which text a token is",
             "give sequence_ids=encoding.sequence_ids(row)",
         )
-    parts = [tree] if isinstance(tree, Tree) or tree is None else list(tree)
+    parts = _parts(tree)
     if len(parts) != len(text):
         raise TreeError(
             f"{len(text)} texts, but trees for {len(parts)}",
             "give one entry for each text, None where it has no tree",
         )
     ids = _checked(sequence_ids, len(offsets), len(parts))
-
-    def of_text(number: int, part: Trees | Sequence[Trees]) -> list[int]:
+    joined: list[int | None] = [None] * len(offsets)
+    first = 0
+    for number, part in enumerate(parts):
         own = [0 if one == number else None for one in ids]
-        return align(part, offsets, text[number], None, policy, own)
-
-    return _joined(parts, len(offsets), of_text)
+        for token, word in enumerate(token_words(part, offsets, text[number], None, own)):
+            if word is not None:
+                joined[token] = first + word
+        first += len(_Words(trees_of(part)).nodes)
+    return joined
 
 
 def align_words(
@@ -160,14 +177,21 @@ def align_words(
     if sequence_ids is None:
         _refuse_words_that_come_again(words)
         return _Words(trees_of(tree)).of_tokens(words, policy)
-    parts = [tree] if isinstance(tree, Tree) or tree is None else list(tree)
+    parts = _parts(tree)
     ids = _checked(sequence_ids, len(words), len(parts))
-
-    def of_list(number: int, part: Trees | Sequence[Trees]) -> list[int]:
+    joined, first = [NO_NODE] * len(words), 0
+    for number, part in enumerate(parts):
         own = [word if one == number else None for one, word in zip(ids, words, strict=True)]
-        return align_words(part, own, policy)
+        if part is not None:
+            for token, node in enumerate(align_words(part, own, policy)):
+                joined[token] = joined[token] if node < 0 else first + node
+        first += sum(map(len, trees_of(part)))
+    return joined
 
-    return _joined(parts, len(words), of_list)
+
+def _parts(tree: Trees | Sequence[Trees]) -> list[Trees | Sequence[Trees]]:
+    """What stands over each text of a pair."""
+    return [tree] if isinstance(tree, Tree) or tree is None else list(tree)
 
 
 class _Words:
@@ -177,6 +201,7 @@ class _Words:
         nodes: the node of each word, numbered through.
         depths: the depths of these nodes.
         texts: the words themselves.
+        size: how many nodes there are.
     """
 
     def __init__(self, trees: Sequence[Tree]) -> None:
@@ -190,6 +215,7 @@ class _Words:
             self.depths += [depths[node] for node in nodes]
             self.texts += [tree.labels[node] for node in nodes]
             first += len(tree)
+        self.size = first
 
     def highest(self, words: Iterable[int]) -> int:
         """The one that is highest in its tree, and the first of those."""
@@ -218,21 +244,6 @@ class _Words:
             else:
                 seen.add(nodes[token])
         return nodes
-
-
-def _joined(
-    parts: Sequence[Trees | Sequence[Trees]],
-    width: int,
-    align_part: Callable[[int, Trees | Sequence[Trees]], list[int]],
-) -> list[int]:
-    """The nodes of tokens of several texts, each aligned on its own, numbered through."""
-    joined, first = [NO_NODE] * width, 0
-    for number, part in enumerate(parts):
-        for token, node in enumerate(align_part(number, part)):
-            if node >= 0:
-                joined[token] = first + node
-        first += sum(map(len, trees_of(part)))
-    return joined
 
 
 def _checked(sequence_ids: Sequence[int | None], width: int, texts: int) -> Sequence[int | None]:
@@ -286,6 +297,11 @@ def _words_of_tokens(
         start < end or start > 0 if ids is None else ids[token] is not None
         for token, (start, end) in enumerate(spans)
     ]
+    if words.size and not known and any(real):
+        raise TreeError(
+            f"a tree of {words.size} nodes has no words, so no token can stand on one",
+            "read it in a format that says which nodes are words, such as ptb or conllu",
+        )
     if not known or not spans or (ids is not None and not any(real)):
         return [None] * len(spans)
     _refuse_spans_that_go_back(
@@ -305,18 +321,18 @@ def _words_of_tokens(
             first -= 1
         while first < len(known) and known[first][1] <= start:
             first += 1
-        following = last = first
+        last = first
         while last < len(known) and known[last][0] < end:
             last += 1
         if start < end and first < last:
             met.update(range(first, last))
             found.append(words.highest(range(first, last)))
-        elif text[start:end].strip():
-            found.append(None)
+        elif text[start : known[first][0] if first < len(known) else None].strip():
+            found.append(None)  # other text follows
         else:
-            found.append(min(following, len(known) - 1))
+            found.append(min(first, len(known) - 1))
             if start >= end:
-                empty.append((token, min(following, len(known) - 1)))
+                empty.append((token, min(first, len(known) - 1)))
     if not met:
         raise TreeError(
             "no token stands on a word: the offsets are not of this text, or are of a tokenizer that "
