@@ -1,0 +1,114 @@
+"""The recipes of the map: every row is the baseline plus one method, and has its control."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support import ROOT
+
+from treesyntax.metrics import METRICS, UNSEEN
+from treesyntax.model.composition import parse_spec
+from treesyntax.study.recipe.fairness import check_fairness
+from treesyntax.study.recipe.recipe import Method, Recipe, read_recipe
+from treesyntax.study.run.plan import make_plan
+
+FOLDER = ROOT / "recipes" / "map"
+TASKS = sorted(file.stem for file in FOLDER.glob("*.yaml") if file.stem != "base")
+SOURCE = {"stack_pe", "relation_mask", "depth", "linearized"}
+TARGET = {"nary", "lcrs"}
+BOTH = {"tree2tree"}
+CONTROL = "_random"
+OF_THE_METHOD = {
+    "binarize": {"source-format", "source-view", "source-control", "target-format", "target-view"},
+    "train": {"encoder-injection", "decoder-injection", "no-target-eos-loss"},
+    "generate": set[str](),
+}  # fmt: skip
+
+
+def read(name: str, *overrides: str) -> Recipe:
+    return read_recipe(FOLDER / f"{name}.yaml", overrides)
+
+
+def rows(recipe: Recipe) -> dict[str, Method]:
+    """The rows by name, on an axis those of its first point."""
+    found: dict[str, Method] = {}
+    for method in recipe.methods:
+        found.setdefault(method.base, method)
+    return found
+
+
+def flags(recipe: Recipe, method: Method) -> dict[str, dict[str, Any]]:
+    return {section: dict(recipe.flags(method, section)) for section in OF_THE_METHOD}
+
+
+def test_there_are_tasks_for_both_blocks():
+    blocks = {name: rows(read(name)).keys() for name in TASKS}
+    assert sum(names >= SOURCE for names in blocks.values()) >= 4
+    assert sum(names >= TARGET for names in blocks.values()) >= 6
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_every_row_is_the_baseline_plus_its_method(name: str):
+    recipe = read(name)
+    check_fairness(recipe)
+    assert not recipe.differences
+    found = rows(recipe)
+    assert recipe.baseline == "sequence"
+    assert next(iter(found)) == "sequence"
+    plain = flags(recipe, found["sequence"])
+    assert plain["train"]["embedding-scaling"] == "down"
+    for method in found.values():
+        own = flags(recipe, method)
+        assert method.arch == found["sequence"].arch
+        for side in ("encoder", "decoder"):
+            spec = own["train"][f"{side}-injection"]
+            assert parse_spec(spec)
+            assert spec.split("+")[0] == plain["train"][f"{side}-injection"] == "relative_position"
+        for section, names in OF_THE_METHOD.items():
+            kept = {flag: value for flag, value in own[section].items() if flag not in names}
+            assert kept == {
+                flag: value for flag, value in plain[section].items() if flag not in names
+            }
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_every_method_on_the_source_has_its_control(name: str):
+    recipe = read(name)
+    found = rows(recipe)
+    assert {row.removesuffix(CONTROL) for row in found} - {"sequence"} <= SOURCE | TARGET | BOTH
+    for row in found.keys() & (SOURCE | BOTH):
+        own, control = (flags(recipe, found[other]) for other in (row, row + CONTROL))
+        assert control["binarize"].pop("source-control") == "random"
+        assert own == control
+        assert found[row].source == found[row + CONTROL].source
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_trainings_rest_and_are_chosen_on_what_is_not_tested(name: str):
+    recipe = read(name)
+    make_plan(recipe)  # refuses to average more checkpoints than a training that rests leaves
+    assert len(recipe.seeds) >= 5
+    assert recipe.score[0] == "exact"
+    assert all(metric.removesuffix(UNSEEN) in METRICS for metric in recipe.score)
+    for method in recipe.methods:
+        train = recipe.flags(method, "train")
+        assert 0 < train["patience"] < train["max-update"] / train["validate-interval-updates"]
+        assert train["validate-interval-updates"] == train["save-interval-updates"]
+        assert train["report-accuracy"]
+        assert train["best-checkpoint-metric"] == "accuracy"
+        assert "valid" in method.source.valid
+        assert method.source.valid != method.source.test
+
+
+def test_training_sets_of_a_curve_are_nested_and_tested_on_one_set():
+    recipe = read("for2lam_pairs")
+    (command,) = recipe.prepare
+    words = command.split()
+    sizes = {dict(method.point)["pairs"] for method in recipe.methods}
+    assert sizes <= set(words[words.index("--small-train") + 1 : words.index("--valid")])
+    assert words[words.index("--train") + 1] == max(sizes, key=int)
+    for side in ("source", "target"):
+        data = [getattr(method, side) for method in recipe.methods]
+        assert len({(files.valid, files.test) for files in data}) == 1
+        assert len({files.train for files in data}) == len(sizes) == 6
