@@ -41,6 +41,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "ones (default 0: no samples)",
     )  # fmt: skip
     add("--seed", type=int, default=1, help="of what is drawn or generated: 0, 1, 2, … (default 1)")
+    add(
+        "--train", type=int, default=0, metavar="N",
+        help="training examples, the first N; some generated sets can have more than they have by default. The "
+        "other parts stay the same (default 0: as many as there are)",
+    )  # fmt: skip
+    add(
+        "--small-train", type=int, nargs="+", default=[], metavar="N",
+        help="also write smaller training sets as train.N, drawn once, so that each is part of the next",
+    )  # fmt: skip
 
 
 def set_names() -> list[str]:
@@ -56,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         from treesyntax.data.sets.making import get
 
         source = Path(args.source) if args.source else None
-        get(args.name, args.folder, source, args.sample, args.seed)
+        get(args.name, args.folder, source, args.sample, args.seed, args.train, args.small_train)
         return 0
     from treesyntax.data.sets import SETS
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from treesyntax.__main__ import main
-from treesyntax.data.sets import SETS, base, reading
+from treesyntax.data.sets import SETS, base, listops, reading
 from treesyntax.data.sets.base import Input, Part, hold_out, sample
 from treesyntax.errors import OptionError
 
@@ -169,3 +169,48 @@ def test_brackets_are_those_of_the_format():
 
     tree = parse("Otto gave a bird that was lent the lamp a cup in the attic .")
     assert base.brackets(tree) == PTB.write(tree)
+
+
+def test_training_sets_of_several_sizes_are_nested_and_the_other_parts_stay(tmp_path, monkeypatch):
+    monkeypatch.setattr(listops, "NUMBERS", {"train": 60, "valid": 9, "test": 9, "gen": 9})
+    read = {}
+    for name, options in {
+        "usual": (), "large": ("--train", 90, "--small-train", 20, 50, 90), "small": ("--train", 30),
+    }.items():  # fmt: skip
+        assert get("listops", tmp_path / name, *options) == 0
+        read[name] = {
+            file.name: file.read_text().splitlines()
+            for file in (tmp_path / name).glob("*.*")
+            if file.suffix != ".json"
+        }
+    large = read["large"]
+    for part in ("src", "tgt", "ptb", "category"):
+        assert large[f"train.{part}"][:60] == read["usual"][f"train.{part}"]
+        assert read["usual"][f"train.{part}"][:30] == read["small"][f"train.{part}"]
+        for other in ("valid", "test", "gen"):
+            same = [files[f"{other}.{part}"] for files in read.values()]
+            assert same[0] == same[1] == same[2]
+    assert len(large["train.src"]) == 90
+    pairs = {
+        size: set(zip(large[f"train{size}.src"], large[f"train{size}.tgt"], strict=True))
+        for size in (".20", ".50", "")
+    }
+    assert pairs[".20"] < pairs[".50"] < pairs[""]
+    assert (len(pairs[".20"]), len(pairs[".50"])) == (20, 50)
+    assert large["train.90.src"] == large["train.src"]
+    everything = [
+        line for name in ("train", "valid", "test", "gen") for line in large[f"{name}.src"]
+    ]
+    assert len(set(everything)) == len(everything)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [(("--train", 4), "slog has 3 training examples; ask for as many or fewer"),
+     (("--small-train", 4), "small-train is 4; it must be 1 to 3, as train has"),
+     (("--train", -1), "--train is -1; it must be 0 or more")],
+)  # fmt: skip
+def test_a_training_set_that_cannot_be_is_refused(tmp_path, capsys, options, told):
+    source = slog_folder(tmp_path / "slog")
+    assert get("slog", tmp_path / "out", "--from", source, *options) == 2
+    assert told in capsys.readouterr().err

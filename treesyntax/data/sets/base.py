@@ -75,6 +75,8 @@ Texts = Mapping[str, bytes]
 """The contents of each input by its first name."""
 Make = Callable[[Texts, int], dict[str, Part]]
 """Makes the parts from the inputs, and a seed for what is drawn."""
+Extend = Callable[[dict[str, Part], int, int], None]
+"""Adds training examples to the parts up to a number, drawn by a seed; no source is in two parts."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ class DataSet:
         inputs: the files that it is made from; none if it is generated.
         notes: further facts, such as how parts are drawn.
         home: the subfolder of a user's folder that may hold the files; "" for one of the set's name.
+        extend: adds training examples to the parts; None if there are no more.
     """
 
     name: str
@@ -99,6 +102,7 @@ class DataSet:
     inputs: tuple[Input, ...] = ()
     notes: str = ""
     home: str = ""
+    extend: Extend | None = None
 
     @property
     def origin(self) -> str:
@@ -143,13 +147,26 @@ def hold_out(part: Part, number: int, seed: int) -> tuple[Part, Part]:
     return part.chosen(rest), part.chosen(sorted(first[pair] for pair in drawn))
 
 
-def part_files(parts: Mapping[str, Part], number: int) -> Files:
-    """The files of all parts; with a number, each but train also as ``NAME.sample``."""
+def part_files(parts: Mapping[str, Part], number: int, small_train: Sequence[int] = ()) -> Files:
+    """The files of all parts.
+
+    Args:
+        parts: by name.
+        number: with one, each but train is also written as ``NAME.sample``.
+        small_train: for each of these numbers ``train.N`` has the first N training examples of a random order that
+            is always the same. A smaller set is part of a larger one.
+    """
     files: Files = {}
     for name, part in parts.items():
         files |= part.files(name)
         if number and name != "train":
             files |= sample(part, number).files(f"{name}.sample")
+    order = list(range(len(parts["train"]))) if small_train else []
+    random.Random(SAMPLE_SEED).shuffle(order)
+    for size in sorted(set(small_train)):
+        if not 1 <= size <= len(order):
+            raise OptionError(f"small-train is {size}; it must be 1 to {len(order)}, as train has")
+        files |= parts["train"].chosen(sorted(order[:size])).files(f"train.{size}")
     return files
 
 

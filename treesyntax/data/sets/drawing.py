@@ -76,3 +76,9 @@ def make_parts(seed: int, known: Draw, new: Draw, numbers: dict[str, int]) -> di
     for name, part in parts.items():
         fill(part, numbers[name], rng, new if name == "gen" else known, seen)
     return parts
+
+
+def extend_train(parts: dict[str, Part], number: int, seed: int, known: Draw) -> None:
+    """Add training examples up to a number; the parts that there are stay as they are."""
+    seen = {source for part in parts.values() for source in part.sources}
+    fill(parts["train"], number, random.Random(f"{seed} extended"), known, seen)

@@ -14,7 +14,7 @@ import random
 from collections.abc import Callable, Sequence
 
 from treesyntax.data.sets.base import DataSet, Part, Texts
-from treesyntax.data.sets.drawing import Example, make_parts
+from treesyntax.data.sets.drawing import Example, extend_train, make_parts
 from treesyntax.trees.formats.notation import Node
 
 OPERATORS: dict[str, Callable[[Sequence[int]], int]] = {
@@ -89,8 +89,13 @@ def _make(_: Texts, seed: int) -> dict[str, Part]:
     return make_parts(seed, _known, _new, NUMBERS)
 
 
+def _extend(parts: dict[str, Part], number: int, seed: int) -> None:
+    extend_train(parts, number, seed, _known)
+
+
 LISTOPS = DataSet(
     "listops", "nested lists of digits to their value", "ours",
     "after Nangia & Bowman 2018, ListOps: A Diagnostic Dataset for Latent Tree Learning",
     _make, (), "train: depth up to 3, up to 3 arguments; gen: depth 4 and 5, or 4 and 5 arguments",
+    extend=_extend,
 )  # fmt: skip

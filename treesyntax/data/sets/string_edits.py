@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Sequence
 
 from treesyntax.data.sets.base import DataSet, Part, Texts
-from treesyntax.data.sets.drawing import Example, make_parts, word, words_of
+from treesyntax.data.sets.drawing import Example, extend_train, make_parts, word, words_of
 from treesyntax.trees.formats.notation import Node
 
 Words = list[str]
@@ -88,8 +88,13 @@ def _make(_: Texts, seed: int) -> dict[str, Part]:
     return make_parts(seed, _known, _new, NUMBERS)
 
 
+def _extend(parts: dict[str, Part], number: int, seed: int) -> None:
+    extend_train(parts, number, seed, _known)
+
+
 STRING_EDITS = DataSet(
     "string_edits", "nested string functions to their result", "ours",
     "after Hupkes et al. 2020, Compositionality Decomposed (PCFG SET)",
     _make, (), "train: up to 4 functions; gen: 5 to 7, or pairs of functions that train lacks",
+    extend=_extend,
 )  # fmt: skip
