@@ -114,14 +114,12 @@ class TransformerEncoderBridge(Bridge, nn.Module):
         # As nn.TransformerEncoder.forward, but for the mask, which here is another one in each layer.
         for number, layer in enumerate(self.model.layers):
             bias = total_bias(terms(number), like)
-            layer_mask, causal = mask, bool(is_causal)
+            layer_mask, padding, causal = mask, src_key_padding_mask, bool(is_causal)
             if bias is not None:
                 layer_mask, causal = self._with_mask(bias.expand(rows, -1, -1, -1), mask), False
+                padding = padding if padding is None else _added(padding, bias)
             output = layer(
-                output,
-                src_mask=layer_mask,
-                is_causal=causal,
-                src_key_padding_mask=src_key_padding_mask,
+                output, src_mask=layer_mask, is_causal=causal, src_key_padding_mask=padding
             )
         return output if self.model.norm is None else self.model.norm(output)
 
@@ -129,10 +127,16 @@ class TransformerEncoderBridge(Bridge, nn.Module):
         """Biases [B, H, T, T] and a mask of the caller as the mask [B * H, T, T] of a layer."""
         rows, _, width, _ = bias.shape
         if mask is not None:
-            if mask.dtype == torch.bool:
-                mask = bias.new_zeros(mask.shape).masked_fill(mask, -torch.inf)
+            mask = _added(mask, bias)
             bias = bias + (mask if mask.dim() == 2 else mask.view(rows, -1, width, width))
         return bias.flatten(0, 1)
+
+
+def _added(mask: Tensor, like: Tensor) -> Tensor:
+    """A mask of PyTorch, in which True is hidden, as what is added to logits."""
+    if mask.dtype != torch.bool:
+        return mask
+    return like.new_zeros(mask.shape).masked_fill(mask, -torch.inf)
 
 
 def _no_shortcut(module: nn.Module, args: Any) -> None:
