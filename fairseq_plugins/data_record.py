@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 from fairseq.data import Dictionary
 
-from treesyntax.data.manifest import side_of
+from treesyntax.data.manifest import shuffle_seed_of, side_of
 from treesyntax.errors import InputError
+from treesyntax.trees.names import SHUFFLED
 
 ROLES = ("source", "target")
 AGAIN = "run treesyntax binarize again"
@@ -69,7 +70,7 @@ FIELDS = tuple(MISFITS)
 
 EVALUATED = tuple(field for field in FIELDS if field != "control")
 """What must be the same when a trained model is used: other trees may be shown to it on purpose, to
-see whether it looks at them."""
+see whether it looks at them. Those of a target make its text, see :func:`find_misfit`."""
 
 
 def read_dictionary(path: Path) -> Dictionary:
@@ -105,6 +106,9 @@ def describe(folder: Path, language: str, symbols: Sequence[str]) -> dict[str, s
     """
     side = side_of(folder, language)
     found = {field: str(side[field]) for field in FIELDS if side.get(field)}
+    seed = shuffle_seed_of(folder, language)
+    if seed is not None:  # another seed is another order of children
+        found["control"] = f"{SHUFFLED} --control-seed {seed}"
     model = folder / found.pop("subword_model", "")
     if model.is_file():
         found["subword_model"] = _digest(model.read_bytes())
@@ -130,11 +134,14 @@ def find_misfit(
         trained: records of the sides of the data that the model was trained on.
         here: those of the data that it meets now.
         data: their name.
-        fields: what to compare.
+        fields: what to compare. Where a target has ``shuffled`` trees, its control is compared too:
+            other trees would be read as another text.
     """
     for role in ROLES:
         then, now = trained.get(role, {}), here.get(role, {})
-        for field in fields:
+        controls = {str(record.get("control")) for record in (then, now)}
+        shuffles = role == "target" and any(name.startswith(SHUFFLED) for name in controls)
+        for field in (*fields, *(["control"] if shuffles else [])):
             if field in then and field in now and then[field] != now[field]:
                 return _misfit(role, field, then[field], now[field], data)
     return None

@@ -103,6 +103,7 @@ def make_constraints(
     training: Iterable[Sequence[int] | Tensor] | None,
     notation: str = "",
     copies: NDArray[Any] | None = None,
+    shuffle_seed: int | None = None,
 ) -> Constraints:
     """The legal outputs of constrained search.
 
@@ -114,6 +115,7 @@ def make_constraints(
         notation: the format of the target, where it is known.
         copies: the target ids of words that can be copied [F, V_source], -1 for none. In a learned
             grammar placeholders may also stand where such a word may: training hides words.
+        shuffle_seed: where the target has ``shuffled`` control trees, their seed.
 
     Raises:
         OptionError: if the dictionary makes no tree.
@@ -123,7 +125,9 @@ def make_constraints(
     trees = GrowingTrees(symbols, linearization)
     if training is None:
         known = FORMATS.get(notation)
-        grammar = notation_grammar(symbols, trees, known) if known else any_tree(trees)
+        grammar = (
+            notation_grammar(symbols, trees, known, shuffle_seed) if known else any_tree(trees)
+        )
     elif trees.binary:
         grammar = learn_sibling_grammar(training, symbols, trees, eos)
     else:

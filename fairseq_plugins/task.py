@@ -45,14 +45,14 @@ from fairseq_plugins.target import (
 )
 from fairseq_plugins.training.loss import quicker
 from fairseq_plugins.training.tree_loss import TreeLossTask, TreeTrainingConfig
-from treesyntax.data.manifest import check_tokens, side_of
+from treesyntax.data.manifest import check_tokens, shuffle_seed_of, side_of
 from treesyntax.data.token_files import TokenData
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.decoding.constraints import Constraints
 from treesyntax.errors import OptionError
 from treesyntax.model.bracket_growth import GROWING
 from treesyntax.nn.growth import GROWING_LINEARIZATIONS
-from treesyntax.trees.names import GIVEN
+from treesyntax.trees.names import GIVEN, SHUFFLED
 
 LINEARIZATIONS = (FROM_DATA, *GROWING)
 CONSTRAINTS = ("auto", "none", "tree", "grammar")
@@ -238,9 +238,11 @@ class TreeTranslationTask(TreeLossTask):
                 f"--tree-constraints {kind} needs a target whose tokens grow a tree; binarize it "
                 f"with --target-linearization {' or '.join(GROWING_LINEARIZATIONS)}"
             )
-        side = side_of(Path(utils.split_paths(self.cfg.data)[0]), self.cfg.target_lang)
-        # The rules of a format do not hold for control trees.
-        notation = str(side.get("format", "")) if side.get("control") == GIVEN else ""
+        folder = Path(utils.split_paths(self.cfg.data)[0])
+        side = side_of(folder, self.cfg.target_lang)
+        # The rules of a format do not hold for other control trees.
+        ruled = side.get("control") in (GIVEN, SHUFFLED)
+        notation = str(side.get("format", "")) if ruled else ""
         train = f"{self.cfg.train_subset}.{self.cfg.source_lang}-{self.cfg.target_lang}"
         training = TrainingTargets(self.cfg.data, f"{train}.{self.cfg.target_lang}")
         by_itself = kind == "auto" and is_learned(notation) and training.exist()
@@ -251,6 +253,7 @@ class TreeTranslationTask(TreeLossTask):
             training.read(self.target_dictionary, self.cfg.dataset_impl) if learns else None,
             notation,
             copies_of(self),
+            shuffle_seed_of(folder, self.cfg.target_lang),
         )
 
     def load_dataset(

@@ -17,6 +17,7 @@ from treesyntax.decoding.learned_grammar import learn_grammar, learn_sibling_gra
 from treesyntax.decoding.notation_grammar import notation_grammar
 from treesyntax.errors import OptionError, TreeError
 from treesyntax.nn.growth import GrowingTrees
+from treesyntax.trees.controls import unshuffled
 from treesyntax.trees.formats import FORMATS
 from treesyntax.trees.formats.base import Children, any_label
 from treesyntax.trees.symbols import from_nary, from_siblings, sibling_tokens
@@ -145,6 +146,34 @@ def test_a_notation_has_exactly_the_trees_it_wants(order, form, wishes):
     ]
     assert 0 < len(trees) < len(whole)
     check_all(Constraints(growth, EOS, grammar), trees, 4)
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+@pytest.mark.parametrize("form", ["nary", "lcrs"])
+@pytest.mark.parametrize("wishes", WISHES)
+def test_shuffled_trees_are_those_that_a_notation_wants(form, wishes, seed):
+    """Exactly, but where a left-child-right-sibling symbol does not tell how many siblings follow."""
+    suffixes = ["0", "L", "R", "LR"] if form == "lcrs" else ["0", "1", "2", "3"]
+    read = from_siblings if form == "lcrs" else from_nary
+    symbols = [*SPECIALS, *(f"{label}/{suffix}" for label in "abd" for suffix in suffixes)]
+    notation = FORMATS["sexpr"]._replace(root=one_of("bd"), children=WISHES[wishes].get)
+    growth = growing(symbols, "dfs", form)
+    grammar = notation_grammar(symbols, growth, notation, seed)
+    whole = all_trees(symbols, "dfs", 4, lambda found: found[0][2] not in siblings(symbols))
+    trees = [
+        row
+        for row in whole
+        if keeps_to(WISHES[wishes], "bd", unshuffled(read([symbols[t] for t in row], False), seed))
+    ]
+    assert 0 < len(trees) < len(whole)
+    constraints = Constraints(growth, EOS, grammar)
+    if form == "nary" or wishes != "leaves":
+        check_all(constraints, trees, 4)
+        return
+    for row in trees:
+        for length in range(len(row)):
+            allowed = allowed_after(constraints, [[EOS, *row[:length]]], 4)
+            assert allowed[0, row[length]]
 
 
 def siblings(symbols):

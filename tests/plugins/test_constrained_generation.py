@@ -30,6 +30,7 @@ from treesyntax.decoding.grammar import any_tree
 from treesyntax.decoding.learned_grammar import learn_grammar, learn_sibling_grammar
 from treesyntax.errors import OptionError, TreeError
 from treesyntax.nn.growth import GrowingTrees
+from treesyntax.trees.controls import shuffled, unshuffled
 from treesyntax.trees.formats.for2lam import FOR, LAMBDA
 from treesyntax.trees.symbols import from_nary, from_siblings, nary_tokens, sibling_tokens
 
@@ -156,6 +157,31 @@ def test_random_decodings_are_programs(order, linearization, notation):
             programs.add(notation.write(tree))
             notation.parse(notation.write(tree))
     assert len(programs) > 50
+
+
+@pytest.mark.parametrize("linearization", FORMS)
+@pytest.mark.parametrize("notation", [LAMBDA, FOR], ids=lambda notation: notation.name)
+def test_random_decodings_of_shuffled_trees_are_programs(linearization, notation):
+    write = sibling_tokens if linearization == "lcrs" else nary_tokens
+    read = from_siblings if linearization == "lcrs" else from_nary
+    trees = [shuffled(notation.parse(line), 3) for line in PROGRAMS[notation]]
+    dictionary = dictionary_of(dict.fromkeys(symbol for tree in trees for symbol in write(tree)))
+    constraints = make_constraints(
+        f"{linearization}_dfs", dictionary, None, notation.name, shuffle_seed=3
+    )
+    model = random_model(dictionary)
+    generator = generator_of(model, dictionary, constraints, limit=25)
+    generated = generator.generate([model], sources(200, dictionary))
+    programs, moved = set(), 0
+    for tokens in hypotheses(generated, dictionary):
+        grown = read(tokens)
+        tree = unshuffled(grown, 3)
+        moved += grown.labels != tree.labels
+        if not mixes_rules(tree):
+            programs.add(notation.write(tree))
+            notation.parse(notation.write(tree))
+    assert len(programs) > 50
+    assert moved > 20
 
 
 def mixes_rules(tree):

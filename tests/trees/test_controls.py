@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from support.strategies import constituency_trees, dependency_trees, rich_trees, trees
 
 from treesyntax.errors import OptionError, TreeError
-from treesyntax.trees.controls import CONTROLS, LABEL, RELATION, control_tree
+from treesyntax.trees.controls import (
+    CONTROLS,
+    LABEL,
+    RELATION,
+    child_order,
+    control_tree,
+    shuffled,
+    unshuffled,
+)
 from treesyntax.trees.tree import Tree
 
 OTHERS = [name for name in CONTROLS if name != "given"]
@@ -260,3 +268,47 @@ def test_faults_are_named():
         control_tree(leaf("a"), "x", 0)
     with pytest.raises(TreeError, match="surface indices"):
         control_tree(Tree([-1, 0], ["S", "a"], [-1, 7]), "flat", 0)
+
+
+# Shuffled trees, the control of targets
+
+
+def nested(tree: Tree, node: int = 0) -> tuple:
+    return tree.labels[node], *(nested(tree, child) for child in tree.children()[node])
+
+
+def shuffled_by_definition(node: tuple, seed: int) -> tuple:
+    label, *children = node
+    order = child_order(label, len(children), seed)
+    return label, *(shuffled_by_definition(children[place], seed) for place in order)
+
+
+@settings(deadline=None)
+@given(trees(), st.integers(0, 3))
+def test_shuffled_trees_are_the_trees_by_definition_and_come_back(tree: Tree, seed: int):
+    other = shuffled(tree, seed)
+    if len(tree):
+        assert nested(other) == shuffled_by_definition(nested(tree), seed)
+    assert kinds_of(other) == kinds_of(tree)
+    back = unshuffled(other, seed)
+    assert (back.labels, back.parents.tolist()) == (tree.labels, tree.parents.tolist())
+
+
+def test_the_order_of_children_hangs_on_label_number_and_seed():
+    orders = {key: tuple(child_order(*key)) for key in product("ab", (2, 3, 8), range(8))}
+    assert all(sorted(order) == [*range(key[1])] for key, order in orders.items())
+    assert len({orders["a", 8, seed] for seed in range(8)}) == 8
+    assert {orders["a", 2, seed] for seed in range(8)} == {(0, 1), (1, 0)}
+    assert orders["a", 8, 0] != orders["b", 8, 0]
+    # As every machine must find it.
+    assert child_order("and", 5, 1) == [0, 2, 3, 4, 1]
+
+
+def test_shuffled_words_are_numbered_as_they_are_printed():
+    tree = Tree([-1, 0, 0, 0], ["S", "x", "y", "z"], [-1, 0, 1, 2])
+    other = next(two for seed in range(9) if (two := shuffled(tree, seed)).labels != tree.labels)
+    assert other.words.tolist() == [-1, 0, 1, 2]
+
+
+def test_a_long_chain_is_shuffled():
+    assert shuffled(program(LONG), 1).parents.tolist() == program(LONG).parents.tolist()

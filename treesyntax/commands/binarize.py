@@ -47,7 +47,7 @@ from treesyntax.files import atomic_folder
 from treesyntax.jobs import cores
 from treesyntax.jobs.completion import suggest
 from treesyntax.jobs.terminal import loudness
-from treesyntax.trees.names import CONTROLS, FORMATS, GIVEN, LINEARIZATIONS, POLICIES
+from treesyntax.trees.names import CONTROLS, FORMATS, GIVEN, LINEARIZATIONS, POLICIES, SHUFFLED
 
 SAMPLE = 500_000
 
@@ -147,10 +147,11 @@ def _add_side_arguments(parser: argparse.ArgumentParser, role: str) -> None:
         "and conllu, else preorder)",
     )  # fmt: skip
     suggest(linearization, lambda: LINEARIZATIONS)
+    names = CONTROLS if role == "source" else (*CONTROLS, SHUFFLED)
     add(
         "control", default=GIVEN, metavar="NAME",
-        help="put a tree without syntax over the same words in place of that of the file: "
-        f"{', '.join(CONTROLS)} (%(default)s, the tree of the file)",
+        help="put a tree without syntax in place of that of the file: "
+        f"{', '.join(names)} (%(default)s, the tree of the file)",
     )  # fmt: skip
     add(
         "text", nargs="*", metavar="FILE",

@@ -15,7 +15,7 @@ from treesyntax.data.token_files import TokenData
 from treesyntax.errors import InputError
 from treesyntax.files import parse_json
 from treesyntax.trees.linearizations import get_linearization
-from treesyntax.trees.names import GIVEN
+from treesyntax.trees.names import GIVEN, SHUFFLED
 
 MANIFEST = "binarize.json"
 
@@ -47,6 +47,21 @@ def side_of(folder: Path, language: str) -> dict[str, Any]:
         return next((dict(side) for side in sides if side["language"] == language), {})
 
     return read_manifest(folder, side) or {}
+
+
+def shuffle_seed_of(folder: Path, language: str) -> int | None:
+    """The seed of a side's ``shuffled`` control trees; None where it has no such trees.
+
+    Raises:
+        InputError: for a damaged record.
+    """
+
+    def seed(manifest: Any) -> int | None:
+        sides = manifest["sides"].values()
+        control = next((one["control"] for one in sides if one["language"] == language), None)
+        return int(manifest["options"]["control_seed"]) if control == SHUFFLED else None
+
+    return read_manifest(folder, seed)
 
 
 def check_tokens(tokens: TokenData) -> None:

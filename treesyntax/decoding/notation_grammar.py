@@ -11,6 +11,7 @@ from treesyntax.data.dictionary import UNKNOWN
 from treesyntax.decoding.grammar import NO_ROW, TreeGrammar
 from treesyntax.nn.growth import GrowingTrees
 from treesyntax.trees.binary import FIRST_CHILD
+from treesyntax.trees.controls import child_order
 from treesyntax.trees.formats.base import Children, Format, Labels, any_label
 from treesyntax.trees.symbols import split_symbol
 
@@ -18,11 +19,20 @@ ITSELF = -2
 ANY_NUMBER = Children((any_label,), more=True, optional=True)
 
 
-def notation_grammar(symbols: Sequence[str], trees: GrowingTrees, notation: Format) -> TreeGrammar:
+def notation_grammar(
+    symbols: Sequence[str],
+    trees: GrowingTrees,
+    notation: Format,
+    shuffle_seed: int | None = None,
+) -> TreeGrammar:
     """The grammar of what ``notation.root`` and ``notation.children`` say.
 
-    ``symbols`` are the V symbols of the dictionary by id. Unknown ones, such as ``<unk>/2``, may
-    stand wherever a node may, with any children.
+    Args:
+        symbols: the V symbols of the dictionary by id. Unknown ones, such as ``<unk>/2``, may stand
+            wherever a node may, with any children.
+        trees: how they grow trees.
+        notation: the format of the trees.
+        shuffle_seed: of ``shuffled`` control trees, their seed; None for the trees themselves.
     """
     nodes = [split_symbol(symbol) for symbol in symbols]
     labels = [None if node is None else node[0] for node in nodes]
@@ -32,10 +42,11 @@ def notation_grammar(symbols: Sequence[str], trees: GrowingTrees, notation: Form
     }
     own = [None if label is None else children[label] for label in labels]
     if trees.binary:
-        return _of_siblings(_Rows(labels, _fit_siblings(own, trees)), own, trees, notation.root)
+        rows = _Rows(labels, _fit_siblings(own, trees))
+        return _of_siblings(rows, own, trees, notation.root, shuffle_seed)
     counts = trees.counts.tolist()
     fit = [of is not None and of.may_be(count) for of, count in zip(own, counts, strict=True)]
-    return _of_slots(_Rows(labels, fit), own, trees, notation.root)
+    return _of_slots(_Rows(labels, fit), own, trees, notation.root, shuffle_seed)
 
 
 class _Rows:
@@ -73,13 +84,23 @@ class _Rows:
 
 
 def _of_slots(
-    rows: _Rows, children: Sequence[Children | None], trees: GrowingTrees, root: Labels
+    rows: _Rows,
+    children: Sequence[Children | None],
+    trees: GrowingTrees,
+    root: Labels,
+    shuffle_seed: int | None,
 ) -> TreeGrammar:
     rows.add(rows.those(root))
     row_of_slot = torch.full_like(trees.branches, NO_ROW)
-    for own, of, count in zip(row_of_slot, children, trees.counts.tolist(), strict=True):
-        for slot, place in enumerate(of.places[:count] if of else ()):
-            own[slot:count] = rows.add(rows.those(place))
+    nodes = zip(row_of_slot, children, rows.labels, trees.counts.tolist(), strict=True)
+    for row, of, label, count in nodes:
+        if of is None or label is None or not of.places:
+            continue
+        places = [of.places[min(slot, len(of.places) - 1)] for slot in range(count)]
+        if shuffle_seed is not None:
+            places = [places[place] for place in child_order(label, count, shuffle_seed)]
+        for slot, place in enumerate(places):
+            row[slot] = rows.add(rows.those(place))
     return TreeGrammar(torch.stack(rows.fills), row_of_slot)
 
 
@@ -93,20 +114,37 @@ def _fit_siblings(children: Sequence[Children | None], trees: GrowingTrees) -> l
 
 
 def _of_siblings(
-    rows: _Rows, children: Sequence[Children | None], trees: GrowingTrees, root: Labels
+    rows: _Rows,
+    children: Sequence[Children | None],
+    trees: GrowingTrees,
+    root: Labels,
+    shuffle_seed: int | None,
 ) -> TreeGrammar:
     has_next = trees.has_sibling
     rows.add(rows.those(root) & ~has_next)
-    first: dict[Children, int] = {}
-    for of in filter(None, children):
-        if of in first or not of.places:
+    first: dict[tuple[Children, str], int] = {}
+    keys = []
+    for of, label in zip(children, rows.labels, strict=True):
+        shuffles = shuffle_seed is not None and of is not None and len({*of.places}) > 1
+        key = None if of is None else (of, (label or "") if shuffles else "")
+        keys.append(key)
+        if key is None or of is None or key in first or not of.places:
             continue
-        last = rows.those(of.places[-1])
+        places = of.places
+        if shuffles and of.more:
+            # A symbol does not tell how many siblings follow, on which their order depends.
+            anywhere = torch.stack([rows.those(place) for place in places]).any(0)
+            first[key] = rows.add(anywhere, ITSELF)
+            continue
+        if shuffles and shuffle_seed is not None:
+            order = child_order(key[1], len(places), shuffle_seed)
+            places = tuple(places[place] for place in order)
+        last = rows.those(places[-1])
         row = rows.add(last, ITSELF) if of.more else rows.add(last & ~has_next)
-        for place in reversed(of.places[:-1]):
+        for place in reversed(places[:-1]):
             row = rows.add(rows.those(place) & has_next, row)
-        first[of] = row
-    row_of_first = [NO_ROW if of is None else first.get(of, NO_ROW) for of in children]
+        first[key] = row
+    row_of_first = [NO_ROW if key is None else first.get(key, NO_ROW) for key in keys]
     row_of_slot = torch.where(
         trees.branches == FIRST_CHILD, torch.tensor(row_of_first).unsqueeze(1), NO_ROW
     )

@@ -16,6 +16,7 @@ from treesyntax.decoding.engine import Hypothesis
 from treesyntax.errors import InputError
 from treesyntax.files import output_file
 from treesyntax.trees.linearizations import MALFORMED, as_text, get_linearization
+from treesyntax.trees.names import SHUFFLED
 
 ToText = Callable[[Sequence[str]], str]
 """Makes text of target tokens."""
@@ -32,8 +33,9 @@ def make_to_text(side: SideData) -> ToText:
     """
     encoding = side.encoding
     if side.has_trees and get_linearization(encoding.linearization).tree is not None:
+        seed = encoding.control_seed if encoding.control == SHUFFLED else None
         return lambda tokens: as_text(
-            " ".join(tokens), encoding.linearization, encoding.format_name
+            " ".join(tokens), encoding.linearization, encoding.format_name, seed
         )
     if encoding.model is not None:
         return _decoder(encoding.model)

@@ -25,6 +25,10 @@ root at the root, and each part of speech above its word. So linearizations are 
 same labels, and what differs is which words are grouped, under what label, and how deep. In
 ``right_branching`` and ``flat`` trees all labels are ``X``, and there are other numbers of nodes.
 
+For the trees that a decoder grows there is ``shuffled``: the same nodes below the same parents, but the
+children of each node stand in an order that its label, their number and the seed decide. So a model must
+grow an order that means nothing, and :func:`unshuffled` gives back the tree, hence its text.
+
 A random tree depends on the seed and the words (labels in preorder if there are none), a constituency
 tree also on the number of nodes with each label and arity, but not on the original structure, the
 place in the file, or the process.
@@ -39,7 +43,7 @@ from random import Random
 from typing import NamedTuple
 
 from treesyntax.errors import unknown_name
-from treesyntax.trees.names import GIVEN
+from treesyntax.trees.names import GIVEN, SHUFFLED
 from treesyntax.trees.tree import NO_WORD, ROOT_PARENT, Tree
 
 LABEL = "X"
@@ -66,8 +70,10 @@ class Shapes(NamedTuple):
 
 def control_tree(tree: Tree, name: str, seed: int) -> Tree:
     """The control of that name for a tree; the empty tree is its own."""
+    if name == SHUFFLED:
+        return shuffled(tree, seed)
     if name not in CONTROLS:
-        raise unknown_name("control tree", name, CONTROLS)
+        raise unknown_name("control tree", name, (*CONTROLS, SHUFFLED))
     shapes = CONTROLS[name]
     if shapes is None or not len(tree):
         return tree
@@ -82,6 +88,55 @@ def control_tree(tree: Tree, name: str, seed: int) -> Tree:
     if nodes:
         return _over_leaves(shapes.spans(len(nodes), rng) if len(nodes) > 1 else [1, 0], labels)
     return Tree(_parents(shapes.nodes(len(tree), rng)), labels, None, relations)
+
+
+def child_order(label: str, children: int, seed: int) -> list[int]:
+    """Return the order of the children of such nodes in ``shuffled`` trees, a permutation.
+
+    Its k-th number is the original place of the child that comes k-th.
+    """
+    order = list(range(children))
+    _generator([label, str(children)], seed).shuffle(order)
+    return order
+
+
+def shuffled(tree: Tree, seed: int) -> Tree:
+    """Return the tree with the children of each node in the order of :func:`child_order`.
+
+    Words are renumbered from left to right, as they are printed; relations go with their nodes.
+    """
+    return _reordered(tree, lambda label, children: child_order(label, children, seed))
+
+
+def unshuffled(tree: Tree, seed: int) -> Tree:
+    """Return the tree that :func:`shuffled` made this one of."""
+
+    def original(label: str, children: int) -> list[int]:
+        order = child_order(label, children, seed)
+        return sorted(range(children), key=order.__getitem__)
+
+    return _reordered(tree, original)
+
+
+def _reordered(tree: Tree, order_of: Callable[[str, int], list[int]]) -> Tree:
+    children: list[list[int]] = [[] for _ in range(len(tree))]
+    for node, parent in enumerate(tree.parents.tolist()):
+        if parent != ROOT_PARENT:
+            children[parent].append(node)
+    nodes: list[int] = []
+    waiting = [0] if len(tree) else []
+    while waiting:
+        nodes.append(node := waiting.pop())
+        order = order_of(tree.labels[node], len(children[node]))
+        waiting += [children[node][place] for place in reversed(order)]
+    number = {node: place for place, node in enumerate(nodes)} | {ROOT_PARENT: ROOT_PARENT}
+    words = iter(range(len(tree)))
+    return Tree(
+        [number[parent] for parent in tree.parents[nodes].tolist()],
+        [tree.labels[node] for node in nodes],
+        [next(words) if tree.words[node] != NO_WORD else NO_WORD for node in nodes],
+        [tree.relations[node] for node in nodes] if tree.relations else (),
+    )
 
 
 def _generator(labels: list[str], seed: int) -> Random:

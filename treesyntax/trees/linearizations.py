@@ -18,6 +18,7 @@ import numpy as np
 
 from treesyntax.errors import OptionError, TreeError, unknown_name
 from treesyntax.trees.binary import to_binary
+from treesyntax.trees.controls import unshuffled
 from treesyntax.trees.formats import get_format
 from treesyntax.trees.symbols import breadth_first as breadth_first_nodes
 from treesyntax.trees.symbols import (
@@ -250,13 +251,16 @@ def get_linearization(name: str) -> Linearization:
     return LINEARIZATIONS[name]
 
 
-def from_linearization(line: str, linearization: str, format_name: str) -> str:
+def from_linearization(
+    line: str, linearization: str, format_name: str, shuffle_seed: int | None = None
+) -> str:
     """The text in a format of the tree that a line of tokens stands for.
 
     Args:
         line: tokens with spaces between them.
         linearization: the name of the linearization that the tokens are of.
         format_name: the name of the format to write.
+        shuffle_seed: where the tokens are those of ``shuffled`` control trees, their seed.
 
     Raises:
         TreeError: if the tokens are no tree, or the format cannot hold it.
@@ -268,15 +272,19 @@ def from_linearization(line: str, linearization: str, format_name: str) -> str:
             f"the tokens of the linearization {linearization} do not determine the tree"
         )
     tree = inverse(line.split())
+    if shuffle_seed is not None:
+        tree = unshuffled(tree, shuffle_seed)
     if format_name in LEAVES_ARE_WORDS:
         tree = _with_words(tree)
     return get_format(format_name).write(tree)
 
 
-def as_text(line: str, linearization: str, format_name: str) -> str:
+def as_text(
+    line: str, linearization: str, format_name: str, shuffle_seed: int | None = None
+) -> str:
     """As `from_linearization`, but `MALFORMED` where the tokens are no tree."""
     try:
-        return from_linearization(line, linearization, format_name)
+        return from_linearization(line, linearization, format_name, shuffle_seed)
     except TreeError:
         return MALFORMED
 

@@ -5,6 +5,8 @@
 
 GIVEN = "given"
 CONTROLS = (GIVEN, "random", "right_branching", "flat")
+SHUFFLED = "shuffled"
+"""The control of targets, whose text it keeps."""
 FORMATS = (
     "conllu", "ptb", "mrg", "sexpr", "sexpr_bare", "prolog", "jsonl", "for", "lambda",
     "coffeescript", "javascript", "cogs", "cogs_varfree", "funql",

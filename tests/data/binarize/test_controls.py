@@ -8,9 +8,12 @@ import pytest
 from support.binarize_helpers import binarize, folder_bytes, read, refused, write
 
 from treesyntax.data.binarize import read as binarize_read
+from treesyntax.data.manifest import read_data
 from treesyntax.data.tree_store import TreeStore
+from treesyntax.decoding.output import make_to_text
+from treesyntax.study.run.hypotheses import main as collect
 from treesyntax.trees.controls import CONTROLS, control_tree
-from treesyntax.trees.formats import read_trees
+from treesyntax.trees.formats import get_format, read_trees
 
 
 @pytest.mark.parametrize("control", CONTROLS)
@@ -59,3 +62,49 @@ def test_control_trees_that_make_no_sense_are_refused(files, capsys):
         f"{programs}:1: the tree has no words, and its leaves would not be those of the" in message
     )
     assert "choose another linearization than words" in message
+
+
+FORMS = ["( f ( g x y ) z )", "( and ( f y ) ( g z x ) ( f x ) )", "( g ( f z ) ( f ( g x y ) ) )"]
+
+
+@pytest.mark.parametrize("view", ["nary_dfs", "nary_bfs", "lcrs_dfs", "bracketed"])
+def test_tokens_of_shuffled_targets_are_read_as_their_text(files, tmp_path, view):
+    """By the step of a study, and by what translate writes."""
+    forms = write(files["bad"], (FORMS * 7)[:20])
+    options = ("--train", files["ptb"], forms, "--target-format", "sexpr", "--overwrite")
+    options += ("--target-linearization", view, "--control-seed", 5)
+    given = read(binarize(files, *options), "train", "sv")
+    dest = binarize(files, *options, "--target-control", "shuffled")
+    tokens = read(dest, "train", "sv")
+    assert tokens != given
+    assert [len(line) for line in tokens] == [len(line) for line in given]
+    to_text = make_to_text(read_data(dest).target)
+    expected = [to_sexpr(line) for line in (FORMS * 7)[:20]]
+    assert [to_text(line) for line in tokens] == expected
+    generated, out = tmp_path / "generate-test.txt", tmp_path / "hypotheses"
+    lines = [f"D-{number}\t0\t{' '.join(line)}\n" for number, line in enumerate(tokens)]
+    generated.write_text("".join(lines), encoding="utf-8")
+    words = ["--reference", str(forms), "--linearization", view, "--notation", "sexpr"]
+    assert collect([str(generated), str(out), *words, "--shuffle-seed", "5"]) == 0
+    assert out.read_text("utf-8").splitlines() == expected
+
+
+def to_sexpr(line: str) -> str:
+    notation = get_format("sexpr")
+    return notation.write(notation.parse(line))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--target-linearization nary_dfs --target-control random",
+         "--target-control random makes trees that do not print the target's text; for targets in"),
+        ("--target-linearization preorder --target-control shuffled",
+         "shuffled is for targets whose tokens determine the tree, and those of the linearization"),
+        ("--source-control shuffled", "--source-control shuffled is for targets, whose text it"),
+    ],
+)  # fmt: skip
+def test_controls_of_the_other_side_are_refused(files, capsys, options, message):
+    forms = write(files["bad"], (FORMS * 7)[:20])
+    words = ("--train", files["ptb"], forms, "--target-format", "sexpr", *options.split())
+    assert message in refused(files, capsys, *words)

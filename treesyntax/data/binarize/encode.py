@@ -31,7 +31,7 @@ from treesyntax.trees.formats.base import RecordError
 from treesyntax.trees.formats.offsets import conllu_comment, conllu_spans, line_spans
 from treesyntax.trees.labels import node_labels
 from treesyntax.trees.linearizations import get_linearization
-from treesyntax.trees.names import GIVEN
+from treesyntax.trees.names import GIVEN, SHUFFLED
 from treesyntax.trees.subwords import Segmented, attach, linearize
 from treesyntax.trees.tree import Tree
 
@@ -134,6 +134,11 @@ def _controlled(tree: Tree, encoding: Encoding) -> Tree:
             f"the tree has no words, and its leaves would not be those of the {encoding.control} "
             "control tree",
             f"choose another linearization than {WORDS_LINEARIZATION}",
+        )
+    if encoding.control == SHUFFLED and (encoding.model or encoding.units):
+        raise TreeError(
+            "shuffled trees know a node by its children, of which subwords make others",
+            "binarize the target without subwords",
         )
     return control_tree(tree, encoding.control, encoding.control_seed)
 

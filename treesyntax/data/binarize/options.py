@@ -18,7 +18,8 @@ from treesyntax.data.encoding import (
 )
 from treesyntax.errors import OptionError, unknown_name
 from treesyntax.trees.formats.offsets import offsets_path
-from treesyntax.trees.names import CONTROLS, FORMATS, GIVEN, LINEARIZATIONS
+from treesyntax.trees.linearizations import get_linearization
+from treesyntax.trees.names import CONTROLS, FORMATS, GIVEN, LINEARIZATIONS, SHUFFLED
 
 SPLITS = ("train", "valid", "test")
 TREE_LINEARIZATION = "preorder"
@@ -183,7 +184,7 @@ def _side(args: argparse.Namespace, index: int, role: str) -> SideOptions:
             policy=args.subword_policy,
             subwords_style=args.pieces_style,
             model=Path(str(model)) if model else None,
-            control=_control(role, format_name, str(option("control"))),
+            control=_control(args, role, str(option("control"))),
             control_seed=args.control_seed,
             units="" if option("text") is None else args.subword_units,
             labels=labels,
@@ -208,11 +209,31 @@ def _linearization(role: str, format_name: str, linearization: str | None) -> st
     return linearization
 
 
-def _control(role: str, format_name: str, control: str) -> str:
-    if control not in CONTROLS:
-        raise unknown_name("control tree", control, CONTROLS, f"--{role}-control:")
+def _control(args: argparse.Namespace, role: str, control: str) -> str:
+    names = (*CONTROLS, SHUFFLED)
+    if control not in names:
+        raise unknown_name("control tree", control, names, f"--{role}-control:")
+    format_name = str(getattr(args, f"{role}_format"))
     if format_name == TEXT and control != GIVEN:
         raise _needs_trees(role, f"control {control}")
+    if role == "source" and control == SHUFFLED:
+        raise OptionError(
+            f"--source-control {SHUFFLED} is for targets, whose text it keeps; for sources choose "
+            f"{', '.join(CONTROLS)}"
+        )
+    view = _linearization(role, format_name, getattr(args, f"{role}_view"))
+    if role == "target" and control != GIVEN and get_linearization(view).tree is not None:
+        if control != SHUFFLED:
+            raise OptionError(
+                f"--target-control {control} makes trees that do not print the target's text; for "
+                f"targets in the linearization {view} choose {SHUFFLED}"
+            )
+    elif control == SHUFFLED:
+        raise OptionError(
+            f"--target-control {SHUFFLED} is for targets whose tokens determine the tree, and those "
+            f"of the linearization {view} do not; choose another --target-linearization, such as "
+            "nary_dfs"
+        )
     return control
 
 

@@ -85,6 +85,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--reference", required=True, help="the test set, for its size")
     parser.add_argument("--linearization", choices=LINEARIZATIONS, help="that the tokens are of")
     parser.add_argument("--notation", choices=FORMATS, help="the notation to write trees in")
+    parser.add_argument("--shuffle-seed", type=int, metavar="N", help="the tokens are those of shuffled control trees with this --control-seed")  # fmt: skip
     parser.add_argument("--unknown", metavar="FILE", help="words that <unk_1>, <unk_2>, … stand for, a line a sentence; binarize --copy-unknown writes it")  # fmt: skip
     parser.add_argument("--bytes", action="store_true", help="make characters of <0xE2>")
     args = parser.parse_args(argv)
@@ -100,7 +101,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if (args.linearization is None) != (args.notation is None):
             raise OptionError("--linearization and --notation need each other")
         if args.linearization is not None:
-            hypotheses = [as_text(line, args.linearization, args.notation) for line in hypotheses]
+            form = (args.linearization, args.notation, args.shuffle_seed)
+            hypotheses = [as_text(line, *form) for line in hypotheses]
         write_hypotheses(args.out, hypotheses)
     except TreeSyntaxError as error:
         print(f"hypotheses: {error}", file=sys.stderr)

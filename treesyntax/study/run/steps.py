@@ -18,6 +18,7 @@ from treesyntax.metrics import UNSEEN
 from treesyntax.study.recipe.recipe import DATA, Flags, Method, Recipe, flag_words
 from treesyntax.study.run.process import SAFE
 from treesyntax.trees.linearizations import get_linearization
+from treesyntax.trees.names import SHUFFLED
 
 OUT = "{out}"
 PLUGINS = "{plugins}"
@@ -255,7 +256,10 @@ def _reading(recipe: Recipe, method: Method) -> list[str]:
         or get_linearization(str(linearization)).tree is None
     ):
         return ["--bytes"] if flags.get("subword-byte-fallback") else []
-    return ["--linearization", str(linearization), "--notation", str(notation)]
+    words = ["--linearization", str(linearization), "--notation", str(notation)]
+    if flags.get("target-control") == SHUFFLED:
+        words += ["--shuffle-seed", str(flags.get("control-seed", 0))]
+    return words
 
 
 def _training_files(recipe: Recipe, method: Method) -> list[str]:
