@@ -35,7 +35,8 @@ def rows(recipe: Recipe) -> dict[str, Method]:
 
 
 def test_every_data_set_has_a_recipe():
-    assert set(TASKS) == set(SETS)
+    of_the_map = {file.stem for file in (ROOT / "recipes" / "map").glob("*.yaml")}
+    assert set(TASKS) <= set(SETS) <= {*TASKS, *of_the_map}
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -6,7 +6,15 @@ import random
 
 import pytest
 
-from treesyntax.data.sets import SETS, drawing, listops, programs, string_edits, transformations
+from treesyntax.data.sets import (
+    SETS,
+    drawing,
+    listops,
+    programs,
+    question_paths,
+    string_edits,
+    transformations,
+)
 from treesyntax.data.sets.base import Part
 from treesyntax.trees.formats import get_format
 from treesyntax.trees.formats.for2lam import FOR, LAMBDA
@@ -18,7 +26,7 @@ AUXILIARIES = {"do", "does", "don't", "doesn't"}
 
 
 def made(name: str, monkeypatch: pytest.MonkeyPatch, seed: int = 1) -> dict[str, Part]:
-    for module in (transformations, listops, string_edits):
+    for module in (transformations, question_paths, listops, string_edits):
         monkeypatch.setattr(module, "NUMBERS", FEW)
     return SETS[name].make({}, seed)
 
@@ -30,7 +38,8 @@ def lines(part: Part) -> list[tuple[list[str], list[str], Tree | None]]:
 
 
 @pytest.mark.parametrize(
-    "name", ["question_formation", "tense_reinflection", "listops", "string_edits"]
+    "name",
+    ["question_formation", "question_paths", "tense_reinflection", "listops", "string_edits"],
 )
 def test_no_source_is_twice_and_a_seed_makes_the_same(name, monkeypatch):
     parts = made(name, monkeypatch)
@@ -69,6 +78,54 @@ def test_questions_fit_two_rules_in_training_and_one_in_gen(monkeypatch):
     assert asked > 200
 
 
+def path(tree: Tree, node: int) -> tuple[int, ...]:
+    """Which child, from the root down."""
+    steps = []
+    while node:
+        parent = int(tree.parents[node])
+        steps.append(tree.children()[parent].index(node))
+        node = parent
+    return tuple(reversed(steps))
+
+
+def deepest(tree: Tree, node: int) -> int:
+    """How many relative clauses stand in one another, at and below a node."""
+    below = max((deepest(tree, child) for child in tree.children()[node]), default=0)
+    return below + (tree.labels[node] == "RC")
+
+
+def test_the_auxiliary_of_questions_has_many_paths_and_gen_has_others_before_it(monkeypatch):
+    paths: dict[str, set[tuple[int, ...]]] = {}
+    for name, part in made("question_paths", monkeypatch).items():
+        for (source, target, tree), category in zip(lines(part), part.categories, strict=True):
+            assert tree is not None
+            if source[-1] == "decl":
+                assert target == source[:-1]
+                continue
+            sentence, places = tree.children()[0][0], []
+            while tree.labels[(below := tree.children()[sentence])[0]] == "PP":
+                assert [tree.labels[node] for node in below] == ["PP", "S"]
+                place, sentence = below
+                places.append(place)
+            subject, main, _ = tree.children()[sentence]
+            paths.setdefault(name, set()).add(path(tree, main))
+            place = int(tree.words[tree.children()[main][0]])
+            assert target == moved(source, place)
+            first = next(place for place, word in enumerate(source) if word in AUXILIARIES)
+            depths = {node: deepest(tree, node) for node in (subject, *places)}
+            if name != "gen":
+                assert first == place
+                assert not any(depths.values())
+                continue
+            assert source[first] != source[place]
+            (home,) = [node for node, depth in depths.items() if depth]
+            assert category == ("subject" if home == subject else "place") + (
+                "_deep" if depths[home] > 2 else ""
+            )
+    assert len(paths["train"]) == 3
+    assert len(paths["gen"]) == 4
+
+
 def present(past: str, plural: bool) -> str:
     base = {past: base for base, past in (*transformations.ALONE, *transformations.WITH_OBJECT)}[
         past
@@ -79,7 +136,7 @@ def present(past: str, plural: bool) -> str:
 def test_the_tense_fits_two_rules_in_training_and_one_in_gen(monkeypatch):
     verbs = {past for _, past in (*transformations.ALONE, *transformations.WITH_OBJECT)}
     singular = set(transformations.NOUNS)
-    plural = {transformations._noun(noun, True) for noun in singular}
+    plural = {transformations.noun_form(noun, True) for noun in singular}
     for name, part in made("tense_reinflection", monkeypatch).items():
         for source, target, tree in lines(part):
             assert tree is not None

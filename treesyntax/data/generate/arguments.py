@@ -22,7 +22,8 @@ def _seed_and_small_train(add: Add, taken: str = "the first N training examples"
     add("--seed", type=int, default=1, help="0, 1, 2, … (default 1)")
     add(
         "--small-train", type=int, nargs="+", default=[], metavar="N",
-        help=f"also write train.N.SUFFIX for each N, with {taken}",
+        help=f"also write train.N.SUFFIX for each N, with {taken}: nested sets beside one valid and test, which change "
+        "with the number of training examples",
     )  # fmt: skip
 
 

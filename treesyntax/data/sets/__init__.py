@@ -7,6 +7,7 @@ from treesyntax.data.sets.base import DataSet
 from treesyntax.data.sets.cogs import COGS_SET, COGS_VARFREE_SET, SLOG
 from treesyntax.data.sets.listops import LISTOPS
 from treesyntax.data.sets.programs import FOR2LAM
+from treesyntax.data.sets.question_paths import QUESTION_PATHS
 from treesyntax.data.sets.scan import SCAN
 from treesyntax.data.sets.semantic_parsing import PARSING
 from treesyntax.data.sets.string_edits import STRING_EDITS
@@ -19,7 +20,7 @@ SETS: dict[str, DataSet] = {
     data.name: data
     for data in (
         SLOG, COGS_SET, COGS_VARFREE_SET, *SCAN, ACTIVE_LOGICAL, *FOR2LAM, *PARSING, QUESTIONS, TENSE,
-        LISTOPS, STRING_EDITS,
+        QUESTION_PATHS, LISTOPS, STRING_EDITS,
     )
 }  # fmt: skip
 

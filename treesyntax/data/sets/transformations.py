@@ -43,12 +43,13 @@ AUXILIARIES = {False: ("does", "doesn't"), True: ("do", "don't")}
 NUMBERS = {"train": 20_000, "valid": 1_000, "test": 1_000, "gen": 2_000}
 
 
-def _noun(noun: str, plural: bool) -> str:
+def noun_form(noun: str, plural: bool) -> str:
+    """A noun in the singular or the plural."""
     return _PLURALS.get(noun, noun + "s") if plural else noun
 
 
 def _phrase(rng: random.Random, plural: bool) -> tuple[Node, ...]:
-    return (word("DET", rng.choice(DETERMINERS)), word("N", _noun(rng.choice(NOUNS), plural)))
+    return (word("DET", rng.choice(DETERMINERS)), word("N", noun_form(rng.choice(NOUNS), plural)))
 
 
 def _plural(rng: random.Random) -> bool:
@@ -161,12 +162,12 @@ def _make(draw: Callable[..., Example | None], _: Texts, seed: int) -> dict[str,
     return make_parts(seed, known, new, NUMBERS)
 
 
-_PAPER = "after McCoy, Frank & Linzen 2020, Does Syntax Need to Grow on Trees?"
+PAPER = "after McCoy, Frank & Linzen 2020, Does Syntax Need to Grow on Trees?"
 QUESTIONS = DataSet(
-    "question_formation", "statements to questions: which auxiliary moves?", "ours", _PAPER,
+    "question_formation", "statements to questions: which auxiliary moves?", "ours", PAPER,
     partial(_make, _question), (), "train fits a rule over trees and one over word order; gen tells them apart",
 )  # fmt: skip
 TENSE = DataSet(
-    "tense_reinflection", "past to present: what does the verb agree with?", "ours", _PAPER,
+    "tense_reinflection", "past to present: what does the verb agree with?", "ours", PAPER,
     partial(_make, _tense), (), "train fits a rule over trees and one over word order; gen tells them apart",
 )  # fmt: skip
