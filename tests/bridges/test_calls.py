@@ -21,7 +21,7 @@ from support.bridges.families import (
     plain,
 )
 from support.bridges.replicas import in_replicas
-from support.bridges.tiny_models import BATCH, INPUTS, TOKENS, TREES, make
+from support.bridges.tiny_models import BATCH, INPUTS, TOKENS, make
 from support.helpers import batch_of
 from torch import nn
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
+import yaml
+from support import ROOT
 from support.binarize_helpers import binarize, folder_bytes, read, refused, write
 
 from treesyntax.data.binarize import read as binarize_read
@@ -87,6 +90,21 @@ def test_tokens_of_shuffled_targets_are_read_as_their_text(files, tmp_path, view
     words = ["--reference", str(forms), "--linearization", view, "--notation", "sexpr"]
     assert collect([str(generated), str(out), *words, "--shuffle-seed", "5"]) == 0
     assert out.read_text("utf-8").splitlines() == expected
+
+
+def test_the_control_of_the_docs(files):
+    """The rows that docs/targets.md prints differ in the order of children alone."""
+    page = (ROOT / "docs/targets.md").read_text("utf-8")
+    (block,) = re.findall(r"```yaml\n(nary_dfs:.*?)```", page, re.S)
+    forms = write(files["bad"], (FORMS * 7)[:20])
+    options = ("--train", files["ptb"], forms, "--target-format", "sexpr", "--overwrite")
+    tokens = []
+    for row in yaml.safe_load(block).values():
+        flags = [word for key, value in row["binarize"].items() for word in (f"--{key}", value)]
+        tokens.append(read(binarize(files, *options, *flags), "train", "sv"))
+    given, shuffled = tokens
+    assert given != shuffled
+    assert [sorted(line) for line in given] == [sorted(line) for line in shuffled]
 
 
 def to_sexpr(line: str) -> str:
