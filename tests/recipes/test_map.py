@@ -17,10 +17,12 @@ FOLDER = ROOT / "recipes" / "map"
 TASKS = sorted(file.stem for file in FOLDER.glob("*.yaml") if file.stem != "base")
 SOURCE = {"stack_pe", "relation_mask", "depth", "linearized"}
 TARGET = {"nary", "lcrs"}
-BOTH = {"tree2tree"}
-CONTROL = "_random"
+CONTROLS = {"random": {"source-control": "random"}, "shuffled": {"target-control": "shuffled"}}
+CONTROLS["control"] = CONTROLS["random"] | CONTROLS["shuffled"]
+CONTROLLED = {**dict.fromkeys(SOURCE, "random"), "lcrs": "shuffled", "tree2tree": "control"}
 OF_THE_METHOD = {
-    "binarize": {"source-format", "source-view", "source-control", "target-format", "target-view"},
+    "binarize": {"source-format", "source-view", "source-control", "target-format", "target-view",
+                 "target-control"},
     "train": {"encoder-injection", "decoder-injection", "no-target-eos-loss"},
     "generate": set[str](),
 }  # fmt: skip
@@ -73,15 +75,19 @@ def test_every_row_is_the_baseline_plus_its_method(name: str):
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_every_method_on_the_source_has_its_control(name: str):
+def test_every_method_has_its_control(name: str):
     recipe = read(name)
     found = rows(recipe)
-    assert {row.removesuffix(CONTROL) for row in found} - {"sequence"} <= SOURCE | TARGET | BOTH
-    for row in found.keys() & (SOURCE | BOTH):
-        own, control = (flags(recipe, found[other]) for other in (row, row + CONTROL))
-        assert control["binarize"].pop("source-control") == "random"
-        assert own == control
-        assert found[row].source == found[row + CONTROL].source
+    pairs = {row: f"{row}_{CONTROLLED[row]}" for row in found if row in CONTROLLED}
+    assert pairs
+    assert found.keys() == {"sequence", "nary", *pairs, *pairs.values()} & found.keys()
+    assert found.keys() >= {*pairs.values()}
+    for row, control in pairs.items():
+        own, other = (flags(recipe, found[name]) for name in (row, control))
+        assert other["binarize"] == own["binarize"] | CONTROLS[CONTROLLED[row]]
+        assert other["train"] == own["train"]
+        assert found[row].source == found[control].source
+        assert found[row].target == found[control].target
 
 
 @pytest.mark.parametrize("name", TASKS)
