@@ -6,6 +6,7 @@ import gzip
 import json
 import pickle
 import random
+import re
 from itertools import islice
 
 import pytest
@@ -21,7 +22,7 @@ from treesyntax.trees.formats.for2lam import FOR, LAMBDA
 from treesyntax.trees.formats.javascript import JAVASCRIPT
 from treesyntax.trees.formats.jsonl import JSONL
 from treesyntax.trees.formats.tokens import coffeescript_source, javascript_tokens
-from treesyntax.trees.linearizations import LINEARIZATIONS
+from treesyntax.trees.linearizations import LINEARIZATIONS, get_linearization
 from treesyntax.trees.tree import Tree
 
 REFERENCE = SHARED / "data" / "cs_js_drissi"
@@ -74,11 +75,36 @@ def test_javascript_trees() -> None:
     ]  # fmt: skip
 
 
-def test_any_javascript_is_read_but_what_spacing_changes_is_not_written() -> None:
-    tree = JAVASCRIPT.parse('let x = f("a b") => 1 ? [x, ...y] : `t`;'.replace(" => 1", " + 1"))
-    assert "<CALL_EXPRESSION>" in tree.labels
-    with pytest.raises(TreeError, match=r"^javascript cannot hold this tree"):
-        JAVASCRIPT.write(tree)
+@pytest.mark.parametrize(
+    ("text", "leaves"),
+    [
+        ('let x = f("a  b", \'\', "don\\\'t go");', ['"', "a␣␣b", '"']),
+        ("x = `t ${ x } u ${ `b ${ c } d` }` ;", ["`", "t␣", "${", "x", "}", "␣u␣", "${"]),
+        ("y = a / /b c/g ;", ["/", "/", "b␣c", "/", "g"]),
+        ("a + b // c  d", ["b", "//␣c␣␣d"]),
+        ("a /* c d */ + b", ["a", "/*␣c␣d␣*/", "+"]),
+        (
+            '<a b = "c d" >hi there < b /> x{ y } z</ a >',
+            [">", "hi␣there␣", "<", "b", "/>", "␣x", "{"],
+        ),
+        ("html`<b> ${ x } y</b>`", ["`", "<b>␣", "${", "x", "}", "␣y</b>", "`"]),
+    ],
+)
+def test_spaces_in_the_text_of_javascript_are_visible_and_come_back(
+    text: str, leaves: list[str]
+) -> None:
+    tree = JAVASCRIPT.parse(text)
+    shown = " ".join(tree.labels[node] for node in tree.leaves)
+    assert " ".join(leaves) in shown
+    written = JAVASCRIPT.write(tree)
+    assert JAVASCRIPT.parse(written) == tree
+    assert re.findall(r"\w+", written) == re.findall(r"\w+", text)
+    assert get_linearization("preorder").tokens(tree) == list(tree.labels)
+
+
+def test_javascript_whose_white_space_is_no_space_is_refused() -> None:
+    with pytest.raises(RecordError, match=r"holds white space other than spaces \(U\+0009\)"):
+        JAVASCRIPT.parse('x = "a\tb"')
 
 
 @pytest.mark.parametrize(

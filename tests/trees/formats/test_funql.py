@@ -7,7 +7,7 @@ from collections import defaultdict
 
 import pytest
 from support import shared
-from support.helpers import nested
+from support.helpers import PROLOG, nested
 
 from treesyntax.errors import TreeError
 from treesyntax.trees.formats.funql import FUNQL
@@ -45,12 +45,28 @@ def test_forms(text, expected):
         ("_a b )", "token 3 is ')', expected a name"),
         ("( or _a )", "token 4 is ')', expected a name"),
         ("( or _a b", "an argument of 'or' or a ')' is missing"),
+        (
+            "answer(exclude(state(all), next_to_2(x)))",
+            "token 1, 'answer(exclude(state(all),', holds '('",
+        ),
+        ("answer(stateid('new york'))", "the FunQL of GeoQuery, as prolog"),
+        ("answer _a 'b'", 'token 3, "\'b\'", holds "\'"; here arguments follow a name without'),
+        ("answer _a b,", "token 3, 'b,', holds ','"),
     ],
 )
 def test_faulty_forms_are_refused(text, message):
     with pytest.raises(TreeError) as caught:
         FUNQL.parse(text)
     assert message in str(caught.value)
+
+
+def test_the_other_funql_is_read_as_prolog():
+    form = "answer ( exclude ( state ( all ) , next_to_2 ( stateid ( 'new york' ) ) ) )"
+    tree = PROLOG.parse(form)
+    assert nested(tree) == [
+        "answer", ["exclude", ["state", "all"], ["next_to_2", ["stateid", "'new␣york'"]]]
+    ]  # fmt: skip
+    assert PROLOG.write(tree) == form
 
 
 def test_published_forms_print_back_and_a_name_has_one_number_of_arguments():

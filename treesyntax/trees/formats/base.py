@@ -5,6 +5,7 @@ Splitting is separate from parsing, so that records can be parsed in other proce
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +13,13 @@ from typing import NamedTuple
 
 from treesyntax.errors import InputError, TreeError
 from treesyntax.files import read_lines
+from treesyntax.remarks import Remark, remark, remarks_of
 from treesyntax.trees.tree import Tree
+
+SPACE = "␣"
+"""A space inside a label, since labels become tokens, which hold none."""
+_OTHER_SPACE = re.compile(r"[^\S ]")
+VISIBLE = Remark(f"the sign {SPACE}", "it stands for a space in labels and is written back as one")
 
 Labels = Callable[[str], bool]
 """Whether a label is one of those that are meant."""
@@ -127,6 +134,22 @@ def check_one_line(text: str) -> None:
         raise RecordError("a line end inside a record", "write every tree on one line")
 
 
+def with_visible_spaces(text: str) -> str:
+    """A string or another leaf as a label, with `SPACE` for every space.
+
+    Raises:
+        RecordError: for other white space.
+    """
+    if found := _OTHER_SPACE.search(text):
+        raise RecordError(
+            f"{text[:40]!r} holds white space other than spaces (U+{ord(found[0]):04X})",
+            "labels become tokens, which hold none; write it as an escape or as a space",
+        )
+    if SPACE in text:
+        remark(VISIBLE)
+    return text.replace(" ", SPACE)
+
+
 def exact(format_name: str, parse: Callable[[str], Tree], tree: Tree, text: str) -> str:
     """``text`` itself, if reading it gives back ``tree``; else a TreeError.
 
@@ -136,7 +159,8 @@ def exact(format_name: str, parse: Callable[[str], Tree], tree: Tree, text: str)
     fault = _storage_fault(text)
     if not fault:
         try:
-            fault = _difference(tree, parse(text))
+            with remarks_of(""):  # what was read before, and is not counted twice
+                fault = _difference(tree, parse(text))
         except TreeError as error:
             fault = error.cause
     if fault:

@@ -8,6 +8,8 @@ alone.
 
 from __future__ import annotations
 
+import re
+
 from treesyntax.trees.formats.base import (
     Children,
     Format,
@@ -21,6 +23,7 @@ from treesyntax.trees.tree import Tree
 
 FRAME, NOUN, DEFINITE, LAMBDA, AND = "@", "#", "*", "LAMBDA", "AND"
 _MARKS = {"(", ")", "=", ",", ".", ";", FRAME, NOUN, DEFINITE, LAMBDA, AND}
+_INSIDE = re.compile("[()=,;]")
 
 
 def word_at(tokens: list[str], place: int) -> str:
@@ -28,6 +31,9 @@ def word_at(tokens: list[str], place: int) -> str:
     token = tokens[place] if place < len(tokens) else "the end of the line"
     if token in _MARKS or place >= len(tokens):
         raise RecordError(f"token {place + 1} is {token[:40]!r}, expected a word")
+    if sign := _INSIDE.search(token):
+        cause = f"token {place + 1}, {token[:40]!r}, holds {sign[0]!r}"
+        raise RecordError(cause, "separate brackets, commas and the like from words by spaces")
     return token
 
 

@@ -4,9 +4,13 @@ A name is a node, and what it is applied to its children. ``intersection`` and `
 parentheses. The others stand without them, so the number follows from the name: two for a few relations, one
 for other names that begin with an underscore and for ``answer``, ``count`` and the like. Any other name is
 a constant, or has one as its child where a name of this kind follows.
+
+Names hold no brackets, commas and quotes: ``answer(state(all))``, the FunQL of GeoQuery, is read as prolog.
 """
 
 from __future__ import annotations
+
+import re
 
 from treesyntax.trees.formats.base import (
     Format,
@@ -21,6 +25,7 @@ _SEVERAL = ("intersection", "or")
 _TWO = ("_equals", "_services", "_miles_distant")
 _ONE = ("_", "argmin_", "argmax_", "sum_", "answer", "count", "not")
 _UNLIMITED = -1
+_TERM = re.compile("""[(),'"]""")
 
 
 def parse(text: str) -> Tree:
@@ -46,6 +51,12 @@ def parse(text: str) -> Tree:
                 raise RecordError(f"token {place} is ')', expected a name")
             path.pop()
         else:
+            if sign := _TERM.search(token):
+                raise RecordError(
+                    f"token {place}, {token[:40]!r}, holds {sign[0]!r}; here arguments follow a name without "
+                    "brackets and commas",
+                    "read forms such as answer(state(all)), the FunQL of GeoQuery, as prolog",
+                )
             if parents and not path:
                 raise RecordError(f"{token[:40]!r} follows the end of the form")
             if (token in _SEVERAL) is not group:

@@ -1,16 +1,25 @@
 """JavaScript as lines of tokens separated by spaces, one program a line, parsed by tree-sitter.
 
 The tree is tree-sitter's parse tree: interior nodes are labelled ``<TYPE>``, the leaves are all
-tokens in order, so the text follows from the tree. Programs whose spacing matters, with strings
-for instance, can be read but not written.
+tokens in order, so the text follows from the tree. Spaces in strings, templates, regular expressions, the
+text of JSX and comments are ``␣`` in labels, since tokens hold none, and are written as spaces again.
 """
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from treesyntax.trees.formats.base import Format, RecordError, check_one_line, exact, line_records
+from treesyntax.trees.formats.base import (
+    SPACE,
+    Format,
+    RecordError,
+    check_one_line,
+    exact,
+    line_records,
+    with_visible_spaces,
+)
 from treesyntax.trees.tree import Tree
 
 if TYPE_CHECKING:  # the library is loaded by those who parse
@@ -20,6 +29,9 @@ if TYPE_CHECKING:  # the library is loaded by those who parse
 LONGEST = 1 << 20
 """Bytes of a program. tree-sitter takes some hundred bytes of memory for each, and where there is none
 left it ends the process."""
+WITHOUT_SPACES = ("<STRING>", "<TEMPLATE_STRING>", "<REGEX>", "<JSX_ELEMENT>")
+"""Nodes between whose children white space would be text."""
+_SPACES = re.compile(rf"[\s{SPACE}]")
 
 
 @cache
@@ -63,7 +75,8 @@ def parse(text: str) -> Tree:
 def _label(node: Node, source: bytes) -> str:
     if node.child_count:
         return f"<{node.type.upper()}>"
-    return source[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
+    text = source[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
+    return with_visible_spaces(text) if _SPACES.search(text) else text
 
 
 def _fault(source: bytes, node: Node) -> RecordError:
@@ -76,8 +89,21 @@ def _fault(source: bytes, node: Node) -> RecordError:
 
 def write(tree: Tree) -> str:
     """The leaves, once it is certain that they are a program with this tree."""
-    text = " ".join(tree.labels[node] for node in tree.leaves)
-    return exact("javascript", parse, tree, text)
+    return exact("javascript", parse, tree, _text(tree))
+
+
+def _text(tree: Tree) -> str:
+    """The leaves with a space between them, or none where a space would be text itself."""
+    labels, pieces = tree.labels, []
+    arities, branches = tree.arities.tolist(), tree.branches.tolist()
+    before = [""] * len(tree)  # what stands before each node
+    for node, above in enumerate(tree.parents.tolist()):
+        if above >= 0:
+            between = "" if labels[above] in WITHOUT_SPACES else " "
+            before[node] = between if branches[node] else before[above]
+        if not arities[node]:
+            pieces.append(before[node] + labels[node].replace(SPACE, " "))
+    return "".join(pieces)
 
 
 JAVASCRIPT = Format("javascript", ".js", line_records, parse, write, learned=True)

@@ -3,6 +3,9 @@
 A nested list is ``["label", child, …]``. A leaf is its label alone; ``["a"]`` and ``"a"`` are the
 same leaf. A number is read as its text. An object has ``parents`` and ``labels`` and, where they
 are not the default, ``words``, ``relations`` and ``branches``: see `treesyntax.trees.tree.Tree`.
+
+A space in a label is ``␣`` in the tree, since labels become tokens, and is written as a space again; words
+of a sentence keep theirs.
 """
 
 from __future__ import annotations
@@ -11,14 +14,17 @@ import json
 import re
 
 from treesyntax.errors import TreeError
+from treesyntax.remarks import remark
 from treesyntax.trees.formats.base import (
+    SPACE,
+    VISIBLE,
     Format,
     RecordError,
     check_one_line,
     line_records,
     subtrees_ending,
 )
-from treesyntax.trees.tree import Tree
+from treesyntax.trees.tree import NO_WORD, Tree
 
 # A string that is not closed matches up to the end of the line, which keeps the scan linear.
 _TOKEN = re.compile(
@@ -35,6 +41,8 @@ def parse(text: str) -> Tree:
     """The tree of one line."""
     check_one_line(text)
     tree = _parse_object(text) if text.lstrip(" \t").startswith("{") else _parse_nested(text)
+    if SPACE in text:
+        remark(VISIBLE)
     try:
         "\n".join((*tree.labels, *tree.relations)).encode()
     except UnicodeEncodeError:
@@ -66,7 +74,7 @@ def _parse_nested(text: str) -> Tree:
         previous = token
     if current >= 0:
         raise RecordError("a list is not closed at the end of the line", "add the missing ']'")
-    return Tree(parents, labels)
+    return Tree(parents, [label.replace(" ", SPACE) for label in labels] if " " in text else labels)
 
 
 def _check_order(previous: str, token: str, complete: bool) -> None:
@@ -115,10 +123,16 @@ def _parse_object(text: str) -> Tree:
         raise RecordError(
             f"the object has {'the unknown' if unknown else 'no'} {names}", _object_remedy()
         )
+    labels, words = _strings(fields, "labels"), _numbers(fields, "words")
+    if " " in text:
+        labels = [
+            label if place >= 0 else label.replace(" ", SPACE)
+            for label, place in zip(labels, words or [NO_WORD] * len(labels), strict=False)
+        ] + labels[len(words or labels) :]
     return Tree(
         _numbers(fields, "parents") or [],
-        _strings(fields, "labels"),
-        _numbers(fields, "words"),
+        labels,
+        words,
         _strings(fields, "relations"),
         _numbers(fields, "branches"),
     )
@@ -148,6 +162,9 @@ def _strings(fields: dict[str, object], name: str) -> list[str]:
 
 def write(tree: Tree) -> str:
     """A nested list if that holds the whole tree, else an object."""
+    pairs = zip(tree.labels, tree.words.tolist(), strict=True)
+    for label in (label for label, word in pairs if word == NO_WORD and " " in label):
+        raise TreeError(f"the label {label[:40]!r} holds a space", f"write it as {SPACE}")
     text = _nested(tree) if tree == Tree(tree.parents, tree.labels) else _object(tree)
     try:
         text.encode()
@@ -162,7 +179,8 @@ def _nested(tree: Tree) -> str:
     pieces: list[str] = []
     arities = tree.arities.tolist()
     for label, arity, endings in zip(tree.labels, arities, subtrees_ending(tree), strict=True):
-        pieces.append("[" * bool(arity) + json.dumps(label, ensure_ascii=False) + "]" * endings)
+        text = json.dumps(label.replace(SPACE, " "), ensure_ascii=False)
+        pieces.append("[" * bool(arity) + text + "]" * endings)
     return ", ".join(pieces)
 
 
@@ -170,7 +188,10 @@ def _object(tree: Tree) -> str:
     plain = Tree(tree.parents, tree.labels)
     fields: dict[str, list[int] | list[str]] = {
         "parents": tree.parents.tolist(),
-        "labels": list(tree.labels),
+        "labels": [
+            label if word >= 0 else label.replace(SPACE, " ")
+            for label, word in zip(tree.labels, tree.words.tolist(), strict=True)
+        ],
     }
     if tree.words.tolist() != plain.words.tolist():
         fields["words"] = tree.words.tolist()

@@ -4,14 +4,18 @@ A compound term is a node with its arguments as children. Atoms, quoted atoms (w
 numbers and variables are leaves. Disjunction ``;`` and conjunction ``,`` are nodes with two or more
 children, negation ``\\+`` has one; ``;`` binds loosest, ``\\+`` tightest. Parentheses that the
 operators need make no node; redundant ones are a node ``()`` with one child. So a text and its tree
-determine each other up to spacing. Lists and other operators are refused.
+determine each other up to spacing. A space in a quoted atom or string is ``␣`` in the label, since tokens
+hold none. The full stop of a clause is read and left out. Lists, other operators (``X^p(X)``, ``a:-b``) and
+names that would have to be quoted (``a-b``) are refused.
 """
 
 from __future__ import annotations
 
 import re
 
+from treesyntax.remarks import Remark, remark
 from treesyntax.trees.formats.base import (
+    SPACE,
     Children,
     Format,
     RecordError,
@@ -19,6 +23,7 @@ from treesyntax.trees.formats.base import (
     check_one_line,
     exact,
     line_records,
+    with_visible_spaces,
 )
 from treesyntax.trees.formats.notation import Node, to_tree
 from treesyntax.trees.tree import Tree
@@ -34,13 +39,21 @@ _PARENTHESISED = {
     _ARGUMENT: {AND},
     _OR_IN_ARGUMENT: {AND, OR},
 }
-_QUOTED = re.compile(r"'(?:[^'\\]|\\.|'')*+'")
+_QUOTED = re.compile(r"""'(?:[^'\\]|\\.|'')*+'|"(?:[^"\\]|\\.|"")*+\"""")
 # A functor and its parenthesis are one token. A quoted atom that is not closed matches up to the end
 # of the line, which keeps the scan linear.
 _TOKEN = re.compile(
-    rf"(?:{_QUOTED.pattern}|(?:[^\s(),;\[\]|'\\]|\\(?!\+))++)(?:\s*\()?|'.*|\\\+|[(),;\[\]|]",
+    rf"""(?:{_QUOTED.pattern}|(?:[^\s(),;\[\]|'"\\]|\\(?!\+))++)(?:\s*\()?|['"].*|\\\+|[(),;\[\]|]""",
     re.ASCII,
 )
+_QUOTES = ("'", '"')
+# Signs that a name has not, beside letters; alone they may be a name, as in <(A, B).
+_OPERATOR, _LETTER = re.compile(r"[-+*/\\^<>=~:.?@&#$!`]"), re.compile(r"\w")
+_NEVER = re.compile("[{}%]")
+_OTHER_NAME = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|<\w+>")
+"""Numbers, and ``<unk_1>``, which stands for a word."""
+_STOP = re.compile(r"\w\.")
+FULL_STOP = Remark("the full stop of a clause", "it is left out of the tree, and of outputs")
 _SEPARATORS = (AND, OR, ")")
 DEEPEST = 1_000_000
 """How many parentheses may be open at once: more could exhaust the memory."""
@@ -117,19 +130,35 @@ def _read(tokens: list[str]) -> Node:
                 raise RecordError(
                     f"more than {DEEPEST:,} parentheses are open", "balance the parentheses"
                 )
-            frames.append(_Frame(token[:-1].rstrip()))
+            frames.append(_Frame(_label(token[:-1].rstrip())))
         else:
-            frame.add(Node(token))
+            frame.add(Node(_label(token)))
     _check_end(after_term, len(frames) - 1)
     return frames[0].finished()
+
+
+def _label(name: str) -> str:
+    """The label of a name, an operator or a quoted atom."""
+    if name[:1] in _QUOTES:
+        return with_visible_spaces(name)
+    mixed = _OPERATOR.search(name) and _LETTER.search(name) and not _OTHER_NAME.fullmatch(name)
+    if mixed or _NEVER.search(name):
+        if name[0] == "%":
+            raise RecordError("'%' begins a comment", "take comments out: a line is one term")
+        raise RecordError(
+            f"{name[:40]!r} is no name, variable or number",
+            "of operators only , ; and \\+ are read: write terms, ^(X, p(X)) for X^p(X), one clause a "
+            "line; or quote the name, 'a-b'",
+        )
+    return name
 
 
 def _check_place(token: str, after_term: bool, depth: int) -> None:
     """Refuse a token that is never allowed, or not at this point."""
     if token in ("[", "]", "|"):
         raise RecordError(f"{token!r} belongs to a list", "lists cannot be read")
-    if token[0] == "'" and not _QUOTED.match(token):
-        raise RecordError(f"the quoted atom {token[:40]} has no end", "close it with '")
+    if token[0] in _QUOTES and not _QUOTED.match(token):
+        raise RecordError(f"the quoted atom {token[:40]} has no end", f"close it with {token[0]}")
     if token == ")" and not depth:
         raise RecordError("a ')' closes nothing", "balance the parentheses")
     if after_term and token not in _SEPARATORS:
@@ -154,6 +183,12 @@ def parse(text: str) -> Tree:
     """The tree of one line; spacing between tokens does not matter."""
     check_one_line(text)
     tokens = _TOKEN.findall(text)
+    if len(tokens) > 1 and tokens[-1] == ".":
+        remark(FULL_STOP)
+        tokens.pop()
+    elif tokens and _STOP.fullmatch(tokens[-1][-2:]):
+        remark(FULL_STOP)
+        tokens[-1] = tokens[-1][:-1]
     return to_tree(_read(tokens)) if tokens else Tree([], [])
 
 
@@ -169,6 +204,7 @@ def _tokens(tree: Tree) -> list[str]:
             continue
         node, context = item
         label, below = tree.labels[node], children[node]
+        label = label.replace(SPACE, " ") if label[:1] in _QUOTES else label
         wrapped = label in _PARENTHESISED.get(context, ()) and bool(below)
         parts: list[str | tuple[int, str]]
         if label == NOT and below:

@@ -17,17 +17,18 @@ from __future__ import annotations
 import re
 
 from treesyntax.trees.formats.base import (
+    SPACE,
     Format,
     RecordError,
     check_one_line,
     exact,
     line_records,
     subtrees_ending,
+    with_visible_spaces,
 )
 from treesyntax.trees.tree import Tree
 
 LIST = "()"
-SPACE = "␣"
 QUOTES = {"'": "quote", "`": "quasiquote", ",": "unquote", ",@": "unquote-splicing"}
 INFIX = ("=", "==", ":=")
 _TOKEN = re.compile(
@@ -83,11 +84,7 @@ def _split(text: str) -> list[str]:
             token not in QUOTES or text[match.end() : match.end() + 1] in ("", " ", ")")
         ):
             raise RecordError(*_NOT_ATOMS[token])
-        if token[0] == '"':
-            if SPACE in token or re.search(r"[^\S ]", token):
-                raise RecordError(f"a string holds a tab or {SPACE}", "write jsonl instead")
-            token = token.replace(" ", SPACE)
-        tokens.append(token)
+        tokens.append(with_visible_spaces(token) if token[0] == '"' else token)
     for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if token in INFIX and before != "(" and after != ")":
             cause = f"{token!r} stands between {before[:40]!r} and {after[:40]!r}"
