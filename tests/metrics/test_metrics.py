@@ -41,6 +41,27 @@ def test_items_say_which_lines_are_right() -> None:
     assert ITEM_METRICS["tree:lambda"](HYPOTHESES, REFERENCES) == [True, False, True, False]
 
 
+def test_verbs_of_the_main_clause_and_of_the_relative_clause_count_apart() -> None:
+    wanted = "the otter that my wolves follow helps the crane ."
+    right = {  # main verb, clause's verb
+        wanted: (True, True),
+        "the otter that my wolves follows helps the crane .": (True, False),
+        "the otter that my wolves follow help the crane .": (False, True),
+        "helps": (True, False),
+        "the otter that my wolves followed helped the crane .": (False, False),
+        "": (False, False),
+        "the otter near my wolf helps the crane .": (True, False),
+        "some lizard that your ponies follow helps": (True, True),  # nothing else counts
+    }
+    hypotheses, references = list(right), [wanted] * len(right)
+    for number, name in enumerate(("main_verb", "clause_verb")):
+        assert ITEM_METRICS[name](hypotheses, references) == [
+            judged[number] for judged in right.values()
+        ]
+    assert METRICS["main_verb"](hypotheses, references)[0].value == pytest.approx(62.5)
+    assert ITEM_METRICS["clause_verb"](["the otter naps ."], ["the otters nap ."]) == [True]
+
+
 def test_the_first_word_alone_counts() -> None:
     hypotheses = ["does it do", " does she", "do it", "", "it"]
     references = ["does it", "does it", "does it", "it", ""]
@@ -96,7 +117,7 @@ def test_an_unknown_metric_is_answered_with_all_names() -> None:
         get_metric("tree:lamda")
     message = str(caught.value)
     assert message == (
-        "no metric is named 'tree:lamda'; there are bleu, chrf, chrf++, ter, exact, first_word, bleu:TOKENIZER "
+        "no metric is named 'tree:lamda'; there are bleu, chrf, chrf++, ter, exact, first_word, main_verb, clause_verb, bleu:TOKENIZER "
         "with TOKENIZER one of none, char, zh, intl, ja-mecab, ko-mecab, flores101, flores200, tree:NOTATION, "
         "program:NOTATION, wellformed:NOTATION, top1:NOTATION, top2:NOTATION, f1:NOTATION, productions:NOTATION with NOTATION "
         f"one of {', '.join(FORMATS)}, unordered:sexpr, unordered:sexpr_bare, unordered:prolog, "

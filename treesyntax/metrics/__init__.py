@@ -1,6 +1,6 @@
 """Metrics over hypotheses and references, one line of text each.
 
-A metric is named on the command line as ``exact``, ``first_word``, ``bleu``, ``bleu:TOKENIZER``, ``chrf``, ``chrf++``,
+A metric is named on the command line as ``exact``, ``first_word``, ``main_verb``, ``clause_verb``, ``bleu``, ``bleu:TOKENIZER``, ``chrf``, ``chrf++``,
 ``ter`` or ``KIND:NOTATION``, where TOKENIZER is one of sacreBLEU's (`text.TOKENIZERS`), NOTATION one of
 the tree formats and KIND one of these:
 
@@ -26,6 +26,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from treesyntax import __version__
+from treesyntax.agreement import verbs_of
 from treesyntax.errors import OptionError
 from treesyntax.metrics.coffeescript import NOTATION, compiled_items
 from treesyntax.metrics.equivalence import CALCULI
@@ -109,6 +110,25 @@ def first_word_items(hypotheses: Sequence[str], references: Sequence[str]) -> li
     return [hypothesis.split()[:1] == reference.split()[:1] for hypothesis, reference in pairs]
 
 
+def main_verb_items(hypotheses: Sequence[str], references: Sequence[str]) -> list[bool]:
+    """Which hypotheses have the main verb of their reference, whatever else they have: what McCoy, Frank &
+    Linzen 2020 (section 3.2) count in the data set ``tense_reinflection``."""
+    return _verb_items(hypotheses, references, slice(-1, None))
+
+
+def clause_verb_items(hypotheses: Sequence[str], references: Sequence[str]) -> list[bool]:
+    """Which hypotheses have the verbs of their reference before the main verb: that of the relative clause, or none."""
+    return _verb_items(hypotheses, references, slice(None, -1))
+
+
+def _verb_items(hypotheses: Sequence[str], references: Sequence[str], part: slice) -> list[bool]:
+    check_aligned(hypotheses, references)
+    pairs = zip(hypotheses, references, strict=True)
+    return [
+        verbs_of(hypothesis)[part] == verbs_of(reference)[part] for hypothesis, reference in pairs
+    ]
+
+
 def share(
     hypotheses: Sequence[str], references: Sequence[str], items: ItemMetric, name: str
 ) -> list[Score]:
@@ -149,7 +169,12 @@ def _named(kinds: Mapping[str, Callable[..., Any]], notations: Iterable[str]) ->
     }
 
 
-TEXT_ITEMS: dict[str, ItemMetric] = {"exact": exact_items, "first_word": first_word_items}
+TEXT_ITEMS: dict[str, ItemMetric] = {
+    "exact": exact_items,
+    "first_word": first_word_items,
+    "main_verb": main_verb_items,
+    "clause_verb": clause_verb_items,
+}
 COMPILED = f"compiled:{NOTATION}"
 ITEM_METRICS: dict[str, ItemMetric] = {
     **TEXT_ITEMS,

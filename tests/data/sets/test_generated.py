@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from treesyntax import agreement
 from treesyntax.data.sets import (
     SETS,
     drawing,
@@ -127,14 +128,12 @@ def test_the_auxiliary_of_questions_has_many_paths_and_gen_has_others_before_it(
 
 
 def present(past: str, plural: bool) -> str:
-    base = {past: base for base, past in (*transformations.ALONE, *transformations.WITH_OBJECT)}[
-        past
-    ]
+    base = {past: base for base, past in (*agreement.ALONE, *agreement.WITH_OBJECT)}[past]
     return base if plural else f"{base}s"
 
 
 def test_the_tense_fits_two_rules_in_training_and_one_in_gen(monkeypatch):
-    verbs = {past for _, past in (*transformations.ALONE, *transformations.WITH_OBJECT)}
+    verbs = {past for _, past in (*agreement.ALONE, *agreement.WITH_OBJECT)}
     singular = set(transformations.NOUNS)
     plural = {transformations.noun_form(noun, True) for noun in singular}
     for name, part in made("tense_reinflection", monkeypatch).items():

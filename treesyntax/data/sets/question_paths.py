@@ -19,16 +19,15 @@ import random
 from collections.abc import Iterator
 from functools import partial
 
+from treesyntax.agreement import ALONE, WITH_OBJECT
 from treesyntax.data.sets.base import DataSet, Part, Texts
 from treesyntax.data.sets.drawing import Example, extend_train, make_parts, word, words_of
 from treesyntax.data.sets.transformations import (
-    ALONE,
     AUXILIARIES,
     DETERMINERS,
     NOUNS,
     PAPER,
     PLACES,
-    WITH_OBJECT,
     noun_form,
 )
 from treesyntax.trees.formats.notation import Node

@@ -17,26 +17,13 @@ import random
 from collections.abc import Callable
 from functools import partial
 
+from treesyntax.agreement import ALONE, WITH_OBJECT
 from treesyntax.data.sets.base import DataSet, Part, Texts
 from treesyntax.data.sets.drawing import Example, make_parts, word, words_of
 from treesyntax.trees.formats.notation import Node
 
 NOUNS = ("otter", "falcon", "badger", "lizard", "pony", "goose", "camel", "beaver", "wolf", "crane")
 _PLURALS = {"pony": "ponies", "goose": "geese", "wolf": "wolves"}
-ALONE = (
-    ("nap", "napped"),
-    ("sing", "sang"),
-    ("swim", "swam"),
-    ("wait", "waited"),
-    ("sneeze", "sneezed"),
-)
-WITH_OBJECT = (
-    ("follow", "followed"),
-    ("greet", "greeted"),
-    ("help", "helped"),
-    ("tease", "teased"),
-    ("chase", "chased"),
-)
 DETERMINERS = ("the", "my", "your", "some", "her")
 PLACES = ("near", "behind", "above", "around")
 AUXILIARIES = {False: ("does", "doesn't"), True: ("do", "don't")}
