@@ -58,8 +58,8 @@ format: $(READY)
 # The lock file pins every package; where pip's configuration offers another build of the same
 # torch (CPU or CUDA), that one is taken.
 $(READY): requirements.lock pyproject.toml
-	@test -n "$(PYTHON)" || { echo "treesyntax needs Python 3.11 or 3.12; found $$(python3 --version 2>&1). Install one, or run: make PYTHON=/path/to/python3.11" >&2; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))' || { echo "treesyntax needs Python 3.11 or 3.12, but $(PYTHON) is $$($(PYTHON) --version 2>&1)" >&2; exit 1; }
+	@test -n "$(PYTHON)" || { echo "make needs Python 3.11 or 3.12, as fairseq does; found $$(python3 --version 2>&1). Install one, run make PYTHON=/path/to/python3.11, or do without fairseq: pip install ." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))' || { echo "make needs Python 3.11 or 3.12, as fairseq does, but $(PYTHON) is $$($(PYTHON) --version 2>&1). Without fairseq: pip install ." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .

@@ -14,6 +14,7 @@ from support import ROOT
 from torch import nn
 
 import treesyntax as ts
+from treesyntax.errors import need_package
 
 SENTENCE = "the cat sat , unhappily"
 BRACKETS = "(S (NP (DT the) (NN cat)) (VP (VBD sat) (, ,) (ADV unhappily)))"
@@ -197,3 +198,16 @@ print([name for name in {heavy!r} if name in sys.modules], file=sys.stderr)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_a_package_without_a_build_for_this_python_is_told_of():
+    here = ".".join(map(str, sys.version_info[:2]))
+    with pytest.raises(ts.OptionError, match="no_such, which is not installed; pip install") as one:
+        need_package("no_such", "extra", "training", sys.version_info[:2])
+    assert "build" not in str(one.value)
+    with pytest.raises(ts.OptionError) as one:
+        need_package("no_such", "extra", "training", (3, 10))
+    assert str(one.value) == (
+        f"training needs no_such, which has no build for Python {here}; make an environment of Python "
+        "3.10 (python3.10 -m venv .venv), and there pip install 'treesyntax[extra]'"
+    )

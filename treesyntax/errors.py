@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -55,18 +56,28 @@ class OptionError(TreeSyntaxError):
     """An option, method name or recipe key that does not exist or does not fit."""
 
 
-def need_package(module: str, extra: str, purpose: str) -> None:
+def need_package(
+    module: str, extra: str, purpose: str, newest_python: tuple[int, int] | None = None
+) -> None:
     """Refuse what needs a package that is not installed.
 
     Args:
         module: the package's import name.
         extra: the optional dependencies of this package that install it.
         purpose: what needs it.
+        newest_python: the newest Python that the package has a build for, None if it keeps up.
     """
     try:
         found = find_spec(module)
     except (ImportError, ValueError):
         found = None
+    if found is None and newest_python is not None and sys.version_info[:2] > newest_python:
+        newest, here = ".".join(map(str, newest_python)), sys.version_info
+        raise OptionError(
+            f"{purpose} needs {module}, which has no build for Python {here[0]}.{here[1]}; make an "
+            f"environment of Python {newest} (python{newest} -m venv .venv), and there "
+            f"pip install 'treesyntax[{extra}]'"
+        )
     if found is None:
         raise OptionError(
             f"{purpose} needs {module}, which is not installed; pip install 'treesyntax[{extra}]'"

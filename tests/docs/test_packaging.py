@@ -9,11 +9,16 @@ import runpy
 import shutil
 import subprocess
 import sys
+import sysconfig
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 from support import ROOT
+
+from treesyntax.decoding.engine import NEWEST_PYTHON
 
 
 @pytest.fixture(scope="module")
@@ -55,24 +60,39 @@ def interpreter(version: str) -> str:
     pytest.skip(f"no Python {version} on this machine")
 
 
-@pytest.mark.parametrize("version", ["3.11", "3.12"])
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+"""Those of the classifiers in pyproject.toml."""
+WITH_FAIRSEQ = PYTHONS[:2]
+
+
+def environment(wheel: Path, python: str, folder: Path) -> Path:
+    """The interpreter of a fresh environment with nothing but the wheel."""
+    subprocess.run([python, "-m", "venv", "--without-pip", folder], check=True)
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    options = ["--python", folder / "bin/python", "install", "--no-deps", "--no-compile"]
+    subprocess.run([*pip, *options, wheel], check=True)
+    return folder / "bin/python"
+
+
+def test_the_classifiers_name_the_pythons_that_are_tested():
+    metadata = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    prefix = "Programming Language :: Python :: "
+    named = [one.removeprefix(prefix) for one in metadata["classifiers"] if prefix in one]
+    assert named == [*PYTHONS]
+    assert metadata["requires-python"] == f">={PYTHONS[0]}"
+    (fairseq,) = metadata["optional-dependencies"]["fairseq"]
+    marker = Requirement(fairseq).marker
+    assert marker is not None
+    held = [one for one in PYTHONS if marker.evaluate({"python_version": one})]
+    assert held == [*WITH_FAIRSEQ]
+    assert WITH_FAIRSEQ[-1] == ".".join(map(str, NEWEST_PYTHON))
+
+
+@pytest.mark.parametrize("version", PYTHONS)
 def test_the_wheel_starts_in_an_empty_environment(installed: Path, version: str, tmp_path: Path):
     """Nothing but the wheel: no clone, and none of its dependencies."""
-    subprocess.run(
-        [interpreter(version), "-m", "venv", "--without-pip", tmp_path / "v"], check=True
-    )
-    python = tmp_path / "v/bin/python"
     (wheel,) = installed.parent.glob("treesyntax-*.whl")
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--python",
-        python,
-    ]
-    subprocess.run([*pip, "install", "--no-deps", "--no-compile", wheel], check=True)
+    python = environment(wheel, interpreter(version), tmp_path / "v")
     script = tmp_path / "v/bin/treesyntax"
     clean = {"PATH": os.environ["PATH"]}
     shown = subprocess.check_output([script, "study", "--help"], text=True, env=clean, cwd=tmp_path)
@@ -83,9 +103,104 @@ def test_the_wheel_starts_in_an_empty_environment(installed: Path, version: str,
     )
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
     assert "pip install 'treesyntax[fairseq]'" in refused.stderr
+    no_build = f"has no build for Python {version}; make an environment of Python 3.12"
+    assert (no_build in refused.stderr) == (version not in WITH_FAIRSEQ)
     assert (folder / "treesyntax/py.typed").exists()
     assert (folder / "treesyntax/recipes/demo/for2lam.yaml").exists()
     subprocess.run([python, "-m", "compileall", "-q", folder], check=True)  # its syntax is known
+
+
+EVERY_MODULE = """
+import importlib, pkgutil, sys
+import treesyntax
+assert treesyntax.__file__.startswith(sys.prefix), treesyntax.__file__
+for package in sys.argv[1:]:
+    found = importlib.import_module(package)
+    for module in pkgutil.walk_packages(found.__path__, package + "."):
+        importlib.import_module(module.name)
+tree = treesyntax.parse_tree("(S (NP the cat) (VP sleeps))", "ptb")
+assert treesyntax.align(tree, [(0, 3), (4, 7), (8, 14)], "the cat sleeps") == [2, 3, 5]
+assert len(list(treesyntax.read_trees("x.ptb", "ptb"))) == 1
+"""
+STEP = """
+import torch, treesyntax as ts
+tree = ts.parse_tree("(S (NP the cat) (VP sleeps))", "ptb")
+settings = ts.TransformerConfig(16, 32, 4, 2, injection="stack_pe+relation_mask")
+encoder = ts.Encoder(settings, torch.nn.Embedding(9, 16, 1))
+encoder(torch.tensor([[4, 5, 6]]), ts.batch_trees([tree], [[2, 3, 5]])).memory.sum().backward()
+"""
+COMMANDS = (
+    ["binarize", "bin", "--source-lang", "a", "--target-lang", "b", "--source-format", "ptb",
+     "--source-linearization", "preorder", "--workers", "2",
+     *(part for split in ("train", "valid", "test") for part in (f"--{split}", "x.ptb", "x.txt"))],
+    ["score", "--reference", "x.txt", "--hypothesis", "x.txt", "--metric", "exact"],
+    ["methods", "stack_pe"],
+    ["generate", "for2lam", "--out", "programs", "--train", "2", "--test", "1"],
+)  # fmt: skip
+
+
+def use_everything(python: Path, folder: Path) -> None:
+    """Import every module, take a step of training and run commands, in an environment without fairseq."""
+    (folder / "x.ptb").write_text("(S a b)\n", encoding="utf-8")
+    (folder / "x.txt").write_text("c d\n", encoding="utf-8")
+    clean = {"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"}
+    scripts = ([EVERY_MODULE, "treesyntax"], [STEP])
+    commands = [[python, "-c", *script] for script in scripts]
+    commands += [[python.parent / "treesyntax", *words] for words in COMMANDS]
+    for command in commands:
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=clean, cwd=folder, check=False
+        )
+        assert not done.returncode, done.stderr
+        assert "Warning" not in done.stderr, done.stderr
+
+
+def test_all_but_training_works_in_an_environment_without_fairseq(installed: Path, tmp_path: Path):
+    """The packages of this environment but fairseq and what it brings along, and the wheel."""
+    (wheel,) = installed.parent.glob("treesyntax-*.whl")
+    python = environment(wheel, sys.executable, tmp_path / "v")
+    left_out = ("treesyntax", "fairseq", "ve_fairseq", "hydra", "omegaconf", "antlr4")
+    others = tmp_path / "others"
+    others.mkdir()
+    for entry in Path(sysconfig.get_path("purelib")).iterdir():
+        if not re.split(r"[-_.]", entry.name.lstrip("_"))[0].startswith(left_out):
+            (others / entry.name).symlink_to(entry)
+    (site,) = (tmp_path / "v/lib").glob("python*/site-packages")
+    (site / "others.pth").write_text(f"{others}\n")
+    needed = [Requirement(one) for one in importlib.metadata.requires("treesyntax") or ()]
+    for need in needed:
+        if need.marker is None or need.marker.evaluate({"extra": ""}):
+            assert importlib.metadata.version(need.name) in need.specifier
+    use_everything(python, tmp_path)
+    refused = subprocess.run(
+        [python, "-c", "import fairseq"], capture_output=True, text=True, check=False
+    )
+    assert "No module named 'fairseq'" in refused.stderr
+
+
+@pytest.mark.parametrize("version", PYTHONS[2:])
+def test_a_newer_python_reads_trees(installed: Path, version: str, tmp_path: Path):
+    """With numpy alone, or with everything where this Python has torch."""
+    python = interpreter(version)
+    (wheel,) = installed.parent.glob("treesyntax-*.whl")
+    fresh = environment(wheel, python, tmp_path / "v")
+    (site,) = (tmp_path / "v/lib").glob("python*/site-packages")
+    found = "import numpy, sysconfig; print(sysconfig.get_path('purelib'))"
+    own = subprocess.run([python, "-c", found], capture_output=True, text=True, check=False)
+    if not own.returncode:
+        (site / "own.pth").write_text(own.stdout)
+        with_torch = [python, "-c", "import torch, sacrebleu, sentencepiece, lark"]
+        if not subprocess.run(with_torch, capture_output=True, check=False).returncode:
+            use_everything(fresh, tmp_path)
+            return
+    else:
+        pip = [sys.executable, "-m", "pip", "--python", fresh, "--quiet", "--retries", "0"]
+        options = ["--timeout", "5", "--only-binary", ":all:", "numpy>=2", "lark"]
+        if subprocess.run([*pip, "install", *options], capture_output=True, check=False).returncode:
+            pytest.skip(f"no numpy for Python {version} here, and none can be fetched")
+    (tmp_path / "x.ptb").write_text("(S a b)\n", encoding="utf-8")
+    code = [fresh, "-c", EVERY_MODULE, "treesyntax.trees"]
+    subprocess.run(code, check=True, cwd=tmp_path, env={"PATH": os.environ["PATH"]})
 
 
 def test_the_recipes_template_files_are_packed(installed: Path):

@@ -39,7 +39,9 @@ CONLLU = """\
 FORMS = ["the", "cat", "sleeps", "unbelievably", ".", ",", "(", "½-ton", "ﬁve", "naïve", "猫は",
          "\u200b", "x\u00a0y", "10 000", "▁", "a▁", "🙂", "e\u0301", "start_char=1", "#", "1"]  # fmt: skip
 SPACES = [" ", " ", " ", "", "  ", "\u00a0", " \u200b "]
-CONTEXTS = {method: multiprocessing.get_context(method) for method in ("fork", "spawn")}
+CONTEXTS = {
+    method: multiprocessing.get_context(method) for method in ("fork", "forkserver", "spawn")
+}
 
 
 def write(path: Path, lines: list[str]) -> Path:

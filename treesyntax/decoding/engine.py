@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from treesyntax.data.tree_store import StoredTree
 
 MODULE = "fairseq_plugins.engine"
+NEWEST_PYTHON = (3, 12)
+"""For which there is a build of fairseq, as in the extra ``fairseq`` of pyproject.toml."""
 
 
 class EncodedSource(NamedTuple):
@@ -107,7 +109,7 @@ def plugin_folder() -> Path:
     Raises:
         OptionError: if fairseq is not installed, or the plugins are not beside this package.
     """
-    need_package("fairseq", "fairseq", "training and searching")
+    need_package("fairseq", "fairseq", "training and searching", NEWEST_PYTHON)
     spec = find_spec("fairseq_plugins")
     if spec is None or spec.origin is None:
         raise OptionError("fairseq_plugins is not installed; install treesyntax with pip")

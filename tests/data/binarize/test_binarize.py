@@ -109,7 +109,7 @@ def test_literal_special_symbols_become_unknown(files):
     assert read(dest, "train", "sv")[:2] == [["<unk>", "a", "<unk>"], ["<unk>", "<unk>"]]
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
 def test_the_output_does_not_depend_on_the_number_of_workers(files, monkeypatch, method):
     monkeypatch.setattr(binarize_read, "BATCH_SENTENCES", 3)
     monkeypatch.setattr(multiprocessing, "get_context", lambda: CONTEXTS[method])
