@@ -9,6 +9,7 @@ import torch
 from fairseq.criterions import label_smoothed_cross_entropy_with_rdrop as r_drop
 from fairseq.data import BaseWrapperDataset, LanguagePairDataset
 
+from fairseq_plugins.pairs import check_batch_limit
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.nn.tree_batch import collate
 
@@ -65,7 +66,11 @@ class TreePairDataset(BaseWrapperDataset):
         fairseq 0.12.3 drops the last batch wherever its size is no multiple of
         ``--required-batch-size-multiple`` (8 unless set): up to 7 sentences of every test set
         are never translated, and small test sets not at all.
+
+        Raises:
+            OptionError: if a pair is longer than a batch may be.
         """
+        check_batch_limit(indices, self.dataset.num_tokens_vec(indices), max_tokens)
         batches = self.dataset.batch_by_size(
             indices,
             max_tokens=max_tokens,

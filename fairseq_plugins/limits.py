@@ -18,6 +18,7 @@ from fairseq_plugins.dataset import TreePairDataset
 from treesyntax.data.limits import PathTree, large_trees, long_references
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.errors import OptionError
+from treesyntax.files import check_path
 from treesyntax.methods import METHODS
 from treesyntax.methods.encodings.stack_pe import StackEncoding
 from treesyntax.model.bracket_growth import GrowingBrackets
@@ -110,7 +111,10 @@ def refuse_options(cfg: Any) -> None:
 
 def check_folder(cfg: Any) -> None:
     """Refuse a task whose data folder does not exist, or has no dictionaries of its languages."""
-    folder = utils.split_paths(cfg.data)[0] if cfg.data else ""
+    paths = utils.split_paths(cfg.data) if cfg.data else [""]
+    if len(paths) > 1 and not all(map(os.path.isdir, paths)):
+        check_path(str(cfg.data)[:LONGEST], "the data folder")
+    folder = paths[0]
     if not os.path.isdir(folder):  # Path raises an error where a name is too long
         name = str(cfg.data)[:LONGEST]
         raise OptionError(f"no such data folder: {name}; make one with treesyntax binarize")

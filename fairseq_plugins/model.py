@@ -224,9 +224,14 @@ class TreeTransformer(FairseqEncoderDecoderModel):
         """Build from flags and dictionaries.
 
         Raises:
-            OptionError: for sizes, methods or shared embeddings that do not fit, or a target that
-                does not grow the trees that the decoder's methods need.
+            OptionError: for another task, for sizes, methods or shared embeddings that do not fit, or
+                a target that does not grow the trees that the decoder's methods need.
         """
+        if not hasattr(task, "target_linearization"):
+            name = getattr(getattr(task, "cfg", None), "_name", None) or type(task).__name__
+            raise OptionError(
+                f"--task {name} gives this model no trees; add --task tree_translation"
+            )
         source, target = task.source_dictionary, task.target_dictionary
         sides = [TransformerConfig.from_flags(cfg, side) for side in ("encoder", "decoder")]
         source_embedding = _embedding(source, sides[0])

@@ -7,6 +7,7 @@ every setting has been looked at, and nothing is used but this project's task an
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from functools import cache, wraps
@@ -26,6 +27,7 @@ from omegaconf import OmegaConf
 from fairseq_plugins.model import is_ours
 from fairseq_plugins.task import TreeTranslationTask
 from treesyntax.errors import InputError, TreeSyntaxError
+from treesyntax.files import check_path
 from treesyntax.model.checkpoint import load_checkpoint, peek
 
 DEEPEST, MOST_VALUES = 10, 100_000
@@ -194,6 +196,12 @@ def check_before_loading() -> None:
     @wraps(load_ensemble)
     def load_ours(filenames: list[str], *rest: Any, **named: Any) -> Any:
         nonlocal building
+        for name in filenames:
+            if not Path(PathManager.get_local_path(name)).is_file():
+                whole = os.pathsep.join(filenames)
+                if Path(whole).exists():
+                    check_path(whole, "--path")
+                raise InputError(name, None, "does not exist", "give a checkpoint with --path")
         building = True
         try:
             return load_ensemble(filenames, *rest, **named)

@@ -8,8 +8,9 @@ in an order that the data folder records; search can be limited to whole trees.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+import numpy as np
 from fairseq import utils
 from fairseq.dataclass import ChoiceEnum
 from fairseq.tasks import register_task
@@ -35,6 +36,7 @@ from fairseq_plugins.limits import (
     tell_limits,
 )
 from fairseq_plugins.model import is_ours
+from fairseq_plugins.pairs import UsedPairs
 from fairseq_plugins.target import (
     FROM_DATA,
     TrainingTargets,
@@ -46,6 +48,7 @@ from fairseq_plugins.target import (
 from fairseq_plugins.training.loss import quicker
 from fairseq_plugins.training.tree_loss import TreeLossTask, TreeTrainingConfig
 from treesyntax.data.manifest import check_tokens, shuffle_seed_of, side_of
+from treesyntax.data.pairs import Lengths
 from treesyntax.data.token_files import TokenData
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.decoding.constraints import Constraints
@@ -56,6 +59,8 @@ from treesyntax.trees.names import GIVEN, SHUFFLED
 
 LINEARIZATIONS = (FROM_DATA, *GROWING)
 CONSTRAINTS = ("auto", "none", "tree", "grammar")
+DEFAULT_POSITIONS = 1024
+"""Of fairseq's ``--max-source-positions`` and ``--max-target-positions``."""
 
 
 @dataclass
@@ -83,6 +88,14 @@ class TreeTranslationConfig(TreeTrainingConfig):
         metadata={
             "help": "leave EOS out of the loss: a tree shows by itself where it "
             "ends, and constrained search does not ask the model (Shiv & Quirk 2019, section 4)"
+        },
+    )
+    leave_out: str = field(
+        default="",
+        metadata={
+            "help": "file with pairs to leave out, by split their numbers from 0: "
+            '{"train": [3, 17], "valid": [2]}; a study whose recipe allows skips writes it, so that all '
+            "rows use the same pairs"
         },
     )
 
@@ -113,6 +126,7 @@ class TreeTranslationTask(TreeLossTask):
             role: describe(Path(folders[0]), *side) for role, side in zip(ROLES, sides, strict=True)
         }
         self.predicts_end = not cfg.no_target_eos_loss
+        self._pairs = UsedPairs(cfg.leave_out, super().max_positions())
         if not self.predicts_end and self.target_linearization not in GROWING_LINEARIZATIONS:
             raise OptionError(
                 "--no-target-eos-loss needs a target whose tokens say where it ends; binarize it "
@@ -187,10 +201,58 @@ class TreeTranslationTask(TreeLossTask):
         self.methods.update(model.encoder.injections)
         return model
 
-    def filter_indices_by_size(self, *words: Any, **named: Any) -> Any:
-        """fairseq's filter; raises OptionError where it would end with a traceback."""
-        with in_one_line():
-            return super().filter_indices_by_size(*words, **named)
+    def filter_indices_by_size(
+        self,
+        indices: Any,
+        dataset: Any,
+        max_positions: Any = None,
+        ignore_invalid_inputs: bool = False,
+    ) -> Any:
+        """The pairs that a step uses: neither too long nor left out; their numbers are logged.
+
+        Raises:
+            OptionError: if none is left, or one is too long where none may be left out.
+        """
+        split = next((name for name, one in self.datasets.items() if one is dataset), "the input")
+        pairs = getattr(dataset, "dataset", dataset)
+        source = np.asarray(pairs.src_sizes)
+        target = np.full_like(source, 2) if pairs.tgt_sizes is None else np.asarray(pairs.tgt_sizes)
+        lengths = Lengths(source, target)
+        return self._pairs.choose(split, indices, lengths, max_positions, ignore_invalid_inputs)
+
+    def max_positions(self) -> tuple[int | None, int | None]:
+        """The limits of the flags; None where one has its default, which any model has as well.
+
+        fairseq-generate would else hold a model with more positions to 1,024.
+        """
+        defaults = (DEFAULT_POSITIONS, DEFAULT_POSITIONS)
+        source, target = (
+            None if most == default else most
+            for most, default in zip(super().max_positions(), defaults, strict=True)
+        )
+        return source, target
+
+    def build_dataset_for_inference(self, *words: Any, **named: Any) -> NoReturn:
+        """fairseq-interactive's input, which has no trees.
+
+        Raises:
+            OptionError: always.
+        """
+        raise OptionError(
+            "fairseq-interactive cannot carry trees; use treesyntax translate "
+            f"{utils.split_paths(self.cfg.data)[0]} --path CHECKPOINT"
+        )
+
+    def eval_lm_dataloader(self, *words: Any, **named: Any) -> NoReturn:
+        """The input of fairseq-eval-lm, which has no source.
+
+        Raises:
+            OptionError: always.
+        """
+        raise OptionError(
+            "fairseq-eval-lm evaluates models of one language; use fairseq-validate, or "
+            "fairseq-generate --score-reference for the scores of single pairs"
+        )
 
     def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         """Build the criterion; raises OptionError for none and for one of another --user-dir."""

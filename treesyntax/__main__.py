@@ -74,7 +74,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             status = int(args.run(args))
         _flush_output()
         return status
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
+        if stop.args:
+            print(f"treesyntax {args.command}: interrupted; {stop}", file=sys.stderr)
+            return 130
         kept = "what is done is kept; to go on" if args.command in GOES_ON else "to begin again"
         again = shlex.join(["treesyntax", *arguments])
         print(f"treesyntax {args.command}: interrupted; {kept}: {again}", file=sys.stderr)

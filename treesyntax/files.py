@@ -16,13 +16,33 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from treesyntax.errors import InputError
+from treesyntax.errors import InputError, OptionError
 
 MOST_LINKS = 40
 """Links to links, as Linux counts them."""
 LONGEST_LINE = 1 << 24
 """Most bytes of a line. A tree needs about a hundred times the memory of its text, and a small ``.gz``
 file may hold a line of any length."""
+
+
+def check_path(path: str | Path, what: str) -> None:
+    """Refuse a path that fairseq would take for several: it splits paths at ``:``.
+
+    All paths that reach fairseq come by here before any work is done: folders of data, of studies and
+    of checkpoints.
+
+    Args:
+        path: as the user wrote it.
+        what: the option or the word of the command line that it is the value of.
+
+    Raises:
+        OptionError: if the path holds the character.
+    """
+    if os.pathsep in str(path):
+        raise OptionError(
+            f"{what} {path}: fairseq takes {os.pathsep!r} for the end of a path; choose a name "
+            "without it"
+        )
 
 
 def read_lines(path: str | Path) -> Iterator[str]:

@@ -21,7 +21,9 @@ from fairseq.distributed import utils as distributed_utils
 from torch.multiprocessing import ProcessExitedException
 
 from fairseq_plugins.training.mixed import has_bfloat16
+from treesyntax.data.manifest import MANIFEST
 from treesyntax.errors import OptionError, TreeSyntaxError
+from treesyntax.files import check_path
 from treesyntax.jobs.locks import HeldError, locked
 from treesyntax.jobs.node import SAVED
 
@@ -37,6 +39,7 @@ TWO_ON_CPUS = (
     "--distributed-no-spawn --distributed-backend gloo --ddp-backend legacy_ddp "
     "--distributed-init-method tcp://HOST:PORT, see docs/cluster.md"
 )
+ADD_TASK = "add --task tree_translation"
 
 _call_main = distributed_utils.call_main
 _parse = options.parse_args_and_arch
@@ -51,6 +54,8 @@ def check_launch(cfg: Any, environment: Mapping[str, str], gpus: int) -> None:
         environment: of the process.
         gpus: how many it sees.
     """
+    if not cfg.checkpoint.no_save:
+        check_path(cfg.checkpoint.save_dir, "--save-dir")
     common, distributed = cfg.common, cfg.distributed_training
     on_cpu, world = common.cpu or not gpus, distributed.distributed_world_size
     if common.bf16:
@@ -96,11 +101,19 @@ def _checked_main(cfg: Any, main: Callable[..., None], **kwargs: Any) -> None:
 
 def _checked_parse(*words: Any, **named: Any) -> Any:
     try:
-        return _parse(*words, **named)
+        parsed = _parse(*words, **named)
     except ValueError as error:
         if "--fp16" not in str(error):
             raise
         raise OptionError("--fp16 and --bf16 exclude each other; leave one out") from None
+    except KeyError as error:  # fairseq-validate and fairseq-eval-lm without --task
+        if error.args != (None,):
+            raise
+        raise OptionError(f"no --task is given; {ADD_TASK}") from None
+    args = parsed[0] if isinstance(parsed, tuple) else parsed
+    if getattr(args, "task", "") == "language_modeling" and Path(args.data, MANIFEST).is_file():
+        raise OptionError(f"{args.data} holds pairs, not text of one language; {ADD_TASK}")
+    return parsed
 
 
 def hold_folder(cfg: Any) -> None:

@@ -52,7 +52,12 @@ def write_recipe(folder: Path, **changes: object) -> Path:
 
 
 def result(
-    method: str = "a", seed: int = 1, metric: str = "exact", value: float = 1.0, n: int = 2
+    method: str = "a",
+    seed: int = 1,
+    metric: str = "exact",
+    value: float = 1.0,
+    n: int = 2,
+    used: str | None = None,
 ) -> Result:
     return Result(
         recipe="demo", hash="h", method=method, arch="tree_a", injection="a", seed=seed,
@@ -60,7 +65,7 @@ def result(
         pairs_per_second=5.0, slow=4.0, fast=6.0,
         train_seconds=1.0, valid_loss=2.0, updates=5, best_update=4, versions={"python": "3"},
         commit="c", device="cpu", date="2026-01-01T00:00:00Z", data_sha256="d",
-        commands=["fairseq-train \u2028 x"],
+        commands=["fairseq-train \u2028 x"], used=used,
     )  # fmt: skip
 
 

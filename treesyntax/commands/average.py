@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treesyntax.errors import InputError, OptionError
-from treesyntax.files import output_file
+from treesyntax.files import check_path, output_file
 from treesyntax.jobs.terminal import tracked
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def run(args: argparse.Namespace) -> int:
     """
     import torch
 
+    check_path(args.out, "--out")
     if args.last < 1:
         raise OptionError(f"--last {args.last}: give 1 or more")
     paths = find_checkpoints(args.folder)[-args.last :]

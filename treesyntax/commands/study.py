@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 from treesyntax.commands.recipes import recipe_names
 from treesyntax.errors import OptionError
+from treesyntax.files import check_path
 from treesyntax.jobs import cores
 from treesyntax.jobs.cluster import Cluster
 from treesyntax.jobs.completion import suggest
@@ -133,6 +134,8 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
 
     if args.json and not args.plan:
         raise OptionError("--json goes with --plan; a study's results are in its results.jsonl")
+    if args.out is not None:
+        check_path(args.out, "--out")
     recipe = read_recipe(recipe_file(args.recipe), args.overrides)
     plugin_folder()  # names fairseq if it is missing
     check_fairness(recipe)

@@ -3,7 +3,7 @@
 DATA is the folder that treesyntax binarize wrote for the training of the model; it says how input
 becomes tokens and trees and how output becomes text again. Every line of input (every record of
 CoNLL-U) gives one line of output; an empty one gives an empty one. Translations of standard input
-are written as soon as they are found. A checkpoint in the folder of a study is searched with the
+are written as soon as they are found; what is done of a file is kept (--resume). A checkpoint in the folder of a study is searched with the
 flags that the study generated with, unless they are given here.
 
 Raw text, parsed like the training data, one sentence answered after the other:
@@ -43,6 +43,7 @@ from typing import TYPE_CHECKING
 from treesyntax.commands.parse import add_parser_arguments
 from treesyntax.commands.study_search import take_search
 from treesyntax.errors import InputError, OptionError
+from treesyntax.files import check_path, sha256_of
 from treesyntax.parsers import ParserConfig, get_kind, load_parser
 
 if TYPE_CHECKING:  # run() imports the rest, so that --help is quick
@@ -54,6 +55,8 @@ if TYPE_CHECKING:  # run() imports the rest, so that --help is quick
 CONSTRAINTS = ("auto", "none", "tree", "grammar")
 MAX_TOKENS = 12000
 """As fairseq-generate has it where neither limit is given."""
+SHOWN = 5
+"""Lines that were too long that are named."""
 SEARCH = "search (without a flag: as in the study that trained the checkpoint, else the value in brackets)"
 
 
@@ -64,8 +67,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--path", required=True, metavar="FILE", help="checkpoint, or several separated by ':'")
     add("--input", default="-", metavar="FILE", help="UTF-8 text (.gz is unpacked); - is stdin (-)")
     add(
-        "--output", default="-", metavar="FILE", help="written whole or not at all; - is stdout (-)"
-    )
+        "--output", default="-", metavar="FILE", help="grows in FILE.part, and has its name when it is whole; - is stdout (-)"
+    )  # fmt: skip
+    add("--resume", action="store_true", help="go on with FILE.part, which an interrupted call has left, if model, data, options and input are the same")  # fmt: skip
+    add("--skip-long", action="store_true", help="write an empty line for a source that is too long for the model, and count it; without it such a source is refused before anything is translated")  # fmt: skip
     add("--buffer", type=int, default=1000, metavar="N", help="most sentences that are sorted by length and translated together; input from stdin is translated as it comes (1000)")  # fmt: skip
     parsing = parser.add_argument_group(
         "raw text to trees, where the model reads trees"
@@ -109,12 +114,14 @@ def run(args: argparse.Namespace) -> int:
 
     Raises:
         OptionError: if options do not fit together, the data or the model.
-        InputError: if something cannot be read, or a record is malformed; standard output has
-            the translations of all records before it.
+        InputError: if something cannot be read, a record is malformed, or one is too long; the output
+            has the translations of all records before it. The lengths in a file are looked at first.
+        KeyboardInterrupt: with how to go on.
     """
     from treesyntax.data.encoding import TEXT
     from treesyntax.data.manifest import read_data
     from treesyntax.decoding.engine import load_engine
+    from treesyntax.decoding.growing_output import growing_output
     from treesyntax.decoding.input import (
         ParsedBatches,
         ReadBatches,
@@ -124,11 +131,13 @@ def run(args: argparse.Namespace) -> int:
         records_of,
     )
     from treesyntax.decoding.input_format import BRACKETS, WORDS, input_format, words_alone
-    from treesyntax.decoding.output import Writer, make_to_text, opened
+    from treesyntax.decoding.output import Writer, make_to_text
     from treesyntax.decoding.remarks import Remarks
     from treesyntax.decoding.translate import translate
     from treesyntax.parsers.cases import in_words
 
+    check_path(args.data, "DATA")
+    _check_checkpoints(args.path)
     take_search(args)
     _check_numbers(args)
     path = input_path(args.input)
@@ -138,30 +147,75 @@ def run(args: argparse.Namespace) -> int:
     source_format = input_format(args, data.source)
     to_text = " ".join if args.tokens else make_to_text(data.target)
     device = _find_device(args.device)
-    batches = _parsed_batches(args, path, device) if args.parser else ReadBatches(path)
-    engine = load_engine(_search_of(args, data, device))
-    encoding = data.source.encoding
-    if source_format == WORDS:
-        source_format, encoding = TEXT, words_alone(args, encoding, engine)
-        if not args.quiet:
-            print(
-                "the model needs no trees here: lines are text (of trees: --parsed)",
-                file=sys.stderr,
-            )
-    if args.parser and encoding.format_name in BRACKETS:
-        encoding = encoding._replace(format_name=get_kind(args.parser).notation)
-    dictionary = data.dictionary(data.source)
-    remarks = Remarks(data.source.longest, data.source.deepest, args.quiet)
-    labels = data.labels(data.source)
-    encoder = SourceEncoder(encoding, dictionary, batches, engine.longest_source, remarks, labels)
-    with opened(args.output) as output, _progress(args, path, source_format) as advance:
-        records = chunks(records_of(path, source_format), args.buffer, wait=path.is_file())
-        writer = Writer(output, to_text, args.nbest is not None, Counter())
-        translate(records, encoder, engine, writer, advance)
-    remarks.close(writer.written["malformed"], str(data.target.encoding.format_name))
+    with growing_output(args.output, lambda: _made_of(args, data), args.resume) as output:
+        batches = _parsed_batches(args, path, device) if args.parser else ReadBatches(path)
+        engine = load_engine(_search_of(args, data, device))
+        encoding = data.source.encoding
+        if source_format == WORDS:
+            source_format, encoding = TEXT, words_alone(args, encoding, engine)
+            if not args.quiet:
+                print(
+                    "the model needs no trees here: lines are text (of trees: --parsed)",
+                    file=sys.stderr,
+                )
+        if args.parser and encoding.format_name in BRACKETS:
+            encoding = encoding._replace(format_name=get_kind(args.parser).notation)
+        dictionary = data.dictionary(data.source)
+        remarks = Remarks(data.source.longest, data.source.deepest, args.quiet)
+        labels = data.labels(data.source)
+        encoder = SourceEncoder(
+            encoding, dictionary, batches, engine.longest_source, remarks, labels, args.skip_long
+        )
+        if path.is_file() and not args.skip_long:
+            encoder.check_lengths(path, records_of(path, source_format), bool(args.parser))
+        with _progress(args, path, source_format, output.done.records) as advance:
+            records = output.rest(records_of(path, source_format), path)
+            lots = chunks(records, args.buffer, wait=path.is_file())
+            writer = Writer(output.stream, to_text, args.nbest is not None, Counter())
+            translate(lots, encoder, engine, writer, output, advance)
+    malformed = output.done.malformed + writer.written["malformed"]
+    remarks.close(malformed, str(data.target.encoding.format_name))
+    if long := output.done.long + len(encoder.skipped):
+        shown = ", ".join(map(str, encoder.skipped[:SHOWN]))
+        print(
+            f"{long} sources have more than {engine.longest_source} tokens and got an empty line (line "
+            f"{shown}{', …' if long > len(encoder.skipped[:SHOWN]) else ''})",
+            file=sys.stderr,
+        )
     if isinstance(batches, ParsedBatches):
         print(f"{batches.cases.lines} lines: {in_words(batches.cases)}", file=sys.stderr)
     return 0
+
+
+def _check_checkpoints(names: str) -> None:
+    """Refuse checkpoints in a path with the character that separates several."""
+    paths = names.split(os.pathsep)
+    if len(paths) > 1 and Path(names).exists():
+        check_path(names, "--path")
+    lost = [path for path in paths if not Path(path).is_file()]
+    if len(paths) > 1 and lost:
+        raise OptionError(
+            f"--path {names}: no such file: {lost[0]}; {os.pathsep!r} separates checkpoints, so no path "
+            "may hold it"
+        )
+
+
+def _made_of(args: argparse.Namespace, data: Data) -> dict[str, str]:
+    """What decides the output beside the input: only the same goes on with a part of it."""
+    from treesyntax import __version__
+    from treesyntax.data.manifest import MANIFEST
+
+    names = ["beam", "max_len_a", "max_len_b", "lenpen", "tree_constraints", "nbest", "tokens", "precision",
+             "parsed", "parser", "model", "lang", "pretokenized", "max_words"]  # fmt: skip
+    # How many sentences are translated together decides nothing but limits that depend on the longest.
+    names += ["buffer", "max_tokens", "batch_size"] if args.max_len_a else []
+    files = [Path(args.data, f"dict.{side.language}.txt") for side in (data.source, data.target)]
+    return {
+        "version of treesyntax": __version__,
+        "checkpoint": " ".join(sha256_of(path) for path in args.path.split(os.pathsep)),
+        "data folder": " ".join(map(sha256_of, [Path(args.data, MANIFEST), *files])),
+        **{f"--{name.replace('_', '-')}": str(getattr(args, name)) for name in names},
+    }
 
 
 def _parsed_batches(args: argparse.Namespace, path: Path, device: str) -> ParsedBatches:
@@ -176,8 +230,13 @@ def _parsed_batches(args: argparse.Namespace, path: Path, device: str) -> Parsed
 
 
 @contextmanager
-def _progress(args: argparse.Namespace, path: Path, format_name: str) -> Iterator[Advance]:
-    """A bar on a terminal while a file is translated, and the speed at the end."""
+def _progress(
+    args: argparse.Namespace, path: Path, format_name: str, before: int
+) -> Iterator[Advance]:
+    """A bar on a terminal while a file is translated, and the speed at the end.
+
+    ``before`` sentences were translated by an earlier call.
+    """
     from rich.console import Console
 
     from treesyntax.decoding.input import records_of
@@ -194,7 +253,7 @@ def _progress(args: argparse.Namespace, path: Path, format_name: str) -> Iterato
     )
     total = sum(1 for _ in records_of(path, format_name)) if drawn else 0
     done, begin = 0, time.perf_counter()
-    with shown(total, 0, console) if drawn else nullcontext() as bar:
+    with shown(total, before, console) if drawn else nullcontext() as bar:
 
         def advance(lines: float) -> None:
             nonlocal done
@@ -205,7 +264,10 @@ def _progress(args: argparse.Namespace, path: Path, format_name: str) -> Iterato
         yield advance
     seconds = time.perf_counter() - begin
     speed = done / max(seconds, 1e-9)
-    print(f"{done} sentences in {seconds:.1f} s, {speed:,.1f} sentences/s", file=sys.stderr)
+    earlier = f" after {before} of an earlier call" if before else ""
+    print(
+        f"{done} sentences in {seconds:.1f} s, {speed:,.1f} sentences/s{earlier}", file=sys.stderr
+    )
 
 
 def _check_numbers(args: argparse.Namespace) -> None:

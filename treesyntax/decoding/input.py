@@ -3,7 +3,9 @@ training data were."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from queue import Queue
 from threading import Thread
@@ -30,6 +32,8 @@ from treesyntax.trees.formats import Record, get_format
 from treesyntax.trees.formats.base import line_records
 
 STDIN = Path("/dev/stdin")
+CHECKED = 1000
+"""Records whose lengths are looked at together."""
 
 ToBatches = Callable[[Sequence[Record]], Iterator[Batch]]
 
@@ -127,11 +131,31 @@ class ParsedBatches:
             raise InputError(self.path, record.line, error.cause, error.remedy) from None
 
 
+def _too_long(path: Path, over: Sequence[tuple[int, int]], longest: int) -> InputError:
+    (line, size), more = over[0], len(over) - 1
+    others = f"; {more} more lines are too long" if more else ""
+    return InputError(
+        path,
+        line,
+        f"has {size} tokens with the end of the sentence, but the model takes at most {longest}{others}",
+        "split or shorten it, or give --skip-long, which writes an empty line for it",
+    )
+
+
 class SourceEncoder:
     """Encodes records exactly as ``treesyntax binarize`` does.
 
-    ``to_batches`` makes trees or text of records; ``longest`` counts EOS; ``remarks`` gets what the
-    model was not trained for. ``labels`` has the labels of nodes where the data keeps them.
+    Args:
+        encoding: of the data folder.
+        dictionary: of the source.
+        to_batches: makes trees or text of records.
+        longest: most tokens of a sentence, with EOS.
+        remarks: gets what the model was not trained for.
+        labels: those of nodes, where the data keeps them.
+        skip_long: whether sentences that are too long are empty; else they are faults.
+
+    Attributes:
+        skipped: the lines that were too long.
     """
 
     def __init__(
@@ -142,8 +166,10 @@ class SourceEncoder:
         longest: int,
         remarks: Remarks,
         labels: Dictionary | None = None,
+        skip_long: bool = False,
     ) -> None:
-        self.labels = labels
+        self.labels, self.skip_long = labels, skip_long
+        self.skipped: list[int] = []
         self.remarks, self.unknown = remarks, {*dictionary.unknown_ids}
         self.encoding, self.dictionary = encoding, dictionary
         self.to_batches, self.longest = to_batches, longest
@@ -159,6 +185,44 @@ class SourceEncoder:
             return sentences, fault
         return sentences, None
 
+    def check_lengths(self, path: Path, records: Iterator[Record], parsed: bool) -> None:
+        """Refuse sentences that are too long, before any is translated.
+
+        Args:
+            path: of the records, for messages.
+            records: all of them. A fault in one is left to the time when it is encoded.
+            parsed: whether they are raw lines to be parsed. Nothing is parsed here: such a line is too
+                long if it has more words between spaces.
+
+        Raises:
+            InputError: for the first one, with the number of all.
+        """
+        over: list[tuple[int, int]] = []
+        with suppress(InputError):  # of reading
+            while chunk := list(islice(records, CHECKED)):
+                over += self._over(path, chunk, parsed)
+        if over:
+            raise _too_long(path, over, self.longest)
+
+    def _over(
+        self, path: Path, records: Sequence[Record], parsed: bool
+    ) -> Iterator[tuple[int, int]]:
+        """The lines of records that are too long, with their tokens."""
+        sizes: Iterable[int]
+        if parsed:
+            sizes = [len(record.text.split()) for record in records]
+        else:
+            try:
+                sizes = encode_batch(self.encoding, Batch(path, Records.of(records))).token_counts
+            except InputError:
+                if len(records) > 1:
+                    for record in records:
+                        yield from self._over(path, [record], parsed)
+                return
+        for record, size in zip(records, sizes, strict=True):
+            if size + 1 > self.longest:
+                yield record.line, int(size) + 1
+
     def _sentence(self, batch: Batch) -> EncodedSource:
         encoded = encode_batch(self.encoding, batch)
         symbols = [self.dictionary.index(symbol) for symbol in encoded.symbols]
@@ -167,13 +231,11 @@ class SourceEncoder:
         self.placeholders.number(numbered, [encoded.symbols[i] for i in own], words, new=True)
         ids = np.array([*numbered, EOS], np.int64)
         if len(ids) > self.longest:
-            raise InputError(
-                batch.path,
-                batch.records.lines[0],
-                f"has {len(ids)} tokens with the end of the sentence, but the model takes at most "
-                f"{self.longest}",
-                "split or shorten it",
-            )
+            line = batch.records.lines[0]
+            if not self.skip_long:
+                raise _too_long(batch.path, [(line, len(ids))], self.longest)
+            self.skipped.append(line)
+            return EncodedSource(ids[-1:], None)
         unknown = [
             symbol.replace(SPACE, "")
             for symbol, index in zip(encoded.symbols, symbols, strict=True)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -14,7 +12,6 @@ import sentencepiece
 from treesyntax.data.manifest import SideData
 from treesyntax.decoding.engine import Hypothesis
 from treesyntax.errors import InputError
-from treesyntax.files import output_file
 from treesyntax.trees.linearizations import MALFORMED, as_text, get_linearization
 from treesyntax.trees.names import SHUFFLED
 
@@ -55,16 +52,6 @@ def _decoder(model: Path) -> ToText:
         ) from None
     # A lone ▁ at the end would leave a space.
     return lambda tokens: str(processor.decode(list(tokens))).strip()
-
-
-@contextmanager
-def opened(path: str) -> Iterator[BinaryIO]:
-    """The output: ``-`` is standard output; a file appears under its name once all is written."""
-    if path == "-":
-        yield sys.stdout.buffer
-        return
-    with output_file(path) as staged, staged.open("wb") as stream:
-        yield stream
 
 
 class Writer(NamedTuple):

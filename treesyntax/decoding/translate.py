@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 
 from treesyntax.decoding.engine import EncodedSource, Engine, Hypothesis
+from treesyntax.decoding.growing_output import Output
 from treesyntax.decoding.input import SourceEncoder
 from treesyntax.decoding.output import Writer
 from treesyntax.trees.copies import with_words
@@ -20,19 +21,20 @@ def translate(
     encoder: SourceEncoder,
     engine: Engine,
     writer: Writer,
+    output: Output,
     advance: Callable[[int], None],
 ) -> None:
-    """Translate chunks of records in order and write their hypotheses.
+    """Translate chunks of records in order, write their hypotheses and keep them.
 
     After each chunk, ``advance`` is called with its number of sentences. A malformed record raises
     its InputError once all records before it are written.
     """
-    numbers = count(1)
+    numbers = count(output.done.records + 1)
     for chunk in chunks:
         sentences, fault = encoder.encode(chunk)
         for hypotheses in _search(engine, sentences):
             writer.write(next(numbers), hypotheses)
-        writer.stream.flush()
+        output.keep(chunk[: len(sentences)], writer.written["malformed"], len(encoder.skipped))
         advance(len(sentences))
         if fault is not None:
             raise fault

@@ -12,6 +12,7 @@ from typing import Any
 from treesyntax.study.estimate import Estimate, outlook
 from treesyntax.study.run.content import size_of
 from treesyntax.study.run.ledger import Ledger
+from treesyntax.study.run.pairs import pair_lines, uses_of
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import PREPARED
 
@@ -28,6 +29,8 @@ class Outline:
         estimate: the steps that are done, and what they say of the time left.
         sizes: bytes of each run that is done.
         free: bytes of disk that are free.
+        pairs: lines about pairs that rows leave out, where the data is there.
+        unused: by row and split, how many pairs it has and how many it leaves out or cannot read.
     """
 
     part: Plan
@@ -37,6 +40,8 @@ class Outline:
     estimate: Estimate
     sizes: list[int]
     free: int
+    pairs: list[str]
+    unused: dict[str, dict[str, dict[str, int]]]
 
     @property
     def left(self) -> int:
@@ -52,6 +57,7 @@ class Outline:
                 f"  {row:<{width}}  {done} of {total} runs done  {self.about[row]}".rstrip()
                 for row, (total, done) in self.rows.items()
             ),
+            *self.pairs,
             outlook(self.estimate),
             self._disk(),
         ]  # fmt: skip
@@ -74,6 +80,7 @@ class Outline:
                 row: {"runs": runs, "done": done, "about": self.about[row]}
                 for row, (runs, done) in self.rows.items()
             },
+            "pairs": self.unused,
             "steps_left": dict(self.estimate.steps_left),
             "seconds_left": self.estimate.left(self.estimate.begun_trainings),
             "bytes_free": self.free,
@@ -106,4 +113,7 @@ def outline(part: Plan, folder: Path, digests: Mapping[str, str], at_once: int) 
     place = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     free = shutil.disk_usage(place).free
     estimate = Estimate(part, folder, done, took, at_once)
-    return Outline(part, folder, rows, about, estimate, sizes, free)
+    uses = uses_of(part, folder)
+    unused = {row: {split: use.counts() for split, use in own.items()} for row, own in uses.items()}
+    pairs = pair_lines(part.recipe, uses)
+    return Outline(part, folder, rows, about, estimate, sizes, free, pairs, unused)

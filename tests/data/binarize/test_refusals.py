@@ -213,3 +213,11 @@ def test_a_missing_blank_line_is_told_before_the_count_of_the_other_file(files, 
     write(files["text"], ["a"] * 3)
     message = refused(files, capsys, "--source-format", "conllu")
     assert f"{files['ptb']}:5: another sentence begins here (ID 1), but no blank line" in message
+
+
+def test_a_folder_that_fairseq_would_split_is_refused_before_anything_is_read(tmp_path, capsys):
+    lost = str(tmp_path / "lost")
+    words = ["binarize", str(tmp_path / "10:30" / "data"), "--train", lost, lost]
+    assert main([*words, "--source-lang", "a", "--target-lang", "b"]) == 2
+    assert "10:30/data: fairseq takes ':' for the end of a path; choose" in capsys.readouterr().err
+    assert not [*tmp_path.iterdir()]

@@ -17,6 +17,7 @@ from treesyntax.data.encoding import (
     Training,
 )
 from treesyntax.errors import OptionError, unknown_name
+from treesyntax.files import check_path
 from treesyntax.trees.formats.offsets import offsets_path
 from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.names import CONTROLS, FORMATS, GIVEN, LINEARIZATIONS, SHUFFLED
@@ -122,6 +123,7 @@ class BinarizeOptions:
 
 def read_options(args: argparse.Namespace) -> BinarizeOptions:
     """Check the options against each other."""
+    check_path(args.dest, "DEST")
     source, target = (_side(args, index, role) for index, role in enumerate(("source", "target")))
     if source.language == target.language:
         raise OptionError(

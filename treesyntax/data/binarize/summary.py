@@ -12,12 +12,15 @@ from treesyntax import __version__
 from treesyntax.data.binarize.options import BinarizeOptions, SideOptions
 from treesyntax.data.binarize.write import Counts
 from treesyntax.data.manifest import MANIFEST
+from treesyntax.data.pairs import Numbers, read_lengths, some
 from treesyntax.files import sha256_of, write_json
 
 # What has no influence on the files written.
 NOT_RECORDED = ("command", "dest", "overwrite", "run", "workers")
 
 Written = dict[tuple[str, str], Counts]
+SHOWN = 20
+"""Pairs with an empty side of which the numbers are kept."""
 
 
 def write_manifest(
@@ -45,8 +48,17 @@ def write_manifest(
             }
             for split in options.source.files
         },
+        "pairs": {
+            split: {"empty": len(empty), "first_empty": [int(i) + 1 for i in empty[:SHOWN]]}
+            for split, empty in empty_pairs(folder, options).items()
+        },
     }
     write_json(folder / MANIFEST, manifest, indent=2)
+
+
+def empty_pairs(folder: Path, options: BinarizeOptions) -> dict[str, Numbers]:
+    """The pairs of each split of which a side has no token; training uses them as they are."""
+    return {split: read_lengths(folder, split).empty for split in options.source.files}
 
 
 def _describe(side: SideOptions, symbols: int) -> dict[str, object]:
@@ -80,6 +92,12 @@ def summarise(
             f"{split + ' ' + language:14}{counts.sentences:12,}{counts.tokens:12,}"
             f"{counts.nodes:12,}{_unknown_rate(counts):10.2%}{counts.empty:8,}"
         )
+    for split, empty in empty_pairs(options.dest, options).items():
+        if len(empty):
+            lines.append(
+                f"{split}: {len(empty):,} pairs have a side without tokens (line {some(empty)}); no step "
+                "leaves them out"
+            )
     for side in options.sides:
         model = side.encoding.model
         note = f", subwords {model.name}" if model else ""

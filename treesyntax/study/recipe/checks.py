@@ -26,7 +26,7 @@ RESERVED = {
     "binarize": ("source-lang", "target-lang", "train", "valid", "test", "overwrite"),
     "train": (
         "arch", "task", "user-dir", "seed", "save-dir", "source-lang", "target-lang", "log-format",
-        "no-epoch-checkpoints", "restore-file",
+        "no-epoch-checkpoints", "restore-file", "leave-out",
     ),
     "generate": (
         "path", "results-path", "gen-subset", "task", "user-dir", "source-lang", "target-lang",
@@ -234,9 +234,12 @@ def option_name(option: str) -> str:
 
 
 def _instead(flag: str) -> str:
-    return {"seed": "list the seeds under seeds", "arch": "give it as the method's arch"}.get(
-        flag, "leave it out"
-    )
+    remedies = {
+        "seed": "list the seeds under seeds",
+        "arch": "give it as the method's arch",
+        "leave-out": "write skip: allowed",
+    }
+    return remedies.get(flag.replace("_", "-"), "leave it out")
 
 
 def _names_in(value: Any) -> set[str]:

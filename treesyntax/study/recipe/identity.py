@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -56,6 +57,12 @@ def make_identity(
 def check_data_files(recipe: Recipe) -> None:
     """Make sure that all data files from outside the study, and files of own methods, exist."""
     for name, file in zip(recipe.imports, recipe.own_files, strict=True):
+        if os.pathsep in str(
+            file.absolute()
+        ):  # a list in the environment of every process names them
+            raise OptionError(
+                f"{recipe.path}: {IMPORT}: {file.absolute()} holds {os.pathsep!r}; choose a path without it"
+            )
         if not file.is_file():
             raise OptionError(f"{recipe.path}: {IMPORT}: no such file: {file} ({name})")
     for side in ("source", "target"):

@@ -48,13 +48,16 @@ DEFAULTS: dict[str, Any] = {
 REQUIRED = ("name", "title", "data", "train", "score", "seeds", "methods")
 OPTIONAL = (
     "analyses", "average", "axes", "baseline", "categories", "differences", IMPORT, "primary", SEARCH,
-    "strongest",
+    "skip", "strongest",
 )  # fmt: skip
 """Keys that a resolved recipe has only if the recipe has them."""
 ORDER = (
     "name", "title", "question", "vars", "prepare", "data", "binarize", "train", "generate",
     "score", "seeds", "methods", *OPTIONAL,
 )  # fmt: skip
+
+SKIP = ("allowed", "refused")
+"""What ``skip`` may be; the second is the default."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ class Recipe:
         imports: Python files with methods of the user's own, relative to the recipe's folder. What
             runs a study executes them, what reads one does not.
         search: how settings are found before the runs; None for a study without.
+        skips: whether pairs that some row cannot use are left out of all rows; else they stop the study.
     """
 
     path: Path
@@ -98,6 +102,7 @@ class Recipe:
     strongest: tuple[str, ...]
     imports: tuple[str, ...]
     search: Search | None
+    skips: bool = False
 
     @property
     def primary(self) -> list[str]:
@@ -219,6 +224,7 @@ def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
         search=read_search(content[SEARCH], axes, methods, seeds, check)
         if SEARCH in content
         else None,
+        skips="skip" in content and check.one_of(content["skip"], "skip", SKIP) == SKIP[0],
     )
     for method in methods if "baseline" in content else ():
         alone = recipe.baseline_of(method) is None

@@ -28,6 +28,7 @@ from treesyntax.study.recipe.recipe import RECIPE_FILE, read_recipe
 from treesyntax.study.report.curves import lines_of, targets_note
 from treesyntax.study.report.data_notes import data_notes, same_targets
 from treesyntax.study.report.items.collect import write_items
+from treesyntax.study.report.pair_notes import pair_notes
 from treesyntax.study.report.rows.advice import advice_lines
 from treesyntax.study.report.rows.runs import run_header, run_rows
 from treesyntax.study.report.sections import make_sections
@@ -112,7 +113,11 @@ def read_study(folder: Path, baseline: str | None = None, mix_versions: bool = F
     rows = {row.method for row in table.rows}
     table = replace(
         table,
-        notes=(*table.notes, *data_notes(plan, folder, rows)),
+        notes=(
+            *table.notes,
+            *pair_notes(plan, folder, rows, results),
+            *data_notes(plan, folder, rows),
+        ),
         advice=tuple(advice_lines(plan.recipe, folder, table)),
     )
     return Study(folder, plan, identity, results, comparisons, table, may_compare)

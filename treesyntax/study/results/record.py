@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from datetime import UTC, datetime
 from functools import cache
@@ -86,6 +87,7 @@ class Recorder:
             node=log.node or None,
             job=", ".join(log.waited) or None,
             queue_seconds=sum(log.waited.values()) if log.waited else None,
+            used=json.dumps(log.used) if log.used else None,
         )
 
     def _data_sha256(self, *sides: Side) -> str:

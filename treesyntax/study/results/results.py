@@ -67,6 +67,8 @@ class Result:
         node: of the cluster, that trained; None for this machine.
         job: the ids of the jobs that trained.
         queue_seconds: how long they waited, which no other time of a run includes.
+        used: as JSON, what training told of the pairs of each split: their number, how many it left out
+            and why, and a checksum of those that it used; None where it told nothing.
     """
 
     recipe: str
@@ -105,6 +107,7 @@ class Result:
     node: str | None = None
     job: str | None = None
     queue_seconds: float | None = None
+    used: str | None = None
 
     @property
     def key(self) -> Key:

@@ -26,10 +26,11 @@ from treesyntax.study.run.checkpoints import is_trained, repair_checkpoints
 from treesyntax.study.run.failures import Failure, other_failures, write_failures
 from treesyntax.study.run.ledger import Ledger
 from treesyntax.study.run.logs import divergence, last_line, load_line, read_log
+from treesyntax.study.run.pairs import check_pairs
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.process import Devices
 from treesyntax.study.run.progress import PlainProgress
-from treesyntax.study.run.steps import OUT, PLUGINS, PREPARED, Step
+from treesyntax.study.run.steps import BINARIZE, OUT, PLUGINS, PREPARED, Step
 from treesyntax.study.run.submission import Submission, Submitted
 
 POLL = 0.05
@@ -120,19 +121,24 @@ class Executor:
         )  # fmt: skip
         self.waiting.prepare()
         self.ready: dict[bool, list[int]] = {False: [], True: []}
+        # Trainings wait until all data that can be made is made and its pairs are compared.
+        self.held: list[Step] = []
+        self.data = [step.name for step in part.steps if step.kind == BINARIZE]
+        self.compared = False
         self._queue_ready()
 
     def execute(self, watcher: PlainProgress) -> dict[str, Failure]:
         """Do what is not done yet; returns the steps that failed, which stop only what needs them.
 
         Raises:
-            OptionError: if a file that a step reads has changed since the study began.
+            OptionError: if a file that a step reads has changed since the study began, or rows would
+                be trained on different pairs.
         """
         self.watcher = watcher
         write_failures(self.folder, self.earlier | self.failures)
         next_tick = 0.0
         try:
-            while any(self.ready.values()) or self.children or self.submission:
+            while any(self.ready.values()) or self.held or self.children or self.submission:
                 raise_if_asked()
                 self._start_ready()
                 self._collect()
@@ -147,6 +153,9 @@ class Executor:
         return self.failures
 
     def _queue(self, step: Step) -> None:
+        if step.kind == "train" and not self.compared:
+            self.held.append(step)
+            return
         heapq.heappush(self.ready[self.submission.takes(step)], self.index[step.name])
 
     def _queue_ready(self) -> None:
@@ -155,12 +164,29 @@ class Executor:
 
     def _start_ready(self) -> None:
         """Start all that can be, in the order of the plan."""
+        if self.held and not any(map(self._may_come, self.data)):
+            self._release()
         options, started = self.options, (self.children, self.submission)
         for is_job, limit in enumerate((options.jobs, options.submitted)):
             queue = self.ready[bool(is_job)]
             while queue and len(started[is_job]) < limit:
                 self._start(self.plan.steps[heapq.heappop(queue)])
         self._submit()
+
+    def _may_come(self, name: str) -> bool:
+        """Whether prepared data is still to be made: not done, and nothing that it needs has failed."""
+        chain = {step.name for step in self.ledger.keys.chain(name)}
+        return name not in self.done and not chain & self.failures.keys()
+
+    def _release(self) -> None:
+        """Let the trainings begin, whose rows use the same pairs."""
+        begun = {run.name: self.ledger.begun(run) for run in self.plan.runs}
+        for line in check_pairs(self.plan, self.folder, begun):
+            self.watcher.say(line)
+        self.compared = True
+        for step in self.held:
+            self._queue(step)
+        self.held.clear()
 
     def _stop(self) -> None:
         self.submission.stop()

@@ -28,6 +28,7 @@ _PEAK = re.compile(r"^# peak resident memory: (\d+) bytes$")
 _LOAD = re.compile(r"^# commands for each core: ([\d.]{1,9})$")
 _JOB = re.compile(r"^# job (\S+) on (\S+) after (\d{1,9}) s, (.*)$")
 _BEGUN = re.compile(r"^# (\d{4}-\d\d-\d\dT[\d:]{8}Z?)")
+_PAIRS = re.compile(r" \| pairs \| (\{.*\})$")
 _DIVERGED = re.compile(
     r"(gradients are Nan/Inf|\b(NaN|Inf) detected in)|Minimum loss scale reached"
 )
@@ -61,6 +62,8 @@ class TrainLog:
         node: where the last one ran, "" if there was none.
         processor: of that node.
         begun: time at which the last session began on this machine; None if unknown, as for a job.
+        used: what the step tells of the pairs of each split, see `fairseq_plugins.pairs`: their number,
+            how many it left out and why, and a checksum of those that it used.
         first: time and update of the first log interval of that session.
         last: the same of its last one.
     """
@@ -86,6 +89,7 @@ class TrainLog:
     node: str = ""
     processor: str = ""
     begun: float | None = None
+    used: dict[str, dict[str, Any]] = field(default_factory=dict)
     first: tuple[float, int] | None = None
     last: tuple[float, int] | None = None
 
@@ -168,6 +172,8 @@ def read_log(path: Path, tail: bool = False) -> TrainLog:
             # What stands above is about checkpoints that are gone, but for the job of this training.
             job_of_this = dict(list(log.waited.items())[-1:])
             log = TrainLog(waited=job_of_this, node=log.node, processor=log.processor)
+        elif pairs := _PAIRS.search(line):
+            _take_pairs(log, pairs[1])
         elif device := _DEVICE.search(line):
             log.gpu_total, log.device = float(device[1]), device[2]
         elif load := _LOAD.match(line):
@@ -230,6 +236,12 @@ def _take(log: TrainLog, tag: str, text: str) -> None:
             log.speeds.append(values["wps"])
     elif tag == "train":
         log.epochs = values.get("epoch", log.epochs)
+
+
+def _take_pairs(log: TrainLog, text: str) -> None:
+    with suppress(ValueError, TypeError, KeyError):
+        counts = parse_json(text)
+        log.used[str(counts.pop("split"))] = counts
 
 
 def _number(value: Any) -> float:

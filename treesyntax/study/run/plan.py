@@ -78,8 +78,13 @@ class Plan:
         return self.only([run for run in self.runs if {run.method.name, run.method.base} & {*rows}])
 
     def only(self, runs: Sequence[Run]) -> Plan:
-        """Some of the runs, and the steps that they need."""
+        """Some of the runs, and the steps that they need.
+
+        Where rows leave out what any of them cannot use, that is the data of all rows.
+        """
         wanted = [step.name for run in runs for step in self.steps_of(run)]
+        if self.recipe.skips and wanted:
+            wanted += [step.name for step in self.steps if step.kind == BINARIZE]
         for name in wanted:  # grows while it is read
             wanted += [need for need in self.needs[name] if need not in wanted]
         chosen = {*wanted}

@@ -7,6 +7,7 @@ installation moves: the first word is a program of :data:`treesyntax.study.run.p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 from treesyntax.data.encoding import TEXT
 from treesyntax.errors import OptionError
 from treesyntax.metrics import UNSEEN
+from treesyntax.study.recipe.axes import shared_point
 from treesyntax.study.recipe.recipe import DATA, Flags, Method, Recipe, flag_words
 from treesyntax.study.run.process import SAFE
 from treesyntax.trees.linearizations import get_linearization
@@ -38,6 +40,8 @@ many updates. Each checkpoint is also validated, so the interval is part of how 
 """
 PREPARE, BINARIZE = PREPARED = "prepare", "binarize"
 MASKS = "relation_mask"
+LEFT_OUT = "left_out"
+"""Folder of the lists of pairs that no row uses, where the recipe allows that."""
 STUDY_ANALYSES = "analyses"
 """Name of the step, and folder, of the analyses of a study as a whole."""
 
@@ -114,6 +118,21 @@ def languages(recipe: Recipe) -> list[str]:
     return ["--source-lang", recipe.source.lang, "--target-lang", recipe.target.lang]
 
 
+def group_of(recipe: Recipe, method: Method) -> str:
+    """A name for the rows that a row is compared with: of the same targets at a point of shared axes."""
+    point = shared_point(method.point, recipe.axes)
+    same = [other for other in recipe.methods if shared_point(other.point, recipe.axes) == point]
+    targets = list(dict.fromkeys(other.target for other in same))
+    name = "+".join(f"{axis}-{label}" for axis, label in point) or "all"
+    number = f"+{targets.index(method.target)}" if len(targets) > 1 else ""
+    return re.sub(r"[^\w.+-]", "-", name) + number
+
+
+def left_out_file(group: str) -> str:
+    """The list of pairs that a group of rows leaves out, inside the study."""
+    return f"{LEFT_OUT}/{group}.json"
+
+
 def run_steps(
     recipe: Recipe, run: Run, binarized: Step, with_trees: Sequence[Step] = ()
 ) -> list[Step]:
@@ -150,6 +169,8 @@ def run_steps(
     if kept.isdecimal():  # -1 keeps all
         kept = str(max(int(kept), recipe.average))
     train_words = [word.replace(RUN, f"{OUT}/{run.folder}") for word in flag_words(flags)]
+    if recipe.skips:
+        train_words += ["--leave-out", f"{OUT}/{left_out_file(group_of(recipe, run.method))}"]
     averaging = _step(
         average, ["treesyntax", "average", f"{OUT}/{checkpoints}", "--last", recipe.average,
         "--out", f"{OUT}/{mean}"],

@@ -1,0 +1,101 @@
+"""What the table says of pairs that rows did not use: as their trainings told it, else as the data shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from treesyntax.study.recipe.recipe import Recipe
+from treesyntax.study.results.results import Result
+from treesyntax.study.run.pairs import TRAIN, VALID, WORDS, Uses, groups, uses_of
+from treesyntax.study.run.plan import Plan
+from treesyntax.study.run.steps import group_of
+
+Told = dict[str, Any]
+"""What the training of a run told of a split."""
+
+
+def pair_notes(
+    plan: Plan, folder: Path, rows: Collection[str], results: Sequence[Result]
+) -> list[str]:
+    """A note for each group of rows that did not use all pairs, a loud one if they used different ones."""
+    told = _told(results)
+    uses = {row: own for row, own in uses_of(plan, folder).items() if row in rows}
+    notes = []
+    for split in (TRAIN, VALID):
+        notes += list(_by_trainings(plan.recipe, split, told))
+        untold = {row: own for row, own in uses.items() if split not in told.get(row, {})}
+        notes += list(_by_data(plan.recipe, split, untold))
+    return notes
+
+
+def _told(results: Sequence[Result]) -> dict[str, dict[str, Told]]:
+    """By row and split what the trainings told; that of the last run of a row counts."""
+    found: dict[str, dict[str, Told]] = {}
+    for result in results:
+        if result.used:
+            try:
+                found[result.method] = {
+                    str(split): dict(one) for split, one in json.loads(result.used).items()
+                }
+            except (ValueError, TypeError, AttributeError):
+                continue
+    return found
+
+
+def _by_trainings(
+    recipe: Recipe, split: str, told: Mapping[str, Mapping[str, Told]]
+) -> Iterator[str]:
+    compared: dict[str, dict[str, Told]] = {}
+    for method in recipe.methods:
+        if split in told.get(method.name, {}):
+            group = compared.setdefault(group_of(recipe, method), {})
+            group[method.name] = told[method.name][split]
+    for own in compared.values():
+        yield from _note(split, {row: _counts(one) for row, one in own.items()},
+                         {row: str(one.get("crc32")) for row, one in own.items()})  # fmt: skip
+        empty = {row: one.get("empty", 0) for row, one in own.items() if one.get("empty")}
+        if empty:
+            total = next(iter(own.values())).get("pairs")
+            counts = ", ".join(f"{row} {count}" for row, count in empty.items())
+            yield f"Of {total} {WORDS[split]} pairs some have no token on a side, and are used all the same: {counts}"
+
+
+def _counts(one: Told) -> tuple[int, int, int]:
+    """Pairs, those too long, those left out of all rows."""
+    return one.get("pairs", 0), one.get("too_long", 0), one.get("left_out", 0)
+
+
+def _note(
+    split: str, counts: Mapping[str, tuple[int, int, int]], of: Mapping[str, str]
+) -> Iterator[str]:
+    """The note on a group of rows; ``of`` tells apart which pairs they used."""
+    unused = {row: long + left for row, (_, long, left) in counts.items()}
+    total = next(iter(counts.values()))[0]
+    if len(set(of.values())) > 1:
+        texts = ", ".join(f"{row} without {count}" for row, count in unused.items())
+        yield (
+            f"UNEQUAL PAIRS: rows used different {WORDS[split]} pairs of {total}: {texts}, since longer ones "
+            "are left out; raise train.max-source-positions, train.max-target-positions or "
+            "train.max-tokens, or write skip: allowed, which leaves the same ones out of all rows"
+        )
+    elif any(unused.values()):
+        count = max(unused.values())
+        why = (
+            "which are too long for some (skip: allowed)"
+            if any(left for *_, left in counts.values())
+            else "which are too long for each of them"
+        )
+        yield f"PAIRS LEFT OUT: no row used {count} of {total} {WORDS[split]} pairs, {why}: {', '.join(unused)}"
+
+
+def _by_data(recipe: Recipe, split: str, uses: Uses) -> Iterator[str]:
+    for rows in groups(recipe, uses).values():
+        own = {row: uses[row][split] for row in rows if split in uses[row]}
+        counts = {row: (use.pairs, len(use.long), 0) for row, use in own.items()}
+        if own:
+            yield from _note(
+                split, counts, {row: use.long.tobytes().hex() for row, use in own.items()}
+            )
