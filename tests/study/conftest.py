@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from support.study_runs import start_forked
 
 from treesyntax.jobs import processes
 from treesyntax.study.report import report
-from treesyntax.study.run import executor
+from treesyntax.study.run import code, executor
 
 
 @pytest.fixture
@@ -34,3 +36,16 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "make_sections", lambda *_: [])  # figures take a second
     monkeypatch.setattr("support.fake_programs.NAP", 0)
     monkeypatch.setattr(executor, "POLL", 0.001)
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of our source that studies take for their own code, so that a test may edit it."""
+    root = tmp_path / "source"
+    for name in code.OURS:
+        shutil.copytree(code.ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(code, "ROOT", root)
+    code.look_again()
+    yield root
+    monkeypatch.undo()
+    code.look_again()

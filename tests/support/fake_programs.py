@@ -97,8 +97,8 @@ def generate(arguments: list[str]) -> None:
 
 def treesyntax(arguments: list[str]) -> None:
     command = arguments[0]
-    if command == "generate":
-        folder = option(arguments, "--out")
+    if command in ("generate", "data"):
+        folder = option(arguments, "--out") if command == "generate" else Path(arguments[3])
         folder.mkdir(parents=True, exist_ok=True)
         for split in ("train", "valid", "test"):
             (folder / f"{split}.src").write_text("a\nb\n")

@@ -18,14 +18,11 @@ from treesyntax.commands.nested import add_commands
 from treesyntax.data.generate.arguments import ARGUMENTS
 
 MODULES = {
-    name: f"treesyntax.data.generate.{module}"
-    for name, module in {
-        "for2lam": "for2lam_command",
-        "coffeescript": "coffeescript_command",
-        "split": "split_command",
-        "pairs": "pairs_command",
-        "questions": "questions",
-    }.items()
+    "for2lam": "treesyntax.data.generate.for2lam_command",
+    "coffeescript": "treesyntax.data.generate.coffeescript_command",
+    "split": "treesyntax.data.generate.split_command",
+    "pairs": "treesyntax.data.generate.pairs_command",
+    "questions": "treesyntax.data.generate.questions",
 }
 
 

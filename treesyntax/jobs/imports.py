@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -23,7 +22,6 @@ from treesyntax.errors import InputError, OptionError
 VARIABLE = "TREESYNTAX_IMPORT"
 GROUP = "treesyntax.methods"
 SUFFIX = ".py"
-_REGISTERED = re.compile(r"""\bregister\w*\(\s*["'](\w+)["']""")
 
 
 def listed(environment: Mapping[str, str]) -> list[Path]:
@@ -82,41 +80,6 @@ def import_file(file: Path) -> ModuleType:
         reason = f"cannot be imported ({_reason(error)})"
         raise InputError(file, _line(error, path), reason, "mend it") from error
     return module
-
-
-def digests(names: str, files: Sequence[Path]) -> dict[str, str]:
-    """Digests of the user's own modules whose methods a text names, by the file's name.
-
-    A file counts if it registers one of the names (or none at all), an entry point by its own name.
-    Nothing is executed but the packages around an entry point's module.
-    """
-    words = set(re.findall(r"\w+", names))
-    found = {}
-    for file in files:
-        text = file.read_bytes() if file.is_file() else b""
-        registered = _REGISTERED.findall(text.decode("utf-8", "replace"))
-        if not registered or words.intersection(registered) or _of_archs(registered, words):
-            found[f"own/{file.name}"] = sha256(text).hexdigest()[:12]
-    for entry in entry_points(group=GROUP):
-        if entry.name in words or _of_archs([entry.name], words):
-            source = b"".join(Path(path).read_bytes() for path in _sources(entry))
-            found[f"own/{entry.value}"] = sha256(source).hexdigest()[:12]
-    return found
-
-
-def _of_archs(methods: Sequence[str], words: set[str]) -> bool:
-    """Whether a word is an architecture of a method: ``tree_METHOD`` or ``tree_METHOD_SIZE``."""
-    stems = tuple(f"tree_{name}" for name in methods)
-    return any(word.startswith(stems) for word in words)
-
-
-def _sources(entry: EntryPoint) -> Iterator[str]:
-    try:
-        spec = importlib.util.find_spec(entry.module)
-    except Exception:  # whatever the package raises; importing it says what is wrong
-        return
-    if spec is not None and spec.origin is not None and spec.origin.endswith(SUFFIX):
-        yield spec.origin
 
 
 def _package(entry: EntryPoint) -> str:

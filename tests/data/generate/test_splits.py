@@ -21,7 +21,7 @@ from treesyntax.data.generate.for_programs import Style, draw_program
 from treesyntax.data.generate.for_to_lambda import translate
 from treesyntax.data.generate.lexical import check_exposed, draw_plain_program
 from treesyntax.data.generate.split import split_pairs
-from treesyntax.errors import OptionError
+from treesyntax.errors import InputError, OptionError
 from treesyntax.trees.formats.for2lam import FOR, LAMBDA
 
 PARTS = ("train", "valid", "test")
@@ -289,3 +289,38 @@ def test_small_parts_of_a_split_are_random_and_nested(tmp_path: Path) -> None:
     assert parts[".50"] != parts[""][:50]
     numbers = [int(line.split()[0]) for line in parts[".20"]]
     assert read(out / "train.20.sv") == [f"t{number}" for number in numbers]
+
+
+def test_data_of_a_generator_that_was_mended_are_not_taken_for_those_of_today(
+    tmp_path: Path, monkeypatch, capsys
+):
+    """The same command makes them once more: equal data stay, others are refused and kept."""
+    from treesyntax.data.generate import data_set
+
+    def write(text: str, code: str) -> str:
+        monkeypatch.setattr(data_set, "code_of_module", lambda name: code)
+        capsys.readouterr()
+        data_set.write_data_set(tmp_path / "a", {"n": 1}, lambda: ({"train.src": [text]}, {}))
+        return capsys.readouterr().out
+
+    assert "1 lines" in write("x", "first")
+    assert write("nobody makes this", "first") == f"{tmp_path}/a: up to date\n"
+    assert write("x", "second") == f"{tmp_path}/a: up to date\n"
+    assert json.loads((tmp_path / "a/manifest.json").read_text())["code"] == "second"
+    told = r"a: was made by other code: today the same options make another train\.src; delete"
+    with pytest.raises(InputError, match=told):
+        write("y", "third")
+    assert (tmp_path / "a/train.src").read_text() == "x\n"
+    manifest = json.loads((tmp_path / "a/manifest.json").read_text())
+    del manifest["code"]  # as older versions wrote it
+    (tmp_path / "a/manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(InputError, match=told):
+        write("y", "third")
+
+
+def test_the_code_of_a_data_set_is_all_that_its_command_imports():
+    from treesyntax.data.sets import making
+    from treesyntax.source import code_of_module
+
+    assert len(code_of_module(making.__name__)) == 12
+    assert code_of_module("support.helpers") == ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from support.study_runs import commands_in, refused
 
 from treesyntax.errors import OptionError
 from treesyntax.study.report.report import read_study
-from treesyntax.study.results.results import read_results
+from treesyntax.study.results.results import read_results, write_results
 from treesyntax.study.run import code
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -102,22 +102,21 @@ def test_outputs_that_somebody_changed_are_made_and_scored_anew(tmp_path: Path):
     assert {one.value for one in read_results(tmp_path / "out/results.jsonl")} == {0.0}
 
 
-def other_code(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
-    """As if a file of that part had been edited."""
-    digest = code._digest
-    edited = cache(lambda name: "edited" if name == part else digest(name))
-    monkeypatch.setattr(code, "_digest", edited)
+def edit(file: Path) -> None:
+    with file.open("a", encoding="utf-8") as stream:
+        stream.write("\nEDITED = True\n")
+    code.look_again()
 
 
-def test_runs_of_different_code_are_refused_unless_asked(tmp_path: Path, monkeypatch, capsys):
+def test_runs_of_different_code_are_refused_unless_asked(tmp_path: Path, package: Path, capsys):
     run(tmp_path, seeds=[1])
-    other_code(monkeypatch, "nn/*.py")
+    edit(package / "treesyntax/nn/kernels/softmax.py")
     assert run(tmp_path, seeds=[1], title="nothing to train") == ""
     capsys.readouterr()
     assert run(tmp_path, seeds=[1, 2], status=2) == ""
-    said = capsys.readouterr().err
-    assert "its runs would be of different code (train: nn/*.py, generate: nn/*.py)" in said
-    assert "--mix-versions" in said
+    message = capsys.readouterr().err
+    assert "its runs would be of different code (train: nn, generate: nn)" in message
+    assert "--mix-versions" in message
     mixed = run(tmp_path, "--mix-versions", seeds=[1, 2])
     assert trained(mixed) == ["sequence-2", "stack_pe-2"]
     assert table(tmp_path)["sequence"] == "2 of 2, other code: 2"
@@ -131,55 +130,123 @@ def test_runs_of_different_code_are_refused_unless_asked(tmp_path: Path, monkeyp
     assert any("compared all the same, as asked" in note for note in asked.table.notes)
 
 
-def test_code_that_is_edited_while_a_study_runs_is_recorded(tmp_path: Path, monkeypatch):
+def test_code_that_is_edited_while_a_study_runs_is_recorded(
+    tmp_path: Path, package: Path, monkeypatch
+):
     """Each training imports the code as it is when it begins."""
-    begun, digest = [], code._digest
-    monkeypatch.setattr("treesyntax.study.run.ledger.look_again", lambda: begun.append("begun"))
-    monkeypatch.setattr(
-        code, "_digest", lambda name: f"{len(begun)}" if name == "nn/*.py" else digest(name)
-    )
+
+    def look_again() -> None:
+        edit(package / "treesyntax/nn/pairs.py")
+
+    monkeypatch.setattr("treesyntax.study.run.ledger.look_again", look_again)
     run(tmp_path, "--jobs", "1", seeds=[1])
     notes = [
         json.loads((tmp_path / f"out/runs/{name}-1/begun.json").read_text())["code"]
         for name in ("sequence", "stack_pe")
     ]
-    assert [note["train: nn/*.py"] for note in notes] == ["1", "2"]
+    assert notes[0]["train: nn"] != notes[1]["train: nn"]
     study = read_study(tmp_path / "out")
     assert any(note.startswith("Runs of different code") for note in study.table.notes)
 
 
-def test_the_files_are_read_anew_when_asked(tmp_path: Path, monkeypatch):
-    (tmp_path / "nn").mkdir()
-    (file := tmp_path / "nn/a.py").write_text("before")
-    monkeypatch.setattr(code, "PACKAGE", tmp_path)
-    code.look_again()
-    first = code._digest("nn/*.py")
-    file.write_text("after")
-    assert code._digest("nn/*.py") == first
-    code.look_again()
-    assert code._digest("nn/*.py") != first
-    monkeypatch.undo()
-    code.look_again()
+def test_a_training_that_was_cut_off_does_not_go_on_with_other_code(
+    tmp_path: Path, package: Path, capsys
+):
+    methods = {"sequence": content(tmp_path)["methods"]["sequence"]}
+    run(tmp_path, seeds=[1], methods=methods)
+    (tmp_path / "out/done/sequence-1/train.json").unlink()  # as after a kill
+    edit(package / "fairseq_plugins/training/updates.py")
+    capsys.readouterr()
+    assert run(tmp_path, seeds=[1], methods=methods, status=2) == ""
+    assert "different code (train: fairseq_plugins" in capsys.readouterr().err
 
 
-def test_a_new_method_leaves_the_runs_of_others_as_they_are(tmp_path: Path, monkeypatch):
+def test_a_new_method_leaves_the_runs_of_others_as_they_are(tmp_path: Path, package: Path):
     run(tmp_path, seeds=[1])
-    other_code(monkeypatch, "methods/pairs/up_down.py")
+    edit(package / "treesyntax/methods/pairs/up_down.py")
     methods = {**content(tmp_path)["methods"], "new": {"arch": "tree_up_down_mini"}}
     assert trained(run(tmp_path, seeds=[1], methods=methods)) == ["new-1"]
-    other_code(monkeypatch, "methods/encodings/stack_pe.py")
+    edit(package / "treesyntax/methods/encodings/stack_pe.py")
     assert run(tmp_path, seeds=[1, 2], methods=methods, status=2) == ""
 
 
-def test_other_code_of_metrics_scores_all_runs_anew(tmp_path: Path, monkeypatch):
+def test_other_code_of_metrics_scores_all_runs_anew(tmp_path: Path, package: Path):
     run(tmp_path, seeds=[1])
-    other_code(monkeypatch, "metrics/*.py")
+    before = {one.code["score: metrics"] for one in read_results(tmp_path / "out/results.jsonl")}
+    edit(package / "treesyntax/metrics/text.py")
     started = run(tmp_path, seeds=[1, 2])
     assert started.split().count("score") == 4
     assert trained(started) == ["sequence-2", "stack_pe-2"]
-    assert {
-        one.code["score: metrics/*.py"] for one in read_results(tmp_path / "out/results.jsonl")
-    } == {"edited"}
+    after = {one.code["score: metrics"] for one in read_results(tmp_path / "out/results.jsonl")}
+    assert len(before) == len(after) == 1
+    assert before != after
+
+
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ("treesyntax generate for2lam --out {data}/p", "treesyntax/data/generate/for_programs.py"),
+        ("treesyntax data get slog {data}/p", "treesyntax/data/sets/cogs.py"),
+    ],
+)
+def test_data_of_a_generator_that_was_mended_are_made_again(
+    tmp_path: Path, package: Path, command: str, file: str
+):
+    """A new study takes data from its neighbour only where the same code made them."""
+    word = command.split()[1]
+    assert run(tmp_path, seeds=[1], out="first", prepare=[command]).split()[0] == word
+    assert word not in run(tmp_path, seeds=[1], out="second", prepare=[command]).split()
+    edit(package / file)
+    assert run(tmp_path, seeds=[1], out="third", prepare=[command]).split()[0] == word
+
+
+def first_rule(value: dict) -> dict:
+    """A record as an older version wrote it."""
+    return {
+        **value,
+        "code": {
+            part: digest for part, digest in value["code"].items() if not part.endswith(": rule")
+        },
+    }
+
+
+def make_old(folder: Path) -> None:
+    """Turn all records of a study into those of an older version."""
+    for file in [*folder.glob("runs/*/begun.json"), *folder.glob("done/**/*.json")]:
+        value = json.loads(file.read_text())
+        file.write_text(json.dumps(first_rule(value) if "code" in value else value))
+    results = read_results(folder / "results.jsonl")
+    write_results(
+        folder / "results.jsonl",
+        [replace(one, code=first_rule({"code": one.code})["code"]) for one in results],
+    )
+
+
+def test_records_of_an_older_version_are_unknown_not_different(
+    tmp_path: Path, package: Path, capsys
+):
+    run(tmp_path, seeds=[1])
+    compared = read_study(tmp_path / "out").comparisons
+    make_old(tmp_path / "out")
+    assert not trained(run(tmp_path, seeds=[1], title="nothing to train"))
+    study = read_study(tmp_path / "out")
+    assert [one.method for one in study.comparisons] == [one.method for one in compared]
+    assert [
+        note
+        for note in study.table.notes
+        if note.startswith("The code of 2 runs was recorded by an older version")
+    ]
+    assert table(tmp_path)["sequence"] == "1 of 1"
+    capsys.readouterr()
+    assert not trained(run(tmp_path, seeds=[1, 2], status=2))
+    message = capsys.readouterr().err
+    assert "an older version recorded the code of 2 of its runs" in message
+    assert "nobody knows if it is the present code (" in message
+    assert "python -m treesyntax.study.recode" in message
+    assert trained(run(tmp_path, "--mix-versions", seeds=[1, 2])) == ["sequence-2", "stack_pe-2"]
+    study = read_study(tmp_path / "out")
+    assert study.comparisons == []
+    assert any("train: unknown" in note for note in study.table.notes)
 
 
 def test_a_result_has_the_versions_that_trained(tmp_path: Path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,11 @@ from support.study_runs import refused
 
 from treesyntax.errors import InputError, OptionError
 from treesyntax.jobs import imports, processes
-from treesyntax.jobs.imports import VARIABLE, digests, import_file, with_files
+from treesyntax.jobs.imports import VARIABLE, import_file, with_files
 from treesyntax.methods import METHODS
 from treesyntax.study.recipe.recipe import read_recipe
-from treesyntax.study.run.code import code_of
+from treesyntax.study.run import code
+from treesyntax.study.run.code import code_of, look_again
 
 MINE = 'from treesyntax.nn.injection import register\n@register("mine")\nclass Mine: ...\n'
 
@@ -55,7 +57,7 @@ def test_reading_a_recipe_or_a_study_executes_nothing(tmp_path: Path):
     write_own(tmp_path, f"open({str(tmp_path / 'executed')!r}, 'w')\n" + MINE)
     write_recipe(tmp_path, **{"import": "own.py"})
     recipe = read_recipe(tmp_path / "recipe.yaml")
-    assert code_of("train", "--arch tree_mine_mini", recipe.own_files)
+    assert own_parts("--arch tree_mine_mini", recipe.own_files)
     run(tmp_path, **{"import": "own.py"})  # stand-ins train; the report reads
     assert (tmp_path / "out/report.html").exists()
     assert not (tmp_path / "executed").exists()
@@ -91,7 +93,7 @@ def test_after_a_change_runs_of_the_method_are_not_mixed(tmp_path: Path, capsys)
     changes = {"methods": methods, "import": "own.py"}
     write_own(tmp_path)
     assert trained(run(tmp_path, seeds=[1], **changes)) == ["mine-1", "sequence-1"]
-    write_own(tmp_path, MINE + "# changed\n")
+    write_own(tmp_path, MINE + "changed = True\n")
     capsys.readouterr()
     assert not trained(run(tmp_path, seeds=[1, 2], status=2, **changes))
     assert "train: own/own.py" in capsys.readouterr().err
@@ -99,20 +101,104 @@ def test_after_a_change_runs_of_the_method_are_not_mixed(tmp_path: Path, capsys)
     assert trained(started) == ["mine-2", "sequence-2"]
 
 
+def own_parts(command: str, files: list[Path]) -> dict[str, str]:
+    """What a training records of the user's own modules."""
+    look_again()
+    parts = code_of("train", command.split(), files)
+    return {name: digest for name, digest in parts.items() if "own/" in name}
+
+
 def test_a_file_counts_for_the_methods_that_it_registers(tmp_path: Path):
     file = write_own(tmp_path)
     for words, counts in (
         ("--arch tree_mine_mini", True),
+        ("--arch=tree_mine", True),
         ("--encoder-injection mine(clip=2)+relation_mask", True),
+        ("--decoder_injection mine", True),
         ("--encoder-injection mines", False),
-        ("--arch tree_sequence_mini", False),
+        ("--arch tree_sequence_mini --save-dir mine", False),
     ):
-        assert bool(digests(words, [file])) is counts, words
-    first = digests("mine", [file])
-    write_own(tmp_path, MINE + "\n")
-    assert digests("mine", [file]) != first
-    write_own(tmp_path, "import this\n")
-    assert digests("--arch tree_sequence_mini", [file])  # it may do anything
+        assert bool(own_parts(words, [file])) is counts, words
+    first = own_parts("--arch tree_mine", [file])
+    write_own(tmp_path, MINE + "x = 1\n")
+    assert own_parts("--arch tree_mine", [file]) != first
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import this\n",
+        MINE.replace('"mine"', "name"),
+        MINE.replace("import register", "import register as r"),
+    ],
+)
+def test_a_file_of_which_nobody_knows_what_it_registers_counts_always(tmp_path: Path, text: str):
+    assert own_parts("--arch tree_sequence_mini", [write_own(tmp_path, text)])
+
+
+def test_a_method_is_watched_with_the_modules_that_it_imports(tmp_path: Path):
+    (tmp_path / "inner").mkdir()
+    (helper := tmp_path / "helper.py").write_text("import inner.deep\n")
+    (deep := tmp_path / "inner/deep.py").write_text("x = 1\n")
+    (other := tmp_path / "other.py").write_text("x = 1\n")
+    file = write_own(tmp_path, f"def late():\n    from helper import inner\n{MINE}")
+    first = own_parts("--arch tree_mine", [file])
+    for imported in (helper, deep):
+        before = imported.read_text()
+        imported.write_text(before + "y = 2\n")
+        assert own_parts("--arch tree_mine", [file]) != first
+        imported.write_text(before)
+    other.write_text("y = 2\n")
+    assert own_parts("--arch tree_mine", [file]) == first
+
+
+def test_what_a_method_uses_of_ours_counts_for_it(tmp_path: Path, package: Path):
+    text = f"import treesyntax.trees.controls as made\n{MINE}\n"
+    file = write_own(tmp_path, text)
+    first = own_parts("--arch tree_mine", [file])
+    with (package / "treesyntax/trees/controls.py").open("a") as stream:
+        stream.write("EDITED = 1\n")
+    assert own_parts("--arch tree_mine", [file]) != first
+
+
+def test_files_of_the_environment_count(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(write_own(tmp_path)))
+    assert own_parts("--arch tree_mine", [])
+    assert not own_parts("--arch tree_sequence", [])
+
+
+def test_an_installed_package_is_watched_with_its_modules(tmp_path: Path, monkeypatch):
+    """The entry has another name than the method; only what the package imports of itself counts."""
+    package = tmp_path / "my_package"
+    (package / "methods").mkdir(parents=True)
+    for name, text in {
+        "__init__.py": f"open({str(tmp_path / 'executed')!r}, 'w')\n",
+        "methods/__init__.py": "",
+        "methods/first.py": f"from ..helper import x\nfrom . import near\n{MINE}",
+        "methods/near.py": "",
+        "helper.py": "x = 1\n",
+        "apart.py": "x = 1\n",
+    }.items():
+        (package / name).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    entry = EntryPoint("any_name", "my_package.methods.first", imports.GROUP)
+    monkeypatch.setattr(code, "entry_points", lambda group: [entry])
+    first = own_parts("--arch tree_mine_mini", [])
+    assert list(first) == ["train: own/my_package.methods.first"]
+    assert not own_parts("--arch tree_sequence_mini", [])
+    for name in (
+        "__init__.py",
+        "methods/__init__.py",
+        "methods/first.py",
+        "methods/near.py",
+        "helper.py",
+        "apart.py",
+    ):
+        before = (package / name).read_text()
+        (package / name).write_text(before + "y = 2\n")
+        assert (own_parts("--arch tree_mine", []) != first) is (name != "apart.py"), name
+        (package / name).write_text(before)
+    assert not (tmp_path / "executed").exists()
 
 
 @pytest.mark.parametrize(
@@ -153,5 +239,5 @@ def test_a_package_whose_method_cannot_be_imported_is_named(monkeypatch: pytest.
         OptionError, match=r"the method gone of the package gone_package\.gone cannot"
     ):
         imports.import_own()
-    assert list(digests("gone", [])) == ["own/gone_package.gone"]
-    assert not digests("sequence", [])
+    monkeypatch.setattr(code, "entry_points", lambda group: [Broken()])
+    assert list(own_parts("--arch tree_sequence", [])) == ["train: own/gone_package.gone"]

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from treesyntax.data.generate.folder import is_current, write_folder
+from treesyntax.data.generate.folder import is_current, same_lines, write_folder
 from treesyntax.data.generate.split import SPLITS, Pair, Split
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import read_lines
+from treesyntax.source import code_of_module
 
 Files = dict[str, list[str]]
 """The lines of each file by its name."""
@@ -55,16 +56,21 @@ def write_data_set(
 ) -> None:
     """Write a folder unless it is current, and print what it holds.
 
+    What other code made is made once more, and refused if it is not the same.
+
     Args:
         folder: absent, empty, or made with the same options.
         options: everything that the contents depend on, of JSON types.
-        make: returns the files, and notes for the manifest.
+        make: returns the files, and notes for the manifest; a function of the module that makes them.
     """
-    if is_current(folder, options):
+    code = code_of_module(make.__module__)
+    current = is_current(folder, options, code)
+    if not current:
+        files, notes = make()
+    if current or same_lines(folder, files, code):
         print(f"{folder}: up to date")
         return
-    files, notes = make()
-    manifest = write_folder(folder, options, files, notes)
+    manifest = write_folder(folder, options, files, notes, code)
     for name, facts in manifest["files"].items():
         mean = f"mean length {facts['mean_length']:.1f} tokens"
         print(f"{folder / name}: {facts['lines']} lines, {mean}")

@@ -20,10 +20,15 @@ def checksum(lines: Sequence[str]) -> str:
     return hashlib.sha256(_text(lines)).hexdigest()
 
 
-def is_current(folder: Path, options: dict[str, Any]) -> bool:
-    """Whether the folder already holds, unchanged, what these options make.
+def is_current(folder: Path, options: dict[str, Any], code: str = "") -> bool:
+    """Whether the folder already holds, unchanged, what these options and this code make.
 
     Anything else in it is an error: nothing is ever overwritten.
+
+    Args:
+        folder: of the data set.
+        options: everything that the contents depend on.
+        code: digest of the code that makes it, see :func:`same_lines` for data of other code.
     """
     if folder.exists() and not folder.is_dir():
         raise InputError(folder, None, "is a file", "name a folder")
@@ -46,11 +51,37 @@ def is_current(folder: Path, options: dict[str, Any]) -> bool:
                 "was changed or deleted since it was made",
                 "delete the folder to make it again",
             )
+    return manifest.get("code", "") == code
+
+
+def same_lines(folder: Path, files: dict[str, list[str]], code: str) -> bool:
+    """Whether a folder that other code made holds what the present code makes; it then says so in its manifest.
+
+    Raises:
+        InputError: if the present code makes something else.
+    """
+    manifest = read_object(folder / MANIFEST)
+    if not manifest:
+        return False
+    present = {name: checksum(lines) for name, lines in files.items() if lines}
+    before = _digests(folder, manifest)
+    if other := [name for name in {**before, **present} if before.get(name) != present.get(name)]:
+        raise InputError(
+            folder,
+            None,
+            f"was made by other code: today the same options make another {', '.join(other)}",
+            "delete the folder to make it again, or name another folder",
+        )
+    write_json(folder / MANIFEST, {**manifest, "code": code}, indent=2)
     return True
 
 
 def write_folder(
-    folder: Path, options: dict[str, Any], files: dict[str, list[str]], notes: dict[str, Any]
+    folder: Path,
+    options: dict[str, Any],
+    files: dict[str, list[str]],
+    notes: dict[str, Any],
+    code: str = "",
 ) -> dict[str, Any]:
     """Write the folder, whole or not at all, and return its manifest.
 
@@ -66,7 +97,13 @@ def write_folder(
                     "mean_length": round(fmean(len(line.split()) for line in lines), 2),
                     "sha256": checksum(lines),
                 }
-        manifest = {"version": __version__, "options": options, "notes": notes, "files": described}
+        manifest = {
+            "version": __version__,
+            "code": code,
+            "options": options,
+            "notes": notes,
+            "files": described,
+        }
         write_json(staged / MANIFEST, manifest, indent=2)
     return manifest
 

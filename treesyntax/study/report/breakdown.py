@@ -211,7 +211,7 @@ def break_down(
         if not same or not len(lines) == len(references) == len(quantity.values):
             continue
         key = sha256_of_value(
-            [lines, references, quantity.values, quantity.bins, metrics, code_of("score", "")]
+            [lines, references, quantity.values, quantity.bins, metrics, code_of("score")]
         )
         held = before.get(run.name, {})
         own = held.get("scores")

@@ -52,7 +52,7 @@ from treesyntax.study.results.current import (
 from treesyntax.study.results.results import RESULTS_FILE, Result
 from treesyntax.study.results.significance import compare, lost_reference
 from treesyntax.study.results.table_text import markdown_text
-from treesyntax.study.run.code import mixed_parts
+from treesyntax.study.run.code import mixed_parts, of_first_rule, unknown_parts
 from treesyntax.study.run.failures import read_failures
 from treesyntax.study.run.ledger import check_read
 from treesyntax.study.run.plan import Plan, make_plan
@@ -125,6 +125,7 @@ def read_study(folder: Path, baseline: str | None = None, mix_versions: bool = F
 
 def _with_code(table: StudyTable, results: Sequence[Result], mix_versions: bool) -> StudyTable:
     """A table that marks the rows whose runs are of other code than the first run."""
+    table = replace(table, notes=(*table.notes, *_old_records(results)))
     other = other_code(results)
     if not other:
         return table
@@ -134,13 +135,26 @@ def _with_code(table: StudyTable, results: Sequence[Result], mix_versions: bool)
         else row
         for row in table.rows
     ]
-    parts = ", ".join(mixed_parts(result.code for result in results))
+    codes = [result.code for result in results]
+    unknown = [f"{kind}: unknown" for kind in unknown_parts(codes)]
+    parts = ", ".join([*mixed_parts(codes), *unknown])
     note = (
         f"Runs of different code ({parts}): their differences need not be due to the methods; "
         + ("compared all the same, as asked (--mix-versions)" if mix_versions
            else "rows of other code than their baseline are not tested (--mix-versions tests them)")
     )  # fmt: skip
     return replace(table, rows=tuple(rows), notes=(*table.notes, note))
+
+
+def _old_records(results: Sequence[Result]) -> list[str]:
+    """Say for how many runs it is not known whether all their code was the same."""
+    runs = {(result.method, result.seed) for result in results if of_first_rule(result.code)}
+    if not runs:
+        return []
+    return [
+        f"The code of {len(runs)} runs was recorded by an older version, which did not watch all of it (kernels, "
+        "training, data sets): that these runs have the same code is known for the rest alone"
+    ]
 
 
 def _unspaced(plan: Plan, folder: Path) -> str:

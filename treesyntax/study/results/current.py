@@ -10,7 +10,7 @@ from treesyntax.errors import InputError
 from treesyntax.study.recipe.identity import read_identity
 from treesyntax.study.recipe.recipe import Method, Recipe
 from treesyntax.study.results.results import RESULTS_FILE, Result, read_results
-from treesyntax.study.run.code import mixed_parts
+from treesyntax.study.run.code import mixed_parts, unknown_parts
 
 Comparable = Callable[[str, str], bool]
 """Whether a row may be compared with another."""
@@ -65,14 +65,18 @@ def missing_seeds(recipe: Recipe, results: Iterable[Result]) -> dict[str, list[i
 
 
 def comparable(results: Iterable[Result], mix_versions: bool = False) -> Comparable:
-    """Any two rows may be compared whose runs are all of the same code; all if versions may be mixed."""
+    """Any two rows may be compared whose runs are surely of the same code; all if versions may be mixed.
+
+    Runs whose code was recorded by the same older rule count as of the same code if that rule says so.
+    """
     codes: dict[str, list[Mapping[str, str]]] = {}
     for result in results:
         codes.setdefault(result.method, []).append(result.code)
 
     @cache
     def may_compare(row: str, other: str) -> bool:
-        return mix_versions or not mixed_parts([*codes.get(row, ()), *codes.get(other, ())])
+        both = [*codes.get(row, ()), *codes.get(other, ())]
+        return mix_versions or not (mixed_parts(both) or unknown_parts(both))
 
     return may_compare
 
@@ -89,9 +93,10 @@ def of_one_code(recipe: Recipe, results: Sequence[Result], may_compare: Comparab
 
 
 def other_code(results: Sequence[Result]) -> dict[str, list[int]]:
-    """By row the seeds whose runs are of other code than the first run."""
-    found: dict[str, dict[int, None]] = {}
+    """Return by row the seeds whose runs are of other code than the first run, or may be."""
+    seeds: dict[str, dict[int, None]] = {}
     for result in results:
-        if mixed_parts([results[0].code, result.code]):
-            found.setdefault(result.method, {})[result.seed] = None
-    return {name: sorted(seeds) for name, seeds in found.items()}
+        both = [results[0].code, result.code]
+        if mixed_parts(both) or unknown_parts(both):
+            seeds.setdefault(result.method, {})[result.seed] = None
+    return {name: sorted(numbers) for name, numbers in seeds.items()}

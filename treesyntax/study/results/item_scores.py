@@ -113,7 +113,7 @@ class ItemScores:
         paths = [self._file(file) for file in files]
         inputs = [self.digest(path) for path in paths if path.is_file()]
         outputs = [[self.digest(self.output(run)) for run in side] for side in runs]
-        return sha256_of_value([metric, outputs, inputs, code_of("score", "")])
+        return sha256_of_value([metric, outputs, inputs, code_of("score")])
 
     def output(self, run: Run) -> Path:
         """The hypotheses of a run."""

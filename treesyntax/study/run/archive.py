@@ -11,7 +11,7 @@ from pathlib import Path
 
 from treesyntax.errors import OptionError
 from treesyntax.files import read_object
-from treesyntax.study.run.code import mixed_parts
+from treesyntax.study.run.code import mixed_parts, unknown_parts
 from treesyntax.study.run.keys import checkpoints_kept, data_files
 from treesyntax.study.run.ledger import (
     BEGUN_FILE,
@@ -25,6 +25,8 @@ from treesyntax.study.run.ledger import (
 from treesyntax.study.run.steps import BINARIZE
 
 SHORT = 8
+RECODE = "python -m treesyntax.study.recode"
+"""The program that makes old records of code comparable with today's."""
 
 
 def check_data(ledger: Ledger) -> None:
@@ -42,16 +44,24 @@ def check_data(ledger: Ledger) -> None:
 def check_code(ledger: Ledger) -> None:
     """Refuse to make runs that cannot be compared with those that are done."""
     codes = {run.name: ledger.run_code(run) for run in ledger.plan.runs}
-    parts = mixed_parts(codes.values())
+    parts, unknown = mixed_parts(codes.values()), unknown_parts(codes.values())
+    if not parts and not unknown:
+        return
+    kept = [run for run in ledger.plan.runs if ledger.begun(run)]
+    commits = {ledger.begun(run)["versions"]["commit"] or "unknown" for run in kept}
+    origin = f"commit {', '.join(sorted(commits)) or 'of its data'}"
     if parts:
-        kept = [run for run in ledger.plan.runs if ledger.begun(run)]
-        commits = {ledger.begun(run)["versions"]["commit"] or "unknown" for run in kept}
-        raise OptionError(
-            f"{ledger.folder}: its runs would be of different code ({', '.join(parts)}), so a "
-            f"difference between rows may come from the code: go back to commit "
-            f"{', '.join(sorted(commits)) or 'of its data'}, choose another --out, or add "
-            "--mix-versions"
+        cause = f"its runs would be of different code ({', '.join(parts)})"
+    else:
+        cause = (
+            f"an older version recorded the code of {len(kept)} of its runs (made with {origin}) without all "
+            f"that counts, so nobody knows if it is the present code ({', '.join(unknown)})"
         )
+    recode = f"; {RECODE} finds out from a checkout of that commit" if unknown else ""
+    raise OptionError(
+        f"{ledger.folder}: {cause}, so a difference between rows may come from the code: go back to "
+        f"{origin}, choose another --out, or add --mix-versions{recode}"
+    )
 
 
 def settle(ledger: Ledger) -> Iterator[str]:

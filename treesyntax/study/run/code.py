@@ -1,30 +1,59 @@
-"""The code that can change the numbers of a step, as digests of its files and versions of packages."""
+"""The code that can change the numbers of a step, as digests of its files and versions of packages.
+
+The code of a step is what its entry modules import, and what that imports in turn: see
+:mod:`treesyntax.source`. Methods count for the runs that name them. What cannot change a number is listed in
+`NO_NUMBERS`; everything else counts, so that a new file cannot be forgotten.
+"""
 
 from __future__ import annotations
 
-import hashlib
+import ast
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from hashlib import sha256
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
-from treesyntax.jobs.imports import digests
+from treesyntax.jobs.imports import GROUP, listed
+from treesyntax.source import (
+    NO_NUMBERS,
+    OURS,
+    ROOT,
+    Root,
+    closure,
+    digest_of,
+    module_file,
+    read_source,
+)
 from treesyntax.study.provenance import versions
 
-PACKAGE = Path(__file__).parents[2]
-TREES = "trees/**/*.py"
-MODEL = (TREES, "data/*.py", "nn/*.py", "model/*.py", "../fairseq_plugins/*.py")
-FILES: dict[str, tuple[str, ...]] = {
-    "prepare": (TREES, "parsers/*.py", "data/generate/*.*"),
-    "binarize": (TREES, "data/*.py", "data/binarize/*.py"),
-    "train": MODEL,
-    "average": ("commands/average.py",),
-    "generate": (*MODEL, "decoding/*.py"),
-    "hypotheses": (TREES, "study/run/hypotheses.py"),
-    "score": (TREES, "metrics/*.py", "commands/score.py"),
-    "facts": ("analysis/facts.py",),
+ENTRIES = {
+    "binarize": ("treesyntax.commands.binarize",),
+    "train": ("fairseq_plugins",),
+    "average": ("treesyntax.commands.average",),
+    "generate": ("fairseq_plugins",),
+    "hypotheses": ("treesyntax.study.run.hypotheses",),
+    "score": ("treesyntax.commands.score",),
+    "facts": ("treesyntax.analysis.facts",),
 }
-"""By kind of step the files of its code. Reports, help and the running of studies change no number."""
+"""The modules that each kind of step runs. Reports, help and the running of studies change no number."""
+PREPARE = "prepare"
+PREPARES = {
+    "binarize": "treesyntax.commands.binarize",
+    "data": "treesyntax.commands.data",
+    "generate": "treesyntax.commands.generate",
+    "parse": "treesyntax.commands.parse",
+}
+"""The modules of the commands of ours that make data."""
+NO_MODEL = {"facts": ("nn", "data", "model/composition.py", "model/encoder.py", "model/layers.py")}
+"""By kind of step the files in ``treesyntax`` that are imported, but not used: facts are numbers in a checkpoint."""
+METHODS, PRESETS = "treesyntax/methods", "treesyntax/model/presets.py"
+"""They count for the runs that name them."""
+WITH_METHODS = ("train", "generate")
 PACKAGES = {
     "train": ("torch", "fairseq"),
     "generate": ("torch", "fairseq"),
@@ -32,65 +61,339 @@ PACKAGES = {
 }
 BOTH = " and "
 """Between the digests, or versions, of a part that was made by several."""
-_PRESET = re.compile(r'"(\w+)": Preset\(\s*"([^"]+)"')
+RULE, FIRST_RULE, THIS_RULE = "rule", "1", "2"
+"""The part that says how code was told apart: 1, of records without it, was a list of folders."""
 
 
-def code_of(kind: str, methods: str, own: Sequence[Path] = ()) -> dict[str, str]:
-    """Digests and versions of a kind of step by ``KIND: FILES`` and ``KIND: PACKAGE``.
+class Methods(NamedTuple):
+    """What the methods in some files are called.
+
+    Attributes:
+        names: those that are registered; empty where that cannot be read.
+        specs: the specifications that an architecture of theirs stands for.
+    """
+
+    names: tuple[str, ...]
+    specs: tuple[str, ...]
+
+
+def code_of(
+    kind: str, command: Sequence[str] = (), own: Sequence[Path] = (), root: Path | None = None
+) -> dict[str, str]:
+    """Return digests and versions of a kind of step by ``KIND: ROOM`` and ``KIND: PACKAGE``.
 
     Args:
         kind: see :attr:`treesyntax.study.run.steps.Step.kind`.
-        methods: the training command of the run. Of the methods only those count that it names, so
-            that a new method leaves the runs of others as they are.
+        command: the words of the training of the run, which name its methods; of a command of the recipe
+            those of itself.
         own: files with methods of the user's own.
+        root: a checkout of this repository, by default the one that runs.
     """
-    patterns = [*FILES.get(kind, ())]
-    if MODEL[-1] in patterns:
-        patterns += _named_methods(methods)
-    parts = {pattern: _digest(pattern) for pattern in patterns}
-    if MODEL[-1] in patterns:
-        parts |= digests(methods, own)
+    root = root or ROOT
+    if kind == PREPARE:
+        parts = dict(_of_preparing(tuple(command), root))
+    else:
+        parts = dict(_of_entries(ENTRIES.get(kind, ()), root, NO_MODEL.get(kind, ())))
+    if kind in WITH_METHODS:
+        files = dict.fromkeys((*own, *listed(os.environ)))
+        parts |= _of_methods(_method_words(command), tuple(files), root)
+    if parts:
+        parts[RULE] = THIS_RULE
     parts |= {name: versions()[name] for name in PACKAGES.get(kind, ())}
     return {f"{kind}: {name}": value for name, value in parts.items()}
 
 
 def look_again() -> None:
-    """Read the files anew: a step that starts imports the code as it is then."""
-    _digest.cache_clear()
-    _named_methods.cache_clear()
-
-
-@cache
-def _digest(pattern: str) -> str:
-    digest = hashlib.sha256()
-    for file in sorted(PACKAGE.glob(pattern)):
-        if file.suffix in (".py", ".js"):
-            digest.update(f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
-    return digest.hexdigest()[:12]
-
-
-@cache
-def _named_methods(command: str) -> list[str]:
-    presets = _PRESET.findall((PACKAGE / "model/composition.py").read_text("utf-8"))
-    named = " ".join([command, *(spec for name, spec in presets if name in command)])
-    files = sorted((PACKAGE / "methods").rglob("*.py"))
-    wanted = [file for file in files if file.stem in named or file.stem == "__init__"]
-    return [file.relative_to(PACKAGE).as_posix() for file in wanted]
+    """Look at the files anew: a step that starts imports the code as it is then."""
+    for function in (
+        _of_entries,
+        _of_preparing,
+        _of_methods,
+        _base,
+        _registry,
+        _presets,
+        _entry_files,
+    ):
+        function.cache_clear()
 
 
 def merged(parts: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """The code of several steps; where one part has several digests, all of them."""
-    found: dict[str, set[str]] = {}
-    for part in parts:
-        for name, value in part.items():
-            found.setdefault(name, set()).update(value.split(BOTH))
-    return {name: BOTH.join(sorted(values)) for name, values in found.items()}
+    """Return the code of several steps; where one part has several digests, all of them."""
+    values = _values(parts)
+    return {name: BOTH.join(sorted(digests)) for name, digests in values.items()}
 
 
 def mixed_parts(codes: Iterable[Mapping[str, str]]) -> list[str]:
-    """The parts of code, such as ``train: nn/*.py``, that have different digests."""
-    found: dict[str, set[str]] = {}
+    """Return the parts of code, such as ``train: nn``, that surely have different digests."""
+    values = _values(codes)
+    unknown = set(_unknown_kinds(values))
+    return [
+        part
+        for part, digests in values.items()
+        if len(digests) > 1 and (_kind(part) not in unknown or _is_version(part))
+    ]
+
+
+def unknown_parts(codes: Iterable[Mapping[str, str]]) -> list[str]:
+    """Return the kinds of steps whose code was recorded by different rules: nobody knows if it is the same."""
+    return _unknown_kinds(_values(codes))
+
+
+def of_first_rule(code: Mapping[str, str]) -> bool:
+    """Return whether a part of the code was recorded by the rule that did not watch all of it."""
+    return any(FIRST_RULE in digests for part, digests in _values([code]).items() if _is_rule(part))
+
+
+def _values(codes: Iterable[Mapping[str, str]]) -> dict[str, set[str]]:
+    """All digests of each part."""
+    values: dict[str, set[str]] = {}
     for code in codes:
-        for part, digest in code.items():
-            found.setdefault(part, set()).update(digest.split(BOTH))
-    return [part for part, digests in found.items() if len(digests) > 1]
+        for kind in {_kind(part) for part in code if ": " in part and not _is_version(part)}:
+            rule = f"{kind}: {RULE}"
+            values.setdefault(rule, set()).update(code.get(rule, FIRST_RULE).split(BOTH))
+        for part, value in code.items():
+            values.setdefault(part, set()).update(value.split(BOTH))
+    return values
+
+
+def _unknown_kinds(values: Mapping[str, set[str]]) -> list[str]:
+    return [_kind(part) for part, rules in values.items() if _is_rule(part) and len(rules) > 1]
+
+
+def _kind(part: str) -> str:
+    return part.partition(": ")[0]
+
+
+def _is_rule(part: str) -> bool:
+    return part.endswith(f": {RULE}")
+
+
+def _is_version(part: str) -> bool:
+    kind, _, name = part.partition(": ")
+    return name in PACKAGES.get(kind, ())
+
+
+@cache
+def _of_entries(
+    entries: tuple[str, ...], root: Path, unused: tuple[str, ...] = ()
+) -> dict[str, str]:
+    """The digests of what some modules depend on, by room."""
+    rooms: dict[str, list[Path]] = {}
+    for file in sorted(_base(entries, root, unused)):
+        words = file.relative_to(root).parts
+        rooms.setdefault(words[0] if words[0] != OURS[0] else words[1], []).append(file)
+    return {room: digest_of(files) for room, files in rooms.items()}
+
+
+@cache
+def _base(entries: tuple[str, ...], root: Path, unused: tuple[str, ...] = ()) -> frozenset[Path]:
+    """The files that some modules depend on, whatever the methods."""
+    roots = _roots(root)
+    files = [file for entry in entries if (file := module_file(entry, roots)) is not None]
+    without = [*_left_out(root), *_method_files(root), root / PRESETS]
+    without += [root / OURS[0] / name for name in unused]
+    return frozenset(closure(files, roots, without))
+
+
+@cache
+def _of_preparing(words: tuple[str, ...], root: Path) -> dict[str, str]:
+    """The digests of a command of the recipe: all commands of ours that its text may run, and its scripts."""
+    parts: dict[str, str] = {}
+    text = " ".join(words)
+    ours = words[:1] == OURS[:1]
+    for name, module in PREPARES.items():
+        if words[1:2] == (name,) if ours else OURS[0] in text:
+            parts |= {
+                f"{name}/{room}": digest for room, digest in _of_entries((module,), root).items()
+            }
+    for word in () if ours else words:
+        file = Path(word)
+        if file.suffix == ".py" and file.is_file():
+            found = closure([file], [*_roots(root), Root(file.parent)], _left_out(root))
+            parts[f"own/{file.name}"] = digest_of(found)
+    return parts
+
+
+def _method_words(command: Sequence[str]) -> tuple[str, str]:
+    """The architecture, and all specifications of methods, in the command of a training."""
+    archs: list[str] = []
+    specs: list[str] = []
+    words = iter(command)
+    for word in words:
+        flag, equals, value = word.partition("=")
+        name = flag.replace("_", "-")
+        if name == "--arch" or (name.startswith("--") and name.endswith("-injection")):
+            (archs if name == "--arch" else specs).append(value if equals else next(words, ""))
+    return " ".join(archs), " ".join(specs)
+
+
+@cache
+def _of_methods(words: tuple[str, str], own: tuple[Path, ...], root: Path) -> dict[str, str]:
+    """The digests of the methods and presets that a training names, and of the user's own modules.
+
+    A module of the user's own counts if it registers one of the names, or if what it registers cannot be read.
+    """
+    registry, presets = _registry(root), _presets(root)
+    user_modules = {
+        f"own/{file.name}": frozenset(
+            closure([file], [*_roots(root), Root(file.parent)], _left_out(root))
+        )
+        for file in own
+    }
+    entries = tuple(entry_points(group=GROUP))
+    user_modules |= {f"own/{entry.value}": _entry_files(entry, root) for entry in entries}
+    ours = [root / package for package in OURS]
+    methods = {
+        label: _methods_in(file for file in files if not {*ours} & {*file.parents})
+        for label, files in user_modules.items()
+    }
+    for entry in entries:
+        label = f"own/{entry.value}"
+        if methods[label].names:
+            methods[label] = methods[label]._replace(names=(*methods[label].names, entry.name))
+    arch, specs = words
+    known = {*registry, *(name for found in methods.values() for name in found.names)}
+    waiting = [*re.findall(r"\w+", specs), *_of_arch(arch, known)]
+    first = set(_of_arch(arch, known))
+    parts: dict[str, str] = {}
+    named: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in named:
+            continue
+        named.add(name)
+        if name in presets:
+            parts[f"preset {name}"] = sha256(presets[name].encode()).hexdigest()[:12]
+            waiting += re.findall(r"\w+", presets[name])
+        of_paper = [registry[name][1]] if name in registry else []
+        of_paper += [found for found in methods.values() if name in found.names]
+        if name in first:
+            waiting += [
+                word
+                for found in of_paper
+                for spec in found.specs
+                for word in re.findall(r"\w+", spec)
+            ]
+    base = _base(ENTRIES["train"], root)
+    without = [*_left_out(root), root / PRESETS]
+    for name in sorted(named & registry.keys()):
+        parts[f"method {name}"] = digest_of(
+            closure([registry[name][0]], _roots(root), without) - base
+        )
+    for label, files in user_modules.items():
+        if not methods[label].names or named.intersection(methods[label].names):
+            parts[label] = digest_of(files - base)
+    return parts
+
+
+def _of_arch(arch: str, methods: Iterable[str]) -> list[str]:
+    """The method of ``tree_METHOD`` or ``tree_METHOD_SIZE``: the longest name that fits."""
+    found = []
+    for word in arch.split():
+        rest = f"{word.removeprefix('tree_')}_"
+        fits = [
+            name for name in methods if word.startswith("tree_") and rest.startswith(f"{name}_")
+        ]
+        found += sorted(fits, key=len)[-1:]
+    return found
+
+
+@cache
+def _registry(root: Path) -> dict[str, tuple[Path, Methods]]:
+    """The file of each of our methods, and what is in it."""
+    registry: dict[str, tuple[Path, Methods]] = {}
+    for file in _method_files(root):
+        methods = _methods_in([file])
+        registry |= dict.fromkeys(methods.names, (file, methods))
+    return registry
+
+
+def _method_files(root: Path) -> list[Path]:
+    return sorted((root / METHODS).rglob("[!_]*.py"))
+
+
+@cache
+def _presets(root: Path) -> dict[str, str]:
+    """The specification of each preset, read from their file."""
+    file = root / PRESETS
+    found: dict[str, str] = {}
+    tree = read_source(file).tree if file.is_file() else None
+    for node in ast.walk(tree) if tree else ():
+        if not isinstance(node, ast.Dict):
+            continue
+        for key, value in zip(node.keys, node.values, strict=True):
+            if isinstance(key, ast.Constant) and isinstance(value, ast.Call):
+                texts = [
+                    part.value
+                    for argument in [*value.args[:1], *(word.value for word in value.keywords)]
+                    for part in ast.walk(argument)
+                    if isinstance(part, ast.Constant)
+                ]
+                found[str(key.value)] = " ".join(map(str, texts))
+    return found
+
+
+def _methods_in(files: Iterable[Path]) -> Methods:
+    """The methods that some files register, as far as that can be read."""
+    each = [_methods_of(file, read_source(file).digest) for file in files]
+    if None in each:
+        return Methods((), ())
+    known = [methods for methods in each if methods is not None]
+    return Methods(
+        tuple(name for methods in known for name in methods.names),
+        tuple(spec for methods in known for spec in methods.specs),
+    )
+
+
+@cache
+def _methods_of(file: Path, digest: str) -> Methods | None:
+    """The methods that a file with that digest registers; None where some have a name that cannot be read."""
+    names: dict[str, None] = {}
+    specs: list[str] = []
+    tree = read_source(file).tree
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.ImportFrom):
+            if any(alias.name == "register" and alias.asname for alias in node.names):
+                return None
+        elif isinstance(node, ast.Call):
+            function = node.func
+            called = (
+                function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
+            )
+            if called != "register":
+                continue
+            if not node.args or not isinstance(node.args[0], ast.Constant):
+                return None
+            names[str(node.args[0].value)] = None
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(
+                isinstance(target, ast.Name) and target.id == "of_the_paper" for target in targets
+            ):
+                parts = ast.walk(node.value)
+                specs += [str(part.value) for part in parts if isinstance(part, ast.Constant)]
+    return Methods(tuple(names), tuple(specs))
+
+
+@cache
+def _entry_files(entry: EntryPoint, root: Path) -> frozenset[Path]:
+    """The module of an entry point with what it imports of its package. Nothing is executed, not even the package."""
+    top = entry.module.partition(".")[0]
+    try:
+        spec = find_spec(top)
+    except (ImportError, ValueError, AttributeError):  # importing it says what is wrong
+        spec = None
+    folders = [Path(place).parent for place in (spec and spec.submodule_search_locations) or ()]
+    if spec is not None and spec.origin is not None and not folders:
+        folders = [Path(spec.origin).parent]
+    roots = [*_roots(root), *(Root(folder, (top,)) for folder in folders)]
+    file = module_file(entry.module, roots)
+    return frozenset() if file is None else frozenset(closure([file], roots, _left_out(root)))
+
+
+def _roots(root: Path) -> list[Root]:
+    return [Root(root, OURS)]
+
+
+def _left_out(root: Path) -> list[Path]:
+    return [root / name for name in NO_NUMBERS]

@@ -57,10 +57,11 @@ class Ledger:
     """
 
     def __init__(self, plan: Plan, folder: Path, recorded: Mapping[str, str]) -> None:
+        look_again()
         self.plan, self.folder, self.recorded = plan, folder, recorded
         self.digests = Digests(folder)
         self.keys = Keys(plan, self.digests, recorded)
-        self._trainings = {run.name: " ".join(plan.steps_of(run)[0].command) for run in plan.runs}
+        self._trainings = {run.name: plan.steps_of(run)[0].command for run in plan.runs}
 
     def marker(self, step: Step) -> dict[str, Any]:
         """What is noted of a step that was done with its present key; {} otherwise."""
@@ -69,8 +70,8 @@ class Ledger:
 
     def code(self, step: Step) -> dict[str, str]:
         """The present code of a step."""
-        training = self._trainings.get(step.name.partition("/")[0], "")
-        return code_of(step.kind, training, self.plan.recipe.own_files)
+        words = self._trainings.get(step.name.partition("/")[0], step.command)
+        return code_of(step.kind, words, self.plan.recipe.own_files)
 
     def is_done(self, step: Step) -> bool:
         """Whether the very same step ended well before and its outputs are still there.
@@ -249,12 +250,19 @@ class Ledger:
 
     def run_code(self, run: Run) -> dict[str, str]:
         """The code of all steps of a run that can change its numbers: as it was, or as it will be."""
-        found = [self.begun(run).get("code", {})]
+        codes = [self.begun(run).get("code", {})]
+        train = run.step("train")
         for step in self.keys.chain(self.plan.outcome(run, "score")):
-            if step.name != run.step("train") or not found[0]:
-                kept = {} if step.kind in REPEATED else self.marker(step)
-                found.append(kept.get("code") or self.code(step))
-        return merged(found)
+            marker = {} if step.kind in REPEATED else self.marker(step)
+            if step.name == train and codes[0] and (marker or not self._half_trained(run)):
+                continue
+            codes.append(marker.get("code") or self.code(step))
+        return merged(codes)
+
+    def _half_trained(self, run: Run) -> bool:
+        """Whether a run that has not ended will go on in this folder, with the present code."""
+        own = read_object(self.folder / run.folder / BEGUN_FILE)
+        return own.get("key") == self.keys.of[run.step("train")]
 
 
 def check_read(plan: Plan, folder: Path, identity: Identity) -> None:

@@ -92,7 +92,7 @@ def find_verdicts(scores: ItemScores, file: Path) -> Verdicts:
         if len(outputs) != len(wanted):
             continue
         key = sha256_of_value([
-            outputs, wanted, metrics[row], notations[row], code_of("score", ""),
+            outputs, wanted, metrics[row], notations[row], code_of("score"),
             sha256_of(kinds.__file__),
         ])  # fmt: skip
         text = _kept_letters(before, run.name, key, len(wanted))

@@ -1,0 +1,226 @@
+"""What counts as the same code: the files that a step imports, and no others."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from treesyntax import source
+from treesyntax.study.run import code
+from treesyntax.study.run.code import code_of, merged, mixed_parts, of_first_rule, unknown_parts
+
+TRAINING = ("fairseq-train", "--arch", "tree_stack_pe_mini", "--decoder-injection=pushdown")
+METHODS = ("treesyntax.methods.encodings.stack_pe", "treesyntax.methods.pairs.pushdown")
+EDIT = "\nEDITED = True\n"
+
+
+def now(kind: str, *words: str) -> dict[str, str]:
+    code.look_again()
+    return code_of(kind, words)
+
+
+def moves(file: Path, kind: str, *words: str, edit: str = EDIT) -> bool:
+    """Whether an edit of a file moves the code of a step."""
+    before, text = now(kind, *words), file.read_text("utf-8")
+    file.write_text(text + edit, "utf-8")
+    try:
+        return now(kind, *words) != before
+    finally:
+        file.write_text(text, "utf-8")
+
+
+IMPORTED = """
+import importlib, pkgutil, sys, types
+sys.modules["fairseq_plugins.scoring"] = types.ModuleType("fairseq_plugins.scoring")
+walk = pkgutil.walk_packages
+pkgutil.walk_packages = lambda path, prefix: [] if prefix == "treesyntax.methods." else walk(path, prefix)
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+for name, module in sorted(sys.modules.items()):
+    if name.startswith(("treesyntax", "fairseq_plugins")) and getattr(module, "__file__", None):
+        print(module.__file__)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "modules"),
+    [
+        ("train", TRAINING, ["fairseq_plugins", *METHODS]),
+        ("binarize", (), ["treesyntax.commands.binarize", "treesyntax.data.binarize.write"]),
+        ("average", (), ["treesyntax.commands.average"]),
+        ("hypotheses", (), ["treesyntax.study.run.hypotheses"]),
+        ("score", (), ["treesyntax.commands.score"]),
+        ("prepare", ("treesyntax", "data", "get", "slog"), ["treesyntax.data.sets.making"]),
+        ("prepare", ("treesyntax", "generate", "for2lam"), ["treesyntax.data.generate.for2lam_command"]),
+        ("prepare", ("treesyntax", "parse", "a"), ["treesyntax.parsers.parse_file"]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_an_edit_of_each_file_that_a_step_imports_is_seen(
+    package: Path, kind: str, words: tuple[str, ...], modules: list[str]
+):
+    """Python itself says what is imported. Files that no step imports leave it as it is."""
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTED, *modules],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd="/",
+    )
+    root = Path(source.__file__).parents[1]
+    imported = {str(Path(line).relative_to(root)) for line in done.stdout.splitlines()}
+    if kind != "train":
+        imported = {name for name in imported if not name.startswith("treesyntax/methods/")}
+    counts = {name for name in imported if not name.startswith(tuple(code.NO_NUMBERS))}
+    counts.discard("treesyntax/model/presets.py")
+    before, unseen = now(kind, *words), []
+    for name in sorted(counts):
+        text = (package / name).read_text("utf-8")
+        (package / name).write_text(text + EDIT, "utf-8")
+        unseen += [name] if now(kind, *words) == before else []
+        (package / name).write_text(text, "utf-8")
+    assert not unseen
+
+
+def test_edits_of_other_files_are_not(package: Path):
+    first = now("train", *TRAINING)
+    others = (
+        "study",
+        "analysis",
+        "commands",
+        "parsers",
+        "bridges",
+        "jobs",
+        "data/sets",
+        "data/generate",
+    )
+    files = [file for name in others for file in (package / "treesyntax" / name).rglob("*.py")]
+    files += [
+        package / name
+        for name in ("treesyntax/errors.py", "fairseq_plugins/engine.py", "fairseq_plugins/help.py")
+    ]
+    methods = (package / "treesyntax/methods").rglob("[!_]*.py")
+    files += [file for file in methods if file.stem not in ("stack_pe", "pushdown")]
+    assert len(files) > 150
+    for file in files:
+        file.write_text(file.read_text("utf-8") + EDIT, "utf-8")
+    assert now("train", *TRAINING) == first
+
+
+@pytest.mark.parametrize(
+    ("file", "kind", "words"),
+    [
+        ("treesyntax/nn/kernels/softmax.py", "train", TRAINING),
+        ("fairseq_plugins/training/updates.py", "train", TRAINING),
+        ("treesyntax/data/sets/scan.py", "prepare", ("treesyntax", "data", "get", "scan_length")),
+        ("treesyntax/data/sets/scan.py", "prepare", ("bash", "-c", "treesyntax data get scan_length x")),
+        ("treesyntax/data/generate/compile_coffeescript.js", "prepare", ("treesyntax", "generate", "coffeescript")),
+        ("treesyntax/parsers/benepar_parser.py", "prepare", ("treesyntax", "parse", "a", "--parser", "benepar")),
+    ],
+)  # fmt: skip
+def test_files_that_the_list_of_folders_forgot(
+    package: Path, file: str, kind: str, words: tuple[str, ...]
+):
+    assert moves(package / file, kind, *words)
+
+
+def named(*words: str) -> set[str]:
+    """The methods and presets that count for a training."""
+    parts = [part.removeprefix("train: ") for part in now("train", *words)]
+    return {part for part in parts if part.startswith(("method ", "preset "))}
+
+
+def test_facts_are_numbers_in_a_checkpoint_whatever_the_model(package: Path):
+    for name, counts in {
+        "analysis/facts": True,
+        "model/checkpoint": True,
+        "nn/attention": False,
+    }.items():
+        assert moves(package / f"treesyntax/{name}.py", "facts") is counts
+
+
+def test_methods_are_those_of_architecture_and_injections_alone(package: Path):
+    assert named(
+        "--arch", "tree_sequence_mini", "/data/relation_mask", "--save-dir", "stack_pe"
+    ) == {"method sequence"}
+    assert named("--arch", "tree_random_walk_pairs_mini") == {"method random_walk_pairs"}
+    assert named("--arch", "tree_tree_rotary") == {"method tree_rotary"}
+    assert named("--encoder-injection", "stack_pe(depth=2) + relation_mask") == {
+        "method stack_pe",
+        "method relation_mask",
+    }
+    assert named("--arch", "tree_relative_depth") == {
+        "method relative_depth", "method relative_position", "preset relative_position_omote",
+    }  # fmt: skip
+    assert named("--encoder_injection=relative_depth") == {"method relative_depth"}
+
+
+def test_all_presets_count_with_their_methods(package: Path):
+    from treesyntax.model.presets import PRESETS
+
+    for name, preset in PRESETS.items():
+        parts = named("--encoder-injection", name)
+        assert f"preset {name}" in parts
+        assert {f"method {part.split('(')[0]}" for part in preset.spec.split("+")} <= parts
+    file = package / "treesyntax/model/presets.py"
+    words = ("--arch", "tree_sequence", "--encoder-injection", "stack_pe_paper")
+    text = file.read_text("utf-8")
+    before = {
+        name: now("train", *words[:3], name) for name in ("stack_pe_paper", "stack_pe_icecaps")
+    }
+    file.write_text(text.replace("start='high'", "start='low'"), "utf-8")
+    assert now("train", *words) != before["stack_pe_paper"]
+    assert now("train", *words[:3], "stack_pe_icecaps") == before["stack_pe_icecaps"]
+
+
+def test_words_for_readers_are_no_code(package: Path):
+    file = package / "treesyntax/nn/pairs.py"
+    text = file.read_text("utf-8")
+    assert not moves(file, "train", edit="\n\n# A comment.\n    # another\n")
+    first = now("train")
+    start = text.index('"""') + 3
+    file.write_text(f"{text[:start]}Other words. {text[start:]}", "utf-8")
+    assert now("train") == first
+    for edit in ('\nX = """\n# no comment\n"""\n', "\nX = 1\n"):
+        assert moves(file, "train", edit=edit)
+    file.write_text('X = """\n# no comment\n"""\n', "utf-8")
+    before = now("train")
+    file.write_text('X = """\n# another text\n"""\n', "utf-8")
+    assert now("train") != before
+
+
+def test_what_changes_no_number_is_there_and_has_a_reason():
+    for name, reason in code.NO_NUMBERS.items():
+        assert (code.ROOT / name).exists()
+        assert reason
+
+
+def test_a_script_of_the_recipe_counts_with_what_it_imports(tmp_path: Path, package: Path):
+    (helper := tmp_path / "helper.py").write_text("x = 1\n")
+    (script := tmp_path / "make.py").write_text("import helper\n")
+    assert moves(helper, "prepare", "python", str(script), "out")
+    assert not now("prepare", "cp", "a", "b")
+
+
+def test_records_of_several_steps_and_rules():
+    old = {"train: nn/*.py": "a", "train: torch": "2"}
+    older = {**old, "train: nn/*.py": "b"}
+    new = {"train: nn": "c", "train: rule": "2", "train: torch": "2"}
+    newer = {**new, "train: nn": "d"}
+    assert mixed_parts([old, older]) == ["train: nn/*.py"]
+    assert unknown_parts([old, older]) == []
+    assert mixed_parts([new, newer]) == ["train: nn"]
+    assert mixed_parts([old, new]) == []
+    assert unknown_parts([old, new]) == ["train"]
+    assert mixed_parts([old, {**new, "train: torch": "3"}]) == ["train: torch"]
+    assert mixed_parts([new, {"score: metrics": "x", "score: rule": "2"}]) == []
+    resumed = merged([old, new])
+    assert resumed["train: rule"] == "1 and 2"
+    assert resumed["train: nn"] == "c"
+    assert unknown_parts([resumed]) == ["train"]
+    assert merged([new, newer])["train: nn"] == "c and d"
+    assert mixed_parts([merged([new, newer])]) == ["train: nn"]
+    assert [of_first_rule(one) for one in (old, new, resumed, {}, {"train: torch": "2"})] == [True, False, True, False, False]  # fmt: skip
