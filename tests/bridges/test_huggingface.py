@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import copy
-import re
 from pathlib import Path
 
 import pytest
 import torch
-from support import ROOT
 from support.bridges.tiny_models import (
     BATCH,
     INPUTS,
@@ -256,15 +254,3 @@ def test_wide_heads_take_methods_that_are_biases_as_built(spec: str):
 def test_a_method_that_needs_no_tree_needs_none():
     bridge = HuggingFaceBridge(make("Bert"), "relative_position(clip=2)").eval()
     assert bridge(**INPUTS).last_hidden_state.shape == (2, 7, 16)
-
-
-def test_the_worked_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """docs/huggingface.md, with its tiny model and tokenizer."""
-    monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs/huggingface.md").read_text("utf-8")
-    names: dict[str, object] = {}
-    for number, code in enumerate(re.findall(r"```python\n(.*?)```", text, re.S)):
-        exec(compile(code, f"block {number} of docs/huggingface.md", "exec"), names)
-    assert (tmp_path / "trained/treesyntax.safetensors").exists()
-    first, last = names["losses"][0], names["losses"][-1]  # type: ignore[index]
-    assert last < first

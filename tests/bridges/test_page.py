@@ -1,0 +1,131 @@
+"""docs/huggingface.md works as printed, with tiny models in the folders that it names."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from support import ROOT
+from support.bridges.families import SPEC, bridge, inputs
+from support.bridges.tiny_models import DECODERS, MODELS
+from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
+
+import treesyntax as ts
+from treesyntax.bridges.huggingface import HuggingFaceBridge
+
+transformers = pytest.importorskip("transformers")
+
+BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs/huggingface.md").read_text("utf-8"), re.S)
+SCRIPT = next(block for block in BLOCKS if block.startswith('"""'))
+TEXTS = ["the cat sat", "a dog barked"]
+TREES = [
+    "(S (NP (DT the) (NN cat)) (VBD sat))",
+    "(S (NP (DT a) (NN dog)) (VBD barked))",
+]
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+
+
+@pytest.fixture
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the models ``bert``, ``t5`` and ``gpt2``, in which one works."""
+    monkeypatch.chdir(tmp_path)
+    subwords = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    subwords.pre_tokenizer = pre_tokenizers.Whitespace()
+    subwords.train_from_iterator(
+        TEXTS, trainers.WordPieceTrainer(vocab_size=40, special_tokens=SPECIAL)
+    )
+    subwords.post_processor = processors.TemplateProcessing(
+        "[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    names = dict(zip(("pad_token", "unk_token", "cls_token", "eos_token"), SPECIAL, strict=True))
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=subwords, **names)
+    for folder, name, head in (
+        ("bert", "Bert", "ForSequenceClassification"),
+        ("t5", "T5", "ForConditionalGeneration"),
+        ("gpt2", "GPT2", "LMHeadModel"),
+    ):
+        config = getattr(transformers, f"{name}Config")(**{**MODELS, **DECODERS}[name])
+        torch.manual_seed(0)
+        getattr(transformers, name + head)(config).save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+    lines = [f"{number}\t{TEXTS[number]}\t{TREES[number]}" for number in (1, 0) * 8]
+    Path("train.tsv").write_text("\n".join(lines), "utf-8")
+    return tmp_path
+
+
+def main_of(script: str) -> Callable[..., Any]:
+    names: dict[str, Any] = {"__name__": "train"}
+    exec(compile(script, "the script of docs/huggingface.md", "exec"), names)
+    return names["main"]
+
+
+def test_the_first_example_is_short():
+    assert len(BLOCKS[0].splitlines()) <= 12
+
+
+def test_the_script_trains_evaluates_saves_and_goes_on(
+    folders: Path, capsys: pytest.CaptureFixture[str]
+):
+    main = main_of(SCRIPT)
+    main("bert", "train.tsv", "train.tsv", "out", "2")
+    assert "eval_loss" in capsys.readouterr().out
+    before = HuggingFaceBridge.from_pretrained("out/final")
+    assert isinstance(before, transformers.BertForSequenceClassification)
+    main("bert", "train.tsv", "train.tsv", "out", "4")
+    assert sorted(path.name for path in Path("out").glob("checkpoint-*")) == [
+        "checkpoint-2", "checkpoint-4",
+    ]  # fmt: skip
+    after = HuggingFaceBridge.from_pretrained("out/checkpoint-4")
+    strengths = [one.injections["relation_mask"].strengths for one in (before, after)]
+    assert (
+        0 < (strengths[0] - strengths[1]).abs().max() < 1e-3
+    )  # two more steps of 5e-5, no new start
+
+
+def test_the_other_examples_work_as_printed(folders: Path):
+    main_of(SCRIPT)("bert", "train.tsv", "train.tsv", "out", "1")
+    names: dict[str, Any] = {}
+    for number, code in enumerate(block for block in BLOCKS if block != SCRIPT):
+        exec(compile(code, f"block {number} of docs/huggingface.md", "exec"), names)
+    assert names["loss"].isfinite()
+    assert names["predictions"].shape[0] == 2
+    assert names["written"].shape[0] == 2
+    assert sys.modules["treesyntax"] is ts
+
+
+def test_a_saved_bridge_says_what_it_is_and_is_not_loaded_by_halves(tmp_path: Path):
+    made = bridge("BERT")
+    made.save_pretrained(tmp_path)
+    own = transformers.BertForTokenClassification.from_pretrained(tmp_path)
+    with pytest.raises(ts.OptionError, match=r"was saved with relation_mask\+.*from_pretrained"):
+        HuggingFaceBridge(own, "relation_mask")
+    made.model.save_pretrained(tmp_path / "old")
+    made.save(tmp_path / "old")  # as before there was from_pretrained
+    own = transformers.BertForTokenClassification.from_pretrained(tmp_path / "old")
+    loaded = HuggingFaceBridge.load(own, tmp_path / "old").eval()
+    assert torch.equal(loaded(**inputs("BERT")).logits, made(**inputs("BERT")).logits)
+    config = transformers.BertConfig(**MODELS["Bert"])
+    transformers.BertForTokenClassification(config).save_pretrained(tmp_path / "plain")
+    with pytest.raises(ts.OptionError, match="has no methods: it is no saved bridge"):
+        HuggingFaceBridge.from_pretrained(tmp_path / "plain")
+
+
+@pytest.mark.parametrize("family", ["BERT", "T5"])
+def test_what_a_trainer_wrote_of_a_bridge_of_before_is_read(family: str):
+    """It stood around its model: its names began with ``model.`` and ``injections.``."""
+    made = bridge(family)
+    of_before = {
+        (f"injections.{name.split('trees.')[1]}" if "trees." in name else f"model.{name}"): value
+        for name, value in made.state_dict().items()
+    }
+    other = bridge(family, 0)
+    told = other.load_state_dict(of_before)
+    assert not told.missing_keys
+    assert not told.unexpected_keys
+    assert torch.equal(other(**inputs(family)).logits, made(**inputs(family)).logits)
+    assert other.spec == SPEC
