@@ -12,8 +12,7 @@ import pytest
 import torch
 from support import ROOT
 from support.bridges.families import SPEC, bridge, inputs
-from support.bridges.tiny_models import DECODERS, MODELS
-from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
+from support.bridges.tiny_models import DECODERS, MODELS, tokenizer
 
 import treesyntax as ts
 from treesyntax.bridges.huggingface import HuggingFaceBridge
@@ -27,23 +26,12 @@ TREES = [
     "(S (NP (DT the) (NN cat)) (VBD sat))",
     "(S (NP (DT a) (NN dog)) (VBD barked))",
 ]
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 
 
 @pytest.fixture
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the models ``bert``, ``t5`` and ``gpt2``, in which one works."""
     monkeypatch.chdir(tmp_path)
-    subwords = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    subwords.pre_tokenizer = pre_tokenizers.Whitespace()
-    subwords.train_from_iterator(
-        TEXTS, trainers.WordPieceTrainer(vocab_size=40, special_tokens=SPECIAL)
-    )
-    subwords.post_processor = processors.TemplateProcessing(
-        "[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    names = dict(zip(("pad_token", "unk_token", "cls_token", "eos_token"), SPECIAL, strict=True))
-    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=subwords, **names)
     for folder, name, head in (
         ("bert", "Bert", "ForSequenceClassification"),
         ("t5", "T5", "ForConditionalGeneration"),
@@ -52,7 +40,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         config = getattr(transformers, f"{name}Config")(**{**MODELS, **DECODERS}[name])
         torch.manual_seed(0)
         getattr(transformers, name + head)(config).save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
+        tokenizer(TEXTS).save_pretrained(folder)
     lines = [f"{number}\t{TEXTS[number]}\t{TREES[number]}" for number in (1, 0) * 8]
     Path("train.tsv").write_text("\n".join(lines), "utf-8")
     return tmp_path

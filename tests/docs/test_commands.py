@@ -26,7 +26,7 @@ OTHERS = {
 RUN = {
     "README.md": "tests/docs/test_readme.py",
     "docs/tutorial.md": "tests/docs/test_tutorial.py",
-    "docs/huggingface.md": "tests/bridges/test_huggingface.py",
+    "docs/huggingface.md": "tests/bridges/test_page.py",
     "docs/pytorch.md": "tests/bridges/test_torch.py",
     "docs/statistics.md": "tests/docs/test_commands.py",
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from support.helpers import batch_of
@@ -65,6 +67,27 @@ def encoded(model: nn.Module, name: str, **tree: ts.TreeBatch) -> torch.Tensor:
     found = getattr(output, "encoder_last_hidden_state", None)
     states = output.last_hidden_state if found is None else found
     return states[INPUTS["attention_mask"].bool()]
+
+
+SPECIAL_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+
+
+def tokenizer(texts: list[str]) -> Any:
+    """A tokenizer of 40 pieces of the words of some texts."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
+
+    pieces = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    pieces.pre_tokenizer = pre_tokenizers.Whitespace()
+    pieces.train_from_iterator(
+        texts, trainers.WordPieceTrainer(vocab_size=40, special_tokens=SPECIAL_TOKENS)
+    )
+    pieces.post_processor = processors.TemplateProcessing(
+        "[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    names = ("pad_token", "unk_token", "cls_token", "eos_token")
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=pieces, **dict(zip(names, SPECIAL_TOKENS, strict=True))
+    )
 
 
 def set_tables(bridge: nn.Module, spread: float) -> None:
