@@ -20,6 +20,7 @@ from treesyntax.nn.dropout import drop
 from treesyntax.nn.kernels.lookup import clamped, padding_bias, read_table, sums_by_id
 from treesyntax.nn.kernels.softmax import softmax
 from treesyntax.nn.kernels.table import attend_with_table
+from treesyntax.nn.kernels.tables import Table, attend_with_tables, pays
 
 RelationOf = Callable[[Tensor, Tensor, Tensor], Tensor]
 """The relation id of one pair from sentence, query position and key position, all scalars."""
@@ -97,6 +98,12 @@ class PairTerm:
     def _has_only(self, *names: str) -> bool:
         others = {field.name for field in fields(self)} - {*names}
         return all(getattr(self, name) is None for name in others)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether all that it adds is read by stored relation ids."""
+        only = self._has_only("ids", "bias", "keys", "values")
+        return only and self.stored_ids is not None
 
     @property
     def is_value_map(self) -> bool:
@@ -289,6 +296,8 @@ def _attend(
         own = own if own is None else own.to(q.dtype)
         q, hidden = q * q.shape[-1] ** -0.5, padding_bias(q.dtype)
         return attend_with_table(q, k, v, mask, ids, bias, hidden, dropout, own)
+    if pays(q, k) and all(term.is_table for term in terms):
+        return _attend_by_tables(q, k, v, mask, terms, dropout, unmapped)
     weights = pair_weights(q, k, mask, terms, unmapped)
     if dropout:
         weights = drop(weights, dropout)
@@ -296,4 +305,33 @@ def _attend(
     for term in terms:
         if term.values is not None:
             output += term.sums(weights) @ term.values.to(weights.dtype)
+    return output
+
+
+def _attend_by_tables(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    terms: Sequence[PairTerm],
+    dropout: float,
+    unmapped: Tensor | None,
+) -> Tensor:
+    """The same by a kernel that keeps the weights alone."""
+    scale = q.shape[-1] ** -0.5
+    q, asking = q * scale, (q if unmapped is None else unmapped) * scale
+    tables = []
+    for term in terms:
+        assert isinstance(term.ids, Tensor)
+        by_id = None if term.bias is None else clamped(term.bias, q.dtype)[None, :, None]
+        if term.keys is not None:
+            on_keys = asking @ term.keys.to(q.dtype).transpose(-1, -2)
+            by_id = on_keys if by_id is None else on_keys + by_id
+        summed = 0 if term.values is None else term.values.shape[-2]
+        tables.append(Table(term.ids, by_id, summed))
+    hidden = padding_bias(q.dtype)
+    output, sums = attend_with_tables(q, k, v, mask, tables, hidden, dropout)
+    for term, weights in zip(terms, sums, strict=True):
+        if weights is not None and term.values is not None:
+            output = output + weights @ term.values.to(weights.dtype)
     return output
