@@ -39,6 +39,7 @@ class FairseqEngine:
             task.max_positions(), *(model.max_positions() for model in models)
         )
         self.longest_source: int = limits[0]
+        self.cut = 0
         self.needs_trees = any(model.encoder.injections.needs_tree for model in models)
 
     def translate(self, sentences: Sequence[EncodedSource]) -> list[list[Hypothesis]]:
@@ -62,9 +63,16 @@ class FairseqEngine:
                 sample = utils.move_to_cuda(sample, torch.device(self._search.device))
             with in_one_line():
                 results = self._task.inference_step(self._generator, self._models, sample)
+            most = self._most_tokens(sample["net_input"]["src_tokens"].shape[1])
             for index, hypotheses in zip(sample["id"].tolist(), results, strict=True):
                 found[index] = [self._hypothesis(h) for h in hypotheses[: self._search.nbest]]
+                self.cut += len(found[index][0].tokens) >= most
         return found
+
+    def _most_tokens(self, width: int) -> int:
+        """The most tokens of an output, as fairseq's generator has it for sources of that width."""
+        longest = min(model.max_decoder_positions() for model in self._models)
+        return min(int(self._search.max_len_a * width + self._search.max_len_b), longest - 1)
 
     def _dataset(self, sentences: Sequence[EncodedSource]) -> TreePairDataset:
         pairs = LanguagePairDataset(

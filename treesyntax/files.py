@@ -26,7 +26,7 @@ file may hold a line of any length."""
 
 
 def check_path(path: str | Path, what: str) -> None:
-    """Refuse a path that fairseq would take for several: it splits paths at ``:``.
+    """Refuse a path that fairseq cannot take: it splits paths at ``:`` and looks up what ``${`` begins.
 
     All paths that reach fairseq come by here before any work is done: folders of data, of studies and
     of checkpoints.
@@ -36,13 +36,13 @@ def check_path(path: str | Path, what: str) -> None:
         what: the option or the word of the command line that it is the value of.
 
     Raises:
-        OptionError: if the path holds the character.
+        OptionError: if the path holds either.
     """
-    if os.pathsep in str(path):
-        raise OptionError(
-            f"{what} {path}: fairseq takes {os.pathsep!r} for the end of a path; choose a name "
-            "without it"
-        )
+    for mark, meaning in ((os.pathsep, "the end of a path"), ("${", "the name of a setting")):
+        if mark in str(path):
+            raise OptionError(
+                f"{what} {path}: fairseq takes {mark!r} for {meaning}; choose a name without it"
+            )
 
 
 def read_lines(path: str | Path) -> Iterator[str]:

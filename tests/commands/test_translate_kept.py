@@ -168,7 +168,7 @@ def test_lengths_are_looked_at_before_anything_is_translated(folder, source, cap
     stopped(monkeypatch, 0, AssertionError("it has translated"))
     assert main(words(folder, source)) == 2
     told = capsys.readouterr().err
-    assert "in:13: has 1102 tokens with the end of the sentence, but the model takes at most 1024; 1 more lines are too long; split or shorten it, or give --skip-long" in told  # fmt: skip
+    assert "in:13: has 1102 tokens with the end of the sentence, but the model takes at most 1024; lines that are too long: 2; split or shorten it, or give --skip-long" in told  # fmt: skip
     assert [path.name for path in source.parent.iterdir()] == ["in"]
 
 
@@ -181,7 +181,7 @@ def test_skip_long_writes_an_empty_line_and_counts(folder, source, capsys, monke
     capsys.readouterr()
     assert main(words(folder, source, "--skip-long", "--resume")) == 0
     assert lines_of(source.with_name("out")) == ["", *expected, ""]
-    assert "2 sources have more than 1024 tokens and got an empty line (line 14, …)" in capsys.readouterr().err  # fmt: skip
+    assert "sources of more than 1024 tokens, answered by an empty line: 2 (line 14, …)" in capsys.readouterr().err  # fmt: skip
 
 
 def test_two_calls_do_not_write_one_output(folder, source, capsys):
@@ -216,3 +216,12 @@ def test_the_record_says_what_the_part_is_made_of(folder, source, monkeypatch):
     first, *lots = source.with_name("out.part.jsonl").read_text().splitlines()
     assert json.loads(first)["checkpoint"] == sha256_of(folder / "1.pt")
     assert [json.loads(lot)["records"] for lot in lots] == [3, 6]
+
+
+def test_outputs_that_are_as_long_as_they_may_be_are_counted(folder, source, capsys):
+    """An untrained model hardly ever ends by itself."""
+    lines = whole(folder, source)
+    cut = sum(len(line.split()) == 9 for line in lines)
+    assert cut
+    told = capsys.readouterr().err
+    assert f"may be cut: {cut} (--max-len-a 0 --max-len-b 9)" in told

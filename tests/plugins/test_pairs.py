@@ -23,6 +23,7 @@ from fairseq_plugins.task import TreeTranslationConfig, TreeTranslationTask
 from fairseq_plugins.training import launch
 from treesyntax.data.pairs import Lengths
 from treesyntax.errors import InputError, OptionError
+from treesyntax.files import check_path
 
 LANGUAGES = ("--source-lang", "src", "--target-lang", "tgt")
 ARCH = ("--arch", "tree_sequence_tiny", *LANGUAGES)
@@ -197,3 +198,8 @@ def test_paths_that_fairseq_would_split_are_refused(data, tmp_path):
     checkpoint = Namespace(save_dir="runs/10:30", no_save=False)
     with pytest.raises(OptionError, match=r"--save-dir runs/10:30: fairseq takes ':'"):
         launch.check_launch(Namespace(checkpoint=checkpoint), {}, 0)
+
+
+def test_a_path_that_fairseq_would_look_up_is_refused():
+    with pytest.raises(OptionError, match=r"--out a\$\{b\}: fairseq takes '\$\{' for the name of"):
+        check_path("a${b}", "--out")

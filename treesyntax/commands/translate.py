@@ -176,10 +176,17 @@ def run(args: argparse.Namespace) -> int:
     malformed = output.done.malformed + writer.written["malformed"]
     remarks.close(malformed, str(data.target.encoding.format_name))
     if long := output.done.long + len(encoder.skipped):
-        shown = ", ".join(map(str, encoder.skipped[:SHOWN]))
+        numbers = ", ".join(map(str, encoder.skipped[:SHOWN]))
+        more = ", …" if long > len(encoder.skipped[:SHOWN]) else ""
         print(
-            f"{long} sources have more than {engine.longest_source} tokens and got an empty line (line "
-            f"{shown}{', …' if long > len(encoder.skipped[:SHOWN]) else ''})",
+            f"sources of more than {engine.longest_source} tokens, answered by an empty line: {long} "
+            f"(line {numbers}{more})",
+            file=sys.stderr,
+        )
+    if engine.cut and not args.quiet:
+        print(
+            f"outputs that are as long as they may be, and so may be cut: {engine.cut} (--max-len-a "
+            f"{args.max_len_a:g} --max-len-b {args.max_len_b})",
             file=sys.stderr,
         )
     if isinstance(batches, ParsedBatches):

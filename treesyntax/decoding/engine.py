@@ -84,10 +84,12 @@ class Engine(Protocol):
     Attributes:
         longest_source: most tokens of a source, EOS included.
         needs_trees: whether a model needs the trees of new sources.
+        cut: how many of the best hypotheses have as many tokens as they may have.
     """
 
     longest_source: int
     needs_trees: bool
+    cut: int
 
     def translate(self, sentences: Sequence[EncodedSource]) -> list[list[Hypothesis]]:
         """The best hypotheses of each sentence, best first; sentences in any order of length."""

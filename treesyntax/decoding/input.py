@@ -132,8 +132,8 @@ class ParsedBatches:
 
 
 def _too_long(path: Path, over: Sequence[tuple[int, int]], longest: int) -> InputError:
-    (line, size), more = over[0], len(over) - 1
-    others = f"; {more} more lines are too long" if more else ""
+    line, size = over[0]
+    others = f"; lines that are too long: {len(over)}" if len(over) > 1 else ""
     return InputError(
         path,
         line,

@@ -277,3 +277,29 @@ def test_a_file_of_methods_is_in_a_path_that_a_list_of_paths_can_hold(tmp_path, 
     own.write_text("")
     run(tmp_path, status=2, **{"import": ["at 10:30/own.py"]})
     assert "own.py holds ':'; choose a path without it" in said(capsys)
+
+
+def test_validation_on_some_batches_is_on_other_pairs_in_each_row(tmp_path, binarized, capsys):
+    binarized({}, {})
+    flags = {"max-update": 5, "max-valid-steps": 3}
+    assert not trained(run(tmp_path, status=2, train=flags))
+    assert "sequence has train.max-valid-steps, which validates on the first batches" in said(
+        capsys
+    )
+
+
+def test_subsets_of_a_recipe_are_left_to_its_trainings(tmp_path):
+    recipe = recipe_with(tmp_path, train={"max-update": 5, "valid-subset": "valid,test"})
+    assert bounds_of(recipe, recipe.methods[0])["valid"].subsets == ("valid", "test")
+
+
+def test_batches_that_did_not_fit_into_memory_are_told(tmp_path):
+    log = tmp_path / "train.log"
+    lost = (
+        "x | WARNING | fairseq.trainer | attempting to recover from OOM in forward/backward pass\n"
+    )
+    log.write_text(2 * lost)
+    used = json.dumps(read_log(log).used)
+    (note,) = pair_notes(plan_of(tmp_path), tmp_path, ["sequence"], [result("sequence", used=used)])
+    assert "BATCHES LOST: training ran out of memory and left batches out" in note
+    assert "sequence 2 in one run" in note

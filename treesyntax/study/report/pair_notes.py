@@ -22,12 +22,19 @@ def pair_notes(
 ) -> list[str]:
     """A note for each group of rows that did not use all pairs, a loud one if they used different ones."""
     told = _told(results)
+    lost = {row: own["lost"].get("batches") for row, own in told.items() if "lost" in own}
     uses = {row: own for row, own in uses_of(plan, folder).items() if row in rows}
     notes = []
     for split in (TRAIN, VALID):
         notes += list(_by_trainings(plan.recipe, split, told))
         untold = {row: own for row, own in uses.items() if split not in told.get(row, {})}
         notes += list(_by_data(plan.recipe, split, untold))
+    if lost:
+        counts = ", ".join(f"{row} {count}" for row, count in lost.items())
+        notes.append(
+            f"BATCHES LOST: training ran out of memory and left batches out, so these rows saw fewer pairs: "
+            f"{counts} in one run; give all rows a smaller train.batch-size or train.max-tokens"
+        )
     return notes
 
 

@@ -17,7 +17,7 @@ from treesyntax.study.recipe.search import CHOSEN_FILE, SEARCH, TRIALS_FILE
 LOCK_FILE = ".lock"
 OF_SEARCH = (SEARCH, TRIALS_FILE, CHOSEN_FILE)
 """What a search leaves in the folder of a study that has not begun."""
-LEFTOVERS = ("", "binarized/", "data/", "done/**/")
+LEFTOVERS = ("", "binarized/", "data/", "done/**/", "left_out/")
 """The folders in which names like ``.*.part`` and ``.*.old`` are half-written files."""
 
 

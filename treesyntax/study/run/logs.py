@@ -29,6 +29,7 @@ _LOAD = re.compile(r"^# commands for each core: ([\d.]{1,9})$")
 _JOB = re.compile(r"^# job (\S+) on (\S+) after (\d{1,9}) s, (.*)$")
 _BEGUN = re.compile(r"^# (\d{4}-\d\d-\d\dT[\d:]{8}Z?)")
 _PAIRS = re.compile(r" \| pairs \| (\{.*\})$")
+_LOST = "attempting to recover from OOM in forward/backward pass"
 _DIVERGED = re.compile(
     r"(gradients are Nan/Inf|\b(NaN|Inf) detected in)|Minimum loss scale reached"
 )
@@ -63,7 +64,8 @@ class TrainLog:
         processor: of that node.
         begun: time at which the last session began on this machine; None if unknown, as for a job.
         used: what the step tells of the pairs of each split, see `fairseq_plugins.pairs`: their number,
-            how many it left out and why, and a checksum of those that it used.
+            how many it left out and why, and a checksum of those that it used. Under ``lost`` the batches
+            that did not fit into memory, which fairseq leaves out.
         first: time and update of the first log interval of that session.
         last: the same of its last one.
     """
@@ -174,6 +176,9 @@ def read_log(path: Path, tail: bool = False) -> TrainLog:
             log = TrainLog(waited=job_of_this, node=log.node, processor=log.processor)
         elif pairs := _PAIRS.search(line):
             _take_pairs(log, pairs[1])
+        elif _LOST in line:
+            lost = log.used.setdefault("lost", {"batches": 0})
+            lost["batches"] += 1
         elif device := _DEVICE.search(line):
             log.gpu_total, log.device = float(device[1]), device[2]
         elif load := _LOAD.match(line):

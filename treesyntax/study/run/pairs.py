@@ -46,12 +46,14 @@ class Bounds(NamedTuple):
     """What limits the pairs of a split in a row.
 
     Attributes:
+        subsets: the splits of the data folder that a step reads as this one.
         positions: most tokens of a side by the positions of the model.
         batch: most tokens of a side by the size of a batch.
         section: of the recipe, whose ``max-tokens`` says that.
         stops: whether the step stops at a pair that is too long, as validation and generation do.
     """
 
+    subsets: tuple[str, ...]
     positions: Limits
     batch: int | None
     section: str
@@ -117,6 +119,8 @@ def uses_of(plan: Plan, folder: Path) -> Uses:
     for name, run in runs.items():
         data = located(plan.steps_of(run)[0].command[1], folder)
         for split, bounds in bounds_of(plan.recipe, run.method).items():
+            if bounds.subsets != (split,):
+                continue  # a recipe's own subsets: what of them is too long its trainings tell
             try:
                 sizes: Lengths = lengths(data, split)
             except InputError:
@@ -137,17 +141,29 @@ def bounds_of(recipe: Recipe, method: Method) -> dict[str, Bounds]:
     most = _number(train, "max-tokens")
     batch = BATCH if generate.get("batch-size") is None else None
     found = {
-        TRAIN: Bounds(positions, most, "train", False),
+        TRAIN: Bounds(_subsets(train, TRAIN), positions, most, "train", False),
         VALID: Bounds(
-            positions, _number(train, "max-tokens-valid", most), "train", not train.get(SKIP_FLAG)
+            _subsets(train, VALID),
+            positions,
+            _number(train, "max-tokens-valid", most),
+            "train",
+            not train.get(SKIP_FLAG),
         ),
         TEST: Bounds(
-            positions.least(searched), _number(generate, "max-tokens", batch), "generate", True
+            (TEST,),
+            positions.least(searched),
+            _number(generate, "max-tokens", batch),
+            "generate",
+            True,
         ),
     }
     if train.get("disable-validation"):
         del found[VALID]
     return found
+
+
+def _subsets(flags: Mapping[str, Any], split: str) -> tuple[str, ...]:
+    return tuple(str(flags.get(f"{split}-subset", split)).split(","))
 
 
 def _dashed(flags: Flags) -> dict[str, Any]:
@@ -194,7 +210,13 @@ def _unevenly_empty(uses: Sequence[Use]) -> Numbers:
 
 def conflicts(recipe: Recipe, uses: Uses) -> list[str]:
     """Why rows would not use the same pairs, or a step would stop at one: a clause each."""
-    found: list[str] = []
+    found = [
+        f"{method.name} has train.max-valid-steps, which validates on the first batches alone: other pairs "
+        "in each row; leave it out, or give less validation data to all rows"
+        for method in recipe.methods
+        if recipe.flags(method, "train").keys() & {"max-valid-steps", "max_valid_steps"}
+        and method.name in uses
+    ][:1]
     for rows in groups(recipe, uses).values():
         for split in WORDS:
             own = {row: uses[row][split] for row in rows if split in uses[row]}
