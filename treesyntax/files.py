@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import hashlib
 import json
@@ -78,11 +79,14 @@ def _decode(raw: bytes, path: Path, line: int) -> str:
         # A byte order mark is no part of the first line.
         return raw.decode("utf-8-sig" if line == 1 else "utf-8")
     except UnicodeDecodeError as error:
+        wide = line == 1 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         raise InputError(
             path,
             line,
-            f"byte {error.start + 1} is not UTF-8",
-            "convert the file first, for example with iconv -t UTF-8",
+            "is UTF-16, as Excel writes Unicode text"
+            if wide
+            else f"byte {error.start + 1} is not UTF-8",
+            f"convert the file first, for example with iconv {'-f UTF-16 ' * wide}-t UTF-8",
         ) from None
 
 

@@ -4,8 +4,7 @@ A reader calls `remark` where it finds something; whoever reads a file collects 
 
     with remarks_of(path) as remarks:
         for record in records:
-            remarks.line = record.line
-            tree = parse(record.text)
+            parse_record(tree_format, path, record)
     print(*remarks.texts(), sep="\\n")
 
 Outside of `remarks_of` nothing is collected.
@@ -13,7 +12,7 @@ Outside of `remarks_of` nothing is collected.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -116,6 +115,13 @@ def remark(kind: Remark, count: int = 1) -> None:
         collector.add(kind, count)
 
 
+def at_line(line: int) -> None:
+    """Say in which line of the file the next findings are, if anybody collects them."""
+    collector = _collecting.get()
+    if collector is not None:
+        collector.line = line
+
+
 @contextmanager
 def remarks_of(path: str | Path) -> Iterator[Remarks]:
     """Collect what readers find in a file meanwhile."""
@@ -125,8 +131,3 @@ def remarks_of(path: str | Path) -> Iterator[Remarks]:
         yield remarks
     finally:
         _collecting.reset(before)
-
-
-def all_texts(many: Iterable[Remarks], unit: str = "lines") -> list[str]:
-    """The remarks on several files, one line each."""
-    return [text for remarks in many for text in remarks.texts(unit)]

@@ -61,7 +61,6 @@ def _encode_trees(encoding: Encoding, batch: Batch, remarks: Remarks) -> Encoded
     branches: list[NDArray[np.int32]] = []
     remarks.records = len(batch.records.texts)
     for index, record in enumerate(map(Record, *batch.records)):
-        remarks.line = record.line
         tree = parse_record(tree_format, batch.path, record)
         try:
             segmented = _segment(tree, encoding, batch, index)

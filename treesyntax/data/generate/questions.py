@@ -24,8 +24,9 @@ from treesyntax.data.generate.data_set import (
 )
 from treesyntax.data.generate.folder import checksum
 from treesyntax.data.generate.split import SPLITS, Pair, Split
+from treesyntax.data.tables import read_table
 from treesyntax.errors import InputError, OptionError
-from treesyntax.files import read_lines
+from treesyntax.remarks import remarks_of
 from treesyntax.trees.formats import get_format
 from treesyntax.trees.formats.base import Record, parse_record
 
@@ -37,7 +38,10 @@ BRACKETS, HEADER_WORDS = frozenset("()[]{}"), 2
 
 def generate(args: argparse.Namespace) -> None:
     """Write the sets, unless the folder is up to date."""
-    parts = read_parts(args.data, args.notation)
+    with remarks_of(args.data) as remarks:
+        parts = read_parts(args.data, args.notation)
+    remarks.records = sum(map(len, parts.values()))
+    print(*remarks.texts("pairs"), sep="\n", end="\n" * bool(remarks.found))
     described = {
         "generator": args.generator,
         "data": {
@@ -100,17 +104,14 @@ def _all_files(train: list[Pair], split: Split) -> Files:
 
 def _read_table(path: Path, notation: str | None) -> list[Pair]:
     pairs: list[Pair] = []
-    for line, text in enumerate(read_lines(path), start=1):
-        columns = text.split("\t")
+    for line, columns in read_table(path):
         if len(columns) != len(SUFFIXES):
-            raise InputError(
-                path,
-                line,
-                f"has {len(columns)} columns",
-                "write the question, one tab and its logical form",
-            )
+            remedy = "write the question, one tab and its logical form"
+            if columns[0].isdecimal() or not columns[0]:
+                remedy += r"; with pandas to_csv(FILE, sep='\t', header=False, index=False)"
+            raise InputError(path, line, f"has {len(columns)} columns", remedy)
         question, form = columns
-        if line == 2:
+        if len(pairs) == 1:
             _check_header(path, pairs[0], form)
         pairs.append((_question(question, path, line), _form(form, path, line, notation)))
     return pairs

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from treesyntax.errors import InputError, TreeError
 from treesyntax.files import read_lines
-from treesyntax.remarks import Remark, remark, remarks_of
+from treesyntax.remarks import Remark, at_line, remark, remarks_of
 from treesyntax.trees.tree import Tree
 
 SPACE = "␣"
@@ -115,6 +115,7 @@ def parse_record(tree_format: Format, path: str | Path, record: Record) -> Tree:
     Raises:
         InputError: if the record is malformed.
     """
+    at_line(record.line)
     try:
         return tree_format.parse(record.text)
     except TreeError as error:

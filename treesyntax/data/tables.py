@@ -1,0 +1,79 @@
+"""Tables with tabs between the columns, written by hand, by pandas or by Excel.
+
+By hand, a quote is text. pandas puts fields with a quote, a tab or a line end into double quotes and doubles the
+quotes inside, Excel also those with a comma; either may be told to quote all. A file is read so if it is what one
+of them writes, field by field.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from treesyntax.files import read_lines
+from treesyntax.remarks import Remark, at_line, remark
+
+QUOTED = Remark(
+    "fields in double quotes, as pandas and Excel write them", "they are read without the quotes"
+)
+KEPT = Remark(
+    "fields in double quotes",
+    "the quotes are read as text, as other fields that would need them have none",
+)
+_QUOTE = '"'
+_SPECIAL = (_QUOTE, "\t", "\n", "\r")
+DIALECTS: tuple[Callable[[str], bool], ...] = (
+    lambda field: any(sign in field for sign in _SPECIAL),  # pandas
+    lambda field: any(sign in field for sign in (*_SPECIAL, ",")),  # Excel
+    lambda field: True,
+)
+"""Whether a field is quoted, by the ways to write a table."""
+
+
+def read_table(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The columns of every row, with the line of the file on which it begins.
+
+    Raises:
+        InputError: if the file cannot be read.
+    """
+    lines = list(read_lines(path))
+    rows = _unquoted(lines) if any(_is_quoted(line) for line in lines) else None
+    for number, columns in enumerate(line.split("\t") for line in lines) if rows is None else rows:
+        at_line(number + 1)
+        quoted = sum(map(_wrapped, lines[number].split("\t")))
+        if quoted:
+            remark(KEPT if rows is None else QUOTED, quoted)
+        yield number + 1, columns
+
+
+def _is_quoted(line: str) -> bool:
+    return line.startswith(_QUOTE) or f"\t{_QUOTE}" in line
+
+
+def _wrapped(field: str) -> bool:
+    return len(field) > 1 and field.startswith(_QUOTE) and field.endswith(_QUOTE)
+
+
+def _unquoted(lines: Sequence[str]) -> list[tuple[int, list[str]]] | None:
+    """The rows, with the number of the line before each, if a dialect writes them so."""
+    reader = csv.reader((f"{line}\n" for line in lines), delimiter="\t", strict=True)
+    rows: list[tuple[int, list[str]]] = []
+    before = 0
+    try:
+        for columns in reader:
+            rows.append((before, columns or [""]))
+            before = reader.line_num
+    except csv.Error:
+        return None
+    written = "\n".join(lines)
+    for needs_quotes in DIALECTS:
+        spelt = ("\t".join(_spelt(field, needs_quotes) for field in row) for _, row in rows)
+        if "\n".join(spelt) == written:
+            return rows
+    return None
+
+
+def _spelt(field: str, needs_quotes: Callable[[str], bool]) -> str:
+    doubled = field.replace(_QUOTE, 2 * _QUOTE)
+    return f"{_QUOTE}{doubled}{_QUOTE}" if needs_quotes(field) else field
