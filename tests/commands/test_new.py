@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -21,7 +22,8 @@ def corpus(tmp_path: Path, quick_flags: None, monkeypatch: pytest.MonkeyPatch) -
     folder.mkdir()
     for split in ("train", "valid", "test"):
         for suffix in ("en", "de", "conllu"):
-            (folder / f"{split}.{suffix}").write_text("words\n")
+            row = "1\twords\t_\t_\t_\t_\t0\troot\t_\t_\n"
+            (folder / f"{split}.{suffix}").write_text(row if suffix == "conllu" else "words\n")
     (tmp_path / "pairs.tsv").write_text("question\t( form )\n" * 40)
     return folder
 
@@ -203,3 +205,35 @@ def test_an_extended_recipe_that_does_not_exist_is_told_with_the_file(
     recipe.write_text("extends: nmt/dependancy\n")
     assert main(["study", str(recipe), "--dry-run"]) == 2
     assert f"{recipe}: extends: no recipe is named 'nmt/dependancy'" in capsys.readouterr().err
+
+
+def test_what_was_read_is_told_by_new_and_by_the_plan(
+    corpus: Path, capsys: pytest.CaptureFixture[str]
+):
+    Path("pairs.tsv").write_text("question\tform ( 'a b' ) .\n" * 40)
+    row = "1\twords\t_\t_\t_\t_\t0\troot\t_\t_\n"
+    for split in ("train", "valid", "test"):
+        (corpus / f"{split}.conllu").write_text(f"# by hand\n\n{row}\n")
+        (corpus / f"{split}.en").write_text("it &apos;s\n")
+    expected = {
+        "forms.yaml": ["pairs.tsv: 40 trees (prolog)", "40 of 40 trees hold the full stop", "'a␣b'"],
+        "trees.yaml": ["train.conllu: 1 trees (conllu), 0 empty; 1 words", "a blank line behind their",
+                       "train.de: 1 lines of text", "1:words  root"],
+        "parsed.yaml": ["train.en: 1 lines of text", "train.en:1: 1 of 1 lines holds escapes of Moses"],
+    }  # fmt: skip
+    given = (
+        ["--source", "pairs.tsv", "--target-format", "prolog"],
+        [*GIVEN, "conllu"],
+        [*PARSED, "spacy"],
+    )
+    for (name, wanted), arguments in zip(expected.items(), given, strict=True):
+        for command in (["new", name, *arguments], ["study", name, "--plan"]):
+            assert main(command) == 0
+            said = capsys.readouterr().out
+            assert [text for text in wanted if text not in said] == []
+    assert main(["study", "forms.yaml", "--plan", "--json"]) == 0
+    (data,) = json.loads(capsys.readouterr().out)["data"]
+    assert (data["records"], data["remarks"][0]["lines"]) == (40, 40)
+    (corpus / "train.conllu").write_text("no trees\n")
+    assert main(["study", "trees.yaml", "--plan"]) == 2
+    assert "train.conllu:1: is not CoNLL-U" in capsys.readouterr().err

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sentencepiece import SentencePieceTrainer
 
-from treesyntax.data.sentencepiece import Segmenter, train_model
+from treesyntax.data.sentencepiece import PLAIN_SPACES, Segmenter, _normalizer_spec, train_model
 from treesyntax.errors import InputError, OptionError
 
 TEXT = [
@@ -103,3 +104,66 @@ def test_a_bad_model_is_refused(tmp_path):
         path.write_bytes(content)
         with pytest.raises(InputError, match=r"x\.model: is not a SentencePiece model"):
             Segmenter(path)
+
+
+# --- models of other kinds -----------------------------------------------------------------
+
+SENTENCES = [
+    "the cat sat on the mat",
+    "a dog barked at the old cat",
+    "new york is a big city",
+] * 100
+KINDS = {
+    "plain": {},
+    "suffix": {"treat_whitespace_as_suffix": True},
+    "no prefix": {"add_dummy_prefix": False},
+    "crossing": {"split_by_whitespace": False},
+    "all spaces": {"remove_extra_whitespaces": False},
+    "characters": {"model_type": "char"},
+    "whole words": {"model_type": "word"},
+    "bytes": {"byte_fallback": True, "vocab_size": 310},
+}
+
+
+def made(folder: Path, kind: str) -> Path:
+    path = folder / f"{kind.replace(' ', '_')}.model"
+    settings = {"vocab_size": 60, "hard_vocab_limit": False, "minloglevel": 2, **KINDS[kind]}
+    lines = iter(["the cat", "the cat sat on the mat"] * 200 if kind == "crossing" else SENTENCES)
+    with path.open("wb") as stream:
+        SentencePieceTrainer.train(sentence_iterator=lines, model_writer=stream, **settings)
+    return path
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "crossing"])
+def test_words_of_any_kind_of_model_give_the_subwords_of_the_line(tmp_path, kind):
+    segmenter = Segmenter(made(tmp_path, kind))
+    for line in ("the old cat", "a", "york barked at xyz"):
+        found = [subword for own in segmenter.words(line.split()) for subword in own]
+        assert found == segmenter.line(line)
+        assert segmenter.text(found) == line
+    assert not segmenter.crosses_words
+    segmenter.check_trees("")
+
+
+def test_models_that_would_segment_trees_wrongly_are_refused(tmp_path):
+    crossing, suffix = (Segmenter(made(tmp_path, kind)) for kind in ("crossing", "suffix"))
+    assert any("▁" in piece[1:] for piece in crossing.line("the cat"))
+    for units in ("", "token"):
+        with pytest.raises(
+            InputError, match=r"crossing.model: has subwords across words \(split_by"
+        ):
+            crossing.check_trees(units)
+    with pytest.raises(InputError, match=r"suffix.model: puts white space behind words"):
+        suffix.check_trees("token")
+    crossing.check_trees("line")
+    suffix.check_trees("line")
+    plain = tmp_path / "no_escape.model"
+    plain.write_bytes(made(tmp_path, "plain").read_bytes() + _normalizer_spec(PLAIN_SPACES))
+    with pytest.raises(InputError, match=r"no_escape.model: has spaces in its subwords"):
+        Segmenter(plain)
+    other = tmp_path / "tokenizer.json"
+    other.write_text('{"version": "1.0", "model": {"type": "BPE"}}')
+    with pytest.raises(
+        InputError, match=r"is not a SentencePiece model, but one of tokenizers; give"
+    ):
+        Segmenter(other)

@@ -1,10 +1,14 @@
-"""Show sentences of binarized data: the tokens and, where there are trees, the tree.
+"""Show what a reader makes of a file, or sentences of binarized data with their trees.
 
-Each line is a node, indented by its depth. Columns: number of the node, its parent, its slot
-among the parent's children, and the tokens that it stands for, each with its position.
+Of a FILE with its --format: how many trees, words and labels, how deep, the first tree, and all that the
+reader left out or found odd. Of a table (.tsv) the second column is read. --format text is for text.
 
-Example:
+Of a folder DATA: each line is a node, indented by its depth. Columns: number of the node, its parent,
+its slot among the parent's children, and the tokens that it stands for, each with its position.
 
+Examples:
+
+  treesyntax inspect train.conllu --format conllu
   treesyntax inspect data-bin/en-sv --split train --side source --index 0 --count 3
 """
 
@@ -15,8 +19,10 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treesyntax.data.encoding import SIDES
+from treesyntax.data.encoding import SIDES, TEXT
 from treesyntax.errors import InputError, OptionError
+from treesyntax.jobs.completion import suggest
+from treesyntax.trees.names import FORMATS
 
 if TYPE_CHECKING:
     from treesyntax.data.dictionary import Dictionary
@@ -29,7 +35,15 @@ DEEPEST_INDENT = 40
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("data", metavar="DATA", help="folder written by treesyntax binarize")
+    parser.add_argument(
+        "data",
+        metavar="FILE|DATA",
+        help="a file of trees, or a folder written by treesyntax binarize",
+    )
+    notation = parser.add_argument(
+        "--format", metavar="FORMAT", help=f"of a FILE: {', '.join((TEXT, *FORMATS))}"
+    )
+    suggest(notation, lambda: (TEXT, *FORMATS))
     parser.add_argument("--split", default="train", help="train, valid or test (%(default)s)")
     parser.add_argument("--side", choices=SIDES, default="source", help="(%(default)s)")
     parser.add_argument(
@@ -48,6 +62,8 @@ def run(args: argparse.Namespace) -> int:
         InputError: if there is no such split or a file is damaged.
         OptionError: if there is no such sentence.
     """
+    if args.format is not None or Path(args.data).is_file():
+        return _inspect_file(args)
     from treesyntax.data.dictionary import Dictionary  # --help needs none of these
     from treesyntax.data.manifest import check_tokens
     from treesyntax.data.token_files import TokenData, find_prefix
@@ -81,6 +97,24 @@ def run(args: argparse.Namespace) -> int:
         print(" ".join(tokens))
         if store is not None:
             print("\n".join(draw(store[sentence], tokens)))
+    return 0
+
+
+def _inspect_file(args: argparse.Namespace) -> int:
+    from treesyntax.data.file_summary import summarise
+
+    path = Path(args.data)
+    if args.format is None:
+        raise OptionError(
+            f"{path} is a file: name its format with --format, one of {', '.join((TEXT, *FORMATS))}"
+        )
+    if path.is_dir():
+        raise OptionError(f"{path} is a folder: --format is for a file")
+    summary = summarise(path, args.format)
+    if args.json:
+        print(json.dumps(summary.to_json(), ensure_ascii=False))
+    else:
+        print("\n".join(summary.lines()))
     return 0
 
 

@@ -58,6 +58,7 @@ def run(args: argparse.Namespace) -> int:
     import yaml
 
     from treesyntax.files import write_text
+    from treesyntax.study.data_summary import data_summaries, summary_lines
 
     if args.recipe.exists():
         raise InputError(args.recipe, None, "already exists", "choose another name")
@@ -77,7 +78,9 @@ def run(args: argparse.Namespace) -> int:
     first = f"{command} --only {' '.join(rows)}"
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=1000)
     plan = _plan(args.recipe, content)
+    summary = summary_lines(data_summaries(plan.recipe))
     write_text(args.recipe, f"# {first}\n# {command}\n#\n{_rows(plan)}{text}")
+    print("\n".join([*summary, ""]), end="")
     print("\n".join(_told(args, plan, plan.part(rows), content["vars"], [first, command])))
     return 0
 

@@ -91,7 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--plan", action="store_true",
-        help="print what each row is, runs and steps left, time and disk; run and create nothing",
+        help="print what was read of the training files, what each row is, runs and steps left, time and disk; run and create nothing",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="with --plan: print a JSON object")
     parser.add_argument(
@@ -118,6 +118,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     from treesyntax.commands import binarize
     from treesyntax.data.binarize.options import read_options
     from treesyntax.decoding.engine import plugin_folder
+    from treesyntax.study.data_summary import data_summaries, summary_lines
     from treesyntax.study.outline import outline
     from treesyntax.study.recipe.fairness import check_fairness
     from treesyntax.study.recipe.identity import IDENTITY_FILE, check_data_files, read_identity
@@ -153,12 +154,17 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
         part = plan.part(args.only) if args.only else plan
     options = _options(args, len(part.runs), programs)
     if args.plan:
+        summaries = data_summaries(recipe)
         began = read_identity(folder).digests if (folder / IDENTITY_FILE).exists() else {}
         found = outline(part, folder, began, args.jobs or options.jobs)
         if args.json:
             trials_left = 0 if trials is None else len(trials.left.runs)
-            print(json.dumps({**found.numbers(), "trials_left": trials_left}, indent=2))
+            data = [summary.to_json() for summary in summaries]
+            print(
+                json.dumps({**found.numbers(), "trials_left": trials_left, "data": data}, indent=2)
+            )
             return 0
+        print("\n".join(summary_lines(summaries)), end="\n" * bool(summaries))
         if trials is not None:
             print("\n".join(search_outline(trials, args.jobs or cores() // args.threads)))
         print("\n".join(found.lines()))

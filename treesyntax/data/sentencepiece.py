@@ -6,6 +6,10 @@ white space becomes a space first: the library's normalisation leaves U+0085 as 
 model, and a subword with white space in it would be two tokens to every reader of text.) Where
 words are parts of a raw line, they are cut out of it with their white space, so that the subwords
 spell the line.
+
+Models of other kinds are told by what they do: white space behind words (treat_whitespace_as_suffix), none
+before the first word (add_dummy_prefix=false), subwords across words (split_by_whitespace=false), spaces as
+they are (escape_whitespaces=false). What would be segmented wrongly is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from pathlib import Path
 
 import sentencepiece
 
-from treesyntax.data.encoding import MODEL_TYPES, STANDARD, Training
+from treesyntax.data.encoding import LINE_UNITS, MODEL_TYPES, STANDARD, Training
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import atomic_file
 
@@ -128,10 +132,12 @@ class Segmenter:
     """A trained model.
 
     Attributes:
+        path: its file.
         begins_with_space: whether ``▁`` stands before the first word of a line.
+        ends_with_space: whether ``▁`` stands behind words, not before them.
 
     Raises:
-        InputError: if the model cannot be read.
+        InputError: if the model cannot be read, or its subwords hold spaces.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -145,11 +151,16 @@ class Segmenter:
         try:
             self._processor.LoadFromSerializedProto(model)
         except RuntimeError:
-            raise InputError(
-                path, None, "is not a SentencePiece model", "give a .model file"
-            ) from None
-        self._model = model
-        self.begins_with_space = self._processor.normalize("a").startswith(SPACE)
+            other = model[:1] == b"{" and b'"model"' in model
+            cause = "is not a SentencePiece model" + ", but one of tokenizers" * other
+            raise InputError(path, None, cause, "give a .model file") from None
+        self.path, self._model = Path(path), model
+        normal = self._processor.normalize("a a")
+        if " " in normal:
+            cause = "has spaces in its subwords (escape_whitespaces=false), where tokens have none"
+            raise InputError(path, None, cause, "train it with escape_whitespaces=true")
+        self.begins_with_space = normal.startswith(SPACE)
+        self.ends_with_space = normal.endswith(SPACE)
         self._subwords_of_word = lru_cache(CACHED_WORDS)(self.line)
         self._subwords_of_part = lru_cache(CACHED_WORDS)(self._segment)
 
@@ -163,7 +174,45 @@ class Segmenter:
 
     def words(self, words: Sequence[str]) -> list[list[str]]:
         """The subwords of each word; a word that is only ignorable characters has none."""
-        return [self._subwords_of_word(word) for word in words]
+        if self.begins_with_space or self.ends_with_space:
+            return [self._subwords_of_word(word) for word in words]
+        return self.segments([f" {word}" if place else word for place, word in enumerate(words)])
+
+    def text(self, subwords: Sequence[str]) -> str:
+        """The text that subwords spell."""
+        # The library leaves the ▁ of unknown subwords; a lone one at the end would leave a space.
+        return str(self._processor.decode(list(subwords))).replace(SPACE, " ").strip()
+
+    @cached_property
+    def crosses_words(self) -> bool:
+        """Whether a subword may have parts of two words."""
+        pieces = map(self._processor.id_to_piece, range(self._processor.get_piece_size()))
+        return any(SPACE in piece.strip(SPACE) for piece in pieces)
+
+    def check_trees(self, units: str) -> None:
+        """Refuse a model that cannot segment the words of trees as it segments text.
+
+        Args:
+            units: what is segmented, see `treesyntax.data.encoding.Encoding`.
+
+        Raises:
+            InputError: for such a model.
+        """
+        if units == LINE_UNITS:
+            return
+        if self.crosses_words:
+            raise InputError(
+                self.path, None, "has subwords across words (split_by_whitespace=false), and a node of a "
+                "tree is a word",
+                "segment the raw text, with --source-text --subword-units line, or train it with "
+                "split_by_whitespace=true",
+            )  # fmt: skip
+        if self.ends_with_space and units:
+            raise InputError(
+                self.path, None, "puts white space behind words (treat_whitespace_as_suffix), but words are "
+                "cut out of a line with the white space before them",
+                "segment the whole line, with --subword-units line, or train it without",
+            )  # fmt: skip
 
     def segments(self, parts: Sequence[str]) -> list[list[str]]:
         """The subwords of each part of a line that was cut in parts; none crosses a cut.

@@ -50,8 +50,8 @@ def _decoder(model: Path) -> ToText:
         raise InputError(
             model, None, "cannot be read as a SentencePiece model", "run treesyntax binarize again"
         ) from None
-    # A lone ▁ at the end would leave a space.
-    return lambda tokens: str(processor.decode(list(tokens))).strip()
+    # The library leaves the ▁ of unknown subwords; a lone one at the end would leave a space.
+    return lambda tokens: str(processor.decode(list(tokens))).replace("▁", " ").strip()
 
 
 class Writer(NamedTuple):

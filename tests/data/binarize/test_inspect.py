@@ -68,3 +68,71 @@ def test_inspect_names_what_is_wrong(files, capsys, tmp_path):
     assert "the trees do not belong to this data" in inspect_refused(capsys, dest)
     (dest / "train.en-de.en.idx").write_bytes(b"")
     assert "it has data of several pairs (en-de, en-sv)" in inspect_refused(capsys, dest)
+
+
+# --- a file -----------------------------------------------------------------------------------
+
+
+def inspect(capsys, *options: object) -> list[str]:
+    capsys.readouterr()
+    assert main(["inspect", *map(str, options)]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_inspect_says_what_a_reader_made_of_a_file(tmp_path, capsys):
+    file = tmp_path / "t.mrg"
+    file.write_text(
+        "( (S (NP (DT the) (NN cat)) (VP (VBZ sits) (NP (-NONE- *)))) )\n(S (NN dogs))\n"
+    )
+    counts, remark, *tree = inspect(capsys, file, "--format", "mrg")
+    assert counts == (
+        f"{file}: 2 trees (mrg), 0 empty; 4 words; 12 nodes with 6 labels; the largest tree has "
+        "9 nodes, the deepest 3 steps below the root"
+    )
+    assert remark.startswith(f"{file}:1: 1 of 2 trees holds traces (-NONE-); they are removed")
+    assert tree == ["  S", "    NP", "      DT", "        1:the", "      NN", "        2:cat",
+                    "    VP", "      VBZ", "        3:sits"]  # fmt: skip
+    (line,) = inspect(capsys, file, "--format", "mrg", "--json")
+    values = json.loads(line)
+    assert (values["records"], values["deepest"], values["remarks"][0]["line"]) == (2, 3, 1)
+
+
+def test_inspect_reads_the_forms_of_a_table_text_and_relations(tmp_path, capsys):
+    table = tmp_path / "t.tsv"
+    table.write_text(
+        'who runs\t["answer", "a b", "c\\td"]\n'.replace("\t[", "\t[", 1).replace("\\t", "\\u00a0")
+    )
+    counts, remark, *tree = inspect(capsys, table, "--format", "jsonl")
+    assert "1 trees (jsonl), 0 empty; no words, labels alone; 3 nodes with 3 labels" in counts
+    assert f"{table}:1: 1 of 1 trees holds labels that are empty or hold white space" in remark
+    assert tree[1] == "    a␣b"
+    text = tmp_path / "t.en"
+    text.write_text("a b a\n\nc\n")
+    assert inspect(capsys, text, "--format", "text") == [
+        f"{text}: 3 lines of text, 1 empty; 4 words, 3 different; the longest line has 3"
+    ]
+    parsed = tmp_path / "t.conllu"
+    parsed.write_text("1\tgo\t_\t_\t_\t_\t0\troot\t_\t_\n2\ton\t_\t_\t_\t_\t1\tcompound\t_\t_\n")
+    assert inspect(capsys, parsed, "--format", "conllu")[1:] == [
+        "  1:go  root",
+        "    2:on  compound",
+    ]
+    chain = tmp_path / "t.ptb"
+    chain.write_text("(X " * 5000 + "a" + ")" * 5000 + "\n")
+    shown = inspect(capsys, chain, "--format", "ptb")
+    assert shown[-1] == "  … 4,961 more nodes"
+    assert max(map(len, shown[1:])) < 100
+
+
+def test_inspect_asks_for_the_format_of_a_file(tmp_path, capsys):
+    file = tmp_path / "t.conllu"
+    file.write_text("(S a)\n")
+    assert "is a file: name its format with --format, one of text, conllu" in inspect_refused(
+        capsys, file
+    )
+    assert f"{tmp_path} is a folder: --format is for a file" in inspect_refused(
+        capsys, tmp_path, "--format", "ptb"
+    )
+    assert "t.conllu:1: is not CoNLL-U" in inspect_refused(capsys, file, "--format", "conllu")
+    assert "no tree format is named 'xml'" in inspect_refused(capsys, file, "--format", "xml")
+    assert "cannot be read" in inspect_refused(capsys, tmp_path / "none", "--format", "ptb")

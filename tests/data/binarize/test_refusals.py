@@ -37,7 +37,7 @@ def test_misaligned_files_are_refused_with_both_counts(files, capsys):
         ("conllu", CONLLU.replace("\t3\tnsubj", "\t9\tnsubj"), 2),
         ("conllu", CONLLU.replace("\t0\troot", "\t2\troot", 1), 1),
         ("conllu", CONLLU.replace("\t3\tnsubj", "\t0\tnsubj"), 3),
-        ("jsonl", '["a", "b"]\n["a", "b c"]\n', 2),
+        ("jsonl", '["a", "b"]\n["a", "b\\tc"]\n', 2),
     ],
 )
 @pytest.mark.parametrize("workers", [1, 2])

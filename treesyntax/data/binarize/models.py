@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from threading import Event, Thread
 
@@ -16,8 +16,16 @@ from treesyntax.data.binarize.encode import words_of_batch
 from treesyntax.data.binarize.options import BinarizeOptions, SideOptions
 from treesyntax.data.binarize.read import BatchMap, tasks
 from treesyntax.data.sentencepiece import Segmenter, train_model
+from treesyntax.errors import InputError
+from treesyntax.remarks import Remark, remark, remarks_of
 
 Say = Callable[[str], None]
+CHECKED_LINES = 1000
+"""Lines of each side that must come back from their subwords."""
+RESPELT = Remark(
+    "characters that the subword model spells otherwise (such as ½ as 1⁄2)",
+    "no output can have them; --subword-normalization identity trains one that keeps them",
+)
 SAY_EVERY = 10.0
 
 
@@ -43,10 +51,55 @@ def prepare_models(
     if options.subword_vocab:
         paths |= _train(options, sentences, batch_map, folder, say)
     source, target = (
-        replace(side, encoding=side.encoding._replace(model=paths.get(side.role)))
+        checked(replace(side, encoding=side.encoding._replace(model=paths.get(side.role))))
         for side in options.sides
     )
     return replace(options, source=source, target=target)
+
+
+def checked(side: SideOptions) -> SideOptions:
+    """The side, once its model segments its first lines so that they can be put together again.
+
+    Raises:
+        InputError: if the model is of a kind that its trees cannot have, or a line does not come back.
+    """
+    encoding = side.encoding
+    if encoding.model is None:
+        return side
+    segmenter = Segmenter(encoding.model)
+    if side.has_trees:
+        segmenter.check_trees(encoding.units)
+    whole = not side.has_trees or bool(encoding.units)
+    task = next(tasks([side], ["train"]))
+    lines, texts = task.batch.records.lines, words_of_batch(encoding, task.batch)
+    with remarks_of(task.batch.path) as remarks:
+        for remarks.line, text in islice(zip(lines, texts, strict=True), CHECKED_LINES):
+            remarks.records += 1
+            words = text.split()
+            subwords = (
+                segmenter.line(text) if whole else chain.from_iterable(segmenter.words(words))
+            )
+            found, plain = (
+                segmenter.text([*subwords]).split(),
+                segmenter.normalised(text)[0].split(),
+            )
+            if found != plain:
+                at = next(
+                    (
+                        i
+                        for i, pair in enumerate(zip(found, plain, strict=False))
+                        if pair[0] != pair[1]
+                    ),
+                    min(len(found), len(plain)),
+                )
+                cause = (
+                    f"the subwords of {encoding.model.name} spell {' '.join(found[at:])[:40]!r} where the text "
+                    f"has {' '.join(plain[at:])[:40]!r}"
+                )
+                raise InputError(task.batch.path, remarks.line, cause, "give another subword model")
+            if plain != words:
+                remark(RESPELT)
+    return replace(side, subword_remarks=tuple(remarks.to_json("first lines")))
 
 
 def _train(

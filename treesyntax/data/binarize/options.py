@@ -6,6 +6,7 @@ import argparse
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from treesyntax.data.binarize.checks import check_options
 from treesyntax.data.encoding import (
@@ -46,6 +47,7 @@ class SideOptions:
         dictionary: a dictionary to use instead of counting one.
         label_threshold: least count of a label in the dictionary of labels.
         label_dictionary: one to use instead of counting it.
+        subword_remarks: what its subword model does to the first lines, as `Remarks.to_json` has it.
     """
 
     role: str
@@ -59,6 +61,7 @@ class SideOptions:
     dictionary: Path | None
     label_threshold: int = 0
     label_dictionary: Path | None = None
+    subword_remarks: tuple[dict[str, Any], ...] = ()
 
     @property
     def has_trees(self) -> bool:

@@ -73,6 +73,7 @@ def _describe(side: SideOptions, symbols: int) -> dict[str, object]:
         "subword_policy": side.encoding.policy if side.has_trees else None,
         "subword_units": side.encoding.units or None,
         "subword_model": model.name if model else None,
+        "subword_remarks": side.subword_remarks,
         "dictionary_symbols": symbols,
         "sha256": {str(path): sha256_of(path) for path in side.inputs},
     }
@@ -104,7 +105,7 @@ def summarise(
         if options.subword_vocab and side.wants_model:
             note = ", no subwords: its trees have no words"
         lines.append(f"dictionary {side.language}: {sizes[side.language]:,} symbols{note}")
-    remarks = dict.fromkeys(
-        remark["text"] for counts in written.values() for remark in counts.remarks
-    )
+    found = [counts.remarks for counts in written.values()]
+    found += [side.subword_remarks for side in options.sides]
+    remarks = dict.fromkeys(remark["text"] for remarks in found for remark in remarks)
     return "\n".join([*lines, *remarks, f"{options.dest} written in {seconds:.1f} s"])
