@@ -11,7 +11,7 @@ import sacrebleu
 
 from treesyntax.__main__ import main
 from treesyntax.errors import OptionError
-from treesyntax.metrics import METRICS, get_metric, unspaced_warning
+from treesyntax.metrics import METRICS, get_metric, reference_warnings, unspaced_warning
 
 JAPANESE = ["私は昨日学校に行きました。", "今日は天気がいいですね。"]
 OUTPUT = ["私は昨日学校に行きまじた。", "今日は天気がいいですね。"]
@@ -108,3 +108,22 @@ def test_names_are_listed() -> None:
     with pytest.raises(OptionError, match="bleu:TOKENIZER with TOKENIZER one of none, char, zh"):
         get_metric("bleu:japanese")
     assert {"bleu:ja-mecab", "bleu:flores200", "chrf++", "dong_lapata:sexpr"} <= set(METRICS)
+
+
+def test_blank_references_are_counted_for_scores_of_raw_text() -> None:
+    references = ["a b c d", "", " ", "x"]
+    for metric in ("bleu", "chrf", "chrf++", "ter", "bleu:char", "chrf:unseen"):
+        (warning,) = reference_warnings(["exact", metric], references)
+        assert warning.startswith(
+            "2 of 4 references are blank, the first is line 2: chrF leaves such"
+        )
+    assert reference_warnings(["exact", "prolog"], references) == []
+    assert reference_warnings(["chrf"], ["a", "b"]) == []
+
+
+def test_what_is_said_of_blank_references_is_what_sacrebleu_does() -> None:
+    whole, half = ["a b c d e", ""], ["a b c d e", "what is this"]
+    references = ["a b c d e", ""]
+    (chrf,), (bleu,) = (get_metric(name)(half, references) for name in ("chrf", "bleu"))
+    assert chrf.value == get_metric("chrf")(whole, references)[0].value == 100
+    assert bleu.value < get_metric("bleu")(whole, references)[0].value

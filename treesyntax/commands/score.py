@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
             lacks a file or any line to score.
         InputError: if a file cannot be read, or the files differ in their number of lines.
     """
-    from treesyntax.metrics import UNSEEN, get_metric, unspaced_warning  # --help needs none of it
+    from treesyntax.metrics import UNSEEN, get_metric, reference_warnings  # --help needs none of it
 
     names = args.metric or ["exact"]
     for name in names:
@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
             chosen = [name for name in names if new is None or any(new) or UNSEEN not in name]
             for score in (one for name in chosen for one in get_metric(name, new)(*own)):
                 scores.append(score._replace(category=category))
-    if warning := unspaced_warning(names, references):
+    for warning in reference_warnings(names, references):
         print(f"treesyntax score: {warning}", file=sys.stderr)
     print(
         json.dumps([_fields(score) for score in scores], indent=2) if args.json else _table(scores)

@@ -36,6 +36,7 @@ from treesyntax.metrics.runs import compare_runs as compare_runs
 from treesyntax.metrics.text import CORPUS_METRICS as CORPUS_METRICS
 from treesyntax.metrics.text import LOWER_IS_BETTER as LOWER_IS_BETTER
 from treesyntax.metrics.text import TOKENIZERS
+from treesyntax.metrics.text import reference_warnings as reference_warnings
 from treesyntax.metrics.text import unspaced_warning as unspaced_warning
 from treesyntax.metrics.trees import (
     Parts,

@@ -90,6 +90,31 @@ CORPUS_METRICS: dict[str, Callable[..., Metric]] = {
 """What makes sacreBLEU's metrics; those with ``bleu:`` raise OptionError without their tokenizer."""
 
 
+def reference_warnings(metrics: Sequence[str], references: Sequence[str]) -> list[str]:
+    """What scores of raw text do not say with these references, one line each; none is the rule."""
+    return [
+        warning
+        for warning in (unspaced_warning(metrics, references), blank_warning(metrics, references))
+        if warning
+    ]
+
+
+def blank_warning(metrics: Sequence[str], references: Sequence[str]) -> str:
+    """How many references are blank; "" for none, or where no metric is one of raw text.
+
+    sacreBLEU's chrF sums nothing of such a line, whatever the output is: it may be nonsense at no cost. BLEU and
+    TER count its words as wrong.
+    """
+    blank = [line for line, text in enumerate(references, start=1) if not text.strip()]
+    if not blank or not any(name.removesuffix(":unseen") in CORPUS_METRICS for name in metrics):
+        return ""
+    return (
+        f"{len(blank):,} of {len(references):,} references are blank, the first is line {blank[0]}: chrF leaves "
+        "such a line out, whatever was output; BLEU and TER count each word of it as wrong; give the references, "
+        "or take these pairs out"
+    )
+
+
 def unspaced_warning(metrics: Sequence[str], references: Sequence[str]) -> str:
     """Why plain BLEU says nothing of these references; "" where it does, or is not among the metrics.
 

@@ -22,7 +22,7 @@ from treesyntax.data.limits import long_references
 from treesyntax.data.token_files import TokenData, find_prefix
 from treesyntax.errors import TreeSyntaxError
 from treesyntax.files import read_lines, write_text
-from treesyntax.metrics import unspaced_warning
+from treesyntax.metrics import reference_warnings
 from treesyntax.study.recipe.identity import Identity, read_identity
 from treesyntax.study.recipe.recipe import RECIPE_FILE, read_recipe
 from treesyntax.study.report.curves import lines_of, targets_note
@@ -105,7 +105,7 @@ def read_study(folder: Path, baseline: str | None = None, mix_versions: bool = F
         )
         table = replace(table, notes=(*table.notes, note + ", ".join(others)))
     table = _with_code(table, results, mix_versions)
-    warnings = (_unspaced(plan, folder), *_long_references(plan, folder, table))
+    warnings = (*_of_references(plan, folder), *_long_references(plan, folder, table))
     table = replace(table, notes=(*table.notes, *filter(None, warnings)))
     if results and (lost := lost_reference(plan, folder)):
         note = f"Not tested for significance: {lost} does not exist; make the report on the machine where the study ran"
@@ -157,11 +157,11 @@ def _old_records(results: Sequence[Result]) -> list[str]:
     ]
 
 
-def _unspaced(plan: Plan, folder: Path) -> str:
-    """Why BLEU says nothing of the test set; "" where it does."""
+def _of_references(plan: Plan, folder: Path) -> list[str]:
+    """What the scores do not say of the test set, one line each."""
     references = located(plan.recipe.target.test, folder)
     lines = list(read_lines(references)) if references.is_file() else []
-    return unspaced_warning(plan.recipe.score, lines)
+    return reference_warnings(plan.recipe.score, lines)
 
 
 def _long_references(plan: Plan, folder: Path, table: StudyTable) -> list[str]:
