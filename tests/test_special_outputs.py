@@ -19,7 +19,7 @@ from support.fake_parser import LINES
 from support.fake_parser import words as parse_words
 
 from treesyntax.__main__ import main
-from treesyntax.decoding.output import opened
+from treesyntax.decoding.growing_output import growing_output
 from treesyntax.errors import InputError
 from treesyntax.files import atomic_folder, output_file
 from treesyntax.parsers import PARSERS
@@ -36,8 +36,8 @@ def by_output_file(path: Path) -> str:
 
 
 def by_translate(path: Path) -> str:
-    with opened(str(path)) as stream:
-        stream.write(TEXT.encode())
+    with growing_output(str(path), dict, resume=False) as output:
+        output.stream.write(TEXT.encode())
     return TEXT
 
 

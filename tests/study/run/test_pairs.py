@@ -303,3 +303,19 @@ def test_batches_that_did_not_fit_into_memory_are_told(tmp_path):
     (note,) = pair_notes(plan_of(tmp_path), tmp_path, ["sequence"], [result("sequence", used=used)])
     assert "BATCHES LOST: training ran out of memory and left batches out" in note
     assert "sequence 2 in one run" in note
+
+
+def test_a_training_that_left_out_other_pairs_than_its_data_say_is_told(tmp_path):
+    plan = plan_of(tmp_path)
+    for step in plan.steps:
+        if step.kind == "binarize":
+            write_data(tmp_path / step.outputs[0], LONG)
+    told = {"pairs": 6, "left_out": 0, "empty": 0, "crc32": 1}
+    for long, notes in ((2, 1), (3, 2)):
+        used = json.dumps({"train": {**told, "too_long": long}})
+        found = pair_notes(plan, tmp_path, ["sequence"], [result("sequence", used=used)])
+        assert len(found) == notes
+    assert found[1] == (
+        "sequence left 3 of 6 training pairs out, but of the 6 in its data 2 are too long: the data or limits "
+        "are not those of its training"
+    )

@@ -27,6 +27,7 @@ def pair_notes(
     notes = []
     for split in (TRAIN, VALID):
         notes += list(_by_trainings(plan.recipe, split, told))
+        notes += list(_other_than_told(split, told, uses))
         untold = {row: own for row, own in uses.items() if split not in told.get(row, {})}
         notes += list(_by_data(plan.recipe, split, untold))
     if lost:
@@ -68,6 +69,24 @@ def _by_trainings(
             total = next(iter(own.values())).get("pairs")
             counts = ", ".join(f"{row} {count}" for row, count in empty.items())
             yield f"Of {total} {WORDS[split]} pairs some have no token on a side, and are used all the same: {counts}"
+
+
+def _other_than_told(
+    split: str, told: Mapping[str, Mapping[str, Told]], uses: Uses
+) -> Iterator[str]:
+    """Rows whose training left other pairs out than the lengths in the data say: neither is silent."""
+    for row, own in uses.items():
+        one = told.get(row, {}).get(split)
+        if one is None or split not in own:
+            continue
+        total, long, left = _counts(one)
+        use = own[split]
+        # Those that all rows leave out may be too long or not.
+        if total != use.pairs or not long <= len(use.long) <= long + left:
+            yield (
+                f"{row} left {long + left} of {total} {WORDS[split]} pairs out, but of the {use.pairs} in its "
+                f"data {len(use.long)} are too long: the data or limits are not those of its training"
+            )
 
 
 def _counts(one: Told) -> tuple[int, int, int]:

@@ -274,8 +274,9 @@ def check_pairs(plan: Plan, folder: Path, begun: Mapping[str, Mapping[str, Any]]
             with others left out than would be now.
     """
     recipe, uses = plan.recipe, uses_of(plan, folder)
-    for text in conflicts(recipe, uses):
-        raise OptionError(f"{recipe.path}: {text}")
+    if found := conflicts(recipe, uses):
+        more = f"; --plan shows {len(found) - 1} more" if len(found) > 1 else ""
+        raise OptionError(f"{recipe.path}: {found[0]}{more}")
     for name, rows in groups(recipe, uses).items() if recipe.skips else ():
         file, left_out = folder / left_out_file(name), left_out_of(rows, uses)
         if not file.exists() or not _same(read_left_out(file), left_out):
