@@ -118,6 +118,23 @@ def test_prepare_commands_depend_on_those_whose_files_they_read(tmp_path: Path):
     assert found.reads["prepare-2"] == {"prepare-1"}
 
 
+def test_a_folder_named_as_a_data_set_is_no_input_of_it(tmp_path: Path, monkeypatch):
+    """Such as the folder of the study itself, beside which the recipe is run."""
+    monkeypatch.chdir(tmp_path)
+    prepare = [
+        "treesyntax data get slog {data}/slog --from files",
+        "treesyntax generate for2lam --out {data}/p",
+    ]
+    path = write_recipe(tmp_path, prepare=prepare)
+    first = keys(path)
+    for name in ("slog", "data", "get", "for2lam", "generate"):
+        (tmp_path / name).mkdir()
+    assert keys(path).of == first.of
+    assert keys(path).inputs["prepare-1"] == keys(path).inputs["prepare-2"] == []
+    (tmp_path / "files").mkdir()
+    assert keys(path).inputs["prepare-1"] == ["files"]
+
+
 def test_digests_notice_every_change_and_trust_no_damaged_cache(tmp_path: Path):
     file, study = tmp_path / "file", tmp_path / "study"
     file.write_text("aaaa")

@@ -156,7 +156,9 @@ class Keys:
         In the commands that the study makes a bare word such as test is no file.
         """
         words = list(_values(step.command))
-        named = {"treesyntax": 3 if words[1:2] == ["generate"] else 2, "python": 1}
+        # treesyntax generate GENERATOR, treesyntax data get NAME: a folder of that name is none of theirs.
+        of_ours = {"generate": 3, "data": 4}.get("".join(words[1:2]), 2)
+        named = {"treesyntax": of_ours, "python": 1}
         for word in words[named.get(words[0], 0) :]:
             if step.kind == PREPARE or word in self.labels or set(word) & set("./"):
                 yield from filter(self._is_input, _candidates(word))
