@@ -15,17 +15,11 @@ from support.helpers import batch_of
 from treesyntax.__main__ import main
 from treesyntax.model.composition import Composition
 from treesyntax.nn.injection import METHODS, Site
+from treesyntax.testing import check_method
 from treesyntax.trees.tree import Tree
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "recipes").glob("*/*.md")]
-IMPORTS = """
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
-from treesyntax.nn.tree_batch import TreeBatch
-from treesyntax.nn.injection import Injection, Site, register
-"""
 METHOD, MODEL = re.findall(r"```python\n(.*?)```", README, re.S)
 
 
@@ -35,7 +29,8 @@ def test_it_is_short():
 
 def test_the_whole_method_of_the_readme():
     try:
-        exec(IMPORTS + METHOD, {"__name__": "readme"})
+        exec(METHOD, {"__name__": "readme"})
+        check_method("sibling_bias")
         composition = Composition("sibling_bias+stack_pe", Site(8, 2, 1))
         torch.nn.init.ones_(composition["sibling_bias"].bias)
         (term,) = composition.relate(batch_of([Tree([-1, 0, 0], list("abc"))]))(0)

@@ -9,7 +9,8 @@ import yaml
 from support import ROOT
 from support.study_helpers import write_recipe
 
-from treesyntax.errors import InputError
+from treesyntax.__main__ import main
+from treesyntax.errors import InputError, OptionError
 from treesyntax.study.recipe.recipe import read_recipe
 
 
@@ -45,6 +46,49 @@ def test_a_list_replaces_a_list_and_overrides_come_last(tmp_path: Path):
     )
     assert recipe.seeds == (7,)
     assert recipe.train["lr"] == 3
+
+
+def test_a_list_is_added_to_that_of_the_recipe_below(tmp_path: Path):
+    base = read_recipe(write_recipe(tmp_path))
+    other = write(tmp_path / "other.yaml", extends="recipe.yaml", **{"metrics+": ["chrf", "bleu"]})
+    more = [name for name in ("chrf", "bleu") if name not in base.score]
+    assert more
+    assert read_recipe(other).score == (*base.score, *more)
+    assert read_recipe(other, ["seeds+=[7]"]).seeds == (*base.seeds, 7)
+    with pytest.raises(OptionError, match=r"--set data\+=\[1\]: data\+ adds to a list data of"):
+        read_recipe(other, ["data+=[1]"])
+    for added, message in (
+        (
+            {"name+": ["x"]},
+            r"wrong.yaml: name\+ adds to a list name of the recipe below, which has none",
+        ),
+        ({"score+": "bleu"}, r"wrong.yaml: score\+ is 'bleu'; it must be a list"),
+    ):
+        wrong = write(tmp_path / "wrong.yaml", extends="recipe.yaml", **added)
+        with pytest.raises(OptionError, match=message):
+            read_recipe(wrong)
+
+
+def test_metrics_are_what_score_says(tmp_path: Path):
+    write_recipe(tmp_path)
+    other = write(tmp_path / "other.yaml", extends="recipe.yaml", metrics=["chrf"])
+    assert read_recipe(other).score == ("chrf",)
+    assert read_recipe(other, ["metrics=[bleu]"]).score == ("bleu",)
+    both = write(tmp_path / "both.yaml", extends="recipe.yaml", metrics=["chrf"], score=["bleu"])
+    with pytest.raises(InputError, match=r"both\.yaml: has metrics and score, which are one"):
+        read_recipe(both)
+
+
+def test_a_shipped_recipe_by_its_path_in_a_clone(tmp_path: Path, capsys, monkeypatch):
+    """Where there is no clone, the name is told under which the recipe is found."""
+    other = write(tmp_path / "other.yaml", extends="recipes/nmt/dependency.yaml", name="other")
+    with pytest.raises(OptionError, match="comes with treesyntax is named nmt/dependency"):
+        read_recipe(other)
+    assert main(["study", "recipes/nmt/depend.yaml"]) == 2
+    assert "is named" not in capsys.readouterr().err
+    monkeypatch.chdir(tmp_path)
+    assert main(["study", "recipes/nmt/dependency.yaml"]) == 2
+    assert "comes with treesyntax is named nmt/dependency" in capsys.readouterr().err
 
 
 def test_of_several_the_later_win(tmp_path: Path):

@@ -34,7 +34,7 @@ def test_the_resolved_recipe_is_a_fixed_point(path: Path, tmp_path: Path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"metods": {}}, "the recipe has an unknown key 'metods'; valid keys are name, title"),
+        ({"metods": {}}, "an unknown key 'metods'; did you mean 'methods'? valid keys are name, title"),
         ({"methods": {}}, "methods is empty"),
         ({"methods": []}, "methods is []; it must be a mapping"),
         ({"methods": {"a": {"arc": "x"}}}, "methods.a has an unknown key 'arc'"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +54,10 @@ class Check:
         valid = [*required, *optional]
         for key in self.mapping(value, place):
             if key not in valid:
+                near = get_close_matches(str(key), valid, n=1)
+                hint = f"did you mean {near[0]!r}? " if near else ""
                 raise self.error(
-                    place, f"has an unknown key {key!r}; valid keys are {', '.join(valid)}"
+                    place, f"has an unknown key {key!r}; {hint}valid keys are {', '.join(valid)}"
                 )
         missing = [key for key in required if key not in value]
         if missing:

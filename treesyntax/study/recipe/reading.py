@@ -11,7 +11,7 @@ import yaml
 
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import read_lines
-from treesyntax.study.recipe.shipped import shipped_recipe
+from treesyntax.study.recipe.shipped import shipped_name, shipped_recipe
 
 EXTENDS = "extends"
 IMPORT = "import"
@@ -21,6 +21,10 @@ FLAT = {"axes": 2, "differences": 1, "search": 2}
 """Sections whose keys hold dots, and the depth at which those keys begin; an override may add them."""
 MAY_BE_ADDED = (*FLAT, "analyses", "average", "baseline", IMPORT, "primary", "skip")
 DATA, ROOT, CORPUS = "data", "root", "corpus"
+ADDED = "+"
+"""Ends a key whose list is added to that of the recipe below: ``score+: [bleu]``."""
+ALIASES = {"metrics": "score"}
+"""Keys of a recipe by other names that they are looked for under."""
 
 LARGEST_FILE = 1 << 20
 """Characters of a file; PyYAML reads about a million a second."""
@@ -36,8 +40,8 @@ def read_extended(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
 
     The value of ``extends`` is the name of a file, relative to the recipe's folder, the name of a
     recipe of the package such as ``nmt/dependency``, or a list of names, later ones over earlier
-    ones. Mappings are merged key by key. Any other value replaces the earlier one, and null removes
-    it.
+    ones. Mappings are merged key by key. Any other value replaces the earlier one, null removes it,
+    and a list under ``KEY+`` is added to that of ``KEY``.
 
     Args:
         path: the recipe file.
@@ -57,8 +61,15 @@ def read_extended(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
         base = read_extended(extended, (*above, path.resolve()))
         if IMPORT in base:
             base[IMPORT] = _moved(base[IMPORT], extended.parent, path.parent)
-        merged = laid_over(merged, base)
-    return laid_over(merged, content)
+        merged = _laid_over(merged, base, extended)
+    return _laid_over(merged, content, path)
+
+
+def _laid_over(base: Mapping[str, Any], changes: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    try:
+        return laid_over(base, changes)
+    except OptionError as error:
+        raise OptionError(f"{path}: {error}") from None
 
 
 def _moved(names: Any, folder: Path, other: Path) -> Any:
@@ -71,6 +82,11 @@ def _moved(names: Any, folder: Path, other: Path) -> Any:
 
 def _extended(path: Path, name: str) -> Path:
     beside = path.parent / name
+    if not beside.exists() and beside.suffix and (shipped := shipped_name(name)):
+        raise OptionError(
+            f"{path}: {EXTENDS}: there is no {beside}; the recipe that comes with treesyntax is named "
+            f"{shipped}"
+        )
     try:
         return beside if beside.exists() or beside.suffix else shipped_recipe(name)
     except OptionError as error:
@@ -78,10 +94,16 @@ def _extended(path: Path, name: str) -> Path:
 
 
 def laid_over(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Entries of a recipe with changes, as ``extends`` merges them."""
+    """Entries of a recipe with changes, as ``extends`` merges them.
+
+    Raises:
+        OptionError: if something is added to what is no list.
+    """
     merged = dict(base)
     for key, value in changes.items():
-        if value is None:
+        if isinstance(key, str) and key.endswith(ADDED):
+            add_to(merged, key.removesuffix(ADDED), value)
+        elif value is None:
             merged.pop(key, None)
         elif isinstance(value, dict) and isinstance(merged.get(key), dict):
             merged[key] = laid_over(merged[key], value)
@@ -90,12 +112,28 @@ def laid_over(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
     return merged
 
 
+def add_to(section: dict[str, Any], key: str, values: Any) -> None:
+    """Add to a list of a recipe what it does not hold yet.
+
+    Raises:
+        OptionError: if there is no such list, or the values are none.
+    """
+    present = section.get(key)
+    if not isinstance(present, list):
+        raise OptionError(
+            f"{key}{ADDED} adds to a list {key} of the recipe below, which has none; write {key}"
+        )
+    if not isinstance(values, list):
+        raise OptionError(f"{key}{ADDED} is {values!r}; it must be a list")
+    section[key] = [*present, *(value for value in values if value not in present)]
+
+
 def apply_override(content: dict[str, Any], override: str) -> list[str]:
     """Set one entry of a recipe in place, and return its keys from the outermost on.
 
     ``root=DIR`` alone means ``vars.root=DIR`` where the recipe has that variable, and so does
     ``data=DIR``. The variable ``corpus``, which titles name, then becomes the name of that folder or file.
-    The value null removes the entry, as in a recipe that extends another.
+    The value null removes the entry, and ``KEY+=[…]`` adds to a list, as in a recipe that extends another.
 
     Args:
         content: the recipe as nested mappings.
@@ -110,6 +148,8 @@ def apply_override(content: dict[str, Any], override: str) -> list[str]:
         value = _parsed(text)
     except _NotYamlError as error:
         raise OptionError(f"--set {override}: the value is not YAML ({error})") from None
+    name, plus = keys[0].removesuffix(ADDED), keys[0][len(keys[0].removesuffix(ADDED)) :]
+    keys[0] = ALIASES.get(name, name) + plus
     variables = content.get("vars")
     if len(keys) == 1 and isinstance(variables, dict) and keys[0] in variables:
         keys = ["vars", *keys]
@@ -129,6 +169,12 @@ def _set(content: dict[str, Any], keys: list[str], value: Any, override: str) ->
     for depth, key in enumerate(keys):
         if not isinstance(section, dict):
             raise OptionError(f"--set {override}: {'.'.join(keys[:depth])} has no entries")
+        if depth + 1 == len(keys) and key.endswith(ADDED):
+            try:
+                add_to(section, key.removesuffix(ADDED), value)
+            except OptionError as error:
+                raise OptionError(f"--set {override}: {error}") from None
+            return
         if key not in section and not _may_add(keys, depth):
             place = ".".join(keys[:depth]) or "the recipe"
             raise OptionError(
@@ -224,4 +270,16 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         raise InputError(path, error.line, f"is not YAML ({error})") from None
     if not isinstance(content, dict):
         raise InputError(path, None, "holds no recipe", "write keys and values, such as name: demo")
-    return content
+    return _with_own_names(content, path)
+
+
+def _with_own_names(content: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The entries under the names that the library has for them."""
+    renamed: dict[str, Any] = {}
+    for key, value in content.items():
+        plain = key.removesuffix(ADDED) if isinstance(key, str) else key
+        name = ALIASES[plain] + key[len(plain) :] if plain in ALIASES else key
+        if name in renamed or (name != key and name in content):
+            raise InputError(path, None, f"has {key} and {name}, which are one", "keep one of them")
+        renamed[name] = value
+    return renamed

@@ -46,6 +46,23 @@ def shipped_recipe(name: str) -> Path:
 
 
 def recipe_file(path: Path) -> Path:
-    """A file as it is; a name without a suffix, where no file has it, as the shipped recipe."""
-    named = not path.suffix and not path.exists() and not path.is_absolute()
-    return shipped_recipe(path.as_posix()) if named else path
+    """A file as it is; a name without a suffix, where no file has it, as the shipped recipe.
+
+    Raises:
+        OptionError: if there is neither.
+    """
+    if path.exists() or path.is_absolute():
+        return path
+    if not path.suffix:
+        return shipped_recipe(path.as_posix())
+    if shipped := shipped_name(path.as_posix()):
+        raise OptionError(
+            f"there is no file {path}; the recipe that comes with treesyntax is named {shipped}"
+        )
+    return path
+
+
+def shipped_name(path: str) -> str | None:
+    """The name of the shipped recipe that a path such as ``recipes/nmt/dependency.yaml`` is of."""
+    name = Path(path).with_suffix("").as_posix().rpartition("recipes/")[2]
+    return name if name in shipped_recipes() else None
