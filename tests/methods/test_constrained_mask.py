@@ -152,3 +152,8 @@ def test_the_id_of_a_pair_is_the_stored_one(forest, views):
         one.flatten() for one in torch.meshgrid(*map(torch.arange, ids.shape), indexing="ij")
     )
     assert torch.equal(relation_of(b, i, j).long(), ids.flatten())
+
+
+def test_absolute_positions_may_be_left_out():
+    assert not Composition("constrained_mask", SITE).replaces_positions
+    assert Composition("ast_trans_mask(absolute=False)", SITE).replaces_positions

@@ -8,16 +8,19 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.helpers import SPECIALS, encoded, expect_same
-from support.strategies import trees
+from support.strategies import constituency_trees, trees
 from torch import nn
 
 from treesyntax.errors import OptionError
+from treesyntax.model.bracket_growth import growing_trees
 from treesyntax.model.composition import Composition
 from treesyntax.model.encoder import Encoder
 from treesyntax.model.layers import TransformerConfig
 from treesyntax.nn.attention import attend
 from treesyntax.nn.growth import GROWING_LINEARIZATIONS, GrowingTrees
 from treesyntax.nn.injection import Site
+from treesyntax.testing import check_method
+from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.tree import Tree
 
 SITE = Site(8, 2, 2)
@@ -91,6 +94,100 @@ def test_a_closed_constituent_has_one_depth():
         [0, 1, 1, 1, 1, 2, 0],
         [0, 0, 0, 0, 0, 0, 0],
     ]
+
+
+def complete_around(symbols, linearization, j):
+    """How many constituents around the j-th node are complete after all symbols."""
+    parents, waiting = grown(symbols, linearization)
+    if linearization.endswith("bfs"):  # the way to the slot that comes next
+        waiting = waiting[:1]
+    growing = {node for parent in waiting for node in line(parents, parent)}
+    if not waiting:
+        return len(line(parents, j)) - 1
+    return sum(node not in growing for node in line(parents, j)[1:])
+
+
+@pytest.mark.parametrize("linearization", GROWING_LINEARIZATIONS)
+@few
+@given(forest=forests, clip=st.integers(1, 6))
+def test_reductions_are_the_complete_constituents_around_a_token(linearization, forest, clip):
+    tokens, symbols = encoded(forest, linearization)
+    (method,) = Composition(f"pushdown(clip={clip}, tape='reductions')", SITE).methods
+    ids = method.relation_ids(GrowingTrees(symbols, linearization).place(tokens).tree)
+    for row, tree in enumerate(forest):
+        text = [symbols[token] for token in tokens[row, 1 : len(tree) + 1]]
+        for i in range(1, len(tree) + 1):
+            for j in range(1, i + 1):
+                wanted = min(complete_around(text[:i], linearization, j), clip)
+                assert ids[row, i, j] == wanted
+        assert ids[row, 0].eq(method.no_vector).all()
+
+
+def tape_of(words):
+    """The program's tape after each token of a bracketed text, from a stack of what is open.
+
+    The first bracket that closes a constituent counts for all tokens inside, the second for none.
+    """
+    counts, stack, tapes, second = [], [], [], False
+    for at, word in enumerate(words):
+        if word == ")" and not second:
+            begin = stack.pop()
+            for inside in range(begin + 1, at):
+                counts[inside] += 1
+        second = word == ")" and not second
+        counts.append(0)
+        if word.startswith("("):
+            stack.append(at)
+        tapes.append([*counts])
+    return tapes
+
+
+def bracketed(words):
+    symbols = [*SPECIALS, *sorted({*words})]
+    tokens = torch.tensor([[2, *map(symbols.index, words)]])
+    (method,) = Composition("pushdown(tape='bracket_reductions')", SITE).methods
+    return method.relation_ids(growing_trees(symbols, "bracketed_twice").place(tokens).tree)[
+        0, 1:, 1:
+    ]
+
+
+@settings(deadline=None, max_examples=40)
+@given(constituency_trees())
+def test_brackets_reduce_what_is_between_them(tree):
+    words = get_linearization("bracketed_twice").tokens(tree)
+    ids = bracketed(words).tolist()
+    for i, tape in enumerate(tape_of(words)):
+        assert ids[i][: i + 1] == [min(count, 16) for count in tape]
+
+
+def test_the_tape_of_the_paper():
+    """(((a b) c) d): after c is taken in, a and b have 2, c has 1, and d will have 0."""
+    ids = bracketed(["(X", "(X", "(X", "a", "b", ")", ")", "c", ")", ")", "d", ")", ")"])
+    a, b, c, after_c, d = 3, 4, 7, 8, 10
+    assert ids[after_c, [a, b, c]].tolist() == [2, 2, 1]
+    assert ids[d, [a, b, c, d]].tolist() == [2, 2, 1, 0]
+    assert ids[d + 1, [a, b, c, d]].tolist() == [3, 3, 2, 1]
+    slots = ["X/2", "X/2", "X/2", "a/0", "b/0", "c/0", "d/0"]
+    tree = get_linearization("nary_dfs").tree(slots)
+    tokens, symbols = encoded([tree], "nary_dfs")
+    (method,) = Composition("pushdown(tape='reductions')", SITE).methods
+    ids = method.relation_ids(GrowingTrees(symbols, "nary_dfs").place(tokens).tree)[0, 1:, 1:]
+    assert ids[5, 3:6].tolist() == [2, 2, 1]
+    assert ids[6, 3:7].tolist() == [3, 3, 2, 1]
+
+
+@pytest.mark.parametrize("tape", ["reductions", "bracket_reductions"])
+def test_a_tape_of_reductions_sees_no_future(tape):
+    check_method(f"pushdown(tape='{tape}')")
+
+
+def test_reductions_of_brackets_are_named():
+    growing = growing_trees([*SPECIALS, "(S", "a", ")"], "bracketed_twice")
+    growing.check(Composition("pushdown(tape='bracket_reductions')", SITE), False)
+    with pytest.raises(OptionError, match="pushdown needs a target with one token a node"):
+        growing.check(Composition("pushdown(tape='reductions')", SITE), False)
+    with pytest.raises(OptionError, match="pushdown: unknown tape 'x'; it is one of depth, red"):
+        Composition("pushdown(tape='x')", SITE)
 
 
 @pytest.mark.parametrize("per_head", [True, False])

@@ -22,7 +22,7 @@ SITE = Site(16, 2, 2)
         ("tree_rotary(per_head=True)", "per_head=True is for frequencies that are learned=True"),
         ("tree_rotation(degree=0, tree='nary')", "tree='nary' needs degree=1 or more"),
         ("tree_rotation(tree='heap')", "unknown tree 'heap'; it is one of lcrs, left, right, nary"),
-        ("tree_rotation(start='zero')", "unknown start 'zero'; it is one of rotary, random"),
+        ("tree_rotation(start='zero')", "unknown start 'zero'; it is one of rotary, published, random"),
         ("tree_rotation(learned=False)", "no branch differs from another; give start='random'"),
     ],
 )  # fmt: skip

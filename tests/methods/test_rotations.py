@@ -197,6 +197,24 @@ def test_every_branch_starts_as_a_turn_by_one_position():
     torch.testing.assert_close(by_path(x), by_position(x), atol=1e-6, rtol=1e-6)
 
 
+@pytest.mark.parametrize("block", [4, 0])
+def test_every_branch_may_start_as_in_the_published_program(block):
+    """Angles 10000^(-2 (j // 2) / dim) with dim = d / 2, for the pairs j of a head's channels."""
+    site = Site(2 * 16, 2, 1)
+    method = Composition(f"tree_rotation(start='published', block={block})", site).double()
+    matrices = method["tree_rotation"].branch_matrices()
+    for branch in matrices[:, 0]:
+        whole = torch.block_diag(*branch)
+        for j in range(8):
+            angle = 10000.0 ** (-2 * (j // 2) / 8)
+            turn = [[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]]
+            pair = slice(2 * j, 2 * j + 2)
+            found = whole[pair, pair]
+            torch.testing.assert_close(found, torch.tensor(turn).double(), atol=1e-6, rtol=0)
+            whole[pair, pair] = 0
+        assert whole.abs().max() < 1e-12
+
+
 @pytest.mark.parametrize("spec", SPECS)
 def test_tokens_without_a_node_and_roots_are_not_mapped_by_trees(spec):
     method = built(spec)

@@ -32,7 +32,8 @@ PRESETS = {
         "constrained_mask(views='ancestors<=7|descendants<=7, siblings<=7')",
         "Tang et al. 2022 (AST-Trans), with at most 7 steps as in their published configuration, "
         "which has 1 head for ancestors and descendants and 7 for siblings; here half of the heads "
-        "for each. Their vectors by distance are not built.",
+        "for each. Their vectors by distance are not built. Their encoder has no absolute positions; "
+        "here they stay unless you add absolute=False.",
     ),
     "relative_position_shaw": Preset(
         "relative_position(clip=16, per_head=True)",
@@ -57,7 +58,8 @@ PRESETS = {
     "tree_rotation_paper": Preset(
         "tree_rotation(degree=2, block=0, tree='nary', start='rotary')",
         "Kogkalidis, Bernardy & Garg 2024: full matrices, binary trees. Their published program "
-        "also damps attention by 0.98^(path length) and maps the attention to the source.",
+        "also damps attention by 0.98^(path length), maps the attention to the source, and starts "
+        "two pairs of channels at each angle, as start='published' does.",
     ),
     "dependency_and_position": Preset(
         "relative_position(clip=2)+relative_depth(clip=2)",

@@ -119,7 +119,8 @@ class ConstrainedMask(Injection):
     ``descendants`` and ``right_siblings`` lie in the future, where nothing is seen anyway.
 
     AST-Trans (Tang et al. 2022) is ``ancestors<=k|descendants<=k`` for some heads and
-    ``siblings<=k`` for the others; its vectors by distance are not built here. ``stack`` is what
+    ``siblings<=k`` for the others; its vectors by distance are not built here. Its encoder has no
+    absolute positions, which is ``absolute=False``. ``stack`` is what
     Transformer Grammars (Sartran et al. 2022) keep on their stack: the ancestors, and what is
     complete below them, that is the previous siblings of the node and of its ancestors, each standing
     on its own node. Their closing tokens, which compose a constituent, are ``transformer_grammar``.
@@ -127,6 +128,7 @@ class ConstrainedMask(Injection):
     Args:
         site: where the method is built in.
         views: what the heads see.
+        absolute: keep absolute positions beside it.
 
     Attributes:
         seen: bool [heads, R], the ids that a head sees.
@@ -142,9 +144,12 @@ class ConstrainedMask(Injection):
 
     seen: Tensor
 
-    def __init__(self, site: Site, views: str = "ancestors|descendants, siblings") -> None:
+    def __init__(
+        self, site: Site, views: str = "ancestors|descendants, siblings", absolute: bool = True
+    ) -> None:
         """Raises OptionError for unknown relations, wrong limits, or more views than heads."""
         super().__init__(site)
+        self.replaces_positions = not absolute
         by_head = [_View.parse(text) for text in views.split(",")]
         self.views = list(dict.fromkeys(by_head))
         if len(by_head) > site.heads or len(self.views) > MOST_VIEWS:

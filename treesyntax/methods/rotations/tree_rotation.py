@@ -12,7 +12,7 @@ from treesyntax.nn.injection import Injection, Site, register
 from treesyntax.nn.node_maps import Blocks, at_nodes, path_products
 from treesyntax.nn.tree_batch import TreeBatch
 
-STARTS = ("rotary", "random")
+STARTS = ("rotary", "published", "random")
 
 
 @register("tree_rotation")
@@ -24,7 +24,10 @@ class TreeRotation(Injection):
     (Kogkalidis, Bernardy & Garg 2024, "Algebraic Positional Encodings"). ``W_b = exp(A_b - A_b')``
     is orthogonal by construction. As in the paper there is one W for each branch, learned, shared
     by all layers, in place of absolute positions; as in the authors' published program for trees,
-    heads share it, and every W starts as RoPE's rotation by one position.
+    heads share it, and every W starts as the same rotation. There its angles are
+    ``10000^(-2 floor(j / 2) / (d / 2))`` for the pairs j = 0, 1, … of channels, so two pairs have one
+    angle: that is ``start='published'``. By default all are RoPE's for one position,
+    ``10000^(-2 j / d)``.
 
     Ours: ``block``. The paper's W is a full matrix of a head's width d; a product of d x d for
     every node and one more for its query and key in every layer cost more than the attention. Blocks of
@@ -42,8 +45,8 @@ class TreeRotation(Injection):
         block: width of the blocks of which W consists, 0 for one of the whole head.
         tree: the form in which paths are read: ``lcrs`` (left-child-right-sibling), ``left`` or
             ``right`` (factored binary trees), or ``nary``, the tree itself.
-        start: ``rotary`` as above, the same for each branch, or ``random``, other rotations for
-            each.
+        start: ``rotary`` or ``published`` as above, the same for each branch, or ``random``, other
+            rotations for each.
         learned: False keeps W as it starts.
         per_head: a W for each head.
 
@@ -92,14 +95,14 @@ class TreeRotation(Injection):
             raise OptionError(f"tree_rotation: tree={tree!r} needs degree={least} or more")
         if tree in BINARY_FORMS and degree > least:
             raise OptionError(f"tree_rotation: tree={tree!r} has two branches, so degree=2")
-        if start == "rotary" and not learned:
+        if start != "random" and not learned:
             raise OptionError(
-                "tree_rotation: with learned=False and start='rotary' no branch differs from "
+                f"tree_rotation: with learned=False and start={start!r} no branch differs from "
                 "another; give start='random'"
             )
         self.degree, self.tree = degree, tree
         shape = (degree, site.heads if per_head else 1, width // block, block, block)
-        begin = _random(shape) if start == "random" else _rotary(width, block).expand(shape)
+        begin = _random(shape) if start == "random" else _turns(width, block, start).expand(shape)
         self.generators = nn.Parameter(begin.contiguous(), requires_grad=learned)
 
     def leaks_future(self) -> str | None:
@@ -131,10 +134,12 @@ def _random(shape: tuple[int, ...]) -> Tensor:
     return torch.randn(shape) * shape[-1] ** -0.5
 
 
-def _rotary(width: int, block: int) -> Tensor:
-    """[width / block, block, block]: generators of RoPE's rotation by one position."""
+def _turns(width: int, block: int, start: str) -> Tensor:
+    """[width / block, block, block]: generators of the rotation that is each W at the start."""
     generators = torch.zeros(width // block, block, block)
     for pair in range(block // 2):
         first = torch.arange(width // block) * block + 2 * pair
+        if start == "published":
+            first = first // 4 * 4
         generators[:, 2 * pair + 1, 2 * pair] = 10000.0 ** (-first / width)
     return generators
