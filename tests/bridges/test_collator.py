@@ -413,6 +413,10 @@ def test_batches_that_do_not_fit_are_refused():
         collator([{**rows[0], "label": [1.0]}, {**rows[1], "labels": [1.0, 2.0]}])
     with pytest.raises(ts.OptionError, match="no label is named 'god'; did you mean 'good'"):
         collator([{**rows[0], "label": "god"}])
+    encoded = [collator.encode(row) for row in rows]
+    del encoded[1]["token_type_ids"]
+    with pytest.raises(ts.OptionError, match="example 1 of the batch has no token_type_ids, but"):
+        collator(encoded)
     with pytest.raises(ts.OptionError, match="a batch needs an example"):
         collator([])
     with pytest.raises(ts.OptionError, match="no pad_token for inputs of different lengths; set"):

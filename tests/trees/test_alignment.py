@@ -257,6 +257,16 @@ def test_a_prompt_around_the_words_has_no_node(tokenizer):
             assert node == -1
 
 
+def test_a_prompt_may_be_all_that_is_left():
+    text, spans = "Parse : the", [(8, 11)]
+    assert align(flat(["the"]), [(0, 0), (0, 5), (6, 7)], text, spans) == [-1, -1, -1]
+    assert align(flat(["the"]), [(0, 5), (5, 7), (7, 8)], text, spans) == [-1, -1, 1]
+    assert align(flat(["the"]), [(0, 1)], " the") == [1]
+    for offsets in ([(7, 7)], [(0, 0)], [(20, 22)], [(0, 5), (8, 8)]):
+        with pytest.raises(TreeError, match="no token stands on a word"):
+            align(flat(["the"]), offsets, text, spans)
+
+
 def test_an_added_token_is_a_word_or_none():
     one = word_piece()
     one.add_special_tokens(["<ent>"])

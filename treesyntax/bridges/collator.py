@@ -119,6 +119,12 @@ class TreeCollator:
         if not rows:
             raise OptionError("a batch needs an example or more")
         names = [name for name in rows[0] if name not in ("tree", *LABELS)]
+        for number, row in enumerate(rows):
+            if missing := [name for name in names if name not in row]:
+                raise OptionError(
+                    f"example {number} of the batch has no {missing[0]}, but example 0 has; encode all "
+                    "of them with one tokenizer"
+                )
         width = _multiple(max(len(row["input_ids"]) for row in rows), self.pad_to_multiple_of)
         left = self.tokenizer.padding_side == "left"
         batch: dict[str, Any] = {
