@@ -268,6 +268,8 @@ def test_logical_forms_are_written_token_by_token(folder, name):
         ("( f `( a ,b ,@c ) )", ["f", ["quasiquote", ["a", ["unquote", "b"], ["unquote-splicing", "c"]]]]),
         ("( f ''x i'd )", ["f", ["quote", ["quote", "x"]], "i'd"]),
         ("( = a ( f = ) )", ["=", "a", ["f", "="]]),
+        ("( loc:<lo,<lo,t>> $0 x:<e,t> )", ["loc:<lo,<lo,t>>", "$0", "x:<e,t>"]),
+        ("( <e,t> < a )", ["<e,t>", "<", "a"]),
     ],
 )  # fmt: skip
 def test_sexpr_reads_strings_and_quotes_as_lisp_does(text, expected):
@@ -286,6 +288,8 @@ def test_sexpr_reads_strings_and_quotes_as_lisp_does(text, expected):
         ("( f |a b| )", "'|' begins a symbol with bars"),
         ('( f "a\tb" )', "holds white space other than spaces (U+0009); labels become tokens, which hold"),
         ("cook ( theme = cake )", "'=' stands between 'theme' and 'cake'; write ( = a b ) with the"),
+        ("( f:<a,(b) )", "the type in 'f:<a,' is not closed; end it with >"),
+        ("( f x,y )", "a comma stands right behind 'x', as in another language; put spaces"),
         ("cook ( cake , pie )", "a quote or comma stands alone, as in another language"),
         ("answer(city(all))", "'answer' is followed by '(' without a space, as in another language"),
     ],

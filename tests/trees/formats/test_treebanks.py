@@ -236,7 +236,22 @@ def test_withheld_words_and_escapes_of_moses_are_counted(tmp_path):
     assert escapes.startswith(
         f"{path}:6: 1 of 4 sentences holds escapes of Moses' tokenizer (&apos;"
     )
-    assert ", 2 in all; parsers read them as words: unescape them first" in escapes
+    assert ", 2 in all; they are read as words: unescape them before" in escapes
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("(S (NP the/DT dog/NN) barked/VBD)", "tags in all words (cat/NN)"),
+        ("(ROOT [12.3] (S [-4.5] (NP the)))", "numbers in brackets as words ([12.3])"),
+        ("(S (NP it) (VP &apos;s))", "escapes of Moses' tokenizer"),
+        ("(S (NP and/or) (VP [1] x@y.z 1/2))", None),
+    ],
+)
+def test_words_of_brackets_that_look_like_something_else_are_counted(text, said):
+    with remarks_of("x.ptb") as remarks:
+        PTB.parse(text)
+    assert [said in kind.found for kind in remarks.found] == [True] * bool(said)
 
 
 @pytest.mark.parametrize("name", ["UD_English-EWT/dev", "UD_Japanese-PUD/test"])

@@ -166,6 +166,13 @@ def _wrong_columns(line: str, found: int, offset: int) -> RecordError:
     if "\t" not in line:
         cause = f"is not CoNLL-U, which has {_COLUMNS} columns separated by tabs"
         return RecordError(cause, "name the format that the file is in", offset)
+    others = {14: "CoNLL-2009", 12: "CoNLL-2008", 4: "CoNLL-2003 or a choice of columns"}
+    if found in others:
+        return RecordError(
+            f"{found} tab-separated columns instead of {_COLUMNS}, as in {others[found]}",
+            "convert the file to CoNLL-U, with ID, FORM, HEAD and DEPREL as columns 1, 2, 7 and 8",
+            offset,
+        )
     return RecordError(
         f"{found} tab-separated column{'s' if found > 1 else ''} instead of {_COLUMNS}",
         "write _ for a value that is not known, and a blank line after every sentence",

@@ -10,7 +10,7 @@ from treesyntax.remarks import Remark, remark
 _ESCAPES = re.compile(r"&(?:apos|quot|amp|lt|gt|bar|bra|ket|#91|#93|#124);|(?<!\S)@[-/]@(?!\S)")
 ESCAPES = Remark(
     "escapes of Moses' tokenizer (&apos; &quot; &amp; @-@)",
-    "parsers read them as words: unescape them first, such as with sacremoses -l en detokenize",
+    "they are read as words: unescape them before text is parsed, as with sacremoses -l en detokenize",
 )
 
 

@@ -29,6 +29,7 @@ from treesyntax.trees.formats.base import (
     line_records,
     subtrees_ending,
 )
+from treesyntax.trees.formats.moses import check_escapes
 from treesyntax.trees.tree import Tree
 
 _TOKEN = re.compile(r"\(\s*[^\s()]*|\)|[^\s()]+", re.ASCII)
@@ -40,11 +41,19 @@ _TO_ESCAPE = str.maketrans(_ESCAPES)
 _BACKSLASH = re.compile(r"\\+(?=[/*])")
 _TRACE = "-NONE-"
 _GLUED = re.compile(r"[^\s()]\(|\)[^\s()]", re.ASCII)
+_TAG, _SCORE = re.compile(r".+/[A-Z]{2,4}\$?"), re.compile(r"\[-?[0-9]+\.[0-9]+\]")
 _IN_WORDS = "brackets that belong to words are written -LRB- and -RRB-"
 TOP, NO_LABEL = "TOP", "X"
 """The labels of unlabelled brackets: of the root, and of others."""
 TRACES = Remark(f"traces ({_TRACE})", "they are removed, with the brackets that this empties")
 ONLY_TRACES = Remark("traces alone", "nothing is left of them: they are empty sentences")
+TAGGED = Remark(
+    "tags in all words (cat/NN)",
+    "the words are read with their tags: write (NN cat), or take them off",
+)
+SCORES = Remark(
+    "numbers in brackets as words ([12.3])", "scores of a parser are no words: print none"
+)
 UNLABELLED = Remark(
     "brackets without a label",
     f"they get one, {TOP} for the root and {NO_LABEL} elsewhere; check that (the cat) is nowhere meant "
@@ -77,10 +86,21 @@ def _parse(text: str, remedy_if_open: str) -> Tree:
     if outer:
         parents = [-1, *(parent - outer for parent in parents[outer + 1 :])]
         labels, words = labels[outer:], words[outer:]
+    if "/" in text or "[" in text or "&" in text or "@" in text:
+        _check_words([label for label, word in zip(labels, words, strict=True) if word >= 0], text)
     if missing := labels.count(""):
         remark(UNLABELLED, missing)
         labels = [label or (NO_LABEL if node else TOP) for node, label in enumerate(labels)]
     return Tree(parents, labels, words)
+
+
+def _check_words(words: list[str], text: str) -> None:
+    """Remark on words that look like something else."""
+    check_escapes(text, words)
+    if len(words) > 1 and all(map(_TAG.fullmatch, words)):
+        remark(TAGGED)
+    if scores := sum(map(bool, map(_SCORE.fullmatch, words))):
+        remark(SCORES, scores)
 
 
 def _without_traces(

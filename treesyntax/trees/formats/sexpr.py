@@ -8,7 +8,8 @@ spacing and quotes.
 ``sexpr`` writes the outer parentheses, ``sexpr_bare`` leaves them out as the GeoQuery files do.
 Atoms are separated by ASCII white space and parentheses. Of Lisp, ``"new york"`` is one atom, whose
 label has ``␣`` for each space since tokens hold none, and ``'x`` is read as ``( quote x )``, a backquote
-as ``quasiquote``, ``,x`` and ``,@x`` as ``unquote`` and ``unquote-splicing``. Comments, square and curly
+as ``quasiquote``, ``,x`` and ``,@x`` as ``unquote`` and ``unquote-splicing``. Types, ``loc:<lo,<lo,t>>``, are
+part of their atom. Comments, square and curly
 brackets, ``|symbols|`` and what looks like another language, ``f(x)`` and ``a = b``, are refused.
 """
 
@@ -77,9 +78,25 @@ def _split(text: str) -> list[str]:
     if call := _CALL.match(text):
         cause = f"{call[1][:40]!r} is followed by '(' without a space, as in another language"
         raise RecordError(cause, "write ( f x ) for f(x), or choose the format of such text")
-    tokens = []
+    tokens: list[str] = []
+    end, in_type = -1, False  # where the last token ends; whether it goes on, as in loc:<lo,t>
     for match in _TOKEN.finditer(text):
-        token = match[0]
+        token, glued = match[0], match.start() == end
+        end = match.end()
+        if in_type and (not glued or token in ("(", ")")):
+            raise RecordError(f"the type in {tokens[-1][:40]!r} is not closed", "end it with >")
+        if in_type:
+            tokens[-1] += token
+            in_type = tokens[-1].count("<") > tokens[-1].count(">")
+            continue
+        if glued and token in (",", ",@") and tokens[-1] not in ("(", ")", *QUOTES):
+            if tokens[-1].count("<") <= tokens[-1].count(">"):
+                cause = f"a comma stands right behind {tokens[-1][:40]!r}, as in another language"
+                raise RecordError(cause, "put spaces, or choose the format of such text")
+            tokens[-1] += token
+            in_type = True
+            continue
+        in_type = False
         if token in _NOT_ATOMS and (
             token not in QUOTES or text[match.end() : match.end() + 1] in ("", " ", ")")
         ):
