@@ -102,6 +102,8 @@ def _split(text: str) -> list[str]:
         ):
             raise RecordError(*_NOT_ATOMS[token])
         tokens.append(with_visible_spaces(token) if token[0] == '"' else token)
+    if in_type:
+        raise RecordError(f"the type in {tokens[-1][:40]!r} is not closed", "end it with >")
     for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if token in INFIX and before != "(" and after != ")":
             cause = f"{token!r} stands between {before[:40]!r} and {after[:40]!r}"
