@@ -156,6 +156,10 @@ def use_everything(python: Path, folder: Path) -> None:
         )
         assert not done.returncode, done.stderr
         assert "Warning" not in done.stderr, done.stderr
+    study = [python.parent / "treesyntax", "study", "demo/for2lam"]
+    done = subprocess.run(study, capture_output=True, text=True, env=clean, cwd=folder, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "training and searching needs fairseq" in done.stderr
 
 
 def test_all_but_training_works_in_an_environment_without_fairseq(installed: Path, tmp_path: Path):
