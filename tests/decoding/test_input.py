@@ -22,7 +22,9 @@ from support.translate_helpers import (
 )
 
 from treesyntax.__main__ import main
+from treesyntax.decoding.input import chunks
 from treesyntax.parsers import PARSERS
+from treesyntax.trees.formats import Record
 
 CONLLU = ("--source-format", "conllu", "--subword-policy", "copy", "--subword-vocab", "40")
 ARCH = ("--arch", "tree_relation_mask_tiny")
@@ -260,6 +262,31 @@ def test_a_bad_record_ends_it_after_the_ones_before(folder, tmp_path, capsysbina
         assert (tmp_path / "out.part").read_bytes() == out
         for left in tmp_path.glob("out*"):
             left.unlink()
+
+
+def test_lots_grow_and_are_the_same_after_a_break():
+    """An interrupt in the first minutes loses little, and one translation is not batched in two ways."""
+    records = [Record(number, "x") for number in range(1, 201)]
+    sizes = [len(lot) for lot in chunks(iter(records), 60, wait=True)]
+    assert sizes == [10, 20, 40, 60, 60, 10]
+    assert [len(lot) for lot in chunks(iter(records[30:]), 60, True, 30)] == sizes[2:]
+
+
+@pytest.mark.usefixtures("parsers")
+def test_raw_lines_with_too_many_words_are_refused_before_any_is_parsed(folder, tmp_path, capsys):
+    (tmp_path / "in").write_text(f"the cat sees\n{'a ' * 1100}\n")
+    words = command(
+        folder, "conllu", "--input", tmp_path / "in", "--parser", "fake-dep", "--model", "x"
+    )
+    assert main(words) == 2
+    shown = capsys.readouterr()
+    assert not shown.out
+    assert "in:2: has 1101 tokens with the end of the sentence, but the model takes" in shown.err
+    assert main([*words, "--skip-long"]) == 0
+    shown = capsys.readouterr()
+    assert len(shown.out.splitlines()) == 2
+    assert shown.out.endswith("\n\n")
+    assert "answered by an empty line: 1 (line 2)" in shown.err
 
 
 def test_a_source_without_its_trees_is_refused(folder, tmp_path, capsys):

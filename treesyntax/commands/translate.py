@@ -170,7 +170,7 @@ def run(args: argparse.Namespace) -> int:
             encoder.check_lengths(path, records_of(path, source_format), bool(args.parser))
         with _progress(args, path, source_format, output.done.records) as advance:
             records = output.rest(records_of(path, source_format), path)
-            lots = chunks(records, args.buffer, wait=path.is_file())
+            lots = chunks(records, args.buffer, path.is_file(), output.done.records)
             writer = Writer(output.stream, to_text, args.nbest is not None, Counter())
             translate(lots, encoder, engine, writer, output, advance)
     malformed = output.done.malformed + writer.written["malformed"]

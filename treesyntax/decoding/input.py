@@ -32,6 +32,8 @@ from treesyntax.trees.formats import Record, get_format
 from treesyntax.trees.formats.base import line_records
 
 STDIN = Path("/dev/stdin")
+FEWEST = 10
+"""Records of the first chunk; a later one has at most as many more as there were before it."""
 CHECKED = 1000
 """Records whose lengths are looked at together."""
 
@@ -54,21 +56,25 @@ def records_of(path: Path, format_name: str) -> Iterator[Record]:
     return line_records(path) if format_name == TEXT else get_format(format_name).records(path)
 
 
-def chunks(records: Iterator[Record], size: int, wait: bool) -> Iterator[list[Record]]:
-    """Consecutive records to work on together.
+def chunks(
+    records: Iterator[Record], size: int, wait: bool, done: int = 0
+) -> Iterator[list[Record]]:
+    """Consecutive records to work on together: few at first, so that an interrupt loses little.
 
     Args:
         records: read in a thread, ahead of the work.
         size: most records of a chunk.
         wait: fill every chunk; else a chunk is what has come so far, so that at a terminal every
             line gets its answer.
+        done: how many records were worked on before. The same chunks follow as without a break.
     """
     queue: Queue[Record | Exception | None] = Queue(size)
     Thread(target=_read, args=(records, queue), daemon=True).start()
     chunk: list[Record] = []
     while True:
-        if len(chunk) == size or (chunk and not wait and queue.empty()):
+        if len(chunk) == min(size, FEWEST + done) or (chunk and not wait and queue.empty()):
             yield chunk
+            done += len(chunk)
             chunk = []
         item = queue.get()
         if isinstance(item, Record):
