@@ -1,7 +1,8 @@
 """A training step of a model with a bridge, as a ratio to the same step without.
 
-Forward, backward and Adam of transformers' BERT, ModernBERT and T5 encoder, and of nn.TransformerEncoder, over random
-trees. The model without a bridge has PyTorch's fused attention, which needs no mask here.
+Forward, backward and Adam of transformers' BERT, ModernBERT, T5 encoder, GPT-2 and Llama, and of nn.TransformerEncoder,
+over random trees. The model without a bridge has PyTorch's fused attention, which needs no mask here. Each step with a
+bridge is timed just after one without; a line has the median ratio of such pairs and, in brackets, its quartiles.
 
     python benchmarks/bridges.py                    # width 256, 4 layers, length 64 and 512
     python benchmarks/bridges.py --device cuda --width 768 --layers 12
@@ -16,11 +17,10 @@ from functools import partial
 from typing import Any
 
 import torch
-from timing import medians, print_ratios
+from timing import paired_ratios, print_pairs
 from torch import Tensor, nn
 from trees import random_trees
 
-from treesyntax.bridges.bridge import Bridge
 from treesyntax.bridges.huggingface import HuggingFaceBridge
 from treesyntax.bridges.torch_encoder import TransformerEncoderBridge
 from treesyntax.nn.tree_batch import TreeBatch
@@ -63,16 +63,41 @@ def t5(args: argparse.Namespace) -> nn.Module:
     return T5EncoderModel(config)
 
 
+def gpt2(args: argparse.Namespace) -> nn.Module:
+    """Of transformers; the tree is over all of its input."""
+    from transformers import GPT2Config, GPT2Model
+
+    config = GPT2Config(
+        vocab_size=VOCABULARY, n_embd=args.width, n_head=args.heads, n_layer=args.layers,
+        n_positions=2048, use_cache=False, bos_token_id=1, eos_token_id=2,
+    )  # fmt: skip
+    return GPT2Model(config)
+
+
+def llama(args: argparse.Namespace) -> nn.Module:
+    """Of transformers, with keys and values shared by two heads; the tree is over all of its input."""
+    from transformers import LlamaConfig, LlamaModel
+
+    config = LlamaConfig(
+        vocab_size=VOCABULARY, hidden_size=args.width, num_attention_heads=args.heads,
+        num_key_value_heads=args.heads // 2, num_hidden_layers=args.layers,
+        intermediate_size=4 * args.width, use_cache=False,
+    )  # fmt: skip
+    return LlamaModel(config)
+
+
 def pytorch(args: argparse.Namespace) -> nn.Module:
     """PyTorch's own encoder."""
     layer = nn.TransformerEncoderLayer(args.width, args.heads, 4 * args.width, batch_first=True)
     return nn.TransformerEncoder(layer, args.layers, enable_nested_tensor=False)
 
 
-MODELS: dict[str, tuple[Callable[[argparse.Namespace], nn.Module], Callable[..., Bridge]]] = {
+MODELS: dict[str, tuple[Callable[[argparse.Namespace], nn.Module], Callable[..., Any]]] = {
     "bert": (bert, HuggingFaceBridge),
     "modernbert": (modernbert, HuggingFaceBridge),
     "t5": (t5, HuggingFaceBridge),
+    "gpt2": (gpt2, HuggingFaceBridge),
+    "llama": (llama, HuggingFaceBridge),
     "pytorch": (pytorch, TransformerEncoderBridge),
 }
 
@@ -123,8 +148,8 @@ def main() -> None:
         torch.set_num_threads(1)
     for name in args.models:
         for length in args.lengths:
-            seconds = medians(steps(name, length, args), args.repeats)
-            print_ratios(f"{name}, length {length}", seconds, "plain")
+            ratios = paired_ratios(steps(name, length, args), "plain", args.repeats)
+            print_pairs(f"{name}, length {length}", ratios, "plain")
 
 
 if __name__ == "__main__":

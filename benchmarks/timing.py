@@ -74,6 +74,41 @@ def medians(actions: dict[str, Callable[[], object]], repeats: int) -> dict[str,
     return {name: statistics.median(values) for name, values in times.items()}
 
 
+def paired_ratios(
+    actions: dict[str, Callable[[], object]], baseline: str, repeats: int
+) -> dict[str, list[float]]:
+    """Ratios of each action to the baseline that ran just before it, sorted; of the baseline, its seconds.
+
+    As in :func:`medians` an untimed call goes before each timed one. A pair takes seconds, in which a
+    machine drifts less than over a whole run.
+    """
+    found: dict[str, list[float]] = {name: [] for name in actions}
+    for _ in range(repeats):
+        for name, action in actions.items():
+            if name == baseline:
+                continue
+            actions[baseline]()
+            base = synchronized_time(actions[baseline])
+            action()
+            found[name].append(synchronized_time(action) / base)
+            found[baseline].append(base)
+    return {name: sorted(values) for name, values in found.items()}
+
+
+def print_pairs(title: str, ratios: dict[str, list[float]], baseline: str) -> None:
+    """One line: milliseconds of the baseline, and of every other candidate the median ratio and its quartiles."""
+
+    def described(values: list[float]) -> str:
+        quarter = len(values) // 4
+        return (
+            f"{statistics.median(values):.2f} [{values[quarter]:.2f}, {values[-1 - quarter]:.2f}]"
+        )
+
+    base = statistics.median(ratios[baseline]) * 1000
+    others = [f"{name} {described(values)}" for name, values in ratios.items() if name != baseline]
+    print(f"{title:<10} {baseline} {base:8.1f} ms = 1 | " + " | ".join(others), flush=True)
+
+
 def print_ratios(title: str, seconds: dict[str, float], baseline: str) -> None:
     """One line: milliseconds of the baseline, and every other candidate as a ratio to it."""
     base = seconds[baseline]

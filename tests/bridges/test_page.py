@@ -103,6 +103,17 @@ def test_a_saved_bridge_says_what_it_is_and_is_not_loaded_by_halves(tmp_path: Pa
         HuggingFaceBridge.from_pretrained(tmp_path / "plain")
 
 
+def test_models_of_one_configuration_do_not_get_the_methods_of_one_another(tmp_path: Path):
+    config = transformers.BertConfig(**MODELS["Bert"])
+    specs = ("relation_mask", "tree_distance")
+    made = [HuggingFaceBridge(transformers.BertModel(config), spec) for spec in specs]
+    for one, spec in zip(made, specs, strict=True):
+        one.save_pretrained(tmp_path / spec)
+        assert HuggingFaceBridge.from_pretrained(tmp_path / spec).spec == spec
+    transformers.BertModel(config).save_pretrained(tmp_path / "plain")
+    assert "treesyntax" not in (tmp_path / "plain/config.json").read_text("utf-8")
+
+
 @pytest.mark.parametrize("family", ["BERT", "T5"])
 def test_what_a_trainer_wrote_of_a_bridge_of_before_is_read(family: str):
     """It stood around its model: its names began with ``model.`` and ``injections.``."""

@@ -177,7 +177,7 @@ class _Stack:
 def _check_columns(batch: TreeBatch, tokens: Tensor, past: int) -> None:
     """Refuse trees over other tokens than those of now and of the cache."""
     rows, count = tokens.shape
-    if len(batch.token_node) != rows and len(batch.token_node) % rows == 0 and rows:
+    if rows and len(batch.token_node) != rows and len(batch.token_node) % rows == 0:
         width = batch.token_node.shape[1]
         raise OptionError(
             f"the trees are over tokens {[*batch.token_node.shape]}, but the tokens are {[rows, count]}; "
@@ -227,6 +227,15 @@ class _Model:
                 for name, value in state_dict.items()
             }
         return super().load_state_dict(state_dict, *args, **kwargs)  # type: ignore[misc]
+
+    def save_pretrained(self, *args: Any, **kwargs: Any) -> Any:
+        """As of the model's own class; the configuration in the folder says which methods it has."""
+        config: Any = self.config  # type: ignore[attr-defined]
+        setattr(config, _SETTING, {"methods": self.spec})  # type: ignore[attr-defined]
+        try:
+            return super().save_pretrained(*args, **kwargs)  # type: ignore[misc]
+        finally:
+            delattr(config, _SETTING)
 
     def _set_gradient_checkpointing(self, enable: bool = True, *args: Any, **kwargs: Any) -> Any:
         function = kwargs.get("gradient_checkpointing_func", args[0] if args else None)
@@ -370,11 +379,14 @@ def _bridge(model: Any, spec: str, loading: bool = False) -> Any:
     need_package("transformers", "huggingface", "this bridge")
     own_class: Any = type(model)
     kind, stack = _stack_of(model, own_class.__name__)
-    if not loading and getattr(model.config, _SETTING, None):
+    saved = getattr(model.config, _SETTING, None)
+    if saved and not loading:
         raise OptionError(
-            f"this {own_class.__name__} was saved with {model.config.treesyntax['methods']}, whose "
-            "parameters were not loaded; HuggingFaceBridge.from_pretrained loads both"
+            f"this {own_class.__name__} was saved with {saved['methods']}, whose parameters were not "
+            "loaded; HuggingFaceBridge.from_pretrained loads both"
         )
+    if saved:
+        delattr(model.config, _SETTING)  # other models may have this configuration; save tells it
     if "forward" in vars(model) or "forward" in vars(stack):
         raise OptionError(
             f"the forward of this {own_class.__name__} was replaced, as accelerate does over several "
@@ -393,7 +405,6 @@ def _bridge(model: Any, spec: str, loading: bool = False) -> Any:
     stack._causal = kind.causal
     model._stack_path = next(name for name, one in model.named_modules() if one is stack)
     model.spec, model.site = spec, site
-    setattr(model.config, _SETTING, {"methods": spec})
     ending: tuple[type, ...] = (_Stack,) if stack is model else ()
     if stack is not model:
         stack_class: Any = type(stack)
