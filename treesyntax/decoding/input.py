@@ -231,6 +231,7 @@ class SourceEncoder:
 
     def _sentence(self, batch: Batch) -> EncodedSource:
         encoded = encode_batch(self.encoding, batch)
+        self.remarks.add_reading(encoded.remarks)
         symbols = [self.dictionary.index(symbol) for symbol in encoded.symbols]
         own, words = encoded.ids.tolist(), list[str]()
         numbered = [symbols[i] for i in own]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
+from treesyntax import remarks as reader_remarks
+
 SHOWN = 20
 """Lines that are told one by one; the rest are counted."""
 WORDS_SHOWN = 5
@@ -24,6 +26,14 @@ class Remarks:
     def __init__(self, longest: int, deepest: int, quiet: bool = False) -> None:
         self.longest, self.deepest, self.quiet = longest, deepest, quiet
         self.lines = 0
+        self._of_reader: reader_remarks.Remarks | None = None
+
+    def add_reading(self, found: reader_remarks.Remarks | None) -> None:
+        """Count what the reader of trees left out of a line or found odd in it, to be told at the end."""
+        if found is not None and self._of_reader is None:
+            self._of_reader = reader_remarks.Remarks(found.path)
+        if found is not None and self._of_reader is not None:
+            self._of_reader.extend(found)
 
     def check(self, line: int, unknown: Iterable[str], length: int, depth: int) -> None:
         """Tell of a line.
@@ -48,6 +58,8 @@ class Remarks:
 
     def close(self, malformed: int = 0, format_name: str = "") -> None:
         """Tell how many lines were only counted, and how many outputs their format cannot hold."""
+        for text in self._of_reader.texts("trees") if self._of_reader else ():
+            self._say(text)
         if malformed:
             self._say(
                 f"{malformed} outputs cannot be written as {format_name}, each is a lone bracket; see "
