@@ -13,6 +13,7 @@ from fairseq.models import (
     FairseqIncrementalDecoder,
     register_model,
 )
+from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from fairseq_plugins.target import find_copies
@@ -227,8 +228,8 @@ class TreeTransformer(FairseqEncoderDecoderModel):
             OptionError: for another task, for sizes, methods or shared embeddings that do not fit, or
                 a target that does not grow the trees that the decoder's methods need.
         """
-        if not hasattr(task, "target_linearization"):
-            name = getattr(getattr(task, "cfg", None), "_name", None) or type(task).__name__
+        if isinstance(task, FairseqTask) and not hasattr(task, "target_linearization"):
+            name = getattr(task.cfg, "_name", None) or type(task).__name__
             raise OptionError(
                 f"--task {name} gives this model no trees; add --task tree_translation"
             )

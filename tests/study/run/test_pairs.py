@@ -319,3 +319,16 @@ def test_a_training_that_left_out_other_pairs_than_its_data_say_is_told(tmp_path
         "sequence left 3 of 6 training pairs out, but of the 6 in its data 2 are too long: the data or limits "
         "are not those of its training"
     )
+
+
+def test_trials_of_a_search_use_the_same_pairs_too(tmp_path, binarized, capsys):
+    binarized(LONG, {})
+    search = {"over": {"train.lr": [0.1, 0.2]}}
+    assert not trained(run(tmp_path, status=2, search=search))
+    assert "rows would not use the same pairs: fairseq leaves out of 6 training pairs 2" in said(
+        capsys
+    )
+    started = run(tmp_path, out="allowed", search=search, skip="allowed")
+    assert len(trained(started)) == 8, "four trials, and two runs of each row"
+    for listed in (tmp_path / "allowed").glob("**/left_out/*.json"):
+        assert read_left_out(listed)["train"].tolist() == [1, 4]
