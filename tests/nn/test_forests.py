@@ -21,6 +21,7 @@ from treesyntax.testing import (
     a_tree_is_the_same_beside_another,
     make_encoder,
 )
+from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.tree import Tree
 
 FIRST = Tree([-1, 0, 1, 1, 0], list("abcde"))
@@ -96,6 +97,30 @@ def test_a_pair_of_two_trees_is_one_in_which_a_token_has_no_node(name: str):
     else:
         assert (across == ids[0, 6, 2]).all()  # of a token without a node
         assert ids[0, 6, 2] == ids[0, 2, 6]
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("linearization", ["bracketed_twice", "bracketed", "preorder"])
+def test_each_tree_has_a_stack_of_its_own(linearization: str, backwards: bool):
+    """Over brackets, with and without a mark between trees, whichever tree's tokens come first."""
+    read, trees = get_linearization(linearization), [FIRST, SECOND, TREES[0]]
+    starts = [0, len(FIRST), len(FIRST) + len(SECOND)]
+    (method,) = Composition("transformer_grammar", SITE).methods
+    rows, owner = [-1], [-1]
+    for number in reversed(range(3)) if backwards else range(3):
+        nodes = read.token_nodes(trees[number])
+        rows += [starts[number] + node for node in nodes] + [-1] * number
+        owner += [number] * len(nodes) + [-1] * number
+    together = method.relation_ids(batch_trees([trees], [rows]))
+    owners = torch.tensor(owner)
+    for number, tree in enumerate(trees):
+        here = owners == number
+        row = [node - starts[number] if one == number else -1
+               for node, one in zip(rows, owner, strict=True)]  # fmt: skip
+        alone = method.relation_ids(batch_trees([tree], [row]))
+        for queries in (here, owners < 0):  # tokens without a node see the tree as they did
+            assert torch.equal(together[0][queries][:, here], alone[0][queries][:, here])
+        assert not together[0][here][:, (owners >= 0) & ~here].any()
 
 
 @pytest.mark.parametrize("view", ["other_trees", "siblings|all", "ancestors|other_trees"])
