@@ -1,28 +1,36 @@
 """How often systems that are equal are found to differ: 5 % is promised, 6 % allowed.
 
-Two systems have the same expected score. Whether a run solves an item is a throw of a coin whose
-odds depend on the item, the run, the system's fit to the item, and what is special to all three.
+Systems have the same expected score. Whether a run solves an item is a throw of a coin whose
+odds depend on the item, the run, the system's fit to the item, and what is special to all three. A
+table of many rows has a mark after Holm's correction, so small p-values are counted too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 import pytest
 from reliability.figures import SOAK, amount, count
-from scipy import stats
+from scipy import optimize, stats
 from scipy.special import expit
 
 from treesyntax.metrics import checkpoint_p, compare_corpus_scores, compare_runs
-from treesyntax.metrics.runs import FEWEST_RUNS
+from treesyntax.metrics.runs import FEWEST_RUNS, LEVEL
 
 REPETITIONS = amount(150, 2000)
+CHANCE = 0.0 if SOAK else 0.03
 # In the short version chance alone may add to the 5 %: so much in one case of a thousand.
 MOST = 0.06 if SOAK else float(stats.binom.ppf(0.999, REPETITIONS, 0.05)) / REPETITIONS
 RUNS = (FEWEST_RUNS, 5, 10)
-CASES = [(500, 5.0), (500, 8.0), (1000, 8.0), (448, 1.0), (448, 1.7), (500, (1.5, 8.0))]
-"""Items, and the standard deviation of a system's score over runs, in points; or of each system's."""
+CASES = [
+    (500, 5.0), (500, 8.0), (1000, 8.0), (448, 1.0), (448, 1.7), (500, (1.5, 8.0)), (400, (1.0, 12.0)),
+]  # fmt: skip
+"""Items, and the standard deviation of a system's score over runs, in points; or the baseline's and
+the row's."""
+UNEQUAL = {3: 0.015, 5: 0.005}
+"""By runs what one system that varies much more than the other adds to the 6 % (docs/statistics.md)."""
 COPIES = {
     "atis": {1: 283, 2: 37, 3: 5, 4: 5, 5: 4, 6: 1, 9: 1, 10: 1, 11: 1},
     "geo": {1: 190, 2: 11, 3: 3, 4: 5, 5: 2, 6: 1, 7: 2, 9: 1},
@@ -31,24 +39,63 @@ COPIES = {
 """How many items stand how often in a test set (Dong & Lapata 2016)."""
 
 
-def solved(
+EASY, OF_ITEMS, OF_FIT, OF_TRIES = 1.4, 2.0, 0.5, 0.5
+"""Of the odds: their mean, and their standard deviations over items, fits and tries."""
+NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
+Spread = float | tuple[float, float]
+"""The standard deviation of a system's score over runs, in points; or the baseline's and the rows'."""
+
+
+def expected(odds: float, spread: float) -> float:
+    """The mean score of odds with a normal distribution."""
+    return float(NODE_WEIGHTS @ expit(odds + spread * NODES) / NODE_WEIGHTS.sum())
+
+
+@lru_cache
+def odds_of(score: float, spread: float) -> float:
+    """The mean of the odds whose expected score it is."""
+    return float(optimize.brentq(lambda odds: expected(odds, spread) - score, -20, 20))
+
+
+def study(
     source: np.random.Generator,
     items: int,
     runs: int,
-    points: float | tuple[float, float],
-    gain: float = 0.0,
-):
-    """Two systems' tables [items, runs] of 0 and 1; the first has ``gain`` points more."""
+    points: Spread,
+    rows: int = 1,
+    gain: float | Sequence[float] = 0.0,
+    easy: float = EASY,
+) -> tuple[np.ndarray, np.ndarray]:
+    """A baseline [items, runs] and rows [rows, items, runs] of 0 and 1.
+
+    The expected score of rows is that of the baseline and ``gain`` points more, or the points of each
+    row more, however much they vary.
+    """
+    gains = gain if isinstance(gain, Sequence) else [gain] * rows
     spreads = points if isinstance(points, tuple) else (points, points)
-    easy = 1.4 + 2 * source.normal(size=(items, 1))
-    slope = float((expit(easy) * expit(-easy)).mean())  # points of score by unit of the odds
+    at = easy + OF_ITEMS * NODES
+    slope = float(NODE_WEIGHTS @ (expit(at) * expit(-at)) / NODE_WEIGHTS.sum())
+    by_run = [spread / 100 / slope for spread in spreads]  # points of score by unit of the odds
+    spread = [(OF_ITEMS**2 + OF_FIT**2 + OF_TRIES**2 + run**2) ** 0.5 for run in by_run]
+    score = expected(easy, spread[0])
+    difficulty = OF_ITEMS * source.normal(size=(items, 1))
     tables = []
-    for extra, spread in zip((gain, 0.0), spreads, strict=True):
-        fit = easy + 0.5 * source.normal(size=(items, 1)) + extra / 100 / slope
-        by_run = spread / 100 / slope * source.normal(size=runs)
-        odds = fit + by_run + 0.5 * source.normal(size=(items, runs))
-        tables.append((source.random((items, runs)) < expit(odds)).astype(float))
-    return tables
+    for more, own, run in zip(([0.0], gains), spread, by_run, strict=True):
+        number, level = len(more), [odds_of(score + part / 100, own) for part in more]
+        odds = np.array(level)[:, None, None] + difficulty
+        odds = odds + OF_FIT * source.normal(size=(number, items, 1))
+        odds = odds + run * source.normal(size=(number, 1, runs))
+        odds = odds + OF_TRIES * source.normal(size=(number, items, runs))
+        tables.append((source.random(odds.shape) < expit(odds)).astype(float))
+    return tables[0][0], tables[1]
+
+
+def solved(
+    source: np.random.Generator, items: int, runs: int, points: Spread, gain: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Two systems' tables [items, runs] of 0 and 1; the first has ``gain`` points more."""
+    baseline, (row,) = study(source, items, runs, points, 1, gain)
+    return row, baseline
 
 
 def share_found(case: str, compare: Callable, draw: Callable) -> float:
@@ -61,10 +108,64 @@ def share_found(case: str, compare: Callable, draw: Callable) -> float:
 
 @pytest.mark.parametrize("runs", RUNS)
 @pytest.mark.parametrize(("items", "points"), CASES)
-def test_item_scores(items: int, points: float | tuple[float, float], runs: int):
+def test_item_scores(items: int, points: Spread, runs: int):
     case = f"{items} items, sd {points}, {runs} runs"
     found = share_found(case, compare_runs, lambda source: solved(source, items, runs, points))
-    assert found <= MOST
+    unequal = isinstance(points, tuple)
+    assert found <= MOST + (UNEQUAL.get(runs, 0.0) if unequal else 0.0)
+
+
+FAMILIES = [(500, (1.5, 8.0)), (400, (1.0, 12.0)), (500, 5.0), (500, 8.0)]
+ROWS = (20, 10, 5)
+SKEWED = {
+    (400, (1.0, 12.0), 3, 5): 0.075, (400, (1.0, 12.0), 5, 5): 0.085, (400, (1.0, 12.0), 5, 10): 0.085,
+    (400, (1.0, 12.0), 5, 20): 0.085, (400, (1.0, 12.0), 10, 20): 0.08,
+}  # fmt: skip
+"""Where runs vary so much that their scores are skewed, more than 6 % of studies have a false mark:
+items, spread, runs and rows; docs/statistics.md has the shares."""
+
+
+@pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize(("items", "points"), FAMILIES)
+def test_a_table_of_equal_rows_has_no_mark(items: int, points: Spread, runs: int):
+    """At least one false mark after Holm's correction: his first step is the smallest p times rows."""
+    hardest = (items, runs) == (400, FEWEST_RUNS)
+    studies, source = amount(150 if hardest else 10, 1000), np.random.default_rng(3)
+    marked = {(test, rows): 0.0 for rows in ROWS for test in ("compare_runs", "Welch's t")}
+    for _ in range(studies):
+        baseline, rows_of_study = study(source, items, runs, points, max(ROWS))
+        own = np.array([compare_runs(row, baseline).p for row in rows_of_study])
+        scores = rows_of_study.mean(1).T
+        welch = stats.ttest_ind(scores, baseline.mean(0)[:, None], equal_var=False).pvalue
+        for rows in ROWS:
+            for test, p_values in (("compare_runs", own), ("Welch's t", welch)):
+                families = p_values.reshape(-1, rows)
+                marked[test, rows] += float((families.min(1) * rows < LEVEL).mean())
+    for (test, rows), found in marked.items():
+        case = f"{items} items, sd {points}, {runs} runs, {rows} rows: {test}"
+        count(f"studies with a false mark, {case}", found)
+        if test == "compare_runs":
+            allowed = SKEWED.get((items, points, runs, rows), 0.06)
+            if not SOAK:
+                allowed = float(stats.binom.ppf(0.999, studies, allowed)) / studies
+            assert found / studies <= allowed, case
+
+
+@pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize("easy", [4.0, 5.0, -5.0])
+def test_runs_near_the_limits_of_scores_are_told(easy: float, runs: int):
+    """Skewed runs of one system: false findings are more than 5 %, and the comparison says so."""
+    source, found, told = np.random.default_rng(4), 0, 0
+    for _ in range(REPETITIONS):
+        baseline, (row,) = study(source, 500, runs, (0.7, 4.0), easy=easy)
+        comparison = compare_runs(row, baseline)
+        found += comparison.p < LEVEL
+        told += comparison.lopsided
+    case = f"odds {easy:g}, 500 items, sd (0.7, 4), {runs} runs"
+    count(f"false findings near a limit, {case}", int(found))
+    count(f"told to be lopsided, {case}", int(told))
+    assert found / REPETITIONS <= 0.16 + CHANCE
+    assert told / REPETITIONS > 0.9
 
 
 @pytest.mark.parametrize("runs", RUNS)
@@ -127,21 +228,48 @@ def test_a_true_difference_is_found_as_often_as_by_other_tests(runs: int, gain: 
 
     The mixed model knows that both systems vary alike. That is true here, and gives it more degrees
     of freedom. Where it is false, the model makes false findings (the test below).
+
+    In a table of ten rows Holm asks for p < 0.005 first. There Welch's t finds more, as it finds more
+    that is not there.
     """
     source = np.random.default_rng(2)
-    found: dict[str, list[bool]] = {"compare_runs": [], "Welch's t": [], "mixed model": []}
+    found: dict[str, list[float]] = {"compare_runs": [], "Welch's t": [], "mixed model": []}
     for _ in range(REPETITIONS):
         row, baseline = solved(source, 500, runs, 5.0, gain)
         means = (row.mean(0), baseline.mean(0))
-        found["compare_runs"].append(compare_runs(row, baseline).p < 0.05)
-        found["Welch's t"].append(stats.ttest_ind(*means, equal_var=False).pvalue < 0.05)
-        found["mixed model"].append(mixed_model_p(row, baseline) < 0.05)
-    for name, verdicts in found.items():
-        count(f"true {gain:.0f} points, {runs} runs: {name}", int(sum(verdicts)))
-    ours, welch, mixed = (np.mean(verdicts) for verdicts in found.values())
-    assert ours >= welch - 0.02
+        found["compare_runs"].append(compare_runs(row, baseline).p)
+        found["Welch's t"].append(stats.ttest_ind(*means, equal_var=False).pvalue)
+        found["mixed model"].append(mixed_model_p(row, baseline))
+    shares = {}
+    for level in (LEVEL, LEVEL / 10):
+        for name, p_values in found.items():
+            verdicts = np.array(p_values) < level
+            count(
+                f"true {gain:.0f} points, {runs} runs, p < {level:g}: {name}", int(verdicts.sum())
+            )
+            shares[name, level] = float(verdicts.mean())
+    ours, welch, mixed = (shares[name, LEVEL] for name in found)
+    assert ours >= welch - 0.02 - CHANCE
     assert ours >= mixed - {3: 0.12, 5: 0.06, 10: 0.03}[runs]
     assert 0.3 < ours < 1
+    deep = {3: 0.3, 5: 0.7, 10: 0.9}[runs] * shares["Welch's t", LEVEL / 10]
+    assert shares["compare_runs", LEVEL / 10] >= deep - CHANCE
+
+
+@pytest.mark.parametrize(("runs", "gain"), [(3, 5.0), (5, 4.0)])
+def test_a_true_difference_of_steady_systems_is_found_as_often_as_by_welchs_t(
+    runs: int, gain: float
+):
+    """Runs vary little more than the items in them explain."""
+    source, ours, welch = np.random.default_rng(2), 0, 0
+    for _ in range(REPETITIONS):
+        row, baseline = solved(source, 448, runs, 1.0, gain)
+        ours += compare_runs(row, baseline).p < LEVEL
+        means = (row.mean(0), baseline.mean(0))
+        welch += stats.ttest_ind(*means, equal_var=False).pvalue < LEVEL
+    count(f"true {gain:.0f} points, sd 1, {runs} runs: compare_runs", int(ours))
+    count(f"true {gain:.0f} points, sd 1, {runs} runs: Welch's t", int(welch))
+    assert ours >= welch - (0.04 + CHANCE) * REPETITIONS
 
 
 @pytest.mark.parametrize("points", [5.0, 8.0])
@@ -161,4 +289,4 @@ def test_one_variance_for_both_systems_makes_false_findings():
     for _ in range(REPETITIONS):
         found += mixed_model_p(*solved(source, 500, 3, (1.5, 8.0))) < 0.05
     count("false findings, 500 items, sd 1.5 and 8, 3 runs: mixed model", int(found))
-    assert found / REPETITIONS > 0.07
+    assert found / REPETITIONS > 0.07 - CHANCE

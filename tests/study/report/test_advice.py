@@ -10,9 +10,6 @@ from math import inf, sqrt
 from pathlib import Path
 from types import SimpleNamespace
 
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from rich.console import Console
 from scipy.special import stdtrit
 from support import ROOT
@@ -35,7 +32,6 @@ from treesyntax.study.report.rows.advice import (
     not_run_line,
     runs_line,
     runs_needed,
-    standard_error,
 )
 from treesyntax.study.report.rows.commands import longer_command, study_command
 from treesyntax.study.report.table import Row, Spread, StudyTable, make_table, print_table
@@ -63,15 +59,6 @@ def test_no_number_of_runs_is_enough_for_a_small_test_set():
     assert runs_needed(limit + 0.001, 9.0, 1.0) == MOST_RUNS + 1
 
 
-@settings(deadline=None, max_examples=50)
-@given(st.floats(2, 500), st.floats(0.1, 20))
-def test_the_error_of_a_difference_is_found_from_its_interval(freedom: float, error: float):
-    half, more = (float(stdtrit(freedom, level)) * error for level in (0.975, 0.8))
-    one = replace(ONE, low=2.0 - half, high=2.0 + half, smallest=half + more)
-    assert standard_error(one) == pytest.approx(error, rel=1e-3)
-    assert standard_error(replace(ONE, low=2.0, high=2.0, smallest=0.0)) == 0.0
-
-
 def row(name: str, values: tuple[float, ...]) -> Row:
     return Row(name, "exact", {"exact": Spread.of(values)}, 1, None, "3 of 3", "", {})
 
@@ -80,7 +67,7 @@ def comparison(name: str, difference: float, error: float, **changes: object) ->
     half, more = (float(stdtrit(4, level)) * error for level in (0.975, 0.8))
     return replace(
         ONE, method=name, difference=difference, low=difference - half, high=difference + half,
-        smallest=half + more, holm_p=0.4, **changes,
+        smallest=half + more, error=error, holm_p=0.4, **changes,
     )  # fmt: skip
 
 

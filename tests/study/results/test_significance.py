@@ -160,7 +160,9 @@ def test_comparisons_are_kept_until_something_changes(tmp_path: Path, monkeypatc
     assert [one["p"] for one in content["comparisons"]] == [one.p for one in first]
     calls: list[int] = []
     slow = significance.compare_runs
-    monkeypatch.setattr(significance, "compare_runs", lambda *args: calls.append(1) or slow(*args))
+    monkeypatch.setattr(
+        significance, "compare_runs", lambda *args, **more: calls.append(1) or slow(*args, **more)
+    )
     assert read_study(out).comparisons == first
     assert calls == []
     stored.write_text(stored.read_text().replace('"low": ', '"low": 1'))
@@ -209,10 +211,11 @@ def test_a_lost_test_set_is_noted_and_keeps_what_was_computed(tmp_path: Path):
 
 def test_the_table_marks_what_differs_and_the_differences_follow(tmp_path: Path):
     study = read_study(make_study(tmp_path, score=["exact"]))
-    for row, mark in zip(study.table.rows, ("", " †", " ns"), strict=True):
+    for row, mark in zip(study.table.rows, ("", " †°", " ns"), strict=True):
         values = [score(row.method, seed, "exact") for seed in SEEDS]
         assert study.table.cells(row)[1] == f"{fmean(values):.2f} ± {stdev(values):.2f}{mark}"
-    (note,) = study.table.notes
+    note, close = study.table.notes
+    assert close.startswith("° the row or its baseline lies close to the lowest or highest score")
     assert note.startswith("† differs from sequence: p < 0.05 over training runs and test items ")
     assert "no proof of equality" in note
     write_report(study)

@@ -152,7 +152,7 @@ def score_category(
     values = Spread.of((copies @ table / copies.sum()).tolist())
     difference = low = high = None
     if baseline:
-        test = compare_runs(table, scores.table(baseline, baseline, metric), copies)
+        test = compare_runs(table, scores.table(baseline, baseline, metric), copies, few_items=True)
         difference = test.difference
         low, high = (None if np.isnan(end) else end for end in (test.low, test.high))
     size = int(copies.sum())

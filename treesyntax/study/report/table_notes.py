@@ -30,7 +30,7 @@ LOWEST, HIGHEST = 1.0, 99.0
 """Points of 100: rows that are all below the one or all above the other do not tell methods apart."""
 BEAM = 5
 """What fairseq searches with if a recipe does not say."""
-SIGNIFICANT, EQUAL = "†", "ns"
+SIGNIFICANT, EQUAL, LOPSIDED = "†", "ns", "°"
 
 BUSY_NOTE = "~ measured while the machine had more to do than it has cores: no speed to compare"
 
@@ -178,7 +178,7 @@ def verdict(test: Comparison | None) -> str:
     """The mark behind a score: whether the row differs, and of how many runs if some are missing."""
     if test is None or test.p is None:
         return ""
-    mark = SIGNIFICANT if test.significant else EQUAL
+    mark = (SIGNIFICANT if test.significant else EQUAL) + (LOPSIDED if test.lopsided else "")
     few = "" if test.complete else f" ({min(test.runs)} of {test.seeds} runs)"
     return f" {mark}{few}"
 
@@ -196,9 +196,15 @@ def significance_notes(recipe: Recipe, comparisons: Sequence[Comparison]) -> lis
         first = sum(one.primary for one in own)
         notes.append(
             f"{SIGNIFICANT} differs from {baseline}: p < {LEVEL} over training runs and test items "
-            f"(two-sided, crossed variance with Satterthwaite's degrees of freedom), after Holm's "
+            f"(two-sided, crossed variance, Satterthwaite's degrees of freedom with a guard of the tail), after Holm's "
             f"correction for {first} in {' or '.join(recipe.primary)} and {len(own) - first} in other metrics; "
             f"{EQUAL}: not shown to differ, which is no proof of equality. Intervals hold 95 %"
+        )
+    if any(one.lopsided for one in tested):
+        notes.append(
+            f"{LOPSIDED} the row or its baseline lies close to the lowest or highest score (a tenth of the range, "
+            "or two standard deviations of its runs). Runs are skewed there, and p < 0.05 comes too easily if one of "
+            "the two varies much more than the other: in up to 15 % of simulated pairs of equal rows"
         )
     few = list(dict.fromkeys(one.method for one in comparisons if one.p is None))
     if few:
@@ -258,7 +264,8 @@ def comparison_cells(one: Comparison) -> list[str]:
     items = str(one.items) if one.items == one.lines else f"{one.items} ({one.lines} lines)"
     return [
         one.method, one.baseline, one.metric, f"{one.difference:+.2f}", interval,
-        "–" if one.holm_p is None else _p(one.holm_p), f"{one.runs[0]} and {one.runs[1]}", items,
+        "–" if one.holm_p is None else _p(one.holm_p) + (LOPSIDED if one.lopsided else ""),
+        f"{one.runs[0]} and {one.runs[1]}", items,
         "–" if one.smallest is None else f"{one.smallest:.2f}", _p(one.checkpoint_p),
     ]  # fmt: skip
 

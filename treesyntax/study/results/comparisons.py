@@ -40,6 +40,10 @@ class Comparison:
             is the same test; "" for none.
         scores: a hash of all scores by item and run.
         key: a hash of all inputs of the test.
+        error: the standard error of the difference; None as ``low``.
+        floor: which part of the variance was estimated below 0 and counts as 0
+            (:class:`treesyntax.metrics.runs.RunComparison`).
+        lopsided: whether runs of the row or its baseline lie close to the lowest or highest score.
     """
 
     method: str
@@ -60,6 +64,9 @@ class Comparison:
     same_as: str
     scores: str
     key: str
+    error: float | None = None
+    floor: str = ""
+    lopsided: bool = False
 
     @property
     def significant(self) -> bool:

@@ -113,14 +113,15 @@ def compare_rows(scores: Scores, row: str, baseline: str, metric: str, key: str)
     """The test of a row against its baseline; ``seeds``, ``primary`` and the correction are to be set."""
     copies = scores.copies(baseline, metric)
     own, other = (scores.table(name, baseline, metric) for name in (row, baseline))
-    found = compare_runs(own, other, copies)
-    low, high, p, smallest = (
+    found = compare_runs(own, other, copies, few_items=True)
+    low, high, p, smallest, error = (
         None if math.isnan(number) else number
-        for number in (found.low, found.high, found.p, found.smallest)
+        for number in (found.low, found.high, found.p, found.smallest, found.error)
     )
     return Comparison(
         method=row, baseline=baseline, metric=metric, runs=found.runs, seeds=0, items=found.items,
         lines=int(copies.sum()), difference=found.difference, low=low, high=high, p=p, holm_p=p,
         smallest=smallest, checkpoint_p=checkpoint_p(own, other, copies), primary=True, same_as="",
-        scores=sha256(own.tobytes() + other.tobytes()).hexdigest(), key=key,
+        scores=sha256(own.tobytes() + other.tobytes()).hexdigest(), key=key, error=error,
+        floor=found.floor, lopsided=found.lopsided,
     )  # fmt: skip

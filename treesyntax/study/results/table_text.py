@@ -13,7 +13,7 @@ BOOKTABS = r"% \usepackage{booktabs}"
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "±": r"$\pm$", "†": r"$^{\dagger}$", "–": "--", "−": "$-$", "<": r"$<$", ">": r"$>$",
+    "±": r"$\pm$", "†": r"$^{\dagger}$", "°": r"$^{\circ}$", "–": "--", "−": "$-$", "<": r"$<$", ">": r"$>$",
     **{raised: f"$^{{{letter}}}$" for raised, letter in RAISED.items()},
 }  # fmt: skip
 

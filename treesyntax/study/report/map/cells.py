@@ -147,7 +147,7 @@ def make_cell(
     copies = scores.copies(baseline, metric)
     own, other = (scores.table(name, baseline, metric) for name in (row, baseline))
     spread = Spread.of((copies @ own / copies.sum()).tolist())
-    test = compare_runs(own, other, copies)
+    test = compare_runs(own, other, copies, few_items=True)
     low, high, p = (None if np.isnan(x) else x for x in (test.low, test.high, test.p))
     cell = Cell(
         short_name(domains[row].name), domains[row].system, metric, spread.mean, spread.sd, test.runs[0],

@@ -13,7 +13,6 @@ import math
 from pathlib import Path
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import stdtrit
 
 from treesyntax.metrics.runs import FEWEST_RUNS, LEVEL, POWER
@@ -25,8 +24,6 @@ from treesyntax.study.results.comparisons import Comparison
 SHOWN = 8
 """Most rows that are named."""
 MOST_RUNS = 200
-FREEDOM = (1.0, 1e6)
-"""Degrees of freedom between which those of a comparison are sought."""
 
 
 def advice_lines(recipe: Recipe, folder: Path, table: StudyTable) -> list[str]:
@@ -64,35 +61,15 @@ def runs_line(table: StudyTable) -> list[str]:
 
 
 def _runs_text(one: Comparison, row: Row, baseline: Row) -> str:
-    error, spreads = standard_error(one), (row.metrics[one.metric], baseline.metrics[one.metric])
+    spreads = (row.metrics[one.metric], baseline.metrics[one.metric])
     variances = [(spread.sd or 0.0) ** 2 for spread in spreads]
     of_runs = sum(variance / runs for variance, runs in zip(variances, one.runs, strict=True))
-    needed = runs_needed(abs(one.difference), sum(variances), max(0.0, error**2 - of_runs))
+    needed = runs_needed(
+        abs(one.difference), sum(variances), max(0.0, (one.error or 0.0) ** 2 - of_runs)
+    )
     if needed is None:
         return "not by runs alone, the test set is too small for it"
     return f"about {needed}" if needed <= MOST_RUNS else f"more than {MOST_RUNS}"
-
-
-def standard_error(one: Comparison) -> float:
-    """Of a difference with an interval: what `treesyntax.metrics.compare_runs` had it from.
-
-    The interval is t₀.₉₇₅ errors wide to each side, and the smallest difference t₀.₈ errors more; their
-    ratio tells the degrees of freedom of both.
-    """
-    assert one.low is not None
-    assert one.high is not None
-    assert one.smallest is not None
-    half = (one.high - one.low) / 2
-    if not half:
-        return 0.0
-    wanted = (one.smallest - half) / half
-
-    def gap(freedom: float) -> float:
-        return float(stdtrit(freedom, POWER) / stdtrit(freedom, 1 - LEVEL / 2)) - wanted
-
-    low, high = FREEDOM
-    freedom = low if gap(low) >= 0 else high if gap(high) <= 0 else brentq(gap, low, high)
-    return half / float(stdtrit(freedom, 1 - LEVEL / 2))
 
 
 def runs_needed(difference: float, of_runs: float, rest: float) -> int | None:
