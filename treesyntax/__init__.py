@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from treesyntax.errors import InputError, OptionError, TreeError, TreeSyntaxError
     from treesyntax.methods import METHODS
     from treesyntax.metrics import Score, get_metric, score
+    from treesyntax.metrics.conclusions import Conclusion, conclude
     from treesyntax.metrics.runs import RunComparison, compare_corpus_scores, compare_runs
     from treesyntax.metrics.statistics import holm
+    from treesyntax.metrics.worth import Worth, data_worth
     from treesyntax.model.composition import Composition, compose
     from treesyntax.model.decoder import Decoder, KVCache
     from treesyntax.model.encoder import Encoder, EncoderOutput
@@ -53,8 +55,10 @@ _PLACES = {
     "errors": ("InputError", "OptionError", "TreeError", "TreeSyntaxError"),
     "methods": ("METHODS",),
     "metrics": ("Score", "get_metric", "score"),
+    "metrics.conclusions": ("Conclusion", "conclude"),
     "metrics.runs": ("RunComparison", "compare_corpus_scores", "compare_runs"),
     "metrics.statistics": ("holm",),
+    "metrics.worth": ("Worth", "data_worth"),
     "model.composition": ("Composition", "compose"),
     "model.decoder": ("Decoder", "KVCache"),
     "model.encoder": ("Encoder", "EncoderOutput"),
@@ -75,6 +79,7 @@ _MODULE_OF = {name: module for module, names in _PLACES.items() for name in name
 __all__ = [
     "METHODS",
     "Composition",
+    "Conclusion",
     "Decoder",
     "Encoder",
     "EncoderOutput",
@@ -94,13 +99,16 @@ __all__ = [
     "TreeCollator",
     "TreeError",
     "TreeSyntaxError",
+    "Worth",
     "align",
     "align_words",
     "batch_trees",
     "compare_corpus_scores",
     "compare_runs",
     "compose",
+    "conclude",
     "control_tree",
+    "data_worth",
     "from_binary",
     "get_linearization",
     "get_metric",

@@ -126,12 +126,21 @@ def test_a_block_without_a_mark_is_found():
 
 def test_the_code_of_the_page_on_statistics():
     page = (ROOT / "docs/statistics.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.S)
+    blocks = re.findall(r"```python\n(.*?)```", page, re.S)
     draw = np.random.default_rng(1)
     names = {
-        "row": draw.random((40, 3)) + 1,
+        "row": draw.random((40, 3)) + 2,
         "baseline": draw.random((40, 3)),
+        "control": draw.random((40, 3)),
         "copies": np.ones(40),
+        "base_500": draw.random((40, 3)),
+        "base_1000": draw.random((40, 3)) + 1,
+        "base_2000": draw.random((40, 3)) + 3,
     }
-    exec(code, names)
-    assert names["found"].p < 0.05
+    found = []
+    for code in blocks:
+        exec(code, names)
+        found.append(names["found"])
+    assert found[0].p < 0.05
+    assert found[1].word == "syntax helps"
+    assert names["worth"].times[0].times == pytest.approx(2**1.5, rel=0.1)
