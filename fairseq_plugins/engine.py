@@ -18,7 +18,7 @@ from fairseq_plugins.limits import in_one_line
 from fairseq_plugins.settings import check_settings, check_sizes
 from treesyntax.decoding.engine import EncodedSource, Hypothesis, Search
 from treesyntax.errors import InputError, OptionError, TreeSyntaxError
-from treesyntax.model.checkpoint import load_checkpoint
+from treesyntax.model.checkpoint import check_numbers, load_checkpoint
 
 PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
@@ -115,6 +115,7 @@ def load(search: Search) -> FairseqEngine:
     task, models = None, []
     for path in search.checkpoints:
         state = load_checkpoint(path)
+        check_numbers(path, state["model"])
         check_settings(path, state)
         cfg = OmegaConf.create(state["cfg"], flags={"allow_objects": True})
         task = task or _task(path, cfg, search)

@@ -161,3 +161,16 @@ def test_checkpoints_are_averaged_into_a_link(tmp_path: Path):
     assert main(words) == 0
     assert (tmp_path / "link.pt").is_symlink()
     assert torch.load(tmp_path / "target.pt", weights_only=True)["model"]["a"].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("words", [["recipes", "copy", "demo/for2lam"], ["new"]])
+def test_a_link_to_nothing_is_not_replaced_by_a_new_recipe(
+    words: list[str], tmp_path: Path, capsys
+):
+    """As a file that is there: who set the link has something else in mind."""
+    link = tmp_path / "mine.yaml"
+    link.symlink_to(tmp_path / "gone/recipe.yaml")
+    assert main([*words, str(link)]) == 2
+    assert "mine.yaml: already exists; choose another name" in capsys.readouterr().err
+    assert link.is_symlink()
+    assert not link.exists()

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import gzip
 import hashlib
+import io
 import json
 import os
 import shutil
+import stat
 import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -46,8 +49,12 @@ def check_path(path: str | Path, what: str) -> None:
             )
 
 
-def read_lines(path: str | Path) -> Iterator[str]:
+def read_lines(path: str | Path, record: bool = False) -> Iterator[str]:
     """The lines of a UTF-8 text file without their ends; ``.gz`` files are unpacked on the fly.
+
+    Args:
+        path: of the file.
+        record: whether it must be a regular file, see `read_record`; users may name pipes.
 
     Only ``\\n``, ``\\r\\n`` and ``\\r`` end a line, as in Python's text files, so other Unicode
     separators never shift the alignment of two files.
@@ -58,7 +65,10 @@ def read_lines(path: str | Path) -> Iterator[str]:
     """
     path = Path(path)
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
+        with ExitStack() as opened:
+            raw_stream = opened.enter_context(open_record(path) if record else path.open("rb"))
+            packed = path.suffix == ".gz"
+            stream = opened.enter_context(gzip.open(raw_stream)) if packed else raw_stream
             line = 0
             for raw in iter(partial(stream.readline, LONGEST_LINE + 1), b""):
                 if len(raw) > LONGEST_LINE:
@@ -95,6 +105,28 @@ def _unreadable(path: Path, error: Exception) -> InputError:
     return InputError(path, None, f"cannot be read ({reason})", "check the name and permissions")
 
 
+def read_record(path: str | Path) -> bytes:
+    """The content of a regular file.
+
+    Raises:
+        OSError: if it cannot be read, or is a named pipe, a socket or a device: these wait for ever, or never end.
+    """
+    with open_record(path) as stream:
+        return stream.read()
+
+
+def open_record(path: str | Path) -> io.BufferedReader:
+    """A regular file to read, see `read_record`."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    kind = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(kind):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    if stat.S_ISDIR(kind):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise OSError(errno.EINVAL, "it is a pipe, a socket or a device", str(path))
+
+
 def parse_json(text: str | bytes) -> Any:
     """The value of a JSON text.
 
@@ -115,7 +147,7 @@ def read_json(path: str | Path) -> Any:
     """
     path = Path(path)
     try:
-        return parse_json(path.read_bytes())
+        return parse_json(read_record(path))
     except OSError as error:
         raise _unreadable(path, error) from None
     except ValueError as error:
@@ -125,7 +157,7 @@ def read_json(path: str | Path) -> Any:
 def read_object(path: str | Path) -> dict[str, Any]:
     """The object in a JSON file, empty if the file is absent, damaged or holds something else."""
     try:
-        value = parse_json(Path(path).read_bytes())
+        value = parse_json(read_record(path))
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}
@@ -167,7 +199,7 @@ def sha256_of(path: str | Path) -> str:
         InputError: if it cannot be read.
     """
     try:
-        with open(path, "rb") as stream:
+        with open_record(path) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise _unreadable(Path(path), error) from None

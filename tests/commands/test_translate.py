@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from support.translate_helpers import (
     PAIRS,
     binarize,
@@ -248,3 +249,27 @@ def test_subwords_cut_where_a_parser_saw_words_need_the_parser(folder, tmp_path,
     message = capsys.readouterr().err
     assert "cut where a parser saw words: give --parser (stanza-dep, spacy" in message
     assert "binarize --subword-units line" in message
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf")])
+def test_a_model_with_numbers_that_are_none_is_refused(odd, folder, model, tmp_path, capsys):
+    """NaN embeddings ended in an error of torch's, somewhere in the search."""
+    state = torch.load(model, weights_only=False)
+    state["model"]["encoder.embed_tokens.weight"][5] = odd
+    torch.save(state, tmp_path / "model.pt")
+    words = ["translate", folder / "words", "--path", tmp_path / "model.pt", "--cpu", "--parsed"]
+    assert main([*map(str, words), "--input", str(folder / "all.conllu")]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "model.pt: encoder.embed_tokens.weight holds NaN or infinity; the training" in said
+
+
+def test_a_model_with_sparse_tensors_is_refused(model, tmp_path, capsys):
+    """They have no memory of their own that could be counted."""
+    state = torch.load(model, weights_only=False)
+    state["model"]["decoder.extra"] = torch.eye(3).to_sparse()
+    torch.save(state, tmp_path / "model.pt")
+    assert main(["analyse", "facts", str(tmp_path / "model.pt")]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "its decoder.extra is no plain tensor (sparse" in said

@@ -98,11 +98,11 @@ def average(paths: Sequence[Path]) -> dict[str, Any]:
     Sums have 64 bits; whole numbers and what else is no weight are those of the last. Tensors that
     share their memory (tied embeddings) go on sharing it.
     """
-    from treesyntax.model.checkpoint import load_checkpoint
+    from treesyntax.model.checkpoint import check_numbers, load_checkpoint
 
     state = load_checkpoint(paths[-1])
     model: dict[str, Tensor] = state["model"]
-    _check_finite(paths[-1], model)
+    check_numbers(paths[-1], model)
     weights = {_place(tensor): name for name, tensor in model.items() if tensor.is_floating_point()}
     sums = {name: model[name].double() for name in weights.values()}
     for path in tracked(paths[:-1], "checkpoints"):
@@ -111,7 +111,7 @@ def average(paths: Sequence[Path]) -> dict[str, Any]:
             raise InputError(
                 path, None, f"is of another model than {paths[-1].name}", "average one training"
             )
-        _check_finite(path, other)
+        check_numbers(path, other)
         for name, total in sums.items():
             total += other[name]
     means = {name: (sums[name] / len(paths)).to(model[name].dtype) for name in sums}
@@ -119,14 +119,6 @@ def average(paths: Sequence[Path]) -> dict[str, Any]:
         name: means.get(weights.get(_place(tensor), ""), tensor) for name, tensor in model.items()
     }
     return {key: value for key, value in state.items() if key != OPTIMIZER}
-
-
-def _check_finite(path: Path, model: Mapping[str, Tensor]) -> None:
-    for name, tensor in model.items():
-        if tensor.is_floating_point() and not tensor.isfinite().all():
-            raise InputError(
-                path, None, f"{name} holds NaN or infinity", "the training diverged; train anew"
-            )
 
 
 def _place(tensor: Tensor) -> Place:

@@ -13,6 +13,7 @@ train.src and train.tgt, missing sets are drawn, a tenth of the pairs each.
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     from treesyntax.files import write_text
     from treesyntax.study.data_summary import data_summaries, summary_lines
 
-    if args.recipe.exists():
+    if os.path.lexists(args.recipe):  # a link to nothing too
         raise InputError(args.recipe, None, "already exists", "choose another name")
     source = _existing(_value(args.source, "--source", "file with the training sources"))
     whole = source.is_dir() or _plain_name(source).endswith(TABLE)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
 
     if args.action == "copy":
         text = copied(shipped_recipe(args.name))
-        if args.file.exists():
+        if os.path.lexists(args.file):  # a link to nothing too
             raise InputError(args.file, None, "already exists", "choose another name")
         write_text(args.file, text)
         print(f"{args.file}: edit it, then run: treesyntax study {args.file}")

@@ -7,6 +7,7 @@ job ended, and how, is read from the file that it leaves and from the queue, nev
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 import time
@@ -30,6 +31,18 @@ ANSWER_WAIT = 60.0
 LOST = 1
 LARGEST_ARRAY = 1000
 WEEK = 7 * 24 * 60
+
+
+class AwayError(OSError):
+    """The cluster does not answer: what was asked of it may be asked once more later."""
+
+
+AWAY = re.compile(
+    "unable to contact slurm controller|not responding|connection (refused|timed out|failure)|timed out on send"
+    "|zero bytes were transmitted|temporarily un(able|available)|in standby|no route to host",
+    re.IGNORECASE,
+)
+"""What sbatch says where its controller is away, rather than of the job."""
 
 
 class Job:
@@ -142,6 +155,7 @@ class Cluster:
             orders: each with a key; a job of the same name with another key is not taken up.
 
         Raises:
+            AwayError: if the cluster does not answer now; those that it took are taken up by the next call.
             OSError: if they cannot be submitted.
         """
         found = {order.name: self.take_up(key, order) for key, order in orders}
@@ -160,7 +174,8 @@ class Cluster:
             else:
                 jobs = [self.executor.submit(carry_out, orders[0][1])]
         except Exception as error:  # submitit has errors of its own for sbatch
-            raise OSError(0, _last_line(str(error))) from None
+            kind = AwayError if AWAY.search(str(error)) else OSError
+            raise kind(0, _last_line(str(error))) from None
         for (key, order), job in zip(orders, jobs, strict=True):
             ticket = {"job": job.job_id, "key": key, "cluster": self.kind, "time": time.time()}
             write_json(ticket_of(self.folder, order.name), ticket)

@@ -6,6 +6,7 @@ import argparse
 import pickle
 import re
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,24 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
         for name, tensor in weights.items()
     ):
         raise InputError(path, None, "holds no model", f"load only {OURS}")
+    for name, tensor in weights.items():
+        if tensor.layout is not torch.strided or tensor.is_meta or tensor.is_quantized:
+            cause = f"its {name[:80]} is no plain tensor (sparse, quantized or without numbers)"
+            raise InputError(path, None, cause, f"load only {OURS}")
     return state
+
+
+def check_numbers(path: str | Path, weights: Mapping[str, torch.Tensor]) -> None:
+    """Refuse a model with parameters that are NaN or infinite: all that it computes would be.
+
+    Args:
+        path: of its checkpoint.
+        weights: its tensors by name.
+    """
+    for name, tensor in weights.items():
+        if not tensor.isfinite().all():
+            cause = f"{name[:80]} holds NaN or infinity"
+            raise InputError(path, None, cause, "the training diverged; train anew")
 
 
 def _refused(path: str | Path, error: Exception) -> str:

@@ -236,6 +236,10 @@ def _start_accounting(slurm: Slurm, port: int, database: int) -> None:
     wait_until(has_cluster, 60)
 
 
+TRAINERS = {b"fairseq-train", b"fairseq_cli.train"}
+"""A word of each command that trains: that of the stand-ins, and the module of the real one."""
+
+
 def writers(folder: Path) -> list[str]:
     """The processes that train in a folder."""
     found = []
@@ -244,6 +248,6 @@ def writers(folder: Path) -> list[str]:
             words = file.read_bytes().split(b"\0")
         except OSError:
             continue
-        if b"fairseq-train" in words and any(str(folder).encode() in word for word in words):
+        if {*words} & TRAINERS and any(str(folder).encode() in word for word in words):
             found.append(file.parent.name)
     return found

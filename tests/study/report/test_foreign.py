@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import signal
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from reliability.figures import count
 from support.browser import chromium
-from support.study_helpers import result, write_recipe, write_study
+from support.study_helpers import make_study, result, write_recipe, write_study
 
+from treesyntax.__main__ import main
 from treesyntax.files import write_text
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.report.report import read_study, write_report
@@ -33,6 +37,17 @@ MARKUP = [
     "```\n<b>",
 ]
 PLACE = "runs/relation_mask-1/analyses"
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study with results and a report."""
+    folder = make_study(tmp_path_factory.mktemp("finished"), seeds=[1], score=["exact"])
+    (folder / PLACE).mkdir(parents=True, exist_ok=True)
+    (folder / PLACE / "fig.svg").write_text("<svg></svg>")
+    list_figures(folder, ["fig.svg"], [])
+    assert main(["report", str(folder)]) == 0
+    return folder
 
 
 @pytest.fixture
@@ -119,3 +134,45 @@ def test_lists_of_another_form_are_left_out(listed: str, value: str, folder: Pat
     entry = f'{{"name": "mask_strengths", "side": {value}, "figures": {value}, "numbers": {value}}}'
     write_text(folder / PLACE / "analyses.json", listed.format(entry=entry).replace("{{", "{"))
     assert write_report(read_study(folder)).is_file()
+
+
+KINDS = {
+    "a named pipe": os.mkfifo,
+    "an endless device": lambda path: path.symlink_to("/dev/zero"),
+    "a link to itself": lambda path: path.symlink_to(path.name),
+    "a folder": Path.mkdir,
+}
+READ = [
+    "study.json", "recipe.yaml", "results.jsonl", "failures.json", "significance.json", "digests.json",
+    "tables/items.jsonl", "figures/verdicts.json", "figures/learning_curves.json", ".lock",
+    "logs/sequence-1/train.log", "runs/sequence-1/begun.json", "runs/sequence-1/hypotheses.txt",
+    f"{PLACE}/analyses.json", f"{PLACE}/fig.svg", "done/sequence-1/hypotheses.json",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", READ)
+def test_what_is_no_file_is_passed_over_or_refused(
+    kind: str, name: str, finished: Path, tmp_path: Path, capsys
+):
+    """A named pipe waits for ever for somebody who writes, and /dev/zero never ends."""
+
+    def late(*_: object) -> None:
+        raise AssertionError(f"{name} is waited for")
+
+    folder = tmp_path / "out"
+    shutil.copytree(finished, folder)
+    path = folder / name
+    path.unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    KINDS[kind](path)
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(60)
+    try:
+        status = main(["report", str(folder)])
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    said = capsys.readouterr().err
+    assert status in (0, 2)
+    assert said.count("\n") == (status == 2), said

@@ -15,9 +15,10 @@ from treesyntax.study.results.comparisons import SIGNIFICANCE_FILE
 from treesyntax.study.results.results import CHECKSUM, RESULTS_FILE, _checksum
 
 ODD = {
-    "value": [float("nan"), float("inf"), None, 10**400, "1", [1], True],
+    "value": [1e308, -1e308, float("nan"), float("inf"), None, 10**400, "1", [1], True],
     "parameters": [0, -1, 10**400, None],
     "valid_loss": [float("nan"), 1e308, 10**400],
+    "peak_memory": [1e308, -1e308, -5.0],
     "train_seconds": [10**400, float("nan"), "x"],
     "versions": [{"a": 1}, None],
     "n": [10**400, None, 0],

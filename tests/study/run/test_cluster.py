@@ -205,6 +205,36 @@ def test_a_reason_of_sbatch_is_its_last_line(cluster: Cluster, monkeypatch: pyte
     assert caught.value.strerror == "sbatch: error: Batch job failed"
 
 
+AWAY = (
+    "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)",
+    "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation",
+)
+
+
+def test_what_is_submitted_while_the_controller_is_away_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """As running jobs do; a step that the cluster refuses fails."""
+    submitit = pytest.importorskip("submitit")
+    monkeypatch.setattr("treesyntax.study.run.submission.TRY_EVERY", 0.01)
+    tries, real = tmp_path / "tries", submitit.AutoExecutor.submit
+
+    def submit(self: object, *words: object) -> object:
+        with tries.open("a") as stream:
+            stream.write("x")
+        if tries.stat().st_size <= 2 * len(AWAY):
+            raise RuntimeError(AWAY[tries.stat().st_size % len(AWAY)])
+        return real(self, *words)
+
+    monkeypatch.setattr(submitit.AutoExecutor, "submit", submit)
+    methods = {"sequence": recipe_content()["methods"]["sequence"]}
+    write_recipe(tmp_path, methods=methods, seeds=[1])
+    process = study(tmp_path, "--cluster", "local", "--cluster-set", "timeout_min=5")
+    assert process.returncode == 0, process.output()
+    assert "FAILED" not in process.output()
+    assert tries.stat().st_size > 2 * len(AWAY)
+
+
 def test_slurm_is_asked_once_for_all_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A controller that does not answer says nothing; one that forgot a job says that it is gone."""
     squeue = tmp_path / "squeue"

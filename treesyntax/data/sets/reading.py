@@ -8,9 +8,9 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
+from http.client import HTTPException
 from io import BytesIO
 from pathlib import Path
-from urllib.error import URLError
 from urllib.request import urlopen
 
 from treesyntax.data.generate.data_set import packed
@@ -79,8 +79,8 @@ def _fetched(data: DataSet, one: Input) -> bytes:
     try:
         with urlopen(one.address, timeout=TIMEOUT) as stream:
             content: bytes = stream.read(MOST_BYTES + 1)
-    except (URLError, OSError, ValueError) as error:
-        reason = getattr(error, "reason", None) or error
+    except (HTTPException, OSError, ValueError) as error:
+        reason = str(getattr(error, "reason", None) or error) or type(error).__name__
         raise OptionError(
             f"{one.address} cannot be fetched ({reason}); get the file another way and give its "
             "folder with --from"
@@ -122,5 +122,7 @@ def unzipped(content: bytes, name: str, member: str, password: str = "") -> byte
             if archive.getinfo(member).file_size > MOST_BYTES:
                 raise InputError(name, None, f"{member} is too large", "get the archive again")
             return archive.read(member, pwd=password.encode() or None)
-    except (zipfile.BadZipFile, KeyError, RuntimeError, zlib.error, NotImplementedError) as error:
+    except InputError:
+        raise
+    except Exception as error:  # what a damaged archive raises has no end
         raise InputError(name, None, f"{member} cannot be read ({error})", "get it again") from None

@@ -12,7 +12,7 @@ import yaml
 
 from treesyntax import __version__
 from treesyntax.errors import InputError, OptionError
-from treesyntax.files import read_json, sha256_of_value, write_json, write_text
+from treesyntax.files import atomic_file, read_json, sha256_of_value, write_json
 from treesyntax.study.recipe.reading import IMPORT
 from treesyntax.study.recipe.recipe import DATA, RECIPE_FILE, SPLITS, Recipe
 
@@ -85,8 +85,8 @@ def find_changes(folder: Path, recipe: Recipe) -> list[str]:
     """A line for each difference of a recipe from the one in its study's folder."""
     try:
         before = yaml.safe_load((folder / RECIPE_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
-        return []
+    except (OSError, ValueError, RecursionError, yaml.YAMLError):
+        return [f"{RECIPE_FILE} is lost or damaged, and is written again"]
     return list(_differences("", before, recipe.content))
 
 
@@ -111,10 +111,12 @@ def _differences(key: str, old: Any, new: Any) -> Iterator[str]:
 
 def write_identity(folder: Path, recipe: Recipe, identity: Identity) -> None:
     """Write the identity and the resolved recipe into a study's folder."""
-    # The identity first: after a kill in between, the folder still belongs to the study.
-    write_json(folder / IDENTITY_FILE, asdict(identity))
     text = yaml.safe_dump(recipe.content, sort_keys=False, allow_unicode=True, width=100)
-    write_text(folder / RECIPE_FILE, f"# resolved from {recipe.path}\n{text}")
+    # Both are on the disk before either is renamed. The identity is the first: after a kill in
+    # between, the folder belongs to the study, which writes a recipe that is lost again.
+    with atomic_file(folder / RECIPE_FILE) as staged:
+        staged.write_text(f"# resolved from {recipe.path}\n{text}", "utf-8", "backslashreplace")
+        write_json(folder / IDENTITY_FILE, asdict(identity))
 
 
 def read_identity(folder: Path) -> Identity:

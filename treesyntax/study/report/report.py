@@ -20,7 +20,7 @@ from markupsafe import Markup, escape
 
 from treesyntax.data.limits import long_references
 from treesyntax.data.token_files import TokenData, find_prefix
-from treesyntax.errors import TreeSyntaxError
+from treesyntax.errors import InputError, TreeSyntaxError
 from treesyntax.files import read_lines, write_text
 from treesyntax.metrics import reference_warnings
 from treesyntax.study.recipe.identity import Identity, read_identity
@@ -92,6 +92,9 @@ def read_study(folder: Path, baseline: str | None = None, mix_versions: bool = F
     """
     identity = read_identity(folder)
     overrides = [] if baseline is None else [f"baseline={baseline}"]
+    if not (folder / RECIPE_FILE).is_file():
+        remedy = "run the study again, which writes it"
+        raise InputError(folder / RECIPE_FILE, None, "is lost, or no file", remedy)
     plan = make_plan(read_recipe(folder / RECIPE_FILE, overrides))
     check_read(plan, folder, identity)
     results, others = current_results(folder, plan.recipe)

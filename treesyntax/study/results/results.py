@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from treesyntax.errors import InputError
-from treesyntax.files import parse_json, write_text
+from treesyntax.files import parse_json, read_record, write_text
 
 RESULTS_FILE = "results.jsonl"
 CHECKSUM = "crc32"
@@ -28,6 +28,8 @@ KINDS = {
 
 LARGEST = 1 << 63
 """No number of a result is larger; those of Python may have any number of digits."""
+LARGEST_FLOAT = 1e100
+"""Beyond, squares and the axes of figures leave the range of numbers; no score is that large."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,8 @@ def _result(values: Any) -> Result:
             raise TypeError
         if isinstance(number := known.get(item.name), int) and abs(number) > LARGEST:
             raise TypeError
+        if isinstance(number, float) and isfinite(number) and abs(number) > LARGEST_FLOAT:
+            raise TypeError
     if not isfinite(known["value"]) or known["parameters"] < 1:
         raise TypeError
     return Result(**known)
@@ -178,7 +182,7 @@ def _line(result: Result) -> str:
 
 def _whole_lines(path: Path) -> list[bytes]:
     try:
-        content = path.read_bytes() if path.exists() else b""
+        content = read_record(path) if path.exists() else b""
     except OSError as error:
         raise InputError(path, None, f"cannot be read ({error.strerror})") from None
     return content.split(b"\n")[:-1]

@@ -20,7 +20,7 @@ class Digests:
     """SHA-256 of files and folders.
 
     Args:
-        folder: of the study, which keeps the digests of files with size, time and inode; what is kept
+        folder: of the study, which keeps the digests of files with size, times and inode; what is kept
             has a checksum of its own, and is computed anew where that does not fit.
     """
 
@@ -49,12 +49,14 @@ class Digests:
             state = os.stat(path)
         except OSError:
             return sha256_of(path)  # which says what is wrong
-        stamp = [state.st_size, state.st_mtime_ns, state.st_ino]
+        # The time of a change cannot be set back as that of the content can. Other permissions or a
+        # second name move it too: then the file is read once more.
+        stamp = [state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino]
         held = self.known.get(name)
         if held is not None and held[:-1] == stamp:
             return str(held[-1])
         digest = sha256_of(path)
-        if time.time_ns() - state.st_mtime_ns > FRESH:
+        if time.time_ns() - max(state.st_mtime_ns, state.st_ctime_ns) > FRESH:
             self.known[name] = [*stamp, digest]
         return digest
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -17,8 +18,9 @@ from treesyntax.study.recipe.search import CHOSEN_FILE, SEARCH, TRIALS_FILE
 LOCK_FILE = ".lock"
 OF_SEARCH = (SEARCH, TRIALS_FILE, CHOSEN_FILE)
 """What a search leaves in the folder of a study that has not begun."""
-LEFTOVERS = ("", "binarized/", "data/", "done/**/", "left_out/")
-"""The folders in which names like ``.*.part`` and ``.*.old`` are half-written files."""
+LEFTOVERS = (".part", ".old")
+"""How the names of half-written hidden files and folders end."""
+BUSY = (errno.EACCES, errno.EAGAIN)
 
 
 def default_folder(recipe: Recipe) -> Path:
@@ -61,7 +63,12 @@ def locked(folder: Path) -> Iterator[None]:
     with stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except OSError as error:
+            if error.errno not in BUSY:
+                raise OptionError(
+                    f"{folder} cannot be locked ({error.strerror}), so two studies could write in it at "
+                    "once; choose an --out on a disk with file locks"
+                ) from None
             stream.seek(0)
             holder = stream.read(20).decode("ascii", "replace").strip() or "unknown"
             raise OptionError(
@@ -76,9 +83,20 @@ def locked(folder: Path) -> Iterator[None]:
 
 def remove_leftovers(folder: Path) -> None:
     """Remove the half-written files of a killed study from a folder that this process holds."""
-    for part in LEFTOVERS:
-        for path in [*folder.glob(f"{part}.*.part"), *folder.glob(f"{part}.*.old")]:
-            if path.is_dir():
+    for place, folders, files in os.walk(folder):
+        if Path(place) != folder and IDENTITY_FILE in files:  # another study, which may be at work
+            folders.clear()
+            continue
+        for name in [name for name in (*folders, *files) if is_leftover(name)]:
+            path = Path(place, name)
+            if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)
             else:
-                path.unlink(missing_ok=True)
+                with suppress(OSError):
+                    path.unlink()
+        folders[:] = [name for name in folders if not is_leftover(name)]
+
+
+def is_leftover(name: str) -> bool:
+    """Whether a name is that of a half-written file or folder."""
+    return name.startswith(".") and name.endswith(LEFTOVERS)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from treesyntax.jobs.cluster import Cluster, Job
+from treesyntax.jobs.cluster import AwayError, Cluster, Job
 from treesyntax.jobs.node import SAVED, Order
 from treesyntax.study.run.checkpoints import repair_checkpoints
 from treesyntax.study.run.ledger import Ledger
@@ -15,6 +16,8 @@ from treesyntax.study.run.logs import read_log
 from treesyntax.study.run.progress import PlainProgress
 from treesyntax.study.run.steps import Step
 
+TRY_EVERY = 30.0
+"""Seconds between two tries to submit while a cluster does not answer."""
 MORE_TIME = "give it more time with --cluster-set timeout_min=N"
 
 
@@ -46,6 +49,7 @@ class Submission:
         self.cluster, self.kinds, self.ledger = cluster, kinds, ledger
         self.orders: list[tuple[Step, Order]] = []
         self.submitted: list[Submitted] = []
+        self.away, self.next_try = "", 0.0
 
     def __len__(self) -> int:
         """How many jobs there are, or will be after `submit`."""
@@ -73,15 +77,23 @@ class Submission:
         self.orders.append((step, order))
 
     def submit(self) -> list[Submitted]:
-        """Submit what is ordered.
+        """Submit what is ordered; orders wait while the cluster does not answer, as running jobs do.
 
         Raises:
             OSError: if the cluster does not take it.
         """
-        if self.cluster is None or not self.orders:
+        if self.cluster is None or not self.orders or time.monotonic() < self.next_try:
             return []
         keyed = [(self.ledger.keys.of[step.name], order) for step, order in self.orders]
-        jobs = self.cluster.start(keyed)
+        try:
+            jobs = self.cluster.start(keyed)
+        except AwayError as error:
+            self.away, self.next_try = (
+                f"the cluster is away: {error.strerror}",
+                time.monotonic() + TRY_EVERY,
+            )
+            return []
+        self.away = ""
         pairs = zip(self.orders, jobs, strict=True)
         found = [Submitted(step, job, self.saved(step)) for (step, _), job in pairs]
         self.orders = []
@@ -110,7 +122,9 @@ class Submission:
 
     def queued(self) -> dict[str, str]:
         """Why the others wait, by name."""
-        return {one.step.name: one.job.waits_for for one in self.submitted if one.job.waits}
+        return {step.name: self.away for step, _ in self.orders} | {
+            one.step.name: one.job.waits_for for one in self.submitted if one.job.waits
+        }
 
     def is_at_work(self, step: Step) -> bool:
         """Whether a job of an earlier session still does a step."""

@@ -196,7 +196,7 @@ def read_items(path: Path) -> ItemFile:
         InputError: if it cannot be read, is damaged or another file.
     """
     try:
-        head, *runs = map(parse_json, read_lines(path))
+        head, *runs = map(parse_json, read_lines(path, record=True))
         digest = head.pop(CHECKSUM)
         if digest != sha256_of_value([head, *runs]):
             raise InputError(path, None, "its checksum differs: the file is damaged", REMEDY)
