@@ -41,13 +41,22 @@ ALLOWED = {
 FACE = "face"
 """The public names of the package itself. They come from all rooms that need no fairseq; no room may
 import them from there."""
-ALLOWED[FACE] = {"bridges", "model", "methods", "metrics", "nn", "parsers", "trees"} | GROUND
+ALLOWED[FACE] = {
+    "bridges",
+    "model",
+    "methods",
+    "metrics",
+    "nn",
+    "parsers",
+    "study",
+    "trees",
+} | GROUND
 
 NARROW = {
     "analysis": {"study": ("study.recipe", "study.results")},
     "bridges": {"parsers": ("parsers.torchaudio_remedy",)},
     "commands": {"torch": ("commands.average", "commands.methods", "commands.study", "commands.translate")},
-    FACE: {"parsers": ("parsers.torchaudio_remedy",)},
+    FACE: {"parsers": ("parsers.torchaudio_remedy",), "study": ("study.read",)},
     "decoding": {"torch": ("decoding.constraints", "decoding.grammar", "decoding.learned_grammar",
                            "decoding.notation_grammar")},
 }  # fmt: skip

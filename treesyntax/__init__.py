@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from treesyntax.nn.growth import GrowingTrees
     from treesyntax.nn.injection import Injection, Site, register
     from treesyntax.nn.tree_batch import TreeBatch, batch_trees
+    from treesyntax.study.read import StudyData, read_study
     from treesyntax.trees.alignment import align, align_words, word_spans
     from treesyntax.trees.binary import from_binary, to_binary
     from treesyntax.trees.controls import control_tree
@@ -66,6 +67,7 @@ _PLACES = {
     "nn.growth": ("GrowingTrees",),
     "nn.injection": ("Injection", "Site", "register"),
     "nn.tree_batch": ("TreeBatch", "batch_trees"),
+    "study.read": ("StudyData", "read_study"),
     "trees.alignment": ("align", "align_words", "word_spans"),
     "trees.binary": ("from_binary", "to_binary"),
     "trees.controls": ("control_tree",),
@@ -92,6 +94,7 @@ __all__ = [
     "RunComparison",
     "Score",
     "Site",
+    "StudyData",
     "TransformerConfig",
     "TransformerEncoderBridge",
     "Tree",
@@ -114,6 +117,7 @@ __all__ = [
     "get_metric",
     "holm",
     "parse_tree",
+    "read_study",
     "read_trees",
     "register",
     "score",

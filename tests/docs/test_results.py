@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from treesyntax.__main__ import main
-from treesyntax.study.report.items.file import ITEMS_FILE, read_items, unpack, unpack_items
+from treesyntax.metrics.line_file import unpack
+from treesyntax.study.report.items.file import ITEMS_FILE, read_items, unpack_items
 from treesyntax.study.report.map.cells import read_cells
 from treesyntax.study.report.map.draw import draw_file, table_rows
 

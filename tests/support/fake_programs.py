@@ -113,6 +113,7 @@ def treesyntax(arguments: list[str]) -> None:
         assert hypotheses == "\nb c\n"
         metrics = [b for a, b in itertools.pairwise(arguments) if a == "--metric"]
         print(json.dumps([scored(metric, hypotheses, arguments) for metric in metrics]))
+        option(arguments, "--lines").write_text("{}")  # reports then judge the lines
     elif command == "analyse":
         analyse(arguments[1:])
 

@@ -28,15 +28,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treesyntax.errors import InputError, OptionError
-from treesyntax.files import read_lines
+from treesyntax.files import read_lines, sha256_of
 from treesyntax.jobs.terminal import tracked
 
 if TYPE_CHECKING:
-    from treesyntax.metrics import Score
+    from treesyntax.metrics import Measured, Score
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,6 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--train-target", type=Path, help="references of the training data, for the same")
     add("--categories", type=Path, help="the category of each line, to score each by itself too")
     add("--json", action="store_true", help="print a JSON list instead of a table")
+    add(
+        "--lines",
+        type=Path,
+        metavar="FILE",
+        help="also write what each line contributes to each score",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -60,7 +67,9 @@ def run(args: argparse.Namespace) -> int:
             lacks a file or any line to score.
         InputError: if a file cannot be read, or the files differ in their number of lines.
     """
-    from treesyntax.metrics import UNSEEN, get_metric, reference_warnings  # --help needs none of it
+    # --help needs none of it.
+    from treesyntax.metrics import UNSEEN, get_metric, measured, reference_warnings
+    from treesyntax.metrics.line_file import write_line_file
 
     names = args.metric or ["exact"]
     for name in names:
@@ -73,26 +82,46 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(args.reference, None, "is empty", "there is nothing to score")
     asked = any(name.endswith(UNSEEN) for name in names)
     unseen = _unseen(args, references) if asked else None
-    metrics = [get_metric(name, unseen) for name in names]
-    scores = [
-        score for metric in tracked(metrics, "metrics") for score in metric(hypotheses, references)
-    ]
+    for name in names:
+        get_metric(name, unseen)
+    results = {
+        name: measured(name, hypotheses, references, unseen)
+        for name in tracked([*dict.fromkeys(names)], "metrics")
+    }
+    scores = [results[name].score() for name in names]
+    if args.lines:
+        options = ("hypothesis", "reference", "source", "train_source", "train_target")
+        files = {name: sha256_of(path) for name in options if (path := getattr(args, name))}
+        write_line_file(args.lines, files, {name: result.lines for name, result in results.items()})
     if args.categories:
         remedy = "name the category of each line"
         categories = _as_many(args.categories, args.reference, len(references), remedy)
-        for category in dict.fromkeys(categories):
-            lines = [line for line, own in enumerate(categories) if own == category]
-            own = [hypotheses[line] for line in lines], [references[line] for line in lines]
-            new = None if unseen is None else [unseen[line] for line in lines]
-            chosen = [name for name in names if new is None or any(new) or UNSEEN not in name]
-            for score in (one for name in chosen for one in get_metric(name, new)(*own)):
-                scores.append(score._replace(category=category))
+        scores += [
+            score
+            for category in dict.fromkeys(categories)
+            for name in names
+            if (score := _of_category(category, categories, results[name], unseen)) is not None
+        ]
     for warning in reference_warnings(names, references):
         print(f"treesyntax score: {warning}", file=sys.stderr)
     print(
         json.dumps([_fields(score) for score in scores], indent=2) if args.json else _table(scores)
     )
     return 0
+
+
+def _of_category(
+    category: str, categories: Sequence[str], result: Measured, unseen: Sequence[bool] | None
+) -> Score | None:
+    """The score of the lines of a category; None if the metric counts none of them."""
+    import numpy as np
+
+    from treesyntax.metrics import UNSEEN
+
+    own = np.array([name == category for name in categories])
+    if result.metric.endswith(UNSEEN):
+        own = own[np.array(unseen)]
+    return result.score(own)._replace(category=category) if own.any() else None
 
 
 def _fields(score: Score) -> dict[str, object]:

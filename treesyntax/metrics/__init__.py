@@ -25,6 +25,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from treesyntax import __version__
 from treesyntax.agreement import verbs_of
 from treesyntax.errors import OptionError
@@ -33,6 +36,7 @@ from treesyntax.metrics.equivalence import CALCULI
 from treesyntax.metrics.runs import checkpoint_p as checkpoint_p
 from treesyntax.metrics.runs import compare_corpus_scores as compare_corpus_scores
 from treesyntax.metrics.runs import compare_runs as compare_runs
+from treesyntax.metrics.statistics import line_statistics
 from treesyntax.metrics.text import CORPUS_METRICS as CORPUS_METRICS
 from treesyntax.metrics.text import LOWER_IS_BETTER as LOWER_IS_BETTER
 from treesyntax.metrics.text import TOKENIZERS
@@ -130,35 +134,104 @@ def _verb_items(hypotheses: Sequence[str], references: Sequence[str], part: slic
     ]
 
 
-def share(
-    hypotheses: Sequence[str], references: Sequence[str], items: ItemMetric, name: str
-) -> list[Score]:
-    """The percentage of lines that are right, and in the signature how many are undecided."""
-    settings = f"{name}|tok:space" if name in TEXT_ITEMS else name
-    right = items(hypotheses, references)
-    if None in right:
-        settings += f"|undecided:{right.count(None)}"
-    return [_score(name, 100 * sum(map(bool, right)) / len(right), settings, len(right))]
+class Measured(NamedTuple):
+    """The lines of a test set, each judged once.
+
+    Attributes:
+        metric: its name.
+        lines: what each line contributes, whole numbers [lines, columns]: see :func:`score_of_lines`.
+        undecided: which lines cannot be told in a bounded effort, which count as wrong.
+    """
+
+    metric: str
+    lines: NDArray[np.float64]
+    undecided: NDArray[np.bool_]
+
+    def score(self, chosen: NDArray[np.bool_] | None = None) -> Score:
+        """The score of all lines, or of some."""
+        lines = self.lines if chosen is None else self.lines[chosen]
+        undecided = int((self.undecided if chosen is None else self.undecided[chosen]).sum())
+        plain, lengths = self.metric.removesuffix(UNSEEN), ""
+        signature = f"{plain}|v:{__version__}"
+        if plain in CORPUS_METRICS:
+            metric = CORPUS_METRICS[plain](references=[[""]])
+            found = metric._aggregate_and_compute([lines.sum(0).tolist()])
+            value, signature = found.score, str(metric.get_signature())
+            if hasattr(found, "bp"):
+                lengths = f"BP {found.bp:.3f}, length ratio {found.ratio:.3f}"
+        elif plain in PART_METRICS:
+            value, signature = (
+                micro_f1(*lines.sum(0).tolist()),
+                f"{plain}|avg:micro|v:{__version__}",
+            )
+        else:
+            value = 100 * int(lines.sum()) / len(lines)
+            settings = f"{plain}|tok:space" if plain in TEXT_ITEMS else plain
+            settings += f"|undecided:{undecided}" if undecided else ""
+            signature = f"{settings}|v:{__version__}"
+        if plain != self.metric:
+            signature += "|lines:unseen"
+        return Score(self.metric, value, signature, len(lines), lengths)
 
 
-def tree_f1(
-    hypotheses: Sequence[str], references: Sequence[str], parts: PartMetric, name: str
-) -> list[Score]:
-    """One of the F1 scores over parts of trees."""
-    sums = map(sum, zip(*parts(hypotheses, references), strict=True))
-    return [_score(name, micro_f1(*sums), f"{name}|avg:micro", len(references))]
+def measured(
+    name: str,
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    unseen: Sequence[bool] | None = None,
+) -> Measured:
+    """Judge each line once, for the score and for the scores of any lines.
 
+    Args:
+        name: of a metric, with or without `UNSEEN`.
+        hypotheses: one output a line.
+        references: as many.
+        unseen: for a name with it, which lines count (`unseen_lines`); the others have no statistics.
 
-def _score(metric: str, value: float, settings: str, size: int) -> Score:
-    return Score(metric, value, f"{settings}|v:{__version__}", size)
-
-
-def _sacrebleu(name: str, hypotheses: Sequence[str], references: Sequence[str]) -> list[Score]:
+    Raises:
+        OptionError: as `get_metric`.
+        TreeSyntaxError: if there is not one hypothesis for each reference, or a reference is malformed.
+    """
+    plain = name.removesuffix(UNSEEN)
+    get_metric(name, unseen)  # or refuse
     check_aligned(hypotheses, references)
-    metric = CORPUS_METRICS[name]()
-    found = metric.corpus_score(hypotheses, [references])
-    lengths = f"BP {found.bp:.3f}, length ratio {found.ratio:.3f}" if hasattr(found, "bp") else ""
-    return [Score(name, found.score, str(metric.get_signature()), len(references), lengths)]
+    if plain != name and unseen is not None:
+        if len(unseen) != len(references):
+            raise OptionError(
+                f"{len(unseen)} sources do not belong to {len(references)} references"
+            )
+        chosen = [number for number, new in enumerate(unseen) if new]
+        hypotheses = [hypotheses[number] for number in chosen]
+        references = [references[number] for number in chosen]
+    undecided = np.zeros(len(references), dtype=bool)
+    if plain in CORPUS_METRICS:
+        metric = CORPUS_METRICS[plain](references=[list(references)])
+        lines = line_statistics(metric, hypotheses)
+    elif plain in PART_METRICS:
+        parts = PART_METRICS[plain](hypotheses, references)
+        lines = np.array(parts, dtype=np.float64).reshape(len(references), 2)
+    else:
+        right = ITEM_METRICS[plain](hypotheses, references)
+        lines = np.array([*map(bool, right)], dtype=np.float64)[:, None]
+        undecided = np.array([one is None for one in right], dtype=bool)
+    return Measured(name, lines, undecided)
+
+
+def score_of_lines(name: str, lines: NDArray[np.float64]) -> float:
+    """The score of some lines, of which `measured` gave the statistics [lines, columns]."""
+    return Measured(name, lines, np.zeros(len(lines), dtype=bool)).score().value
+
+
+def columns_of(name: str) -> int:
+    """How many numbers a metric keeps of a line."""
+    plain = name.removesuffix(UNSEEN)
+    if plain in CORPUS_METRICS:
+        return line_statistics(CORPUS_METRICS[plain](references=[["a"]]), ["a"]).shape[1]
+    return 2 if plain in PART_METRICS else 1
+
+
+def _judge(hypotheses: Sequence[str], references: Sequence[str], name: str) -> list[Score]:
+    return [measured(name, hypotheses, references).score()]
 
 
 def _named(kinds: Mapping[str, Callable[..., Any]], notations: Iterable[str]) -> dict[str, Any]:
@@ -189,9 +262,7 @@ PART_METRICS: dict[str, PartMetric] = _named(
 )
 """The metrics that count parts in each line."""
 METRICS: dict[str, Metric] = {
-    **{name: partial(_sacrebleu, name) for name in CORPUS_METRICS},
-    **{name: partial(share, items=items, name=name) for name, items in ITEM_METRICS.items()},
-    **{name: partial(tree_f1, parts=parts, name=name) for name, parts in PART_METRICS.items()},
+    name: partial(_judge, name=name) for name in (*CORPUS_METRICS, *ITEM_METRICS, *PART_METRICS)
 }
 
 
@@ -217,7 +288,7 @@ def get_metric(name: str, unseen: Sequence[bool] | None = None) -> Metric:
         raise OptionError(f"{name} needs the training data, to know what is in it")
     if not any(unseen):
         raise OptionError(f"{name}: every line is in the training data, so none is left to score")
-    return partial(_score_unseen, metric=METRICS[plain], unseen=unseen)
+    return partial(_judge_unseen, name=name, unseen=unseen)
 
 
 def score(metric: str, hypotheses: Sequence[str], references: Sequence[str]) -> Score:
@@ -256,18 +327,10 @@ def _pairs(sources: Sequence[str], references: Sequence[str]) -> list[tuple[str,
     return [(" ".join(source.split()), " ".join(reference.split())) for source, reference in spaced]
 
 
-def _score_unseen(
-    hypotheses: Sequence[str], references: Sequence[str], metric: Metric, unseen: Sequence[bool]
+def _judge_unseen(
+    hypotheses: Sequence[str], references: Sequence[str], name: str, unseen: Sequence[bool]
 ) -> list[Score]:
-    check_aligned(hypotheses, references)
-    if len(unseen) != len(references):
-        raise OptionError(f"{len(unseen)} sources do not belong to {len(references)} references")
-    chosen = [number for number, new in enumerate(unseen) if new]
-    scores = metric([hypotheses[n] for n in chosen], [references[n] for n in chosen])
-    return [
-        score._replace(metric=score.metric + UNSEEN, signature=f"{score.signature}|lines:unseen")
-        for score in scores
-    ]
+    return [measured(name, hypotheses, references, unseen).score()]
 
 
 def _names() -> str:

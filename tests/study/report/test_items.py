@@ -6,7 +6,6 @@ import csv
 import json
 import shutil
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,15 +14,17 @@ from support import study_helpers
 from support.study_helpers import LINES, make_study, outputs, recipe_content, result, write
 
 from treesyntax.__main__ import main
-from treesyntax.files import write_text
+from treesyntax.files import sha256_of, write_text
 from treesyntax.metrics import get_metric
+from treesyntax.metrics.line_file import FILE, LineFile, pack, unpack
+from treesyntax.study.report.breakdown import break_down
+from treesyntax.study.report.categories import read_categories, score_categories
+from treesyntax.study.report.examples.verdicts import find_verdicts
 from treesyntax.study.report.items.collect import write_items
 from treesyntax.study.report.items.file import (
     ItemFile,
-    pack,
     pack_items,
     read_items,
-    unpack,
     unpack_items,
     write_file,
 )
@@ -159,25 +160,53 @@ def test_parts_with_different_rows_give_the_tables_of_the_whole(
     assert "has scores on domain=law of other data" in capsys.readouterr().err
 
 
-def test_what_did_not_change_is_not_scored_again_and_a_lost_test_set_loses_nothing(
-    tmp_path: Path, monkeypatch
+def everything(out: Path) -> list[object]:
+    """All that a report makes of the lines of the outputs."""
+    write_tables(out)
+    study = read_study(out)
+    scores = ItemScores(study.plan, out, study.results)
+    quantity = read_categories(study.plan, out)
+    assert quantity is not None
+    return [
+        *((out / "tables" / name).read_bytes() for name in ("items.jsonl", "table.csv")),
+        score_categories(study.plan, out, study.results, quantity, study.may_compare),
+        break_down(scores, study.results, quantity).scores,
+        find_verdicts(scores, out / "none.json").letters,
+    ]
+
+
+def test_lines_that_the_step_score_has_judged_are_not_judged_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
+    """Table, categories, bins, examples and items are made of its file; it does not count for other outputs."""
+    out = make_study(tmp_path, score=["exact", "bleu"], categories="{data}/p/test.cat")
+    (out / "data/p/test.cat").write_text("".join(f"kind {line % 2}\n" for line in range(LINES)))
+    before = everything(out)
+    (out / "significance.json").unlink(missing_ok=True)
+    reference = str(out / "data/p/test.tgt")
+    for run in sorted((out / "runs").iterdir()):
+        metrics = ["--metric", "exact", "--metric", "bleu", "--json", "--lines", str(run / FILE)]
+        words = ["--reference", reference, "--hypothesis", str(run / "hypotheses.txt"), *metrics]
+        assert main(["score", *words]) == 0
+    with monkeypatch.context() as patch:
+        patch.setattr("treesyntax.study.results.item_scores.measured", None)
+        patch.setattr("treesyntax.study.report.examples.verdicts.ITEM_METRICS", {"exact": None})
+        assert everything(out) == before
+    file = LineFile(out / "runs/sequence-1" / FILE)
+    assert file.statistics("exact", {"reference": sha256_of(reference)}).shape == (LINES, 1)
+    assert file.statistics("exact", {"reference": "other"}) is None
+    assert file.statistics("exact:unseen", {}) is None
+    assert LineFile(out / "no").statistics("exact", {}) is None
+    for text in ("[]", '{"metrics": {"exact": 1}}', '{"metrics": {"exact": [1, 1, "x"]}}'):
+        (out / "damaged").write_text(text)
+        assert LineFile(out / "damaged").statistics("exact", {}) is None
+
+
+def test_a_lost_test_set_loses_no_scores(tmp_path: Path):
     out = make_study(tmp_path, score=["exact"])
     write_tables(out)
     path = out / "tables/items.jsonl"
-    before, slow, scored = path.read_bytes(), ItemScores.by_line, []
-    study = read_study(out)
-    monkeypatch.setattr(
-        ItemScores, "by_line", lambda self, run, _: scored.append(run.name) or slow(self, run, _)
-    )
-    made = (study.results, study.comparisons, study.may_compare)
-    write_again = partial(write_items, study.plan, out, study.identity.hash, *made)
-    write_again()
-    assert (path.read_bytes(), scored) == (before, [])
-    path.write_text("damaged")
-    write_again()
-    assert path.read_bytes() == before
-    assert len(scored) == len({*scored}) == 9
+    before = path.read_bytes()
     (out / "data/p/test.tgt").unlink()
     write_tables(out)
     assert path.read_bytes() == before

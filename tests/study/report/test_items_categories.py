@@ -14,7 +14,8 @@ from support.study_helpers import LINES, make_study, outputs, recipe_content, re
 
 from treesyntax.__main__ import main
 from treesyntax.metrics import get_metric
-from treesyntax.study.report.items.file import pack, read_items, write_file
+from treesyntax.metrics.line_file import pack
+from treesyntax.study.report.items.file import read_items, write_file
 from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.results.results import write_results
 

@@ -1,8 +1,7 @@
 """Scores of the test set by length of the source and by depth of the tree.
 
 The lines of the test set are put into a few bins of about equal size, the same for all methods, and
-each metric is computed over the lines of a bin, as over a whole test set. The scores are kept
-beside the figure with a checksum, and computed again where that, hypotheses, bins or code differ.
+each metric is computed over the lines of a bin, as over a whole test set.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from treesyntax.data.encoding import TEXT
 from treesyntax.data.token_files import TokenData, find_prefix
-from treesyntax.errors import InputError, TreeSyntaxError
-from treesyntax.files import read_json, read_lines, sha256_of_value
-from treesyntax.metrics import METRICS, UNSEEN
+from treesyntax.errors import TreeSyntaxError
+from treesyntax.files import read_lines
+from treesyntax.metrics import METRICS, UNSEEN, score_of_lines
 from treesyntax.study.report.curves import Lines
+from treesyntax.study.results.item_scores import ItemScores
 from treesyntax.study.results.results import Result
-from treesyntax.study.run.code import code_of
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import Run, located
 from treesyntax.trees.formats import FORMATS, get_format, read_trees
@@ -83,13 +82,13 @@ class Breakdown:
         quantity: what bins are of.
         metrics: in the order of the recipe.
         scores: by method, for each seed the scores [bins] by metric.
-        known: by run a key and its scores, which are kept.
+        runs: by run its scores [bins] by metric.
     """
 
     quantity: Quantity
     metrics: tuple[str, ...]
     scores: Mapping[str, Sequence[Mapping[str, Sequence[float]]]]
-    known: Mapping[str, Mapping[str, Any]]
+    runs: Mapping[str, Mapping[str, Sequence[float]]]
 
     def means(self, method: str, metric: str) -> list[float]:
         """Of each bin over the seeds."""
@@ -119,7 +118,7 @@ class Breakdown:
                 method: {metric: self.means(method, metric) for metric in self.metrics}
                 for method in self.scores
             },
-            "runs": dict(self.known),
+            "runs": {name: {"scores": own} for name, own in self.runs.items()},
         }
 
 
@@ -187,60 +186,31 @@ def _depth(tree: Tree) -> int:
 
 
 def break_down(
-    plan: Plan, folder: Path, results: Sequence[Result], quantity: Quantity, file: Path
+    scores: ItemScores, results: Sequence[Result], quantity: Quantity
 ) -> Breakdown | None:
-    """The scores of all runs with results, bin by bin; None if there are none.
-
-    Those that ``file`` holds from an earlier report are computed again only if something changed.
-    """
+    """The scores of all runs with results, bin by bin; None if there are none."""
+    plan = scores.plan
     # Those on unseen lines say the same of fewer lines.
-    told = {result.metric for result in results}
-    metrics = tuple(metric for metric in plan.recipe.score if metric in told & METRICS.keys())
-    scored = {(result.method, result.seed) for result in results}
-    before, known = _read_known(file), {}
-    scores: dict[str, list[dict[str, list[float]]]] = {}
-    for run in plan.runs:
-        hypotheses = folder / run.folder / "hypotheses.txt"
-        if (run.method.name, run.seed) not in scored or not hypotheses.is_file() or not metrics:
-            continue
-        lines, references = (
-            list(read_lines(path)) for path in (hypotheses, located(run.method.target.test, folder))
-        )
-        first = plan.recipe.methods[0].target.test  # which the quantity is of
-        same = run.method.target.test == first
-        if not same or not len(lines) == len(references) == len(quantity.values):
-            continue
-        key = sha256_of_value(
-            [lines, references, quantity.values, quantity.bins, metrics, code_of("score")]
-        )
-        held = before.get(run.name, {})
-        own = held.get("scores")
-        if (held.get("key"), held.get("checksum")) != (key, sha256_of_value([key, own])):
-            own = _scores(lines, references, quantity, metrics)
-        known[run.name] = {"key": key, "scores": own, "checksum": sha256_of_value([key, own])}
-        scores.setdefault(run.method.name, []).append(own)
-    return Breakdown(quantity, metrics, scores, known) if scores else None
-
-
-def _scores(
-    hypotheses: Sequence[str], references: Sequence[str], quantity: Quantity, metrics: Sequence[str]
-) -> dict[str, list[float]]:
+    scored = {result.metric for result in results}
+    metrics = tuple(metric for metric in plan.recipe.score if metric in scored & METRICS.keys())
+    first = plan.recipe.methods[0].target.test  # which the quantity is of
+    runs: dict[str, dict[str, list[float]]] = {}
+    by_row: dict[str, list[dict[str, list[float]]]] = {}
     bins = [quantity.lines(place) for place in range(len(quantity.bins))]
-    return {
-        metric: [
-            METRICS[metric]([hypotheses[n] for n in lines], [references[n] for n in lines])[0].value
-            for lines in bins
-        ]
-        for metric in metrics
-    }
-
-
-def _read_known(file: Path) -> dict[str, Any]:
-    try:
-        found = read_json(file)["runs"]
-    except (InputError, KeyError, TypeError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    for method in plan.recipe.methods if metrics else ():
+        references = located(method.target.test, scores.folder)
+        if method.target.test != first or len(scores.lines(references)) != len(quantity.values):
+            continue
+        for run in scores.runs(method, metrics[0]):
+            if len(scores.lines(scores.output(run))) != len(quantity.values):
+                continue
+            own = {}
+            for metric in metrics:
+                statistics = scores.statistics(run, metric)
+                own[metric] = [score_of_lines(metric, statistics[lines]) for lines in bins]
+            runs[run.name] = own
+            by_row.setdefault(method.name, []).append(own)
+    return Breakdown(quantity, metrics, by_row, runs) if by_row else None
 
 
 def draw_breakdowns(

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treesyntax.errors import InputError
 from treesyntax.files import read_lines
@@ -26,7 +25,7 @@ from treesyntax.study.results.item_scores import ItemScores, Scores
 from treesyntax.study.results.results import Result
 from treesyntax.study.results.significance import is_tested
 from treesyntax.study.run.plan import Plan
-from treesyntax.study.run.steps import Run, located
+from treesyntax.study.run.steps import located
 
 CATEGORY_HEADER = (
     "category", "items", "row", "metric", "score", "runs", "difference", "95 % interval",
@@ -91,23 +90,6 @@ def read_categories(plan: Plan, folder: Path) -> Quantity | None:
     return Quantity("category", "category", tuple(map(names.index, found)), tuple(names))
 
 
-class _CategoryScores(ItemScores):
-    """Scores by item and run of some lines of the test set."""
-
-    only: frozenset[int]
-
-    def has_items(self, method: Method, metric: str) -> bool:
-        """Whether any line counts; those of a category may all be in the training data."""
-        size = len(self.lines(self._file(method.target.test)))
-        return bool(self.chosen(method, metric, size))
-
-    def chosen(self, method: Method, metric: str, size: int) -> Sequence[int]:
-        return [line for line in super().chosen(method, metric, size) if line in self.only]
-
-    def _check(self, metric: str, runs: Sequence[Run], scores: NDArray[np.float64]) -> None:
-        """Recorded scores are of the whole test set, and checked there."""
-
-
 def score_categories(
     plan: Plan,
     folder: Path,
@@ -123,17 +105,22 @@ def score_categories(
             return ""
         return baseline.name if scores.runs(baseline, metric) else ""
 
-    found = []
+    def counts(scores: ItemScores, method: Method, metric: str) -> bool:
+        """Whether any line does; those of a category may all be in the training data."""
+        size = len(scores.lines(located(method.target.test, folder)))
+        return bool(scores.chosen(method, metric, size))
+
+    found: list[CategoryScore] = []
+    whole = ItemScores(plan, folder, results)
     for place, category in enumerate(categories.names):
-        scores = _CategoryScores(plan, folder, results)
-        scores.only = frozenset(categories.lines(place))
+        scores = whole.of_lines(categories.lines(place))
         found += [
             score_category(
                 scores, category, method.name, baseline_of(scores, method, metric), metric
             )
             for metric in filter(is_tested, plan.recipe.score)
             for method in plan.recipe.methods
-            if scores.runs(method, metric) and scores.has_items(method, metric)
+            if scores.runs(method, metric) and counts(scores, method, metric)
         ]
     return found
 

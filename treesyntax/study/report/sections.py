@@ -39,6 +39,7 @@ from treesyntax.study.report.pictures import (
 from treesyntax.study.report.rows.commands import longer_command
 from treesyntax.study.report.table_files import categories_csv, csv_text
 from treesyntax.study.results.current import Comparable
+from treesyntax.study.results.item_scores import ItemScores
 from treesyntax.study.results.results import Result
 from treesyntax.study.run.failures import Failure, failure_lines, failure_of
 from treesyntax.study.run.logs import read_log
@@ -130,10 +131,11 @@ def _break_down(
 ) -> None:
     """Add a figure of the primary metric by all quantities, then for each one all metrics, folded."""
     every = []
+    scores = ItemScores(plan, folder, results)
     for quantity in quantities:
         file = folder / FIGURES / f"score_by_{quantity.name}.json"
         try:
-            found = break_down(plan, folder, results, quantity, file)
+            found = break_down(scores, results, quantity)
         except TreeSyntaxError as error:
             section.notes.append(f"Score by {quantity.label} is not drawn: {error}")
             continue

@@ -5,10 +5,11 @@ An item is a distinct pair of source and reference: copies of it in a test set a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from copy import copy
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,18 @@ from numpy.typing import NDArray
 from treesyntax.data.encoding import TEXT
 from treesyntax.errors import InputError
 from treesyntax.files import read_lines, sha256_of, sha256_of_value
-from treesyntax.metrics import CORPUS_METRICS, ITEM_METRICS, PART_METRICS, UNSEEN, unseen_lines
+from treesyntax.metrics import (
+    CORPUS_METRICS,
+    ITEM_METRICS,
+    PART_METRICS,
+    UNSEEN,
+    measured,
+    unseen_lines,
+)
+from treesyntax.metrics.line_file import FILE as LINES
+from treesyntax.metrics.line_file import LineFile
 from treesyntax.metrics.runs import pulls
-from treesyntax.metrics.statistics import corpus_score, f1_score, line_statistics
+from treesyntax.metrics.statistics import corpus_score, f1_score
 from treesyntax.study.recipe.recipe import Method, Side
 from treesyntax.study.results.results import RESULTS_FILE, Result
 from treesyntax.study.run.code import code_of
@@ -26,16 +36,8 @@ from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import Run, located
 from treesyntax.trees.formats import FORMATS, read_trees
 
-if TYPE_CHECKING:  # sacreBLEU is loaded by those who score with it
-    from sacrebleu.metrics.base import Metric
-
 CLOSE = 0.01
 """Points by which a recorded score may differ from that of its hypotheses."""
-
-
-def _judge(metric: str, references: tuple[str, ...]) -> Metric:
-    # sacreBLEU prepares the references once for all rows.
-    return CORPUS_METRICS[metric](references=[list(references)])
 
 
 class Scores(Protocol):
@@ -88,7 +90,18 @@ class ItemScores:
         self.lines = lru_cache(maxsize=64)(lambda path: list(read_lines(path)))
         self.unseen = lru_cache(maxsize=8)(self._unseen)
         self.digest = lru_cache(maxsize=None)(sha256_of)
-        self.judge = lru_cache(maxsize=8)(_judge)
+        self.line_file = lru_cache(maxsize=64)(lambda name: LineFile(folder / name / LINES))
+        self.methods = {method.name: method for method in plan.recipe.methods}
+        self._known = lru_cache(maxsize=16)(self._statistics)
+        self.only: frozenset[int] | None = None
+
+    def of_lines(self, only: Iterable[int]) -> ItemScores:
+        """The same over some lines of the test set."""
+        part = copy(self)
+        part.only = frozenset(only)
+        part.table = lru_cache(maxsize=8)(part._table)
+        part.items = lru_cache(maxsize=8)(part._items)
+        return part
 
     def runs(self, method: Method, metric: str) -> list[Run]:
         """The runs of a row that have this score."""
@@ -128,28 +141,49 @@ class ItemScores:
         items = self.items(other.name, metric)
         runs = self.runs(method, metric)
         table = points(metric, np.stack([self.by_line(run, metric) for run in runs], axis=1), items)
-        copies = np.bincount(items)
-        self._check(metric, runs, copies @ table / copies.sum())
+        if self.only is None:  # recorded scores are of the whole test set
+            copies = np.bincount(items)
+            self._check(metric, runs, copies @ table / copies.sum())
         return table
 
     def by_line(self, run: Run, metric: str) -> NDArray[np.float64]:
         """What the score of a run is a function of, whole numbers [lines, columns]."""
-        references = self.lines(self._file(run.method.target.test))
-        chosen = self.chosen(run.method, metric, len(references))
-        wanted = [references[number] for number in chosen]
-        return self._judged(metric, self._hypotheses(run, chosen), wanted)
+        statistics = self.statistics(run, metric)
+        if self.only is None:
+            return statistics
+        counted = self._counted(
+            run.method, metric, len(self.lines(self._file(run.method.target.test)))
+        )
+        return statistics[[line in self.only for line in counted]]
 
-    def _judged(
-        self, metric: str, hypotheses: list[str], references: list[str]
-    ) -> NDArray[np.float64]:
-        """[lines, numbers] of one run; for metrics that judge each line the number is 0 or 1."""
-        plain = metric.removesuffix(UNSEEN)
-        if plain in CORPUS_METRICS:
-            return line_statistics(self.judge(plain, tuple(references)), hypotheses)
-        if plain in PART_METRICS:
-            return np.array(PART_METRICS[plain](hypotheses, references), dtype=np.float64)
-        right = map(bool, ITEM_METRICS[plain](hypotheses, references))
-        return np.array([*right], dtype=np.float64)[:, None]
+    def numbered_lines(self, run: Run, metric: str) -> list[tuple[int, NDArray[np.float64]]]:
+        """The index of each line that counts, with what it contributes."""
+        size = len(self.lines(self._file(run.method.target.test)))
+        return list(
+            zip(self.chosen(run.method, metric, size), self.by_line(run, metric), strict=True)
+        )
+
+    def statistics(self, run: Run, metric: str) -> NDArray[np.float64]:
+        """What a metric keeps of each line that it counts, whole numbers [lines, columns]."""
+        return self._known(run.method.name, run.seed, metric)
+
+    def _statistics(self, name: str, seed: int, metric: str) -> NDArray[np.float64]:
+        """As the step ``score`` found it; outputs that an older version scored are judged here."""
+        method = self.methods[name]
+        run = Run(method, seed)
+        files = {"hypothesis": self.output(run), "reference": self._file(method.target.test)}
+        if metric.endswith(UNSEEN):
+            files["source"] = self._file(method.source.test)
+            files["train_source"] = self._file(method.source.train)
+            files["train_target"] = self._file(method.target.train)
+        digests = {name: self.digest(path) for name, path in files.items() if path.is_file()}
+        statistics = self.line_file(run.folder).statistics(metric, digests)
+        if statistics is not None and len(digests) == len(files):
+            return statistics
+        references = self.lines(files["reference"])
+        counted = self._counted(method, metric, len(references))
+        wanted = [references[number] for number in counted]
+        return measured(metric.removesuffix(UNSEEN), self._hypotheses(run, counted), wanted).lines
 
     def _check(self, metric: str, runs: Sequence[Run], scores: NDArray[np.float64]) -> None:
         """Refuse hypotheses whose score is not the recorded one: one table has one truth."""
@@ -196,7 +230,12 @@ class ItemScores:
         return [" ".join(line.split()) for line in lines]
 
     def chosen(self, method: Method, metric: str, size: int) -> Sequence[int]:
-        """The lines that a metric counts, of a test set of this size."""
+        """The lines that count, of a test set of this size."""
+        counted = self._counted(method, metric, size)
+        return counted if self.only is None else [line for line in counted if line in self.only]
+
+    def _counted(self, method: Method, metric: str, size: int) -> Sequence[int]:
+        """The lines that a metric counts."""
         if not metric.endswith(UNSEEN):
             return range(size)
         return [

@@ -27,6 +27,7 @@ KEPT = "--keep-interval-updates"
 """How many of the last checkpoints a training leaves; see :func:`checkpoints_kept`."""
 NO_EFFECT = (
     KEPT,
+    "--lines",
     "--log-interval",
     "--log-file",
     "--no-progress-bar",

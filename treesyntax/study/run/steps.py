@@ -16,6 +16,7 @@ from typing import Any
 from treesyntax.data.encoding import TEXT
 from treesyntax.errors import OptionError
 from treesyntax.metrics import UNSEEN
+from treesyntax.metrics.line_file import FILE as LINES
 from treesyntax.study.recipe.axes import shared_point
 from treesyntax.study.recipe.recipe import DATA, Flags, Method, Recipe, flag_words
 from treesyntax.study.run.process import SAFE
@@ -177,6 +178,12 @@ def run_steps(
         train, mean,
     )  # fmt: skip
     analyses = _analyses(run, data, mean if recipe.average else "", facts, with_trees)
+    lines = f"{run.folder}/{LINES}"
+    scoring = _step(
+        score, ["treesyntax", "score", "--reference", reference, "--hypothesis",
+        f"{OUT}/{hypotheses}", *metrics, *unseen, "--json", "--lines", f"{OUT}/{lines}"],
+        collect, stdout=f"{run.folder}/scores.json",
+    )  # fmt: skip
     return [
         _step(
             train, ["fairseq-train", data, *common, "--arch", run.method.arch, *train_words,
@@ -196,11 +203,7 @@ def run_steps(
             f"{OUT}/{hypotheses}", "--reference", reference, *read],
             generate, hypotheses,
         ),
-        _step(
-            score, ["treesyntax", "score", "--reference", reference, "--hypothesis",
-            f"{OUT}/{hypotheses}", *metrics, *unseen, "--json"],
-            collect, stdout=f"{run.folder}/scores.json",
-        ),
+        replace(scoring, outputs=(*scoring.outputs, lines)),
         _step(
             facts, ["treesyntax", "analyse", "facts", f"{OUT}/{tested}", "--last", f"{OUT}/{last}"],
             score, stdout=f"{run.folder}/facts.json",

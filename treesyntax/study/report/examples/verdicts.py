@@ -97,7 +97,10 @@ def find_verdicts(scores: ItemScores, file: Path) -> Verdicts:
         ])  # fmt: skip
         text = _kept_letters(before, run.name, key, len(wanted))
         if text is None:
-            text = judge(outputs, wanted, metrics[row], notations[row])
+            right: list[bool] | None = None
+            if metrics[row] in recipe.score:  # the step score has judged the lines
+                right = [share > 0 for share in scores.statistics(run, metrics[row])[:, 0].tolist()]
+            text = judge(outputs, wanted, metrics[row], notations[row], right)
         kept[run.name] = {"key": key, "letters": text, "checksum": sha256_of_value([key, text])}
         letters.setdefault(row, {})[run.seed] = text
     return Verdicts(metrics, notations, letters, kept)
@@ -114,18 +117,34 @@ def _kept_letters(before: Any, name: str, key: str, size: int) -> str | None:
     return text if isinstance(text, str) and len(text) == size else None
 
 
-def judge(outputs: Sequence[str], references: Sequence[str], metric: str, notation: str) -> str:
-    """A letter a line. What has the tokens of its reference is right in every metric."""
+def judge(
+    outputs: Sequence[str],
+    references: Sequence[str],
+    metric: str,
+    notation: str,
+    right: Sequence[bool] | None = None,
+) -> str:
+    """A letter a line. What has the tokens of its reference is right in every metric.
+
+    Args:
+        outputs: of a run.
+        references: as many.
+        metric: what says whether a line is right.
+        notation: the format of the trees; "" where it is not known.
+        right: which lines are right in the metric, where that is known.
+    """
     differ = [
         line
         for line, (output, reference) in enumerate(zip(outputs, references, strict=True))
         if output.split() != reference.split()
     ]
     letters = [RIGHT] * len(outputs)
-    found = [outputs[line] for line in differ]
-    wanted = [references[line] for line in differ]
-    right = ITEM_METRICS[metric](found, wanted) if differ else ()
-    for line, is_right in zip(differ, right, strict=True):
+    if right is None:
+        pair = ([lines[line] for line in differ] for lines in (outputs, references))
+        judged: Sequence[bool | None] = ITEM_METRICS[metric](*pair) if differ else ()
+    else:
+        judged = [right[line] for line in differ]
+    for line, is_right in zip(differ, judged, strict=True):
         if not is_right:
             kind = kind_of(outputs[line], references[line], notation) if notation else WRONG
             letters[line] = kind

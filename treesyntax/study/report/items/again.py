@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from treesyntax.errors import InputError
 from treesyntax.files import write_text
 from treesyntax.metrics import CORPUS_METRICS, PART_METRICS, UNSEEN
+from treesyntax.metrics.line_file import unpack
 from treesyntax.metrics.statistics import line_statistics
 from treesyntax.study.report.categories import CategoryScore, score_category
 from treesyntax.study.report.curves import lines_by_row
@@ -24,7 +25,6 @@ from treesyntax.study.report.items.file import (
     ItemFile,
     ItemRun,
     Pair,
-    unpack,
     unpack_items,
 )
 from treesyntax.study.report.items.parts import Part, join, only_comparable, read_part

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from treesyntax.errors import InputError, TreeSyntaxError
+from treesyntax.errors import TreeSyntaxError
+from treesyntax.metrics.line_file import pack
 from treesyntax.study.recipe.recipe import Method
 from treesyntax.study.report.breakdown import Quantity
 from treesyntax.study.report.categories import read_categories
@@ -19,9 +20,7 @@ from treesyntax.study.report.items.file import (
     ItemFile,
     ItemRow,
     ItemRun,
-    pack,
     pack_items,
-    read_items,
     write_file,
 )
 from treesyntax.study.report.map.cells import map_rows
@@ -43,17 +42,12 @@ def write_items(
 ) -> None:
     """Write the scores of all rows that the table or the map compares, or may compare with a row of another part.
 
-    A file is kept if there are none, since outputs or references may be gone. Scores of outputs that
-    have not changed are taken from it.
+    A file is kept if there are none, since outputs or references may be gone.
     """
     path, scores = folder / "tables" / ITEMS_FILE, ItemScores(plan, folder, results)
     strongest = {row.name: best.name for row, best in map_rows(scores, results, may_compare)}
     rows = _rows(plan, results, comparisons, strongest)
     methods = {method.name: method for method in plan.recipe.methods}
-    try:
-        known = {run.key: run.scores for run in read_items(path).runs}
-    except InputError:
-        known = {}
     copies: dict[str, str] = {}
     quantities, categories = _quantities(plan, folder), dict[str, ItemCategories]()
     runs: list[ItemRun] = []
@@ -75,7 +69,7 @@ def write_items(
             categories[own] = found
         for run in scores.runs(methods[name], metric):
             key = scores.key([[run], [run]], metric)[:16]
-            packed = known.get(key) or pack(scores.by_line(run, metric))
+            packed = pack(scores.by_line(run, metric))
             runs.append(ItemRun(name, run.seed, metric, group, packed, key, own))
     if runs:
         recipe = plan.recipe

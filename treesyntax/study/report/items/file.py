@@ -4,14 +4,12 @@ The first line has the rows with what each is compared with, which lines of a te
 line before, and the category of each line where the recipe gives one. Every other line is a run in a
 metric. Its ``scores`` are what the metric is computed from, whole numbers by line of the test set: 1
 for right and 0 for wrong; for F1 the parts in common and those of both; for BLEU, chrF and TER
-sacreBLEU's statistics. See `pack` for how they are written.
+sacreBLEU's statistics. See :func:`treesyntax.metrics.line_file.pack` for how they are written.
 """
 
 from __future__ import annotations
 
-import base64
 import json
-import zlib
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
@@ -22,6 +20,7 @@ from numpy.typing import NDArray
 
 from treesyntax.errors import InputError
 from treesyntax.files import parse_json, read_lines, sha256_of_value, write_text
+from treesyntax.metrics.line_file import pack, unpack
 
 ITEMS_FILE = "items.jsonl"
 CHECKSUM = "sha256"
@@ -123,34 +122,6 @@ class ItemFile:
     runs: tuple[ItemRun, ...]
     categories: tuple[ItemCategories, ...] = ()
     outputs: tuple[str, ...] = ()
-
-
-def pack(numbers: NDArray[Any]) -> str:
-    """Whole numbers [lines, columns] from 0 to 2^32 - 1 as text.
-
-    Column after column, each number in 1, 2 or 4 bytes, as the largest needs, the lowest byte first;
-    compressed by zlib and written in base64.
-    """
-    whole = numbers.astype(np.uint32)
-    width = np.min_scalar_type(whole.max(initial=0)).newbyteorder("<")
-    return base64.b64encode(zlib.compress(whole.T.astype(width).tobytes(), 9)).decode("ascii")
-
-
-def unpack(text: str, lines: int, columns: int) -> NDArray[np.float64]:
-    """What `pack` was given.
-
-    Raises:
-        ValueError: if the text is damaged or of another size.
-    """
-    size, stream = lines * columns, zlib.decompressobj()
-    try:
-        # No more than fits: a short text may unpack to any size.
-        raw = stream.decompress(base64.b64decode(text, validate=True), max(4 * size, 0) + 1)
-    except (zlib.error, OverflowError) as error:
-        raise ValueError(str(error)) from None
-    if not stream.eof or size < 1 or len(raw) not in (size, 2 * size, 4 * size):
-        raise ValueError(f"not {columns} numbers for each of {lines} lines")
-    return np.frombuffer(raw, f"<u{len(raw) // size}").reshape(columns, lines).T.astype(np.float64)
 
 
 def pack_items(items: NDArray[np.intp]) -> str:

@@ -1,0 +1,180 @@
+"""A finished study as plain records, for notebooks and scripts of a user's own.
+
+Nothing here needs pandas, but ``pandas.DataFrame`` takes all records as they are::
+
+    study = ts.read_study("runs/for2lam-demo")
+    pandas.DataFrame(study.runs).groupby("row")["exact"].mean()
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treesyntax.errors import OptionError, unknown_name
+from treesyntax.metrics import score_of_lines
+from treesyntax.study.recipe.identity import RECIPE_FILE, read_identity
+from treesyntax.study.recipe.recipe import Method, read_recipe
+from treesyntax.study.results.comparisons import Comparison
+from treesyntax.study.results.current import comparable, current_results, of_one_code
+from treesyntax.study.results.item_scores import ItemScores
+from treesyntax.study.results.results import Result
+from treesyntax.study.results.significance import compare, compare_rows, is_tested
+from treesyntax.study.run.ledger import check_read
+from treesyntax.study.run.plan import make_plan
+
+Record = dict[str, Any]
+OF_A_METRIC = ("metric", "value", "signature", "n", "lengths")
+"""The fields of a result that differ between the metrics of a run."""
+
+
+class StudyData:
+    """The results of a study.
+
+    Args:
+        folder: of the study.
+        mix_versions: compare rows of different code too.
+
+    Raises:
+        OptionError: if the folder holds no study, or a data file or an output has changed since it was used.
+        InputError: if a file is damaged.
+    """
+
+    def __init__(self, folder: str | Path, mix_versions: bool = False) -> None:
+        self.folder = Path(folder)
+        identity = read_identity(self.folder)
+        self.plan = make_plan(read_recipe(self.folder / RECIPE_FILE))
+        check_read(self.plan, self.folder, identity)
+        self.results, _ = current_results(self.folder, self.plan.recipe)
+        self.may_compare = comparable(self.results, mix_versions)
+        self.scores = ItemScores(self.plan, self.folder, self.results)
+
+    @cached_property
+    def runs(self) -> list[Record]:
+        """One record for each run: its facts once, and each metric's score under the metric's name."""
+        runs: dict[tuple[str, int], Record] = {}
+        for result in self.results:
+            facts = asdict(result)
+            common = {"row": facts.pop("method"), "seed": facts.pop("seed")}
+            common |= {name: value for name, value in facts.items() if name not in OF_A_METRIC}
+            record = runs.setdefault((result.method, result.seed), common)
+            record[result.metric] = result.value
+        return list(runs.values())
+
+    @cached_property
+    def lines(self) -> list[Record]:
+        """One record for each run, metric and test line that the metric counts.
+
+        ``line`` counts from 0. ``score`` is that of the line alone, in percent. ``statistics`` are the numbers
+        that add up: the metric's score of any lines is a function of their sum.
+        """
+        return [
+            {
+                "row": run.method.name,
+                "seed": run.seed,
+                "metric": metric,
+                "line": line,
+                "score": score_of_lines(metric, numbers[None]),
+                "statistics": tuple(numbers.tolist()),
+            }
+            for metric in filter(is_tested, self.plan.recipe.score)
+            for method in self.plan.recipe.methods
+            if self.scores.has_references(method)
+            for run in self.scores.runs(method, metric)
+            for line, numbers in self.scores.numbered_lines(run, metric)
+        ]
+
+    def table(self) -> list[Record]:
+        """One record for each row and metric: the mean over runs, and the comparison with the row's baseline.
+
+        ``low`` and ``high`` are the ends of the 95 % interval of ``difference``; ``holm_p`` is corrected as in the
+        report. What is not compared has None.
+        """
+        compared = {
+            (comparison.method, comparison.metric): comparison
+            for comparison in compare(self.plan, self.folder, self._comparable_results())
+        }
+        records = []
+        for method in self.plan.recipe.methods:
+            for metric in self.plan.recipe.score:
+                values = [
+                    one.value
+                    for one in self.results
+                    if (one.method, one.metric) == (method.name, metric)
+                ]
+                if values:
+                    comparison = compared.get((method.name, metric))
+                    records.append({
+                        "row": method.name,
+                        "metric": metric,
+                        "mean": float(np.mean(values)),
+                        "sd": float(np.std(values, ddof=1)) if len(values) > 1 else None,
+                        "runs": len(values),
+                        **_facts(comparison),
+                    })  # fmt: skip
+        return records
+
+    def compare(self, row: str, baseline: str | None = None, metric: str | None = None) -> Record:
+        """Compare a row with another over training runs and test items; p is not corrected.
+
+        Args:
+            row: its name.
+            baseline: of another row; by default the recipe's.
+            metric: by default the one that decides.
+
+        Raises:
+            OptionError: if there is no such row or metric, nothing to compare, or the code of the two rows differs.
+        """
+        method = self._row(row)
+        asked = self.plan.recipe.baseline_of(method) if baseline is None else self._row(baseline)
+        name = method.primary if metric is None else metric
+        if name not in self.plan.recipe.score:
+            raise unknown_name("metric", name, self.plan.recipe.score)
+        if asked is None or asked is method:
+            raise OptionError(f"{row} is a baseline; name another row to compare it with")
+        if not is_tested(name) or not self.scores.has_references(asked):
+            raise OptionError(
+                f"{name} of {row} cannot be tested: there is no test for it, or no test set"
+            )
+        if not all(self.scores.runs(one, name) for one in (method, asked)):
+            raise OptionError(f"{row} or {asked.name} has no runs with {name}")
+        if method.target.test != asked.target.test:
+            raise OptionError(f"{row} and {asked.name} have different test sets")
+        if not self.may_compare(row, asked.name):
+            raise OptionError(
+                f"{row} and {asked.name} are of different code; read_study(…, mix_versions=True) compares them"
+            )
+        comparison = compare_rows(self.scores, row, asked.name, name, "")
+        return {"row": row, "metric": name, **_facts(replace(comparison, holm_p=None))}
+
+    def _row(self, name: str) -> Method:
+        for method in self.plan.recipe.methods:
+            if method.name == name:
+                return method
+        raise unknown_name("row", name, [method.name for method in self.plan.recipe.methods])
+
+    def _comparable_results(self) -> list[Result]:
+        return of_one_code(self.plan.recipe, self.results, self.may_compare)
+
+
+def read_study(folder: str | Path, mix_versions: bool = False) -> StudyData:
+    """Read a study's folder, finished or not.
+
+    Args:
+        folder: of the study, such as ``runs/NAME``.
+        mix_versions: compare rows of different code too.
+
+    Raises:
+        OptionError: if it holds no study, or a data file or an output has changed since it was used.
+        InputError: if a file is damaged.
+    """
+    return StudyData(folder, mix_versions)
+
+
+def _facts(comparison: Comparison | None) -> Record:
+    names = ("baseline", "difference", "low", "high", "p", "holm_p", "items")
+    return {name: None if comparison is None else getattr(comparison, name) for name in names}
