@@ -249,6 +249,15 @@ def test_records_of_an_older_version_are_unknown_not_different(
     assert any("train: unknown" in note for note in study.table.notes)
 
 
+def test_a_study_of_an_older_version_is_scored_once_more_and_not_trained(tmp_path: Path):
+    """It lacks what each line contributes, which the step score keeps since."""
+    run(tmp_path, seeds=[1])
+    for file in (tmp_path / "out/runs").glob("*/lines.json"):
+        file.unlink()
+    assert run(tmp_path, seeds=[1]).split() == ["score", "score"]
+    assert len([*(tmp_path / "out/runs").glob("*/lines.json")]) == 2
+
+
 def test_a_result_has_the_versions_that_trained(tmp_path: Path, monkeypatch):
     from treesyntax.study.run import ledger
 
