@@ -94,6 +94,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         reason = f"{place}{error.strerror or error}; check free space and permissions"
     except MemoryError:
         reason = "out of memory"
+    except RuntimeError as error:
+        if not str(error).startswith("Symlink loop"):  # so says pathlib before Python 3.13
+            raise
+        reason = f"{error}; name what the link was to point to"
     print(f"treesyntax {args.command}: {reason}", file=sys.stderr)
     return 2
 

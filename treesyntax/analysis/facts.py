@@ -59,7 +59,7 @@ def analyse(checkpoint: Path, last: Path | None) -> None:
     """Print the facts."""
     best = load_checkpoint(checkpoint)
     try:
-        facts = compute_facts(best, load_checkpoint(last) if last else best)
+        facts = json.dumps(compute_facts(best, load_checkpoint(last) if last else best))
     except (KeyError, IndexError, TypeError) as error:
         raise InputError(checkpoint, None, f"is no checkpoint of a training ({error!r})") from None
-    print(json.dumps(facts))
+    print(facts)

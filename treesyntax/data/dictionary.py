@@ -123,7 +123,7 @@ class Dictionary:
             InputError: if the file cannot be read, or a line has no count or a symbol again.
         """
         entries: dict[str, int] = {}
-        for line, text in enumerate(read_lines(path), start=1):
+        for line, text in enumerate(read_lines(path, record=True), start=1):
             symbol, _, count = text.rstrip().rpartition(" ")
             if not symbol or not _COUNT.fullmatch(count):
                 raise InputError(

@@ -13,7 +13,7 @@ from treesyntax.data.dictionary import UNK, Dictionary, one_unknown, unknown_sym
 from treesyntax.data.encoding import TEXT, Encoding
 from treesyntax.data.token_files import TokenData
 from treesyntax.errors import InputError
-from treesyntax.files import parse_json
+from treesyntax.files import parse_json, read_record
 from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.names import GIVEN, SHUFFLED
 
@@ -28,7 +28,7 @@ def read_manifest(folder: Path, part: Callable[[Any], Part]) -> Part | None:
     if not path.exists():
         return None
     try:
-        return part(parse_json(path.read_bytes()))
+        return part(parse_json(read_record(path)))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise InputError(
             path, None, "is not a record of treesyntax binarize", "run treesyntax binarize again"

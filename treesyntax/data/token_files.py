@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from treesyntax.data.encoding import SIDES
 from treesyntax.errors import InputError
-from treesyntax.files import atomic_file
+from treesyntax.files import atomic_file, read_record
 
 MAGIC = b"MMIDIDX\x00\x00"
 VERSION = 1
@@ -189,7 +189,7 @@ class TokenData:
 
 def _read_bytes(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_record(path)
     except OSError as error:
         raise _unreadable(path, error) from None
 

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from treesyntax.data.token_files import Fingerprint, TokenData
 from treesyntax.errors import InputError
-from treesyntax.files import parse_json
+from treesyntax.files import open_record, parse_json
 
 MAGIC = b"TREESTOR"
 VERSIONS = (1, 2)
@@ -233,7 +233,7 @@ class TreeStore:
 
 def _read_header(path: Path) -> dict:
     try:
-        with path.open("rb") as stream:
+        with open_record(path) as stream:
             start = stream.read(PREAMBLE.size)
             if len(start) < PREAMBLE.size or not start.startswith(MAGIC):
                 raise InputError(

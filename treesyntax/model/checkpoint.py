@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from treesyntax.errors import InputError
+from treesyntax.files import open_record
 
 SAFE_CLASSES: list[Any] = [
     argparse.Namespace,
@@ -44,6 +45,10 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
         InputError: if the file is missing, damaged, or holds anything but plain data.
     """
     allow_plain_classes()
+    try:
+        open_record(path).close()
+    except OSError as error:
+        raise InputError(path, None, f"cannot be read ({error.strerror or error})") from None
     _check_parts(Path(path))
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
@@ -58,8 +63,11 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
     ):
         raise InputError(path, None, "holds no model", f"load only {OURS}")
     for name, tensor in weights.items():
-        if tensor.layout is not torch.strided or tensor.is_meta or tensor.is_quantized:
-            cause = f"its {name[:80]} is no plain tensor (sparse, quantized or without numbers)"
+        odd = tensor.is_meta or tensor.is_quantized or tensor.is_nested
+        if odd or tensor.layout is not torch.strided:
+            cause = (
+                f"its {name[:80]} is no plain tensor (sparse, nested, quantized or without numbers)"
+            )
             raise InputError(path, None, cause, f"load only {OURS}")
     return state
 
@@ -94,6 +102,7 @@ def peek(path: str | Path) -> dict[str, Any]:
     """
     allow_plain_classes()
     try:
+        open_record(path).close()
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except Exception:  # what a damaged pickle raises has no end
         return {}
