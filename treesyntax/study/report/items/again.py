@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from treesyntax.errors import InputError
 from treesyntax.files import write_text
-from treesyntax.metrics import CORPUS_METRICS, PART_METRICS, UNSEEN
+from treesyntax.metrics import columns_of
 from treesyntax.metrics.line_file import unpack
-from treesyntax.metrics.statistics import line_statistics
 from treesyntax.study.report.categories import CategoryScore, score_category
 from treesyntax.study.report.curves import lines_by_row
 from treesyntax.study.report.domains import Domain
@@ -93,7 +92,7 @@ class StoredScores:
     def table(self, name: str, baseline: str, metric: str) -> NDArray[np.float64]:
         """As of `ItemScores`."""
         items, runs = self._items(baseline, metric), self.runs[name, metric].values()
-        columns = _columns(metric)
+        columns = columns_of(metric)
         by_line = []
         for run in runs:
             try:
@@ -148,14 +147,6 @@ def renumbered(items: NDArray[np.intp]) -> NDArray[np.intp]:
     """Indices from 0, in the order of their first lines."""
     places: dict[int, int] = {}
     return np.array([places.setdefault(item, len(places)) for item in items.tolist()])
-
-
-def _columns(metric: str) -> int:
-    """How many numbers a line has."""
-    plain = metric.removesuffix(UNSEEN)
-    if plain in CORPUS_METRICS:
-        return line_statistics(CORPUS_METRICS[plain](references=[["a"]]), ["a"]).shape[1]
-    return 2 if plain in PART_METRICS else 1
 
 
 def tables_again(
