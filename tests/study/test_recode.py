@@ -114,7 +114,14 @@ def test_data_from_beside_are_of_unknown_code(tmp_path: Path, checkout: Path, ca
     run(tmp_path, seeds=[1], out="first")
     run(tmp_path, seeds=[1], title="takes its data from the first")
     make_old(tmp_path / "out", checkout)
-    assert recode.main([str(tmp_path / "out"), "--source", str(checkout)]) == 0
+    words = [str(tmp_path / "out"), "--source", str(checkout)]
+    notes = {
+        file: json.loads(file.read_text())
+        for file in (tmp_path / "first").glob("runs/*/begun.json")
+    }
+    for file, note in notes.items():
+        file.write_text(json.dumps({**note, "versions": {**note["versions"], "commit": "other"}}))
+    assert recode.main(words) == 0
     assert " 0 still of the first" not in capsys.readouterr().out
     (code,) = {
         json.dumps(one.code)
@@ -123,6 +130,10 @@ def test_data_from_beside_are_of_unknown_code(tmp_path: Path, checkout: Path, ca
     }
     assert "train: rule" in code
     assert "prepare: rule" not in code
+    for file, note in notes.items():
+        file.write_text(json.dumps(note))
+    assert recode.main(words) == 0  # the study that made them is of the same commit
+    assert " 0 still of the first" in capsys.readouterr().out
 
 
 def test_a_source_that_is_no_checkout_is_told(tmp_path: Path, capsys):

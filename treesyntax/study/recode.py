@@ -27,9 +27,12 @@ from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.results.results import RESULTS_FILE, read_results, write_results
 from treesyntax.study.run.code import PACKAGES, RULE, code_of, of_first_rule
 from treesyntax.study.run.folder import locked
-from treesyntax.study.run.ledger import BEGUN_FILE, DONE, Ledger, prepared_markers
+from treesyntax.study.run.ledger import BEGUN_FILE, DONE, Ledger, prepared_markers, trainings
 from treesyntax.study.run.plan import make_plan
 from treesyntax.study.run.steps import PREPARED, Step
+
+MOST_STUDIES = 100
+"""Studies through which data may have been handed on."""
 
 
 class Recoder:
@@ -47,12 +50,7 @@ class Recoder:
         self.steps = {step.name: step for step in self.plan.steps}
         self.files = {file.name: file for file in self.plan.recipe.own_files}
         self.first_digest = cache(self._first_digest)
-        begun = [ledger.begun(run) for run in self.plan.runs if ledger.begun(run)]
-        commits = {note.get("versions", {}).get("commit") for note in begun}
-        self.trained_all = commits == {self.commit}
-        taken = [file for file in prepared_markers(ledger.folder) if "taken" in read_object(file)]
-        # The first rule did not watch data sets: data from a study beside this one may be of other code.
-        self.made_the_data = self.trained_all and not taken
+        self.trained_all = _commits(ledger.folder) == {self.commit}
 
     def recoded(self, code: Mapping[str, str], steps: Sequence[Step]) -> dict[str, str]:
         """Return the code of some steps with today's records of the kinds that the source made."""
@@ -60,7 +58,8 @@ class Recoder:
         for kind in {part.partition(": ")[0] for part in code}:
             if f"{kind}: {RULE}" in code or not self.made(kind, code):
                 continue
-            if kind in PREPARED and not self.made_the_data:
+            own = [step for step in steps if step.kind == kind]
+            if kind in PREPARED and not all(self.prepared_here(step) for step in own):
                 continue
             versions = {f"{kind}: {name}" for name in PACKAGES.get(kind, ())}
             new = {
@@ -68,12 +67,27 @@ class Recoder:
                 for part, value in new.items()
                 if part in versions or not part.startswith(f"{kind}: ")
             }
-            for step in steps:
-                if step.kind == kind:
-                    words = self.words(step)
-                    found = code_of(kind, words, self.plan.recipe.own_files, self.source)
-                    new |= {part: value for part, value in found.items() if part not in versions}
+            for step in own:
+                found = code_of(kind, self.words(step), self.plan.recipe.own_files, self.source)
+                new |= {part: value for part, value in found.items() if part not in versions}
         return new
+
+    def prepared_here(self, step: Step) -> bool:
+        """Return whether data are surely of the source's commit, which is noted of trainings alone.
+
+        The first rule did not watch data sets, so data that were taken from a study beside this one may be of
+        other code: they are followed to the study that made them.
+        """
+        folder, key = self.ledger.folder, self.ledger.keys.of[step.name]
+        for _ in range(MOST_STUDIES):
+            markers = [read_object(file) for file in prepared_markers(folder)]
+            marker = next((one for one in markers if one.get("key") == key), None)
+            if marker is None:
+                return False
+            if not isinstance(marker.get("taken"), str):
+                return _commits(folder) == {self.commit}
+            folder = Path(marker["taken"])
+        return False
 
     def made(self, kind: str, code: Mapping[str, str]) -> bool:
         """Return whether the digests of a kind of step are those of the source."""
@@ -141,6 +155,12 @@ def recode(folder: Path, source: Path) -> Counter[str]:
             commit = recoder.commit if recoder.trained_all else ""  # a marker has none of its own
             write_json(file, {**marker, "code": improved(marker, commit, [step])}, None)
     return count
+
+
+def _commits(folder: Path) -> set[object]:
+    """The commits of all trainings in a study's folder, those that were replaced too."""
+    notes = map(read_object, trainings(folder))
+    return {note.get("versions", {}).get("commit") for note in notes if note}
 
 
 def _commit(source: Path) -> str:
