@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from treesyntax.metrics.conclusions import Conclusion, conclude
     from treesyntax.metrics.runs import RunComparison, compare_corpus_scores, compare_runs
     from treesyntax.metrics.statistics import holm
-    from treesyntax.metrics.worth import Worth, data_worth
+    from treesyntax.metrics.worth import Curve, Times, Worth, data_worth
     from treesyntax.model.composition import Composition, compose
     from treesyntax.model.decoder import Decoder, KVCache
     from treesyntax.model.encoder import Encoder, EncoderOutput
@@ -59,7 +59,7 @@ _PLACES = {
     "metrics.conclusions": ("Conclusion", "conclude"),
     "metrics.runs": ("RunComparison", "compare_corpus_scores", "compare_runs"),
     "metrics.statistics": ("holm",),
-    "metrics.worth": ("Worth", "data_worth"),
+    "metrics.worth": ("Curve", "Times", "Worth", "data_worth"),
     "model.composition": ("Composition", "compose"),
     "model.decoder": ("Decoder", "KVCache"),
     "model.encoder": ("Encoder", "EncoderOutput"),
@@ -82,6 +82,7 @@ __all__ = [
     "METHODS",
     "Composition",
     "Conclusion",
+    "Curve",
     "Decoder",
     "Encoder",
     "EncoderOutput",
@@ -95,6 +96,7 @@ __all__ = [
     "Score",
     "Site",
     "StudyData",
+    "Times",
     "TransformerConfig",
     "TransformerEncoderBridge",
     "Tree",
