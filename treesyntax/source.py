@@ -22,6 +22,7 @@ NO_NUMBERS = {
     "treesyntax/__init__.py": "public names, which are found where they are defined",
     "treesyntax/errors.py": "the words of messages",
     "treesyntax/jobs": "how processes are started, watched and shown",
+    "treesyntax/source.py": "what counts as code",
     "treesyntax/remarks.py": "what is told of a file; what is read of it is decided elsewhere",
     "fairseq_plugins/help.py": "the words of --help",
     "fairseq_plugins/scoring.py": "scores that fairseq-generate prints; a study scores with treesyntax score",

@@ -154,7 +154,8 @@ def test_commands_of_a_run(path: Path):
     assert "--path {out}/runs/stack_pe-2/checkpoints/checkpoint_best.pt" in generate
     assert "--beam 5" in generate
     score = commands["stack_pe-2/score"]
-    assert score[-5:] == ("--metric", "exact", "--metric", "tree:lambda", "--json")
+    metrics = ("--metric", "exact", "--metric", "tree:lambda", "--json")
+    assert score[-7:] == (*metrics, "--lines", "{out}/runs/stack_pe-2/lines.json")
     binarize = commands["binarize/relation_mask+stack_pe"]
     assert binarize[-4:] == ("--workers", "1", "--source-format", "for")
     place = binarize.index("--valid")
