@@ -40,7 +40,7 @@ def test_what_the_csv_module_writes_is_read_back(tmp_path_factory, quoting, end,
         found = [columns for _, columns in read_table(path)]
     quoted = quoting == csv.QUOTE_ALL or any(set('"\t\n') & set("".join(row)) for row in rows)
     assert found == rows
-    assert bool(remarks.found) <= quoted
+    assert bool(remarks.found) == bool(quoted and rows)
 
 
 def test_excel_quotes_fields_with_commas(tmp_path):
@@ -53,8 +53,15 @@ def test_excel_quotes_fields_with_commas(tmp_path):
 
 
 def test_line_ends_in_fields_keep_the_numbers_of_lines(tmp_path):
-    rows, _ = read(tmp_path / "t.tsv", '"a\nb"\tc\nd\te\n')
+    rows, remarks = read(tmp_path / "t.tsv", '"a\nb"\tc\nd\te\n')
     assert rows == [(1, ["a\nb", "c"]), (3, ["d", "e"])]
+    assert list(remarks.found) == [QUOTED]
+
+
+def test_tabs_in_fields_are_counted_as_quoted(tmp_path):
+    rows, remarks = read(tmp_path / "t.tsv", '"a\tb"\tc\nd\t"e ""f"""\n')
+    assert rows == [(1, ["a\tb", "c"]), (2, ["d", 'e "f"'])]
+    assert [(found.lines, found.times) for found in remarks.found.values()] == [(2, 2)]
 
 
 @pytest.mark.parametrize(

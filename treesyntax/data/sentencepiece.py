@@ -189,6 +189,17 @@ class Segmenter:
         pieces = map(self._processor.id_to_piece, range(self._processor.get_piece_size()))
         return any(SPACE in piece.strip(SPACE) for piece in pieces)
 
+    @cached_property
+    def suffixes_unseen(self) -> bool:
+        """Whether white space stands behind words, but not behind the last of a line.
+
+        So it is with treat_whitespace_as_suffix and add_dummy_prefix=false: a word alone has no white space.
+        """
+        pieces = map(self._processor.id_to_piece, range(self._processor.get_piece_size()))
+        return not self.ends_with_space and any(
+            piece.endswith(SPACE) and piece.strip(SPACE) for piece in pieces
+        )
+
     def check_trees(self, units: str) -> None:
         """Refuse a model that cannot segment the words of trees as it segments text.
 
@@ -206,6 +217,13 @@ class Segmenter:
                 "tree is a word",
                 "segment the raw text, with --source-text --subword-units line, or train it with "
                 "split_by_whitespace=true",
+            )  # fmt: skip
+        if self.suffixes_unseen:
+            raise InputError(
+                self.path, None, "puts white space behind all words but the last (treat_whitespace_as_suffix, "
+                "add_dummy_prefix=false), so a word alone is segmented otherwise",
+                "segment the whole line, with --source-text --subword-units line, or train it with a "
+                "dummy prefix",
             )  # fmt: skip
         if self.ends_with_space and units:
             raise InputError(

@@ -39,12 +39,15 @@ def read_table(path: Path) -> Iterator[tuple[int, list[str]]]:
     """
     lines = list(read_lines(path))
     rows = _unquoted(lines) if any(_is_quoted(line) for line in lines) else None
-    for number, columns in enumerate(line.split("\t") for line in lines) if rows is None else rows:
-        at_line(number + 1)
-        quoted = sum(map(_wrapped, lines[number].split("\t")))
+    kind = KEPT if rows is None else QUOTED
+    if rows is None:
+        fields = (line.split("\t") for line in lines)
+        rows = [(before, row, sum(map(_wrapped, row))) for before, row in enumerate(fields)]
+    for before, columns, quoted in rows:
+        at_line(before + 1)
         if quoted:
-            remark(KEPT if rows is None else QUOTED, quoted)
-        yield number + 1, columns
+            remark(kind, quoted)
+        yield before + 1, columns
 
 
 def _is_quoted(line: str) -> bool:
@@ -55,8 +58,8 @@ def _wrapped(field: str) -> bool:
     return len(field) > 1 and field.startswith(_QUOTE) and field.endswith(_QUOTE)
 
 
-def _unquoted(lines: Sequence[str]) -> list[tuple[int, list[str]]] | None:
-    """The rows, with the number of the line before each, if a dialect writes them so."""
+def _unquoted(lines: Sequence[str]) -> list[tuple[int, list[str], int]] | None:
+    """The rows, with the number of the line before each and of its quoted fields, if a dialect writes them so."""
     reader = csv.reader((f"{line}\n" for line in lines), delimiter="\t", strict=True)
     rows: list[tuple[int, list[str]]] = []
     before = 0
@@ -70,7 +73,7 @@ def _unquoted(lines: Sequence[str]) -> list[tuple[int, list[str]]] | None:
     for needs_quotes in DIALECTS:
         spelt = ("\t".join(_spelt(field, needs_quotes) for field in row) for _, row in rows)
         if "\n".join(spelt) == written:
-            return rows
+            return [(before, row, sum(map(needs_quotes, row))) for before, row in rows]
     return None
 
 

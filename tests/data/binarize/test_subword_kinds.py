@@ -46,6 +46,15 @@ def test_a_model_across_words_is_refused_for_trees_and_taken_for_text(files, tmp
     binarize(files, "--target-subword-model", given)
 
 
+def test_white_space_behind_all_words_but_the_last_is_refused_for_trees(files, tmp_path, capsys):
+    given = model(tmp_path, treat_whitespace_as_suffix=True, add_dummy_prefix=False)
+    write(files["text"], LINES[:1] * 20)
+    write(files["ptb"], ["(S (NP the) (VP mat))"] * 20)
+    message = refused(files, capsys, "--source-subword-model", given)
+    assert "puts white space behind all words but the last" in message
+    binarize(files, "--target-subword-model", given)
+
+
 def test_a_line_that_does_not_come_back_is_refused(files, tmp_path, capsys, monkeypatch):
     given = model(tmp_path)
     write(files["text"], LINES[:1] * 20)

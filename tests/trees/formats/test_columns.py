@@ -106,3 +106,15 @@ def test_plain_sentences_are_read_in_columns():
         assert [found[column] for column in (1, 6, 7, 9)] == [
             expected[column] for column in (1, 6, 7, 9)
         ]
+
+
+@pytest.mark.parametrize(
+    "misc",
+    [
+        "end_char=6|start_char=3",
+        "SpaceAfter=No|end_char=6|ner=O|start_char=3",
+        "x=1|start_char=3|y|end_char=6",
+    ],
+)
+def test_spans_are_read_in_any_order(misc):
+    assert conllu_spans(f"1\tcat\t_\t_\t_\t_\t0\troot\t_\t{misc}", "my cat") == [(3, 6)]

@@ -57,6 +57,35 @@ def test_sexpr_bare_by_example(text, expected):
     assert BARE.write(BARE.parse(text)) == text
 
 
+@pytest.mark.parametrize(
+    ("reader", "text", "said"),
+    [
+        (SEXPR, "( and flight($0) )", "names right before a bracket"),
+        (SEXPR, "( and ( flight $0 ) )", None),
+        (SEXPR, "(f (g x)(h y))", None),
+        (SEXPR, "(f $0:<e,t> (g))", None),
+        (BARE, "( lambda $0 e ( f $0 ) )", "brackets around the whole tree"),
+        (BARE, "( f a ) b", None),
+        (BARE, "lambda $0 e ( f $0 )", None),
+    ],
+)
+def test_expressions_that_look_like_something_else_are_counted(reader, text, said):
+    with remarks_of("x.sexpr") as remarks:
+        reader.parse(text)
+    assert [said in kind.found for kind in remarks.found] == [True] * bool(said)
+
+
+@pytest.mark.parametrize("text", ["( f 'new york' )", "(f 'texas')", "(f '(a b) 'c d')"])
+def test_strings_in_single_quotes_are_refused(text):
+    with pytest.raises(RecordError, match="is in single quotes"):
+        SEXPR.parse(text)
+
+
+@pytest.mark.parametrize("text", ["(f 'a 'b)", "(f o'hare 'x)", "(f '(a b) 'c)"])
+def test_quotes_of_lisp_are_read(text):
+    assert "quote" in SEXPR.parse(text).labels
+
+
 @settings(deadline=None, max_examples=150)
 @given(st.recursive(st.sampled_from("abc"), lambda item: st.lists(item, max_size=3)))
 def test_every_list_is_written_as_it_was_read(value):

@@ -231,12 +231,42 @@ def test_withheld_words_and_escapes_of_moses_are_counted(tmp_path):
             CONLLU.parse(record.text)
     withheld, escapes = remarks.texts("sentences")
     assert withheld.startswith(
-        f"{path}:3: 1 of 4 sentences holds _ for every word; the text of such"
+        f"{path}:3: 1 of 4 sentences holds _ for most words; the text of such"
     )
     assert escapes.startswith(
         f"{path}:6: 1 of 4 sentences holds escapes of Moses' tokenizer (&apos;"
     )
     assert ", 2 in all; they are read as words: unescape them before" in escapes
+
+
+@pytest.mark.parametrize(
+    ("forms", "count"),
+    [(["___", "__", "_"], 1), (["_", ".", "_"], 1), (["a", "_", "b"], 0), (["_a", "__init__"], 0)],
+)
+def test_words_are_withheld_where_most_are_underscores(forms, count):
+    with remarks_of("x.conllu") as remarks:
+        CONLLU.parse("\n".join(row(n, form, n - 1) for n, form in enumerate(forms, start=1)))
+    assert len(remarks.found) == count
+
+
+@pytest.mark.parametrize(
+    ("trace", "count"),
+    [
+        ("(NP (-NONE- (X *)))", 1),
+        ("(NP+-NONE- *T*-1)", 1),
+        ("(-NONE-NP 0)", 1),
+        ("(NP (-NONE--1 *) (-NONE- 0))", 2),
+    ],
+)
+def test_traces_under_other_labels_are_removed(trace, count):
+    with remarks_of("x.ptb") as remarks:
+        tree = PTB.parse(f"(S|<-NONE--S> {trace} (VP go))")
+    assert nested(tree) == ["S|<-NONE--S>", ["VP", "go"]]
+    assert [finding.times for finding in remarks.found.values()] == [count]
+
+
+def test_lower_cased_brackets_are_brackets():
+    assert PTB.parse("(X -lrb- a-rrb- -lsb- -Lrb-)").labels[1:] == ("(", "a)", "[", "-Lrb-")
 
 
 @pytest.mark.parametrize(
@@ -246,6 +276,9 @@ def test_withheld_words_and_escapes_of_moses_are_counted(tmp_path):
         ("(ROOT [12.3] (S [-4.5] (NP the)))", "numbers in brackets as words ([12.3])"),
         ("(S (NP it) (VP &apos;s))", "escapes of Moses' tokenizer"),
         ("(S (NP and/or) (VP [1] x@y.z 1/2))", None),
+        ("(S (NP-SBJ *T*-1) (VP go))", "words that look like traces"),
+        ("(S (NP-SBJ *) (VP go (QP *U*)))", "words that look like traces"),
+        ("(S (NP a) (SYM *) (NP 2*3) (VP *bold* ***))", None),
     ],
 )
 def test_words_of_brackets_that_look_like_something_else_are_counted(text, said):

@@ -26,6 +26,9 @@ MOST_SPANS = 1 << 16
 OFFSETS = ".offsets"
 _START = "start_char="
 _SPAN = re.compile(r"(?:^|\|)start_char=([0-9]{1,9})\|end_char=([0-9]{1,9})(?:\||$)")
+_APART = re.compile(
+    r"(?=(?:.*\|)?start_char=([0-9]{1,9})(?:\||$))(?=(?:.*\|)?end_char=([0-9]{1,9})(?:\||$))"
+)
 _PAIR = re.compile(r"([0-9]{1,9}):([0-9]{1,9})")
 _RANGE = re.compile(r"[0-9]{1,9}-([0-9]{1,9})")
 
@@ -148,7 +151,7 @@ def _spans_and_forms(text: str) -> tuple[list[Span], list[str]]:
 # The same few thousand spans occur in all sentences.
 @lru_cache(MOST_SPANS)
 def _span_in(misc: str) -> Span | None:
-    found = _SPAN.search(misc)
+    found = _SPAN.search(misc) or _APART.match(misc)  # sorted by name, end_char comes first
     return (int(found[1]), int(found[2])) if found else None
 
 

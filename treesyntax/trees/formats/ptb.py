@@ -2,12 +2,12 @@
 of the release, where trees span lines and blank lines are skipped.
 
 Interior nodes are categories, leaves are words. Brackets inside words are written ``-LRB-``,
-``-RRB-``, ``-LCB-``, ``-RCB-``, ``-LSB-``, ``-RSB-``, a slash and an asterisk ``\\/`` and ``\\*``; a Tree holds
+``-RRB-``, ``-LCB-``, ``-RCB-``, ``-LSB-``, ``-RSB-`` (of lower-cased text in small letters), a slash and an asterisk ``\\/`` and ``\\*``; a Tree holds
 the sign itself. (Words that have a backslash there of their own get one more: ``\\\\/``.) Categories are left
 as they are. Only ASCII white space separates tokens.
 
 Traces, the leaves of ``-NONE-``, stand for no word of the text: they are removed with the brackets that this
-empties. Unlabelled brackets around a whole tree, ``( (S …) )``, are dropped. Others get a label, since a label
+empties. So are those of ``NP+-NONE-``, as nltk joins labels. Words like ``*T*-1`` elsewhere are counted and stay. Unlabelled brackets around a whole tree, ``( (S …) )``, are dropped. Others get a label, since a label
 becomes a token: ``TOP`` at the root, ``X`` elsewhere.
 """
 
@@ -36,6 +36,7 @@ _TOKEN = re.compile(r"\(\s*[^\s()]*|\)|[^\s()]+", re.ASCII)
 _BRACKETS = {"(": "LRB", ")": "RRB", "{": "LCB", "}": "RCB", "[": "LSB", "]": "RSB"}
 _ESCAPES = {bracket: f"-{name}-" for bracket, name in _BRACKETS.items()}
 _UNESCAPES = {escape: bracket for bracket, escape in _ESCAPES.items()}
+_UNESCAPES |= {escape.lower(): bracket for escape, bracket in _UNESCAPES.items()}
 _BRACKET = re.compile("|".join(_UNESCAPES))
 _ESCAPED = re.compile(rf"{_BRACKET.pattern}|(\\+)(?=[/*])")
 _TO_ESCAPE = str.maketrans(_ESCAPES)
@@ -44,11 +45,18 @@ _TRACE = "-NONE-"
 # Each begins with a literal sign, which makes the search three times as fast.
 _AFTER_WORD, _BEFORE_WORD = re.compile(r"\((?<=[^\s()]\()", re.A), re.compile(r"\)[^\s()]", re.A)
 _TAG, _SCORE = re.compile(r".+/[A-Z]{2,4}\$?"), re.compile(r"\[-?[0-9]+\.[0-9]+\]")
+_TRACE_SIGN = re.compile(
+    r"\*-[0-9]+|\*(?:T|U|ICH|EXP|RNR|PPA|NOT|\?|pro|PRO|OP|con|exp|arb)\*(?:-[0-9]+)?"
+)
 _IN_WORDS = "brackets that belong to words are written -LRB- and -RRB-"
 TOP, NO_LABEL = "TOP", "X"
 """The labels of unlabelled brackets: of the root, and of others."""
 TRACES = Remark(f"traces ({_TRACE})", "they are removed, with the brackets that this empties")
 ONLY_TRACES = Remark("traces alone", "nothing is left of them: they are empty sentences")
+UNTAGGED = Remark(
+    f"words that look like traces (*T*-1) but are not under {_TRACE}",
+    f"they are read as words: write ({_TRACE} *T*-1), or remove them",
+)
 TAGGED = Remark(
     "tags in all words (cat/NN)",
     "the words are read with their tags: write (NN cat), or take them off",
@@ -82,6 +90,8 @@ def _parse(text: str, remedy_if_open: str) -> Tree:
     parents, labels, words = _scan(text, remedy_if_open)
     if _TRACE in text:
         parents, labels, words = _without_traces(parents, labels, words)
+    if "*" in text and (signs := _trace_signs(parents, labels, words)):
+        remark(UNTAGGED, signs)
     if "\\" in text or _BRACKET.search(text):
         labels = [_unescaped(x) if w >= 0 else x for x, w in zip(labels, words, strict=True)]
     outer = _outer_brackets(parents, labels) if labels and not labels[0] else 0
@@ -110,16 +120,20 @@ def _without_traces(
 ) -> tuple[list[int], list[str], list[int]]:
     """The nodes above words that are no traces."""
     size = len(labels)
-    traces = sum(label == _TRACE and word < 0 for label, word in zip(labels, words, strict=True))
+    inside = [False] * size  # of a bracket -NONE-
+    for node, above in enumerate(parents):
+        own = labels[node] == _TRACE and words[node] < 0
+        inside[node] = own or (above >= 0 and inside[above])
+    leaves = [node for node in range(size) if words[node] >= 0]
+    kept = [False] * size
+    for node in leaves:
+        kept[node] = not inside[node] and _TRACE not in labels[parents[node]]
+    traces = sum(not kept[node] for node in leaves)
     if not traces:
         return parents, labels, words
-    kept = [False] * size
-    for node in range(size - 1, -1, -1):
-        above = parents[node]
-        if words[node] >= 0:
-            kept[node] = labels[above] != _TRACE
-        if kept[node] and above >= 0:
-            kept[above] = True
+    for node in range(size - 1, 0, -1):
+        if kept[node]:
+            kept[parents[node]] = True
     remark(TRACES, traces)
     nodes = [node for node in range(size) if kept[node]]
     if not nodes:
@@ -130,6 +144,18 @@ def _without_traces(
         [number.get(parents[node], -1) for node in nodes],
         [labels[node] for node in nodes],
         [next(places) if words[node] >= 0 else -1 for node in nodes],
+    )
+
+
+def _trace_signs(parents: list[int], labels: list[str], words: list[int]) -> int:
+    """How many words look like traces; a lone asterisk does right below a noun phrase."""
+    return sum(
+        word >= 0
+        and (
+            _TRACE_SIGN.fullmatch(label) is not None
+            or (label == "*" and labels[above].startswith("NP"))
+        )
+        for above, label, word in zip(parents, labels, words, strict=True)
     )
 
 

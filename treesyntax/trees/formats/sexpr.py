@@ -10,13 +10,15 @@ Atoms are separated by ASCII white space and parentheses. Of Lisp, ``"new york"`
 label has ``␣`` for each space since tokens hold none, and ``'x`` is read as ``( quote x )``, a backquote
 as ``quasiquote``, ``,x`` and ``,@x`` as ``unquote`` and ``unquote-splicing``. Types, ``loc:<lo,<lo,t>>``, are
 part of their atom. Comments, square and curly
-brackets, ``|symbols|`` and what looks like another language, ``f(x)`` and ``a = b``, are refused.
+brackets, ``|symbols|``, ``'single quotes'`` and what looks like another language, ``f(x)`` and ``a = b``, are
+refused; ``( f(x) )`` is read as Lisp has it, ``( f ( x ) )``, and counted.
 """
 
 from __future__ import annotations
 
 import re
 
+from treesyntax.remarks import Remark, remark
 from treesyntax.trees.formats.base import (
     SPACE,
     Format,
@@ -36,6 +38,14 @@ _TOKEN = re.compile(
     r"""[()] | "(?:[^"\\]|\\.)*+" | (?:,@|['`,])(?=[^\s)])
     | [^\s()\[\]{}"`,;|'][^\s()\[\]{}"`,;|]* | \S""",
     re.ASCII | re.VERBOSE,
+)
+_SINGLE_QUOTES = re.compile(r"(?<![^\s(])'[^'()\"]*[^'()\"\s]'(?![^\s)])", re.ASCII)
+GLUED = Remark(
+    "names right before a bracket, f(x)",
+    "each is read as two items, f and the list ( x ): write ( f x ) if x belongs to f",
+)
+WRAPPED = Remark(
+    "brackets around the whole tree", "they are read as a node (): use the format sexpr"
 )
 _CALL = re.compile(r"\s*([^\s()]+)\(", re.ASCII)
 _NOT_ATOMS = {
@@ -66,6 +76,9 @@ def parse_bare(text: str) -> Tree:
     tree, used = _first_item(tokens)
     if used < len(tokens):
         raise _rest(")", "")
+    arities = tree.arities.tolist()
+    if len(tree) > 1 and tree.labels[0] == LIST and arities[0] == 1 and arities[1]:
+        remark(WRAPPED)
     return tree
 
 
@@ -78,6 +91,9 @@ def _split(text: str) -> list[str]:
     if call := _CALL.match(text):
         cause = f"{call[1][:40]!r} is followed by '(' without a space, as in another language"
         raise RecordError(cause, "write ( f x ) for f(x), or choose the format of such text")
+    if "'" in text and (quoted := _SINGLE_QUOTES.search(text)):
+        cause = f"{quoted[0][:40]} is in single quotes, of which the first would be read as quote"
+        raise RecordError(cause, "write strings in double quotes")
     tokens: list[str] = []
     end, in_type = -1, False  # where the last token ends; whether it goes on, as in loc:<lo,t>
     for match in _TOKEN.finditer(text):
@@ -97,6 +113,8 @@ def _split(text: str) -> list[str]:
             in_type = True
             continue
         in_type = False
+        if glued and token == "(" and tokens[-1] not in ("(", ")", *QUOTES):
+            remark(GLUED)
         if token in _NOT_ATOMS and (
             token not in QUOTES or text[match.end() : match.end() + 1] in ("", " ", ")")
         ):
