@@ -75,9 +75,11 @@ def test_expressions_that_look_like_something_else_are_counted(reader, text, sai
     assert [said in kind.found for kind in remarks.found] == [True] * bool(said)
 
 
-@pytest.mark.parametrize("text", ["( f 'new york' )", "(f 'texas')", "(f '(a b) 'c d')"])
-def test_strings_in_single_quotes_are_refused(text):
-    with pytest.raises(RecordError, match="is in single quotes"):
+@pytest.mark.parametrize(
+    "text", ["( f 'new york' )", "(f 'texas')", "(f '(a b) 'c d')", "(f “new york”)"]
+)
+def test_strings_in_other_quotes_are_refused(text):
+    with pytest.raises(RecordError, match="is in other quotes than the double ones"):
         SEXPR.parse(text)
 
 
@@ -327,3 +329,13 @@ def test_sexpr_reads_strings_and_quotes_as_lisp_does(text, expected):
 def test_sexpr_refuses_what_would_be_another_tree(tree_format, text, message):
     with pytest.raises(RecordError, match=re.escape(message)):
         tree_format.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("f ( ) // then g ( )", 1), ('f ( "//" ) /* // */', 0), ("/a\\/\\/b/", 0), ("x = `//`", 0)],
+)
+def test_line_comments_of_javascript_are_counted(text, count):
+    with remarks_of("x.js") as remarks:
+        FORMATS["javascript"].parse(text)
+    assert len(remarks.found) == count

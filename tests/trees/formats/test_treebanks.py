@@ -275,6 +275,8 @@ def test_lower_cased_brackets_are_brackets():
         ("(S (NP the/DT dog/NN) barked/VBD)", "tags in all words (cat/NN)"),
         ("(ROOT [12.3] (S [-4.5] (NP the)))", "numbers in brackets as words ([12.3])"),
         ("(S (NP it) (VP &apos;s))", "escapes of Moses' tokenizer"),
+        ("(S (NP &ldquo;) (VP &#8220;) (X &LR;))", "escapes of HTML or SGML"),
+        ("(S (NP R&D) (NP AT&T;) (VP &))", None),
         ("(S (NP and/or) (VP [1] x@y.z 1/2))", None),
         ("(S (NP-SBJ *T*-1) (VP go))", "words that look like traces"),
         ("(S (NP-SBJ *) (VP go (QP *U*)))", "words that look like traces"),

@@ -11,6 +11,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
+from treesyntax.remarks import Remark, remark
 from treesyntax.trees.formats.base import (
     SPACE,
     Format,
@@ -31,6 +32,10 @@ LONGEST = 1 << 20
 left it ends the process."""
 WITHOUT_SPACES = ("<STRING>", "<TEMPLATE_STRING>", "<REGEX>", "<JSX_ELEMENT>")
 """Nodes between whose children white space would be text."""
+LINE_COMMENTS = Remark(
+    "comments from // to the end of the line",
+    "all behind // is the comment: where lines were joined, write /* */ or leave comments out",
+)
 _SPACES = re.compile(rf"[\s{SPACE}]")
 
 
@@ -76,6 +81,8 @@ def _label(node: Node, source: bytes) -> str:
     if node.child_count:
         return f"<{node.type.upper()}>"
     text = source[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
+    if node.type == "comment" and text.startswith("//"):
+        remark(LINE_COMMENTS)
     return with_visible_spaces(text) if _SPACES.search(text) else text
 
 

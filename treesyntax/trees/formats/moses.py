@@ -1,4 +1,5 @@
-"""Text that Moses' tokenizer has escaped: ``&apos;`` for an apostrophe, ``@-@`` for a hyphen inside a word."""
+"""Text that Moses' tokenizer has escaped, ``&apos;`` for an apostrophe and ``@-@`` for a hyphen inside a word, or
+HTML and SGML, as newswire has them: ``&ldquo;``, ``&#8220;``, ``&LR;``."""
 
 from __future__ import annotations
 
@@ -8,6 +9,11 @@ from collections.abc import Iterable
 from treesyntax.remarks import Remark, remark
 
 _ESCAPES = re.compile(r"&(?:apos|quot|amp|lt|gt|bar|bra|ket|#91|#93|#124);|(?<!\S)@[-/]@(?!\S)")
+_ENTITIES = re.compile(r"&(?:[A-Za-z]{2,8}|#[0-9]{2,6}|#x[0-9A-Fa-f]{2,6});")
+ENTITIES = Remark(
+    "escapes of HTML or SGML (&ldquo; &#8220;)",
+    "they are read as words: unescape them first, as with Python's html.unescape",
+)
 ESCAPES = Remark(
     "escapes of Moses' tokenizer (&apos; &quot; &amp; @-@)",
     "they are read as words: unescape them before text is parsed, as with sacremoses -l en detokenize",
@@ -18,6 +24,9 @@ def check_escapes(text: str, words: Iterable[str] | None = None) -> None:
     """Remark on escapes in a line, or in these words of a record with that text."""
     if "&" not in text and "@-@" not in text and "@/@" not in text:
         return
-    found = sum(len(_ESCAPES.findall(word)) for word in ([text] if words is None else words))
-    if found:
+    parts = [text] if words is None else list(words)
+    if found := sum(len(_ESCAPES.findall(part)) for part in parts):
         remark(ESCAPES, found)
+    entities = (entity for part in parts for entity in _ENTITIES.findall(part))
+    if others := sum(not _ESCAPES.fullmatch(entity) for entity in entities):
+        remark(ENTITIES, others)

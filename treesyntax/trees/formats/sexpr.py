@@ -39,7 +39,9 @@ _TOKEN = re.compile(
     | [^\s()\[\]{}"`,;|'][^\s()\[\]{}"`,;|]* | \S""",
     re.ASCII | re.VERBOSE,
 )
-_SINGLE_QUOTES = re.compile(r"(?<![^\s(])'[^'()\"]*[^'()\"\s]'(?![^\s)])", re.ASCII)
+_OTHER_QUOTES = re.compile(
+    r"(?<![^\s(])'[^'()\"]*[^'()\"\s]'(?![^\s)])|[“‘][^()“‘”’]*[”’]", re.ASCII
+)
 GLUED = Remark(
     "names right before a bracket, f(x)",
     "each is read as two items, f and the list ( x ): write ( f x ) if x belongs to f",
@@ -91,8 +93,8 @@ def _split(text: str) -> list[str]:
     if call := _CALL.match(text):
         cause = f"{call[1][:40]!r} is followed by '(' without a space, as in another language"
         raise RecordError(cause, "write ( f x ) for f(x), or choose the format of such text")
-    if "'" in text and (quoted := _SINGLE_QUOTES.search(text)):
-        cause = f"{quoted[0][:40]} is in single quotes, of which the first would be read as quote"
+    if quoted := _OTHER_QUOTES.search(text):
+        cause = f"{quoted[0][:40]} is in other quotes than the double ones of Lisp"
         raise RecordError(cause, "write strings in double quotes")
     tokens: list[str] = []
     end, in_type = -1, False  # where the last token ends; whether it goes on, as in loc:<lo,t>
