@@ -110,7 +110,7 @@ def _inspect_file(args: argparse.Namespace) -> int:
         )
     if path.is_dir():
         raise OptionError(f"{path} is a folder: --format is for a file")
-    summary = summarise(path, args.format)
+    summary = summarise(path, args.format, to_parse=True)
     if args.json:
         print(json.dumps(summary.to_json(), ensure_ascii=False))
     else:

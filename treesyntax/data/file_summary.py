@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from treesyntax.data.encoding import TEXT
-from treesyntax.data.tables import read_table
-from treesyntax.errors import InputError
+from treesyntax.data.tables import read_pairs
 from treesyntax.remarks import Remark, Remarks, remark, remarks_of
 from treesyntax.trees.formats import Record, get_format, parse_record
 from treesyntax.trees.formats.base import line_records
@@ -163,10 +162,8 @@ def _records(path: Path, format_name: str) -> Iterator[Record]:
 
 
 def _forms(path: Path) -> Iterator[Record]:
-    for line, columns in read_table(path):
-        if len(columns) < 2:
-            raise InputError(path, line, "has 1 columns", "write a question, one tab and its form")
-        yield Record(line, columns[1])
+    for line, _, form in read_pairs(path):
+        yield Record(line, form)
 
 
 def draw_tree(tree: Tree) -> list[str]:

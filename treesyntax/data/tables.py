@@ -11,6 +11,7 @@ import csv
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from treesyntax.errors import InputError
 from treesyntax.files import read_lines
 from treesyntax.remarks import Remark, at_line, remark
 
@@ -21,6 +22,9 @@ KEPT = Remark(
     "fields in double quotes",
     "the quotes are read as text, as other fields that would need them have none",
 )
+COLUMNS = 2
+BRACKETS, HEADER_WORDS = frozenset("()[]{}"), 2
+"""A header is told by what it lacks and by its length."""
 _QUOTE = '"'
 _SPECIAL = (_QUOTE, "\t", "\n", "\r")
 DIALECTS: tuple[Callable[[str], bool], ...] = (
@@ -48,6 +52,39 @@ def read_table(path: Path) -> Iterator[tuple[int, list[str]]]:
         if quoted:
             remark(kind, quoted)
         yield before + 1, columns
+
+
+def read_pairs(path: Path) -> Iterator[tuple[int, str, str]]:
+    """The questions and forms of a table, with the line of each.
+
+    Raises:
+        InputError: for a row of other than two columns, a line of names of columns, or as `read_table`.
+    """
+    first: tuple[str, str] | None = None
+    for line, columns in read_table(path):
+        if len(columns) != COLUMNS:
+            remedy = "write the question, one tab and its logical form"
+            if columns[0].isdecimal() or not columns[0]:
+                remedy += r"; with pandas to_csv(FILE, sep='\t', header=False, index=False)"
+            raise InputError(path, line, f"has {len(columns)} columns", remedy)
+        question, form = columns
+        if first is not None and line > 1:
+            _check_header(path, first, form)
+        first = (question, form) if line == 1 else None
+        yield line, question, form
+
+
+def _check_header(path: Path, first: tuple[str, str], second: str) -> None:
+    """Refuse a first line of names of columns: two words without brackets, before a form that has some."""
+    question, form = first
+    plain = BRACKETS.isdisjoint(form) and not BRACKETS.isdisjoint(second)
+    if plain and len(form.split()) <= HEADER_WORDS and len(question.split()) <= HEADER_WORDS:
+        raise InputError(
+            path,
+            1,
+            f"looks like a header ({question}, {form})",
+            "remove it, or put another pair first if it is one",
+        )
 
 
 def _is_quoted(line: str) -> bool:

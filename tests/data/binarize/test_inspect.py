@@ -136,3 +136,20 @@ def test_inspect_asks_for_the_format_of_a_file(tmp_path, capsys):
     assert "t.conllu:1: is not CoNLL-U" in inspect_refused(capsys, file, "--format", "conllu")
     assert "no tree format is named 'xml'" in inspect_refused(capsys, file, "--format", "xml")
     assert "cannot be read" in inspect_refused(capsys, tmp_path / "none", "--format", "ptb")
+
+
+def test_inspect_refuses_headers_and_other_numbers_of_columns_as_studies_do(tmp_path, capsys):
+    table = tmp_path / "t.tsv"
+    table.write_text("question\tform\nwho ran\tran(x)\n")
+    assert "t.tsv:1: looks like a header (question, form)" in inspect_refused(
+        capsys, table, "--format", "prolog"
+    )
+    table.write_text("who ran\tran(x)\twho\n")
+    assert "t.tsv:1: has 3 columns" in inspect_refused(capsys, table, "--format", "prolog")
+
+
+def test_inspect_tells_escapes_in_text(tmp_path, capsys):
+    text = tmp_path / "t.en"
+    text.write_text("it &apos;s\nfine\n")
+    _, remark = inspect(capsys, text, "--format", "text")
+    assert remark.startswith(f"{text}:1: 1 of 2 lines holds escapes of Moses' tokenizer")

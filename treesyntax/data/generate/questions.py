@@ -24,7 +24,7 @@ from treesyntax.data.generate.data_set import (
 )
 from treesyntax.data.generate.folder import checksum
 from treesyntax.data.generate.split import SPLITS, Pair, Split
-from treesyntax.data.tables import read_table
+from treesyntax.data.tables import read_pairs
 from treesyntax.errors import InputError, OptionError
 from treesyntax.remarks import remarks_of
 from treesyntax.trees.formats import get_format
@@ -32,8 +32,6 @@ from treesyntax.trees.formats.base import Record, parse_record
 
 SUFFIXES = (".src", ".tgt")
 TABLE = ".tsv"
-BRACKETS, HEADER_WORDS = frozenset("()[]{}"), 2
-"""A header is told by what it lacks and by its length."""
 
 
 def generate(args: argparse.Namespace) -> None:
@@ -103,31 +101,10 @@ def _all_files(train: list[Pair], split: Split) -> Files:
 
 
 def _read_table(path: Path, notation: str | None) -> list[Pair]:
-    pairs: list[Pair] = []
-    for line, columns in read_table(path):
-        if len(columns) != len(SUFFIXES):
-            remedy = "write the question, one tab and its logical form"
-            if columns[0].isdecimal() or not columns[0]:
-                remedy += r"; with pandas to_csv(FILE, sep='\t', header=False, index=False)"
-            raise InputError(path, line, f"has {len(columns)} columns", remedy)
-        question, form = columns
-        if len(pairs) == 1:
-            _check_header(path, pairs[0], form)
-        pairs.append((_question(question, path, line), _form(form, path, line, notation)))
-    return pairs
-
-
-def _check_header(path: Path, first: Pair, second: str) -> None:
-    """Refuse a first line of names of columns: two words without brackets, before a form that has some."""
-    question, form = first
-    plain = BRACKETS.isdisjoint(form) and not BRACKETS.isdisjoint(second)
-    if plain and len(form.split()) <= HEADER_WORDS and len(question.split()) <= HEADER_WORDS:
-        raise InputError(
-            path,
-            1,
-            f"looks like a header ({question}, {form})",
-            "remove it, or put another pair first if it is one",
-        )
+    return [
+        (_question(question, path, line), _form(form, path, line, notation))
+        for line, question, form in read_pairs(path)
+    ]
 
 
 def _read_aligned(source: Path, target: Path, notation: str | None) -> list[Pair]:
