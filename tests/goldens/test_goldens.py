@@ -138,7 +138,8 @@ def test_messages_of_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c
             status = int(end.code or 0)
         message = capsys.readouterr().err.strip().splitlines()
         if status == 2:
-            recorded[command] = plain(message[-1], tmp_path)
+            # Other tests in the same process may have registered parsers of their own.
+            recorded[command] = re.sub(r", fake-\w+", "", plain(message[-1], tmp_path))
         else:
             accepted.append(command)
     assert accepted == []

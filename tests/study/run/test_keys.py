@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -135,7 +136,9 @@ def test_a_folder_named_as_a_data_set_is_no_input_of_it(tmp_path: Path, monkeypa
     assert keys(path).inputs["prepare-1"] == ["files"]
 
 
-def test_digests_notice_every_change_and_trust_no_damaged_cache(tmp_path: Path):
+def test_digests_notice_every_change_and_trust_no_damaged_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     file, study = tmp_path / "file", tmp_path / "study"
     file.write_text("aaaa")
     study.mkdir()
@@ -144,9 +147,10 @@ def test_digests_notice_every_change_and_trust_no_damaged_cache(tmp_path: Path):
     file.write_text("bbbb")  # the same size, within one tick of the clock
     second = digests.of(file)
     assert first != second
-    import os
-
-    os.utime(file, (1, 1))
+    os.utime(file, (1, 1))  # which no change of the content can hide behind
+    assert digests.of(file) == second
+    assert str(file) not in digests.known
+    monkeypatch.setattr("treesyntax.study.run.content.FRESH", -1)
     assert digests.of(file) == second
     digests.save()
     assert Digests(study).known[str(file)][-1] == second
