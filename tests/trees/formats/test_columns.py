@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.binarize_helpers import FORMS, SPACES
 
+from treesyntax.remarks import remarks_of
 from treesyntax.trees.formats import conllu
 from treesyntax.trees.formats.base import RecordError
 from treesyntax.trees.formats.offsets import conllu_comment, conllu_spans
@@ -118,3 +119,22 @@ def test_plain_sentences_are_read_in_columns():
 )
 def test_spans_are_read_in_any_order(misc):
     assert conllu_spans(f"1\tcat\t_\t_\t_\t_\t0\troot\t_\t{misc}", "my cat") == [(3, 6)]
+
+
+@pytest.mark.parametrize(
+    ("line", "starts", "count"),
+    [
+        ("a b c", (0, 2, 4), 0),
+        ("a b c", (50, 52, 54), 0),
+        ("a b  c", (0, 2, 4), 1),
+        ("“ b c", (50, 52, 54), 1),
+    ],
+)
+def test_words_that_are_not_at_their_place_are_counted(line, starts, count):
+    rows = (
+        f"{n}\t{form}\t_\t_\t_\t_\t{n - 1}\tx\t_\tstart_char={start}|end_char={start + 1}"
+        for n, (form, start) in enumerate(zip("abc", starts, strict=True), start=1)
+    )
+    with remarks_of("x.conllu") as remarks:
+        conllu_spans("\n".join(rows), line)
+    assert [finding.times for finding in remarks.found.values()] == [count] * bool(count)
