@@ -299,10 +299,9 @@ class HuggingFaceBridge(_Model, Bridge):
     is known, such as a prompt; tokens that are generated have no node. A model whose heads are not
     ``d_model / heads`` wide gets biases and encodings alone.
 
-    Args:
-        model: any model over a BERT, RoBERTa, XLM-RoBERTa, ModernBERT, T5, mT5, BART, mBART, GPT-2, Llama,
-            Mistral, Qwen 2 and 3, Gemma 1 to 3, with or without a head.
-        spec: the methods, such as ``stack_pe+relation_mask``.
+    ``model`` is any model over a BERT, RoBERTa, XLM-RoBERTa, ModernBERT, T5, mT5, BART, mBART, GPT-2, Llama,
+    Mistral, Qwen 2 and 3, Gemma 1 to 3, with or without a head. ``spec`` names the methods, such as
+    ``stack_pe+relation_mask``.
 
     Raises:
         OptionError: for another model, one that has a bridge, and for methods that it cannot carry; when
