@@ -35,8 +35,9 @@ figures: $(READY)
 	mv docs/results/demo/verdict.svg docs/figures/demo.svg
 	$(BIN)/python .ci/method_pages.py
 
-# The documentation as a site, in the folder site; any warning is an error.
+# The documentation as a site, in the folder site; any warning is an error, and so is prose against the rules.
 docs: $(READY)
+	$(BIN)/python .ci/prose.py
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[docs]'
 	$(BIN)/python -m mkdocs build --strict --config-file .ci/mkdocs.yml
 

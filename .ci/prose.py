@@ -1,0 +1,135 @@
+"""Check the prose of the pages: python .ci/prose.py
+
+A paragraph has at most 60 words, a sentence at most 30, and a paragraph has at most two numbers in brackets. A row that
+a page names is explained on it. Pages that are not rewritten yet stand in ``prose_later.txt``; one that keeps the rules
+must leave that list, so that it only gets shorter.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parents[1]
+LATER = Path(__file__).with_name("prose_later.txt")
+PARAGRAPH, SENTENCE, BRACKETS = 60, 30, 2
+
+FENCE = re.compile(r"^ *(```|~~~).*?^ *\1 *$", re.S | re.M)
+COMMENT = re.compile(r"<!--.*?-->", re.S)
+ITEM = re.compile(r"^\s*(?:[-*]|\d+\.)\s+")
+LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+SENTENCE_END = re.compile(r"(?<=[.!?])[*_)”\"]*\s+(?=[A-Z0-9`*“\"(\[†°])")
+ABBREVIATION = re.compile(r"\b(al|e\.g|i\.e|vs|cf|Eqs?|Fig|sd)\.(?=\s)")
+YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+ROW = re.compile(r"`([a-z][a-z0-9_]*)`")
+
+
+def pages() -> list[Path]:
+    """All pages that somebody reads, without those of results folders."""
+    return [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        ROOT / "CHANGELOG.md",
+        *sorted(path for path in (ROOT / "docs").rglob("*.md") if "results" not in path.parts),
+    ]
+
+
+def row_names() -> set[str]:
+    """The names of methods, and those of rows in the recipes that cannot be taken for a plain word."""
+    catalogue = json.loads((ROOT / "treesyntax/methods/catalogue.json").read_text("utf-8"))
+    names = {method["name"] for method in catalogue["methods"]}
+    for path in sorted((ROOT / "recipes").rglob("*.yaml")):
+        content = yaml.safe_load(path.read_text("utf-8"))
+        rows = content.get("methods") if isinstance(content, dict) else None
+        names |= {name for name in rows or () if "_" in name}
+    return names
+
+
+def paragraphs(text: str) -> Iterator[str]:
+    """The paragraphs and list items of a page, without code, tables, titles and comments."""
+    text = COMMENT.sub("", FENCE.sub("", text))
+    lines: list[str] = []
+    for line in [*text.splitlines(), ""]:
+        apart = not line.strip() or line.lstrip().startswith(("|", "#", ">", ":::", "!["))
+        if (apart or ITEM.match(line)) and lines:
+            yield " ".join(lines)
+            lines = []
+        if not apart:
+            lines.append(ITEM.sub("", line).strip())
+
+
+def words_of(text: str) -> int:
+    """How many words a text has; code in a line is one."""
+    text = re.sub(r"`[^`]*`", "code", text)
+    return sum(bool(re.search(r"\w", word)) for word in text.split())
+
+
+def numbers_in_brackets(text: str) -> int:
+    """How many numbers, years left out, stand in brackets."""
+    groups = re.findall(r"\[[^\]]*\]|\([^)]*\)", re.sub(r"`[^`]*`", "", text))
+    return sum(len(re.findall(r"\d[\d.,]*", YEAR.sub("", group))) for group in groups)
+
+
+def unexplained(text: str, names: Collection[str]) -> list[str]:
+    """The rows that a page names and nowhere explains, by a link, in a table, or in words beside the name."""
+    text = COMMENT.sub("", FENCE.sub("", text))
+    explained = set(re.findall(r"^#+ `?([a-z0-9_]+)`?$", text, re.M))
+    for link, target in re.findall(r"\[([^\]]*)\]\(([^)]*)\)", text):
+        explained.update(ROW.findall(link) if ".md" in target else ())
+    for line in text.splitlines():
+        if line.lstrip().startswith("|"):
+            first = line.strip().strip("|").split("|")[0]
+            if len(re.findall(r"\b[a-z]{2,}\b", LINK.sub(r"\1", line), re.I)) > 3:
+                explained.update(ROW.findall(first))
+    flat = re.sub(r"\s+", " ", text)
+    explained.update(re.findall(r"\w[*\"”]? \(`([a-z0-9_]+)`", flat))
+    after = r"(?:: | \(|, | is | are | has | reads | adds )"
+    explained.update(re.findall(rf"`([a-z0-9_]+)`[*_]*{after}[a-z]", flat))
+    return sorted({*ROW.findall(text)} & {*names} - explained)
+
+
+def faults_of(text: str, names: Collection[str] = ()) -> list[str]:
+    """What a page breaks of the rules, a line each."""
+    faults = []
+    for paragraph in paragraphs(text):
+        plain = LINK.sub(r"\1", paragraph)
+        begin = f"“{plain[:50]}…”"
+        if (count := words_of(plain)) > PARAGRAPH:
+            faults.append(f"{begin}: a paragraph of {count} words; at most {PARAGRAPH}")
+        if (count := numbers_in_brackets(LINK.sub("", paragraph))) > BRACKETS:
+            faults.append(f"{begin}: {count} numbers in brackets; at most {BRACKETS}")
+        for sentence in SENTENCE_END.split(ABBREVIATION.sub(r"\1", plain)):
+            if (count := words_of(sentence)) > SENTENCE:
+                faults.append(
+                    f"“{sentence[:50]}…”: a sentence of {count} words; at most {SENTENCE}"
+                )
+    return faults + [f"`{name}` is named but not explained" for name in unexplained(text, names)]
+
+
+def main() -> int:
+    """Print all faults; the number of pages that have some, or that must leave the list, is the verdict."""
+    names, later = row_names(), LATER.read_text("utf-8").split()
+    bad = 0
+    known = {str(path.relative_to(ROOT)): path for path in pages()}
+    for page in later:
+        if page not in known:
+            bad += 1
+            print(f".ci/prose_later.txt: {page} is no page; take it out")
+    for page, path in known.items():
+        faults = faults_of(path.read_text("utf-8"), names)
+        if page in later and not faults:
+            bad += 1
+            print(f".ci/prose_later.txt: {page} keeps the rules now; take it out")
+        elif page not in later and faults:
+            bad += 1
+            print(*(f"{page}: {fault}" for fault in faults), sep="\n")
+    return int(bad > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

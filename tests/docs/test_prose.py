@@ -1,0 +1,82 @@
+"""The check of prose in ``make docs`` finds what it is for, and the pages keep it."""
+
+from __future__ import annotations
+
+import runpy
+
+import pytest
+from support import ROOT
+
+PROSE = runpy.run_path(str(ROOT / ".ci/prose.py"))
+NAMES = {"lcrs_dfs", "stack_pe", "sequence"}
+
+
+def faults(text: str) -> list[str]:
+    return PROSE["faults_of"](text, NAMES)
+
+
+def test_the_pages_keep_the_rules(capsys: pytest.CaptureFixture[str]):
+    status = PROSE["main"]()
+    assert (status, capsys.readouterr().out) == (0, "")
+
+
+def test_a_list_of_later_pages_only_gets_shorter(tmp_path, monkeypatch, capsys):
+    later = tmp_path / "later.txt"
+    later.write_text("docs/gone.md\nREADME.md\n", encoding="utf-8")
+    page = tmp_path / "README.md"
+    page.write_text("Short.\n", encoding="utf-8")
+    for name, value in (("LATER", later), ("ROOT", tmp_path), ("pages", lambda: [page])):
+        monkeypatch.setitem(PROSE["main"].__globals__, name, value)
+    monkeypatch.setitem(PROSE["main"].__globals__, "row_names", lambda: NAMES)
+    assert PROSE["main"]() == 1
+    printed = capsys.readouterr().out
+    assert "docs/gone.md is no page" in printed
+    assert "README.md keeps the rules now" in printed
+    page.write_text("word " * 61, encoding="utf-8")
+    later.write_text("README.md\n", encoding="utf-8")
+    assert PROSE["main"]() == 0
+    later.write_text("", encoding="utf-8")
+    assert PROSE["main"]() == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("A word. " * 31, "a paragraph of 62 words; at most 60"),
+        ("- " + "word " * 31, "a sentence of 31 words; at most 30"),
+        ("Gains 2 points [1.0, 3.0], 3 runs (p = 0.1).", "3 numbers in brackets; at most 2"),
+        ("The row `lcrs_dfs` wins.", "`lcrs_dfs` is named but not explained"),
+        ("| `lcrs_dfs` | 81.1 | 0.4 |", "`lcrs_dfs` is named but not explained"),
+    ],
+)
+def test_a_fault_is_found(text: str, fault: str):
+    found = faults(text)
+    assert len(found) == 1
+    assert found[0].endswith(fault)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A word. " * 30,
+        "word " * 30,
+        "```text\n" + "word " * 100 + "\n```",
+        "| " + "word " * 100 + "|",
+        "- " + "word " * 25 + "\n- " + "word " * 25 + "\n- " + "word " * 25,
+        "As shown before (Shaw et al. 2018; Omote et al. 2019; Cornfield & Tukey 1956).",
+        "Of two ([table 1, 2, 3](x.md)), 2 points [1.0, 3.0].",
+        "The decoder that grows the tree (`lcrs_dfs`) wins. `lcrs_dfs` again.",
+        "| `lcrs_dfs` | the decoder that grows the tree | 81.1 |",
+        "See [`stack_pe`](methods/stack_pe.md).",
+        "`sequence`: the words alone.",
+        "# stack_pe\n\nUse `stack_pe`.",
+    ],
+)
+def test_what_is_allowed_passes(text: str):
+    assert faults(text) == []
+
+
+def test_rows_are_those_of_methods_and_recipes():
+    names = PROSE["row_names"]()
+    assert {"sequence", "stack_pe", "lcrs_dfs", "random_trees"} <= names
+    assert "both" not in names
