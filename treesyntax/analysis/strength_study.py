@@ -28,6 +28,7 @@ from treesyntax.analysis.figures import (
 )
 from treesyntax.errors import InputError
 from treesyntax.study.recipe.recipe import RECIPE_FILE, Recipe, read_recipe
+from treesyntax.study.recipe.rows import row_of_run
 from treesyntax.study.results.current import current_results
 from treesyntax.study.results.results import RESULTS_FILE, Result
 
@@ -129,7 +130,7 @@ def read_rows(folder: Path, baseline: str | None, metric: str) -> list[StrengthR
     runs = {(result.method, str(result.seed)) for result in results}
     found: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
     for file in sorted(folder.glob(STRENGTHS)):
-        method, _, seed = file.parts[-4].rpartition("-")
+        method, seed = row_of_run(file.parts[-4])
         if (method, seed) not in runs:
             continue
         found.setdefault((method, file.parts[-2]), []).append(_read_strengths(file))

@@ -49,6 +49,7 @@ def take_search(args: argparse.Namespace) -> None:
 def _study_flags(checkpoint: Path) -> dict[str, Any]:
     """The generate flags of the row that a checkpoint is of; none if it is of no study."""
     from treesyntax.study.recipe.recipe import RECIPE_FILE, read_recipe
+    from treesyntax.study.recipe.rows import row_of_run
 
     path = checkpoint.absolute()
     for folder in path.parents:
@@ -60,7 +61,7 @@ def _study_flags(checkpoint: Path) -> dict[str, Any]:
         except TreeSyntaxError as error:
             print(f"{error}; translate searches with its own defaults", file=sys.stderr)
             return {}
-        row = place[1].rpartition("-")[0]
+        row, _ = row_of_run(place[1])
         for method in recipe.methods:
             if method.name == row:
                 return recipe.flags(method, "generate")

@@ -24,6 +24,7 @@ from treesyntax.errors import OptionError, TreeSyntaxError
 from treesyntax.files import read_object, write_json
 from treesyntax.study.recipe.identity import RECIPE_FILE, read_identity
 from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.recipe.rows import run_name
 from treesyntax.study.results.results import RESULTS_FILE, read_results, write_results
 from treesyntax.study.run.code import PACKAGES, RULE, code_of, of_first_rule
 from treesyntax.study.run.folder import locked
@@ -138,7 +139,7 @@ def recode(folder: Path, source: Path) -> Counter[str]:
     results = []
     runs = {run.name: run for run in recoder.plan.runs}
     for result in read_results(folder / RESULTS_FILE):
-        run = runs.get(f"{result.method}-{result.seed}")
+        run = runs.get(run_name(result.method, result.seed))
         steps = [] if run is None else ledger.keys.chain(recoder.plan.outcome(run, "score"))
         code = improved({"code": result.code}, result.commit, steps)
         results.append(replace(result, code=code))

@@ -29,6 +29,7 @@ from treesyntax.analysis.figures import (
 )
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import read_json
+from treesyntax.study.recipe.rows import row_of_run
 
 NAME = "panels"
 
@@ -104,7 +105,7 @@ def find_files(
             continue
         for file in sorted(place.glob(f"runs/*/analyses/{side}/{kind.file}")):
             name = file.parts[-4]
-            row, _, seed = name.rpartition("-")
+            row, seed = row_of_run(name)
             if (not rows or row in rows) and (not seeds or seed in map(str, seeds)):
                 yield (f"{place.name}/{name}" if len(places) > 1 else name), file
 

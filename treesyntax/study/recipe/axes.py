@@ -29,6 +29,8 @@ from treesyntax.study.recipe.checks import RESERVED, Check, option_name
 Point = tuple[tuple[str, str], ...]
 """Label by axis."""
 
+CONTROL = "/"
+"""Between the name of a method and the kind of trees, in the name of a control."""
 METHODS, VARIABLES, ARCH, AT = "methods", "vars", "arch", "at"
 LONGEST = 40
 LABEL = re.compile(r"[\w.+-]+")
@@ -53,8 +55,9 @@ class Axis:
         return {option for option in self.options if not option.startswith(f"{METHODS}.")}
 
     def applies(self, method: str) -> bool:
-        """Whether it varies anything of that method."""
-        return bool(self.shared) or any(option.split(".")[1] == method for option in self.options)
+        """Whether it varies anything of that method, or of the one that it is a control of."""
+        names = (method, method.partition(CONTROL)[0])
+        return bool(self.shared) or any(option.split(".")[1] in names for option in self.options)
 
 
 @dataclass(frozen=True)
@@ -206,15 +209,17 @@ def expand(axes: Sequence[Axis], methods: Mapping[str, dict[str, Any]]) -> Itera
             variables = dict(content.get(VARIABLES, {}))
             variant = Variant(name, method, point, copy.deepcopy(content), variables)
             for axis, at in zip(own, positions, strict=True):
-                for option, values in axis.options.items():
+                for option, values in sorted(
+                    axis.options.items(), key=lambda item: CONTROL in item[0]
+                ):
                     _set(variant, option.split("."), values[at])
             yield variant
 
 
 def _set(variant: Variant, keys: list[str], value: Any) -> None:
     """Set one option, unless it is another method's."""
-    if keys[0] == METHODS:
-        if keys[1] != variant.base:
+    if keys[0] == METHODS:  # of a method's controls too, and what names a control comes later
+        if keys[1] not in (variant.base, variant.base.partition(CONTROL)[0]):
             return
         keys = keys[2:]
     if keys == [ARCH]:

@@ -11,6 +11,7 @@ from typing import Any
 from treesyntax.jobs.imports import SUFFIX
 from treesyntax.study.recipe.axes import AT, Axis, Variant, check_places, expand, read_axes
 from treesyntax.study.recipe.checks import DATA, Check, Flags, replace_in_command, replace_variables
+from treesyntax.study.recipe.controls import CONTROLS, as_control, kind_of, linked, with_controls
 from treesyntax.study.recipe.reading import IMPORT, apply_override, read_extended
 from treesyntax.study.recipe.rows import (
     ABOUT,
@@ -47,7 +48,7 @@ DEFAULTS: dict[str, Any] = {
 }
 REQUIRED = ("name", "title", "data", "train", "score", "seeds", "methods")
 OPTIONAL = (
-    "analyses", "average", "axes", "baseline", "categories", "differences", IMPORT, "primary", SEARCH,
+    "analyses", "average", "axes", "baseline", "budget", "categories", "differences", IMPORT, "primary", SEARCH,
     "skip", "strongest",
 )  # fmt: skip
 """Keys that a resolved recipe has only if the recipe has them."""
@@ -58,6 +59,8 @@ ORDER = (
 
 SKIP = ("allowed", "refused")
 """What ``skip`` may be; the second is the default."""
+REST, FIXED = BUDGETS = "rest", "fixed"
+"""What ``budget`` may be; the first is the default."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,9 @@ class Recipe:
         average: how many checkpoints, the last that were saved, are averaged to be tested; 0 for
             the best one alone.
         baseline: the method or the row that others are compared with.
+        budget: ``rest`` where trainings are to end by themselves (``train.patience``), so that comparisons of
+            runs that were still learning have no mark; ``fixed`` where the question is what a given number of
+            updates brings.
         differences: by ``SECTION.FLAG`` why methods differ in it.
         strongest: plain rows, of which the map compares others with the best on each test set.
         imports: Python files with methods of the user's own, relative to the recipe's folder. What
@@ -103,6 +109,7 @@ class Recipe:
     imports: tuple[str, ...]
     search: Search | None
     skips: bool = False
+    budget: str = REST
 
     @property
     def primary(self) -> list[str]:
@@ -193,12 +200,19 @@ def _ordered(content: Mapping[str, Any]) -> dict[str, Any]:
 
 def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
     variables = check.variables(raw["vars"])
-    variants, axes = _variants(raw, check)
+    entries = with_controls(check.mapping(raw["methods"], "methods"), check)
+    variants, axes = _variants({**raw, "methods": entries}, check)
     varied = {name for variant in variants for name in variant.variables}
     fixed = check.resolved({name: value for name, value in variables.items() if name not in varied})
     content = {**replace_variables(raw, fixed), "vars": raw["vars"]}
-    methods = tuple(make_method(variant, raw, content, variables, check) for variant in variants)
+    flags = {name: check.flags(content[name], name, name) for name in SECTIONS}
+    methods = tuple(
+        as_control(make_method(variant, raw, content, variables, check), flags, check)
+        for variant in variants
+    )
     check_targets(methods, axes, check)
+    baseline = _baseline(content.get("baseline"), methods, entries, check)
+    methods = linked(methods, entries, baseline, check)
     score = tuple(check.distinct(content["score"], "score", str))
     seeds = check.seeds(content["seeds"], "seeds")
     recipe = Recipe(
@@ -210,14 +224,14 @@ def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
         prepare=_prepare(raw, variables, variants, check),
         source=methods[0].source,
         target=methods[0].target,
-        **{section: check.flags(content[section], section, section) for section in SECTIONS},
+        **flags,
         analyses=check.truth(content.get("analyses", True), "analyses"),
         average=check.count(content.get("average", 0), "average"),
         score=score,
         seeds=seeds,
         methods=methods,
         axes=axes,
-        baseline=_baseline(content.get("baseline"), methods, raw, check),
+        baseline=baseline,
         differences=check.differences(content.get("differences", {})),
         strongest=_strongest(content.get("strongest", []), methods, check),
         imports=tuple(check.files(content.get(IMPORT, []), IMPORT, SUFFIX)),
@@ -225,6 +239,7 @@ def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
         if SEARCH in content
         else None,
         skips="skip" in content and check.one_of(content["skip"], "skip", SKIP) == SKIP[0],
+        budget=check.one_of(content.get("budget", REST), "budget", BUDGETS),
     )
     for method in methods if "baseline" in content else ():
         alone = recipe.baseline_of(method) is None
@@ -238,8 +253,9 @@ def _variants(raw: dict[str, Any], check: Check) -> tuple[list[Variant], tuple[A
     if not methods:
         raise check.error("methods", "is empty; name at least one method")
     for name, method in methods.items():
-        check.folder_name(name, f"the method name {name!r}")
-        check.keys(method, f"methods.{name}", ("arch",), (ABOUT, *SECTIONS, *OWN))
+        if not kind_of(name):
+            check.folder_name(name, f"the method name {name!r}")
+        check.keys(method, f"methods.{name}", ("arch",), (ABOUT, CONTROLS, *SECTIONS, *OWN))
         for section in (*SECTIONS, *OWN):
             check.mapping(method.get(section, {}), f"methods.{name}.{section}")
         check.keys(method.get(DATA, {}), f"methods.{name}.{DATA}", (), ("source",))
@@ -276,10 +292,12 @@ def _strongest(value: Any, methods: Sequence[Method], check: Check) -> tuple[str
     return names
 
 
-def _baseline(value: Any, methods: Sequence[Method], raw: dict[str, Any], check: Check) -> str:
+def _baseline(
+    value: Any, methods: Sequence[Method], entries: Mapping[str, Any], check: Check
+) -> str:
     bases = list(dict.fromkeys(method.base for method in methods))
     first = value or bases[0]
-    if len(bases) > 1 and first in bases and AT in raw["methods"][first]:
+    if len(bases) > 1 and first in bases and AT in entries[first]:
         raise check.error(
             "baseline", f"is {first}, which has {AT}, so some rows have none; name another"
         )

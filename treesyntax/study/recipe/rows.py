@@ -40,6 +40,9 @@ class Method:
         source: the data, which axes over variables may vary.
         categories: a file with the category of each line of the test set; "" for none.
         primary: the metric that decides on its test set.
+        controls: the names of the rows over trees without syntax that this row is compared with.
+        control_of: the name of the row that this row controls, "" for none; a row that controls several
+            names the first.
     """
 
     name: str
@@ -54,6 +57,20 @@ class Method:
     binarize: Flags
     train: Flags
     generate: Flags
+    controls: tuple[str, ...] = ()
+    control_of: str = ""
+
+
+def run_name(row: str, seed: int) -> str:
+    """Return the name of a run, which names folders: the slash in the name of a control is a dot there."""
+    return f"{row.replace('/', '.')}-{seed}"
+
+
+def row_of_run(name: str) -> tuple[str, str]:
+    """Return the row and the seed of a run by its name, see `run_name`."""
+    row, _, seed = name.rpartition("-")
+    method, equals, labels = row.partition("=")  # labels of axes may have dots
+    return f"{method.replace('.', '/')}{equals}{labels}", seed
 
 
 def make_method(

@@ -9,6 +9,7 @@ from pathlib import Path
 from treesyntax.errors import InputError
 from treesyntax.study.recipe.identity import read_identity
 from treesyntax.study.recipe.recipe import Method, Recipe
+from treesyntax.study.recipe.rows import run_name
 from treesyntax.study.results.results import RESULTS_FILE, Result, read_results
 from treesyntax.study.run.code import mixed_parts, unknown_parts
 
@@ -41,7 +42,7 @@ def current_results(folder: Path, recipe: Recipe) -> tuple[list[Result], list[st
             or result.metric not in recipe.score
         ):
             continue
-        name = f"{result.method}-{result.seed}"
+        name = run_name(result.method, result.seed)
         if (result.hash, result.run) != (identity.hash, identity.runs.get(name)):
             others.append(f"{name} in {result.metric}")
         elif found.setdefault(result.key, result) != result:

@@ -24,6 +24,8 @@ KINDS = {
     "float | None": (int, float, NONE),
     "str | None": (str, NONE),
 }
+RESTED, CAP, LAST = ENDINGS = "rested", "cap", "last"
+"""How a training ended, see `Result.ended`."""
 
 
 LARGEST = 1 << 63
@@ -71,6 +73,14 @@ class Result:
         queue_seconds: how long they waited, which no other time of a run includes.
         used: as JSON, what training told of the pairs of each split: their number, how many it left out
             and why, and a checksum of those that it used; None where it told nothing.
+        ended: ``rested`` where patience ended the training before its cap, so its best validation was not
+            its last one; ``last`` where the best was the last; ``cap`` where the best was an earlier one,
+            but the training met its cap (``max-update``, ``max-epoch``, hours) before its patience ran
+            out. None in records that do not know. A fixed budget is no ending: the recipe says that
+            (:attr:`treesyntax.study.recipe.recipe.Recipe.budget`), and the ending stays what it was.
+        seconds: wall-clock time by kind of step (``train``, ``average``, ``generate``, ``hypotheses``,
+            ``score``, ``facts``, ``analyses``), and as ``start_up`` what a training took before it was
+            set up, over all its sessions, which ``train`` leaves out. {} in records that do not know.
     """
 
     recipe: str
@@ -110,6 +120,13 @@ class Result:
     job: str | None = None
     queue_seconds: float | None = None
     used: str | None = None
+    ended: str | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def still_learning(self) -> bool | None:
+        """Whether the training ended before it rested; None where that is not known."""
+        return None if self.ended is None else self.ended != RESTED
 
     @property
     def key(self) -> Key:
@@ -150,6 +167,7 @@ def _result(values: Any) -> Result:
         raise _DamagedError("has no checksum: the line is damaged")
     if checksum != _checksum(values):
         raise _DamagedError("its checksum differs: the line is damaged")
+    known = {"seconds": {}, **known}  # which older records lack
     for item in fields(Result):
         if not _fits(known.get(item.name), str(item.type)):
             raise TypeError
@@ -157,14 +175,18 @@ def _result(values: Any) -> Result:
             raise TypeError
         if isinstance(number, float) and isfinite(number) and abs(number) > LARGEST_FLOAT:
             raise TypeError
-    if not isfinite(known["value"]) or known["parameters"] < 1:
+    numbers = (known["value"], *known["seconds"].values())
+    if known["parameters"] < 1 or not all(abs(number) <= LARGEST_FLOAT for number in numbers):
+        raise TypeError
+    if known.get("ended") not in (None, *ENDINGS):
         raise TypeError
     return Result(**known)
 
 
 def _fits(value: Any, kind: str) -> bool:
     if kind.startswith("dict"):
-        return isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
+        inner = "float" if kind == "dict[str, float]" else "str"
+        return isinstance(value, dict) and all(_fits(item, inner) for item in value.values())
     if kind.startswith("list"):
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
     return isinstance(value, KINDS.get(kind, (str,))) and not isinstance(value, bool)

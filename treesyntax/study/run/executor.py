@@ -299,13 +299,14 @@ class Executor:
         if missing:
             self._fail(step, f"ended well but left no {missing[0]}")
             return
+        self.ledger.check_inputs(step)  # also what it read while it changed is not to be scored
+        self.ledger.mark(step, seconds)  # the results of a run say what each of its steps took
         try:
             self.after(step)
         except TreeSyntaxError as error:
+            self.ledger.forget(step)
             self._fail(step, str(error))
             return
-        self.ledger.check_inputs(step)  # also what it read while it changed is not to be scored
-        self.ledger.mark(step, seconds)
         self._count_done(step, seconds)
 
     def _count_done(self, step: Step, seconds: float) -> None:

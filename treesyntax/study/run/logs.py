@@ -17,6 +17,8 @@ from treesyntax.files import parse_json
 TAIL = 65536
 MOMENT = len("2026-01-31 23:59:59")
 DONE = "done training in"
+_RESTED = "early stop since valid performance hasn't improved"
+_SET_UP = re.compile(r" \| training on \d+ devices")
 _STATS = re.compile(r" \| (train_inner|train|valid) \| (\{.*\})$")
 _SAVED = re.compile(r"Saved checkpoint .* @ ([0-9]{1,18}) updates")
 _FRESH = "| No existing checkpoint found "
@@ -53,6 +55,8 @@ class TrainLog:
         saved: update of the last checkpoint.
         resumed: whether it went on from a checkpoint of an earlier session.
         finished: whether training came to its end.
+        rested: whether patience ended it.
+        set_up: seconds from the beginning of each session until its training was set up, summed up.
         device: name of the CUDA device, "" on the CPU.
         gpu_total: its memory in GiB.
         gpu_free: the least of it that was free at a log interval, None if not logged.
@@ -82,6 +86,8 @@ class TrainLog:
     saved: int = 0
     resumed: bool = False
     finished: bool = False
+    rested: bool = False
+    set_up: float = 0.0
     device: str = ""
     gpu_total: float = 0.0
     gpu_free: float | None = None
@@ -137,6 +143,17 @@ class TrainLog:
         """How often each training pair was seen on average; None if not logged."""
         return self.updates * self.epochs_per_update or None
 
+    def best_is_last(self, metric: str, maximize: bool) -> bool | None:
+        """Whether the last validation was better than all before; None if none has this metric.
+
+        Of equal ones the first counts, as it does for fairseq's patience.
+        """
+        figures = sorted(self.figures.get(metric, {}).items())
+        if not figures:
+            return None
+        *earlier, last = (value if maximize else -value for _, value in figures)
+        return all(last > value for value in earlier if not math.isnan(value))
+
     @property
     def peak_memory(self) -> float | None:
         """MiB: what a GPU held at most, as far as logged; on the CPU the process's resident size."""
@@ -166,6 +183,10 @@ def read_log(path: Path, tail: bool = False) -> TrainLog:
                 log.first = log.first or log.last
         elif begun := _BEGUN.match(line):
             log.begun, log.first, log.last = _moment(begun[1]), None, None
+        elif _SET_UP.search(line) and log.begun is not None:
+            log.set_up += max(0.0, (_moment(line[:MOMENT]) or log.begun) - log.begun)
+        elif _RESTED in line:
+            log.rested = True
         elif saved := _SAVED.search(line):
             log.saved = int(saved[1])
         elif loaded := _LOADED.search(line):
@@ -221,7 +242,7 @@ def _take(log: TrainLog, tag: str, text: str) -> None:
     if not math.isfinite(updates):
         return
     if tag == "valid" and "valid_loss" in values and "valid_num_updates" in values:
-        log.updates = int(updates)
+        log.updates, log.rested = int(updates), False  # which is said after the last validation
         log.valid[log.updates] = values["valid_loss"]
         for key, value in values.items():
             log.figures.setdefault(key.removeprefix("valid_"), {})[log.updates] = value

@@ -30,6 +30,7 @@ from treesyntax.data.pairs import (
 )
 from treesyntax.errors import InputError, OptionError
 from treesyntax.study.recipe.recipe import Flags, Method, Recipe
+from treesyntax.study.recipe.rows import row_of_run
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import group_of, left_out_file, located
 
@@ -280,7 +281,7 @@ def check_pairs(plan: Plan, folder: Path, begun: Mapping[str, Mapping[str, Any]]
     for name, rows in groups(recipe, uses).items() if recipe.skips else ():
         file, left_out = folder / left_out_file(name), left_out_of(rows, uses)
         if not file.exists() or not _same(read_left_out(file), left_out):
-            trained = {run for run in begun if run.rpartition("-")[0] in rows and begun[run]}
+            trained = {run for run in begun if row_of_run(run)[0] in rows and begun[run]}
             if trained and file.exists():
                 raise OptionError(
                     f"{folder}: {', '.join(sorted(trained))} began without other pairs than all rows "

@@ -172,7 +172,7 @@ def _binarize_groups(recipe: Recipe) -> list[list[Method]]:
 
 def _binarize_step(recipe: Recipe, methods: Sequence[Method], needs: tuple[str, ...]) -> Step:
     first = methods[0]
-    name = _joined([method.name for method in methods])
+    name = _joined([method.name.replace("/", ".") for method in methods])
     folder = f"binarized/{name}"
     # The study may have been killed after the folder was complete, before it marked the step as done.
     words = ["treesyntax", "binarize", f"{OUT}/{folder}", "--overwrite", *languages(recipe)]

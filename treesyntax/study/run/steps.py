@@ -19,6 +19,7 @@ from treesyntax.metrics import UNSEEN
 from treesyntax.metrics.line_file import FILE as LINES
 from treesyntax.study.recipe.axes import shared_point
 from treesyntax.study.recipe.recipe import DATA, Flags, Method, Recipe, flag_words
+from treesyntax.study.recipe.rows import run_name
 from treesyntax.study.run.process import SAFE
 from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.names import SHUFFLED
@@ -87,7 +88,7 @@ class Run:
     @property
     def name(self) -> str:
         """Unique in the plan; the run's folder inside the study is ``runs/NAME``."""
-        return f"{self.method.name}-{self.seed}"
+        return run_name(self.method.name, self.seed)
 
     @property
     def folder(self) -> str:

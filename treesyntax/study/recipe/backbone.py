@@ -1,0 +1,119 @@
+"""What of a row is its method and what is the model below it, read from a recipe without torch.
+
+An injection such as ``relative_position+stack_pe(depth=16)`` has parts: those that need trees are the
+method, and the others (relative positions, rotations by place) belong to every row, see
+:mod:`treesyntax.study.recipe.fairness`.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from treesyntax.data.encoding import CONLLU, TEXT, WORDS_LINEARIZATION
+from treesyntax.study.recipe.checks import Flags
+from treesyntax.trees.linearizations import get_linearization
+
+CATALOGUE = Path(__file__).parents[2] / "methods" / "catalogue.json"
+"""What the shipped methods are, in a file, since reading them from their classes loads torch."""
+OURS = "tree_"
+SIZES = ("base", "iwslt", "small", "program", "compact", "mini", "tiny")
+"""The sizes in the names of our architectures; names without one have the first."""
+SIDES = ("encoder", "decoder")
+NOTHING = ("", "none", "nothing")
+PLAIN = ("none", "sequence", "linearized")
+"""Methods that add nothing to a model."""
+
+
+def size_of_arch(arch: str) -> str:
+    """Return the size in the name of an architecture; others than ours are a size of their own."""
+    if not arch.startswith(OURS):
+        return arch
+    size = arch.rpartition("_")[2]
+    return size if size in SIZES else SIZES[0]
+
+
+def method_of_arch(arch: str) -> str:
+    """Return the method in the name of an architecture, "" for others than ours."""
+    size = size_of_arch(arch)
+    return arch.removeprefix(OURS).removesuffix(f"_{size}") if arch.startswith(OURS) else ""
+
+
+def injection_of(arch: str, train: Flags, side: str) -> str:
+    """Return the injection of one side of a model: that of its flags, else its architecture's."""
+    flag = train.get(f"{side}-injection", train.get(f"{side}_injection"))
+    if flag is not None:
+        return "" if str(flag) in NOTHING else str(flag)
+    method = method_of_arch(arch)
+    known = _catalogue().get(method)
+    spec = known["architecture"][side] if known else method if side == SIDES[0] else ""
+    return "" if spec in NOTHING else spec
+
+
+def parts_of(spec: str) -> dict[str, str]:
+    """Return the parts of an injection by their names, presets as what they stand for.
+
+    The text of a part has all its arguments, in one order, so that equal texts are equal methods. What
+    cannot be read is one part.
+    """
+    try:
+        tree = ast.parse(spec.strip(), mode="eval").body if spec.strip() else None
+    except (SyntaxError, ValueError):
+        return {spec: spec}
+    parts: dict[str, str] = {}
+    while tree is not None:
+        last = tree.right if isinstance(tree, ast.BinOp) else tree
+        call = last.func if isinstance(last, ast.Call) else last
+        keywords = last.keywords if isinstance(last, ast.Call) else []
+        parts = {**_part(ast.unparse(call), keywords), **parts}
+        tree = tree.left if isinstance(tree, ast.BinOp) else None
+    return parts
+
+
+def _part(name: str, keywords: list[ast.keyword]) -> dict[str, str]:
+    given = {str(keyword.arg): ast.unparse(keyword.value) for keyword in keywords}
+    if name in _presets() and not given:
+        return parts_of(_presets()[name])
+    defaults = _catalogue().get(name, {}).get("arguments", {})
+    values = {key: repr(value) for key, value in defaults.items()} | given
+    arguments = ", ".join(f"{key}={value}" for key, value in sorted(values.items()))
+    return {} if name in PLAIN else {name: f"{name}({arguments})"}
+
+
+def needs_tree(method: str) -> bool:
+    """Whether a method needs trees; one of the user's own is taken for one that does."""
+    return bool(_catalogue().get(method, {"needs_tree": True})["needs_tree"])
+
+
+def reads_trees(arch: str, binarize: Mapping[str, Any], train: Flags) -> bool:
+    """Whether a row reads the trees of its source: as more than words, or by a method that needs them."""
+    notation = str(binarize.get("source-format", TEXT))
+    if notation == TEXT:
+        return False
+    view = binarize.get("source-view", WORDS_LINEARIZATION if notation == CONLLU else "preorder")
+    spec = injection_of(arch, train, SIDES[0])
+    return view != WORDS_LINEARIZATION or any(map(needs_tree, parts_of(spec)))
+
+
+def grows_trees(binarize: Mapping[str, Any]) -> bool:
+    """Whether the targets of a row are tokens that determine a tree."""
+    if str(binarize.get("target-format", TEXT)) == TEXT or "target-view" not in binarize:
+        return False
+    return get_linearization(str(binarize["target-view"])).tree is not None
+
+
+@cache
+def _entries(kind: str) -> list[dict[str, Any]]:
+    return list(json.loads(CATALOGUE.read_text("utf-8"))[kind])
+
+
+def _catalogue() -> dict[str, dict[str, Any]]:
+    return {entry["name"]: entry for entry in _entries("methods")}
+
+
+def _presets() -> dict[str, str]:
+    return {entry["name"]: entry["spec"] for entry in _entries("presets")}
