@@ -132,10 +132,11 @@ def on_config(config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Links out of docs/ become plain text."""
+    """Links out of docs/, and into folders of results, become plain text."""
     if page.file.src_uri.startswith("methods/"):
         return markdown
-    return re.sub(r"(?<!!)\[([^\]]+)\]\((?:\.\./|results/)[^)]*\)", r"\1", markdown)
+    gone = r"(?<!!)\[([^\]]+)\]\((?:\.\./|results/(?!README\.md))[^)]*\)"
+    return re.sub(gone, r"\1", markdown)
 
 
 if __name__ == "__main__":

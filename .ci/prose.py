@@ -89,7 +89,9 @@ def unexplained(text: str, names: Collection[str]) -> list[str]:
     flat = re.sub(r"\s+", " ", text)
     explained.update(re.findall(r"\w[*\"”]? \(`([a-z0-9_]+)`", flat))
     after = r"(?:: | \(|, | is | are | has | reads | adds )"
-    explained.update(re.findall(rf"`([a-z0-9_]+)`[*_]*{after}[a-z]", flat))
+    name = r"`[a-z0-9_]+`"
+    for names_before in re.findall(rf"((?:{name}(?:, | and | or ))*{name})[*_]*{after}[a-z]", flat):
+        explained.update(ROW.findall(names_before))
     return sorted({*ROW.findall(text)} & {*names} - explained)
 
 

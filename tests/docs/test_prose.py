@@ -69,6 +69,7 @@ def test_a_fault_is_found(text: str, fault: str):
         "| `lcrs_dfs` | the decoder that grows the tree | 81.1 |",
         "See [`stack_pe`](methods/stack_pe.md).",
         "`sequence`: the words alone.",
+        "`lcrs_dfs` and `stack_pe`: rows with trees.",
         "# stack_pe\n\nUse `stack_pe`.",
     ],
 )

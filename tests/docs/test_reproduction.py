@@ -19,31 +19,17 @@ WHOLE = [path for path in TABLES if path.name != CATEGORIES]
 """Those over the whole test set, which results.jsonl has scores of."""
 FOLDERS = sorted(path for path in (DOCS / "results").iterdir() if path.is_dir())
 PAGE = (DOCS / "reproduction.md").read_text("utf-8").splitlines()
-MASKS = (("in the encoder", "relation_mask"), ("of random trees", "random_trees"))
-TASKS = {"GEO, masks in the decoder": ("geo", "masks_dfs (decoder)")} | {
-    f"tense, masks {words}": ("structure", f"{row}-task=tense_reinflection") for words, row in MASKS
-}
+TASKS = {"GEO, masks in the decoder": ("geo", "masks_dfs (decoder)")}
 TASKS |= {
-    f"Multi30k, {pairs} pairs, masks {words}": (folder, row)
-    for pairs, folder in (
-        ("5,000", "multi30k_5k"),
-        ("10,000", "multi30k_10k"),
-        ("29,000", "multi30k_trees"),
-    )
-    for words, row in MASKS
-}
-TASKS |= {
-    f"Multi30k, 29,000 pairs, masks over {words}": ("multi30k_constituents", row)
-    for words, row in (
-        ("constituents", "relation_mask"),
-        ("random constituents", "random_trees"),
-        ("right-branching constituents", "right_branching"),
+    f"Multi30k, 29,000 pairs, masks {words}": (folder, row)
+    for words, folder, row in (
+        ("in the encoder", "multi30k_trees", "relation_mask"),
+        ("of random trees", "multi30k_trees", "random_trees"),
+        ("of right-branching trees", "multi30k_trees", "right_branching"),
+        ("over constituents", "multi30k_constituents", "relation_mask"),
+        ("over random constituents", "multi30k_constituents", "random_trees"),
     )
 }
-TASKS["Multi30k, 29,000 pairs, masks of right-branching trees"] = (
-    "multi30k_trees",
-    "right_branching",
-)
 PROGRAMS = {"SYN-S": "for2lam_100k", "CJ-A-s": "coffeescript_javascript_100k"}
 """The columns of the table of programs that have figures of ours, and the folders that these are from."""
 
