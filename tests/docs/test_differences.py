@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from treesyntax.metrics.runs import compare_runs
-from treesyntax.study.report.items.again import StoredScores
+from treesyntax.study.report.items.again import StoredLines
 from treesyntax.study.report.items.file import ITEMS_FILE
 from treesyntax.study.report.items.parts import join, read_part
+from treesyntax.study.results.item_scores import ItemScores
 
 DOCS = Path(__file__).parents[2] / "docs"
 TRANSLATION, PROGRAMS = "results-translation.md", "results-programs.md"
@@ -52,7 +53,8 @@ def test_a_difference_is_that_of_the_scores_by_item(
     assert told in " ".join((DOCS / page).read_text("utf-8").split())
     metric = "bleu" if folder in (MULTI30K, CONSTITUENTS) else "exact"
     paths = sorted((DOCS / "results" / folder).rglob(ITEMS_FILE))
-    scores = StoredScores(join([read_part(path) for path in paths]))
+    part = join([read_part(path) for path in paths])
+    scores = ItemScores(StoredLines(part), part.results)
     found = compare_runs(
         scores.table(row, baseline, metric),
         scores.table(baseline, baseline, metric),

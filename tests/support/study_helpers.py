@@ -72,7 +72,7 @@ def result(
 ONE = Comparison(
     method="a", baseline="sequence", metric="exact", runs=(3, 3), seeds=3, items=9, lines=9,
     difference=2.0, low=1.0, high=3.0, p=0.01, holm_p=0.02, smallest=1.0, checkpoint_p=0.1,
-    primary=True, same_as="", scores="s", key="k", error=0.4,
+    primary=True, same_as="", scores="s", error=0.4,
 )  # fmt: skip
 """A row that is shown to be better than its baseline."""
 

@@ -20,10 +20,11 @@ from treesyntax.metrics import score_of_lines
 from treesyntax.study.recipe.identity import RECIPE_FILE, read_identity
 from treesyntax.study.recipe.recipe import Method, read_recipe
 from treesyntax.study.results.comparisons import Comparison
-from treesyntax.study.results.current import comparable, current_results, of_one_code
+from treesyntax.study.results.current import comparable, current_results
 from treesyntax.study.results.item_scores import ItemScores
-from treesyntax.study.results.results import Result
-from treesyntax.study.results.significance import compare, compare_rows, is_tested
+from treesyntax.study.results.outputs import Outputs
+from treesyntax.study.results.rows import is_tested, make_rows
+from treesyntax.study.results.significance import compare, compare_rows
 from treesyntax.study.run.ledger import check_read
 from treesyntax.study.run.plan import make_plan
 
@@ -51,7 +52,8 @@ class StudyData:
         check_read(self.plan, self.folder, identity)
         self.results, _ = current_results(self.folder, self.plan.recipe)
         self.may_compare = comparable(self.results, mix_versions)
-        self.scores = ItemScores(self.plan, self.folder, self.results)
+        self.outputs = Outputs(self.plan, self.folder, self.results)
+        self.scores = ItemScores(self.outputs, self.results)
 
     @cached_property
     def runs(self) -> list[Record]:
@@ -74,8 +76,8 @@ class StudyData:
         """
         return [
             {
-                "row": run.method.name,
-                "seed": run.seed,
+                "row": method.name,
+                "seed": seed,
                 "metric": metric,
                 "line": line,
                 "score": score_of_lines(metric, numbers[None]),
@@ -83,9 +85,12 @@ class StudyData:
             }
             for metric in filter(is_tested, self.plan.recipe.score)
             for method in self.plan.recipe.methods
-            if self.scores.has_references(method)
-            for run in self.scores.runs(method, metric)
-            for line, numbers in self.scores.numbered_lines(run, metric)
+            for seed in self.outputs.seeds(method.name, metric)
+            for line, numbers in zip(
+                self.outputs.counted(method.name, metric),
+                self.outputs.statistics(method.name, seed, metric),
+                strict=True,
+            )
         ]
 
     def table(self) -> list[Record]:
@@ -94,9 +99,13 @@ class StudyData:
         ``low`` and ``high`` are the ends of the 95 % interval of ``difference``; ``holm_p`` is corrected as in the
         report. What is not compared has None.
         """
+        rows, recipe = (
+            make_rows(self.outputs, self.results, self.may_compare),
+            self.plan.recipe,
+        )
         compared = {
             (comparison.method, comparison.metric): comparison
-            for comparison in compare(self.plan, self.folder, self._comparable_results())
+            for comparison in compare(self.scores, rows, recipe.score, len(recipe.seeds))
         }
         records = []
         for method in self.plan.recipe.methods:
@@ -136,11 +145,11 @@ class StudyData:
             raise unknown_name("metric", name, self.plan.recipe.score)
         if asked is None or asked is method:
             raise OptionError(f"{row} is a baseline; name another row to compare it with")
-        if not is_tested(name) or not self.scores.has_references(asked):
+        if not is_tested(name) or not self.outputs.has_references(asked.name):
             raise OptionError(
                 f"{name} of {row} cannot be tested: there is no test for it, or no test set"
             )
-        if not all(self.scores.runs(one, name) for one in (method, asked)):
+        if not all(self.outputs.seeds(one.name, name) for one in (method, asked)):
             raise OptionError(f"{row} or {asked.name} has no runs with {name}")
         if method.target.test != asked.target.test:
             raise OptionError(f"{row} and {asked.name} have different test sets")
@@ -148,7 +157,7 @@ class StudyData:
             raise OptionError(
                 f"{row} and {asked.name} are of different code; read_study(…, mix_versions=True) compares them"
             )
-        comparison = compare_rows(self.scores, row, asked.name, name, "")
+        comparison = compare_rows(self.scores, row, asked.name, name)
         return {"row": row, "metric": name, **_facts(replace(comparison, holm_p=None))}
 
     def _row(self, name: str) -> Method:
@@ -156,9 +165,6 @@ class StudyData:
             if method.name == name:
                 return method
         raise unknown_name("row", name, [method.name for method in self.plan.recipe.methods])
-
-    def _comparable_results(self) -> list[Result]:
-        return of_one_code(self.plan.recipe, self.results, self.may_compare)
 
 
 def read_study(folder: str | Path, mix_versions: bool = False) -> StudyData:

@@ -30,7 +30,6 @@ from treesyntax.parsers.record_text import read_offsets
 from treesyntax.study.recipe.identity import read_identity
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.report.table_files import results_csv
-from treesyntax.study.results.comparisons import read_comparisons
 from treesyntax.study.results.results import read_results, write_results
 from treesyntax.study.run.failures import read_failures
 from treesyntax.study.run.hypotheses import read_hypotheses
@@ -251,7 +250,6 @@ def _generate(what: str, files: list[str], options: list[str], folder: Path) -> 
 
 INPUTS = {"a.txt": {"size": 1, "sha256": "0" * 64}}
 IDENTITY = {"hash": "0" * 64, "version": "0.1", "inputs": INPUTS, "runs": {"a-1": "0" * 64}}
-COMPARED = {"comparisons": [], "level": 0.05}
 FAILURES = {"a-1/train": {"message": "exit status 1", "log": "logs/x.log"}}
 QUESTIONS = ["--test", "2", "--valid", "2", "--notation", "sexpr"]
 
@@ -273,9 +271,6 @@ READERS: dict[str, Reader] = {
     "results": Reader("results.jsonl", _results, _read_results),
     "study.json": Reader("study.json", partial(_json, "study.json", IDENTITY), read_identity),
     "failures.json": Reader("failures.json", partial(_json, "failures.json", FAILURES), read_failures),
-    "significance.json": Reader(
-        "significance.json", partial(_json, "significance.json", COMPARED), read_comparisons
-    ),
     "recipe": Reader("recipe.yaml", _recipe, lambda f: make_plan(read_recipe(f / "recipe.yaml"))),
     "hypotheses": Reader("generated", _generated, lambda f: read_hypotheses(f / "generated", 2)),
     "training log": Reader("log", _log, lambda f: read_log(f / "log")),

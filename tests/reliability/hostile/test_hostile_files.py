@@ -98,7 +98,7 @@ json_values = st.recursive(
     ),
     max_leaves=5,
 )
-JSON_READERS = ["results", "study.json", "failures.json", "significance.json", "manifest.json"]
+JSON_READERS = ["results", "study.json", "failures.json", "manifest.json"]
 JSON_READERS += ["parse report", "binarize.json", "jsonl", "recipe"]
 
 

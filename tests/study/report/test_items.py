@@ -17,8 +17,8 @@ from treesyntax.__main__ import main
 from treesyntax.files import sha256_of, write_text
 from treesyntax.metrics import get_metric
 from treesyntax.metrics.line_file import FILE, LineFile, pack, unpack
-from treesyntax.study.report.breakdown import break_down
-from treesyntax.study.report.categories import read_categories, score_categories
+from treesyntax.study.report.breakdown import Quantity, break_down
+from treesyntax.study.report.categories import score_categories
 from treesyntax.study.report.examples.verdicts import find_verdicts
 from treesyntax.study.report.items.collect import write_items
 from treesyntax.study.report.items.file import (
@@ -31,7 +31,6 @@ from treesyntax.study.report.items.file import (
 from treesyntax.study.report.map.cells import csv_rows, make_cells
 from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.report.table_files import csv_text, table_csv
-from treesyntax.study.results.item_scores import ItemScores
 from treesyntax.study.results.results import read_results, write_results
 
 TREES = [f"( tree n{line % 30} ( has {line % 30 % 7} leaves ) )" for line in range(LINES)]
@@ -43,10 +42,9 @@ def write_tables(out: Path) -> None:
     """What a report writes but its pages."""
     study = read_study(out)
     write_text(out / "tables/table.csv", table_csv(study.table))
-    if cells := make_cells(study.plan, out, study.results, study.may_compare):
+    if cells := make_cells(study.scores, study.rows):
         write_text(out / "tables/map.csv", csv_text([*csv_rows(cells)]))
-    made = (study.results, study.comparisons, study.may_compare)
-    write_items(study.plan, out, study.identity.hash, *made)
+    write_items(study.outputs, study.rows, study.identity.hash, study.results)
 
 
 def again(out: Path, folder: Path) -> Path:
@@ -164,14 +162,13 @@ def everything(out: Path) -> list[object]:
     """All that a report makes of the lines of the outputs."""
     write_tables(out)
     study = read_study(out)
-    scores = ItemScores(study.plan, out, study.results)
-    quantity = read_categories(study.plan, out)
-    assert quantity is not None
+    names, places = study.outputs.categories_of("sequence")
+    quantity = Quantity("category", "category", tuple(places.tolist()), names)
     return [
         *((out / "tables" / name).read_bytes() for name in ("items.jsonl", "table.csv")),
-        score_categories(study.plan, out, study.results, quantity, study.may_compare),
-        break_down(scores, study.results, quantity).scores,
-        find_verdicts(scores, out / "none.json").letters,
+        score_categories(study.scores, study.rows, study.plan.recipe.score),
+        break_down(study.outputs, study.results, quantity).scores,
+        find_verdicts(study.outputs).letters,
     ]
 
 
@@ -182,15 +179,13 @@ def test_lines_that_the_step_score_has_judged_are_not_judged_again(
     out = make_study(tmp_path, score=["exact", "bleu"], categories="{data}/p/test.cat")
     (out / "data/p/test.cat").write_text("".join(f"kind {line % 2}\n" for line in range(LINES)))
     before = everything(out)
-    (out / "significance.json").unlink(missing_ok=True)
     reference = str(out / "data/p/test.tgt")
     for run in sorted((out / "runs").iterdir()):
         metrics = ["--metric", "exact", "--metric", "bleu", "--json", "--lines", str(run / FILE)]
         words = ["--reference", reference, "--hypothesis", str(run / "hypotheses.txt"), *metrics]
         assert main(["score", *words]) == 0
     with monkeypatch.context() as patch:
-        patch.setattr("treesyntax.study.results.item_scores.measured", None)
-        patch.setattr("treesyntax.study.report.examples.verdicts.ITEM_METRICS", {"exact": None})
+        patch.setattr("treesyntax.study.results.outputs.measured", None)
         assert everything(out) == before
     file = LineFile(out / "runs/sequence-1" / FILE)
     assert file.statistics("exact", {"reference": sha256_of(reference)}).shape == (LINES, 1)

@@ -27,7 +27,7 @@ from treesyntax.study.report.breakdown import (
 from treesyntax.study.report.cost import compute_costs, cost_numbers, draw_costs
 from treesyntax.study.report.curves import draw_curves, line_of, lines_of, told_apart
 from treesyntax.study.report.verdict import draw_verdict
-from treesyntax.study.results.item_scores import ItemScores
+from treesyntax.study.results.outputs import Outputs
 from treesyntax.study.run.plan import Plan, make_plan
 
 REFERENCES = ["unit", "(\\ a . a)", "f a b", "unit", "x"]
@@ -101,7 +101,7 @@ def test_what_cannot_be_read_is_left_out(study: tuple[Plan, Path]):
 def test_scores_by_bin_are_those_of_the_lines_in_it(study: tuple[Plan, Path]):
     plan, folder = study
     quantity = Quantity("depth", "depth", (0, 1, 3, 0, 1))
-    found = break_down(ItemScores(plan, folder, RESULTS), RESULTS, quantity)
+    found = break_down(Outputs(plan, folder, RESULTS), RESULTS, quantity)
     assert quantity.bins == [(0, 0), (1, 1), (3, 3)]
     assert found.metrics == ("exact", "bleu")
     assert found.means("sequence", "exact") == [75.0, 75.0, 100.0]
@@ -119,7 +119,7 @@ def test_scores_by_bin_are_those_of_the_lines_in_it(study: tuple[Plan, Path]):
 def test_a_panel_a_metric_and_a_line_a_method(study: tuple[Plan, Path]):
     plan, folder = study
     scores, quantity = (
-        ItemScores(plan, folder, RESULTS),
+        Outputs(plan, folder, RESULTS),
         Quantity("d", "depth", (0, 1, 3, 0, 1)),
     )
     found = break_down(scores, RESULTS, quantity)
@@ -173,7 +173,7 @@ def test_a_row_has_one_colour_in_all_figures(study: tuple[Plan, Path]):
     assert {to_hex(line.get_color()).upper() for line in panel.lines} == {colour}
     results = [one for one in RESULTS if one.method == "other"]
     quantity = Quantity("d", "depth", (0, 1, 3, 0, 1))
-    found = break_down(ItemScores(plan, folder, results), results, quantity)
+    found = break_down(Outputs(plan, folder, results), results, quantity)
     (panel,) = draw_breakdowns([(found, "exact")], lines, {}).axes
     assert {to_hex(line.get_color()).upper() for line in panel.lines} == {colour}
     for panel in draw_costs(compute_costs(results, [*lines], "exact"), "exact", lines).axes:

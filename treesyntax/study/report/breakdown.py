@@ -20,7 +20,7 @@ from treesyntax.errors import TreeSyntaxError
 from treesyntax.files import read_lines
 from treesyntax.metrics import METRICS, UNSEEN, score_of_lines
 from treesyntax.study.report.curves import Lines
-from treesyntax.study.results.item_scores import ItemScores
+from treesyntax.study.results.outputs import Outputs
 from treesyntax.study.results.results import Result
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import Run, located
@@ -185,11 +185,9 @@ def _depth(tree: Tree) -> int:
     return int(tree.depths.max(initial=0))
 
 
-def break_down(
-    scores: ItemScores, results: Sequence[Result], quantity: Quantity
-) -> Breakdown | None:
+def break_down(outputs: Outputs, results: Sequence[Result], quantity: Quantity) -> Breakdown | None:
     """The scores of all runs with results, bin by bin; None if there are none."""
-    plan = scores.plan
+    plan = outputs.plan
     # Those on unseen lines say the same of fewer lines.
     scored = {result.metric for result in results}
     metrics = tuple(metric for metric in plan.recipe.score if metric in scored & METRICS.keys())
@@ -198,15 +196,17 @@ def break_down(
     by_row: dict[str, list[dict[str, list[float]]]] = {}
     bins = [quantity.lines(place) for place in range(len(quantity.bins))]
     for method in plan.recipe.methods if metrics else ():
-        references = located(method.target.test, scores.folder)
-        if method.target.test != first or len(scores.lines(references)) != len(quantity.values):
+        if method.target.test != first:
             continue
-        for run in scores.runs(method, metrics[0]):
-            if len(scores.lines(scores.output(run))) != len(quantity.values):
+        for seed in outputs.seeds(method.name, metrics[0]):
+            run, size = Run(method, seed), len(quantity.values)
+            if {len(outputs.references(method.name)), len(outputs.text(outputs.output(run)))} != {
+                size
+            }:
                 continue
             own = {}
             for metric in metrics:
-                statistics = scores.statistics(run, metric)
+                statistics = outputs.statistics(method.name, seed, metric)
                 own[metric] = [score_of_lines(metric, statistics[lines]) for lines in bins]
             runs[run.name] = own
             by_row.setdefault(method.name, []).append(own)

@@ -9,23 +9,14 @@ intervals are not corrected for their number and there are no marks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from treesyntax.errors import InputError
-from treesyntax.files import read_lines
 from treesyntax.metrics.runs import compare_runs
-from treesyntax.study.recipe.recipe import Method
-from treesyntax.study.report.breakdown import Quantity
 from treesyntax.study.report.table import Spread
-from treesyntax.study.results.current import Comparable
-from treesyntax.study.results.item_scores import ItemScores, Scores
-from treesyntax.study.results.results import Result
-from treesyntax.study.results.significance import is_tested
-from treesyntax.study.run.plan import Plan
-from treesyntax.study.run.steps import located
+from treesyntax.study.results.item_scores import ItemScores
+from treesyntax.study.results.rows import ItemRow, is_tested
 
 CATEGORY_HEADER = (
     "category", "items", "row", "metric", "score", "runs", "difference", "95 % interval",
@@ -67,66 +58,33 @@ class CategoryScore(NamedTuple):
         return [self.category, items, self.method, self.metric, score, runs, gap, interval]
 
 
-def read_categories(plan: Plan, folder: Path) -> Quantity | None:
-    """The category of each line of the test set; None if the recipe names no file.
-
-    The plan is of one test set, see :func:`treesyntax.study.report.domains.plans_by_test_set`.
-
-    Raises:
-        InputError: if the file cannot be read or has another number of lines than the test set.
-    """
-    first = plan.recipe.methods[0]
-    if not first.categories:
-        return None
-    path, test = (located(name, folder) for name in (first.categories, first.target.test))
-    found, size = (
-        [" ".join(line.split()) for line in read_lines(path)],
-        sum(1 for _ in read_lines(test)),
-    )
-    if len(found) != size:
-        cause = f"has {len(found)} lines, but {test} has {size}"
-        raise InputError(path, None, cause, "name the category of each line")
-    names = list(dict.fromkeys(found))
-    return Quantity("category", "category", tuple(map(names.index, found)), tuple(names))
-
-
 def score_categories(
-    plan: Plan,
-    folder: Path,
-    results: Sequence[Result],
-    categories: Quantity,
-    may_compare: Comparable,
+    scores: ItemScores, rows: Sequence[ItemRow], metrics: Sequence[str]
 ) -> list[CategoryScore]:
-    """The score of each row in each category and metric, as far as there are results."""
-
-    def baseline_of(scores: ItemScores, method: Method, metric: str) -> str:
-        baseline = plan.recipe.baseline_of(method)
-        if baseline is None or not may_compare(method.name, baseline.name):
-            return ""
-        return baseline.name if scores.runs(baseline, metric) else ""
-
-    def counts(scores: ItemScores, method: Method, metric: str) -> bool:
-        """Whether any line does; those of a category may all be in the training data."""
-        size = len(scores.lines(located(method.target.test, folder)))
-        return bool(scores.chosen(method, metric, size))
-
+    """The score of each row in each category and metric, on each test set."""
     found: list[CategoryScore] = []
-    whole = ItemScores(plan, folder, results)
-    for place, category in enumerate(categories.names):
-        scores = whole.of_lines(categories.lines(place))
-        found += [
-            score_category(
-                scores, category, method.name, baseline_of(scores, method, metric), metric
-            )
-            for metric in filter(is_tested, plan.recipe.score)
-            for method in plan.recipe.methods
-            if scores.runs(method, metric) and counts(scores, method, metric)
+    for test_set in dict.fromkeys(row.test_set for row in rows):
+        pairs = [
+            (row, metric)
+            for metric in filter(is_tested, metrics)
+            for row in rows
+            if row.test_set == test_set and scores.lines.seeds(row.row, metric)
         ]
+        names = [scores.lines.categories(row.row, metric)[0] for row, metric in pairs]
+        for category in dict.fromkeys(name for own in names for name in own):
+            part = scores.of_category(category)
+            for row, metric in pairs:
+                if part.known(
+                    row.row, metric
+                ):  # all lines of a category may be in the training data
+                    compared = row.baseline and part.known(row.baseline, metric)
+                    baseline = row.baseline if compared else ""
+                    found.append(score_category(part, category, row.row, baseline, metric))
     return found
 
 
 def score_category(
-    scores: Scores, category: str, row: str, baseline: str, metric: str
+    scores: ItemScores, category: str, row: str, baseline: str, metric: str
 ) -> CategoryScore:
     """A row's score of one category.
 

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from treesyntax.study.recipe.recipe import Recipe
-from treesyntax.study.report.domains import Domain, find_domains
+from treesyntax.study.results.domains import Domain, find_domains
 from treesyntax.study.results.results import Result
 
 if TYPE_CHECKING:  # matplotlib is loaded by those who draw

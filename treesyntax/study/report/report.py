@@ -41,15 +41,12 @@ from treesyntax.study.report.table_notes import (
     direction,
 )
 from treesyntax.study.report.verdict import make_verdict
-from treesyntax.study.results.comparisons import Comparison, read_comparisons, write_comparisons
-from treesyntax.study.results.current import (
-    Comparable,
-    comparable,
-    current_results,
-    of_one_code,
-    other_code,
-)
+from treesyntax.study.results.comparisons import Comparison, write_comparisons
+from treesyntax.study.results.current import comparable, current_results, other_code
+from treesyntax.study.results.item_scores import ItemScores
+from treesyntax.study.results.outputs import Outputs
 from treesyntax.study.results.results import RESULTS_FILE, Result
+from treesyntax.study.results.rows import ItemRow, make_rows
 from treesyntax.study.results.significance import compare, lost_reference
 from treesyntax.study.results.table_text import markdown_text
 from treesyntax.study.run.code import mixed_parts, of_first_rule, unknown_parts
@@ -67,16 +64,26 @@ class Study:
     """Everything in a study's folder that reports are made from.
 
     Attributes:
-        may_compare: whether two rows may be compared, which those of different code may not unless asked.
+        rows: those with results, and what each is compared with.
     """
 
-    folder: Path
-    plan: Plan
+    outputs: Outputs
     identity: Identity
     results: list[Result]
+    rows: tuple[ItemRow, ...]
+    scores: ItemScores
     comparisons: list[Comparison]
     table: StudyTable
-    may_compare: Comparable
+
+    @property
+    def folder(self) -> Path:
+        """The study's."""
+        return self.outputs.folder
+
+    @property
+    def plan(self) -> Plan:
+        """The study's."""
+        return self.outputs.plan
 
 
 def read_study(folder: Path, baseline: str | None = None, mix_versions: bool = False) -> Study:
@@ -98,9 +105,10 @@ def read_study(folder: Path, baseline: str | None = None, mix_versions: bool = F
     plan = make_plan(read_recipe(folder / RECIPE_FILE, overrides))
     check_read(plan, folder, identity)
     results, others = current_results(folder, plan.recipe)
-    may_compare = comparable(results, mix_versions)
-    compared = of_one_code(plan.recipe, results, may_compare)
-    comparisons = compare(plan, folder, compared, read_comparisons(folder))
+    outputs = Outputs(plan, folder, results)
+    rows = make_rows(outputs, results, comparable(results, mix_versions))
+    scores = ItemScores(outputs, results)
+    comparisons = compare(scores, rows, plan.recipe.score, len(plan.recipe.seeds))
     table = make_table(plan, results, read_failures(folder), comparisons)
     if others:
         note = (
@@ -113,17 +121,17 @@ def read_study(folder: Path, baseline: str | None = None, mix_versions: bool = F
     if results and (lost := lost_reference(plan, folder)):
         note = f"Not tested for significance: {lost} does not exist; make the report on the machine where the study ran"
         table = replace(table, notes=(*table.notes, note))
-    rows = {row.method for row in table.rows}
+    begun = {row.method for row in table.rows}
     table = replace(
         table,
         notes=(
             *table.notes,
-            *pair_notes(plan, folder, rows, results),
-            *data_notes(plan, folder, rows),
+            *pair_notes(plan, folder, begun, results),
+            *data_notes(plan, folder, begun),
         ),
         advice=tuple(advice_lines(plan.recipe, folder, table)),
     )
-    return Study(folder, plan, identity, results, comparisons, table, may_compare)
+    return Study(outputs, identity, results, rows, scores, comparisons, table)
 
 
 def _with_code(table: StudyTable, results: Sequence[Result], mix_versions: bool) -> StudyTable:
@@ -190,7 +198,7 @@ def write_report(study: Study) -> Path:
     """Write the report, its figures and its tables; returns the HTML file."""
     failures = read_failures(study.folder)
     shown = [one for one in study.results if one.metric in study.table.shown]
-    sections = make_sections(study.plan, study.folder, shown, failures, study.may_compare)
+    sections = make_sections(study.outputs, study.scores, study.rows, shown, failures)
     script = SCRIPT.read_text("utf-8").strip()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     hidden = study.table.coinciding
@@ -212,8 +220,7 @@ def write_report(study: Study) -> Path:
         ("table.tex", latex_table(study.table)),
     ):
         write_text(study.folder / "tables" / name, text)
-    compared = (study.comparisons, study.may_compare)
-    write_items(study.plan, study.folder, study.identity.hash, study.results, *compared)
+    write_items(study.outputs, study.rows, study.identity.hash, study.results)
     return study.folder / "report.html"
 
 

@@ -17,13 +17,11 @@ from treesyntax.study.report.breakdown import (
 )
 from treesyntax.study.report.categories import (
     CATEGORY_HEADER,
-    read_categories,
     score_categories,
 )
 from treesyntax.study.report.cost import compute_costs, cost_numbers, draw_costs
 from treesyntax.study.report.curves import Lines, draw_curves, lines_of, not_ended, targets_note
 from treesyntax.study.report.data_notes import same_targets
-from treesyntax.study.report.domains import find_domains, plans_by_test_set, short_name
 from treesyntax.study.report.examples.sections import outputs_sections
 from treesyntax.study.report.map.cells import MAP_FILE, csv_rows, make_cells
 from treesyntax.study.report.map.draw import LEGEND, draw_map, table_rows
@@ -38,9 +36,11 @@ from treesyntax.study.report.pictures import (
 )
 from treesyntax.study.report.rows.commands import longer_command
 from treesyntax.study.report.table_files import categories_csv, csv_text
-from treesyntax.study.results.current import Comparable
+from treesyntax.study.results.domains import find_domains, plans_by_test_set, short_name
 from treesyntax.study.results.item_scores import ItemScores
+from treesyntax.study.results.outputs import NO_CATEGORIES, Outputs
 from treesyntax.study.results.results import Result
+from treesyntax.study.results.rows import ItemRow
 from treesyntax.study.run.failures import Failure, failure_lines, failure_of
 from treesyntax.study.run.logs import read_log
 from treesyntax.study.run.plan import Plan
@@ -51,29 +51,35 @@ LIST = "analyses.json"
 
 
 def make_sections(
-    plan: Plan,
-    folder: Path,
+    outputs: Outputs,
+    scores: ItemScores,
+    rows: Sequence[ItemRow],
     results: Sequence[Result],
     failures: Mapping[str, Failure],
-    may_compare: Comparable,
 ) -> list[Section]:
-    """All figures of a study as far as there is something to draw; writes those that are new."""
-    lines = lines_of(plan.recipe)
-    found = [_map(plan, folder, results, may_compare), _curves(plan, folder, results, lines)]
-    found.append(_breakdowns(plan, folder, results, lines))
-    found.append(_categories(plan, folder, results, lines, may_compare))
-    found += outputs_sections(plan, folder, results)
+    """All figures of a study as far as there is something to draw; writes those that are new.
+
+    Args:
+        outputs: of the study.
+        scores: of them.
+        rows: those with results.
+        results: in the metrics that are shown.
+        failures: of steps.
+    """
+    plan, folder, lines = outputs.plan, outputs.folder, lines_of(outputs.plan.recipe)
+    found = [_map(folder, scores, rows), _curves(plan, folder, results, lines)]
+    found.append(_breakdowns(outputs, results, lines))
+    found.append(_categories(outputs, scores, rows, results, lines))
+    found += outputs_sections(outputs)
     found.append(_search(plan, folder))
     found += [_costs(plan, folder, results, lines), *_analyses(plan, folder, failures)]
     filled = ("pictures", "notes", "rows", "examples")
     return [section for section in found if any(getattr(section, name) for name in filled)]
 
 
-def _map(plan: Plan, folder: Path, results: Sequence[Result], may_compare: Comparable) -> Section:
-    section, cells = Section("map", "What helps where", LEGEND), []
-    if results and find_domains(plan.recipe):
-        cells = make_cells(plan, folder, results, may_compare)
-    if cells:
+def _map(folder: Path, scores: ItemScores, rows: Sequence[ItemRow]) -> Section:
+    section = Section("map", "What helps where", LEGEND)
+    if cells := make_cells(scores, rows):
         write_text(folder / "tables" / MAP_FILE, csv_text([*csv_rows(cells)]))
         numbers = [asdict(cell) for cell in cells]
         section.pictures.append(write_picture(folder, "map", draw_map(cells), numbers, "The map."))
@@ -102,7 +108,8 @@ def _curves(plan: Plan, folder: Path, results: Sequence[Result], lines: Lines) -
     return section
 
 
-def _breakdowns(plan: Plan, folder: Path, results: Sequence[Result], lines: Lines) -> Section:
+def _breakdowns(outputs: Outputs, results: Sequence[Result], lines: Lines) -> Section:
+    plan = outputs.plan
     section = Section(
         "score-by-size",
         "Score by length and depth",
@@ -114,14 +121,14 @@ def _breakdowns(plan: Plan, folder: Path, results: Sequence[Result], lines: Line
     if len({method.target.test for method in plan.recipe.methods}) > 1:
         only = plan.recipe.methods[0].target.test
         section.notes.append(f"Of several test sets only one is drawn, {only}")
-    quantities = find_quantities(plan, folder)
-    _break_down(plan, folder, results, quantities, section, "score_by_size", lines)
+    quantities = find_quantities(plan, outputs.folder)
+    _break_down(outputs, plan, results, quantities, section, "score_by_size", lines)
     return section
 
 
 def _break_down(
+    outputs: Outputs,
     plan: Plan,
-    folder: Path,
     results: Sequence[Result],
     quantities: Sequence[Quantity],
     section: Section,
@@ -130,12 +137,12 @@ def _break_down(
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Add a figure of the primary metric by all quantities, then for each one all metrics, folded."""
-    every = []
-    scores = ItemScores(plan, folder, results)
+    every, folder = [], outputs.folder
+    outputs = Outputs(plan, folder, results) if plan is not outputs.plan else outputs
     for quantity in quantities:
         file = folder / FIGURES / f"score_by_{quantity.name}.json"
         try:
-            found = break_down(scores, results, quantity)
+            found = break_down(outputs, results, quantity)
         except TreeSyntaxError as error:
             section.notes.append(f"Score by {quantity.label} is not drawn: {error}")
             continue
@@ -167,12 +174,13 @@ def _break_down(
 
 
 def _categories(
-    plan: Plan,
-    folder: Path,
+    outputs: Outputs,
+    scores: ItemScores,
+    rows: Sequence[ItemRow],
     results: Sequence[Result],
     lines: Lines,
-    may_compare: Comparable,
 ) -> Section:
+    plan = outputs.plan
     section = Section(
         "score-by-category",
         "Score by category",
@@ -181,25 +189,26 @@ def _categories(
         "interval over training runs and the items of the category; intervals are not corrected "
         "for their number.",
     )
-    scores = []
+    by_category = []
+    metrics = [one for one in plan.recipe.score if one in {result.metric for result in results}]
     systems = {row: domain.system for row, domain in find_domains(plan.recipe).items()}
     for name, part in plans_by_test_set(plan).items():
-        rows = {method.name for method in part.recipe.methods}
-        own = [result for result in results if result.method in rows]
+        own = [row for row in rows if row.test_set == name]
+        shown = [result for result in results if result.method in {row.row for row in own}]
         where = f" of {short_name(name)}" if name else ""
         try:
-            quantity = read_categories(part, folder) if own else None
-            if quantity is not None:
-                file = f"category_{short_name(name)}" if name else quantity.name
-                named = replace(quantity, name=file, label=f"{quantity.label}{where}")
+            names, places = outputs.categories_of(own[0].row) if own else NO_CATEGORIES
+            if names:
+                file = f"category_{short_name(name)}" if name else "category"
+                quantity = Quantity(file, f"category{where}", tuple(places.tolist()), names)
                 place = f"score_by_{file}"
-                _break_down(part, folder, own, [named], section, place, lines, systems)
-                scores += score_categories(part, folder, own, quantity, may_compare)
+                _break_down(outputs, part, shown, [quantity], section, place, lines, systems)
+                by_category += score_categories(scores, own, metrics)
         except TreeSyntaxError as error:
             section.notes.append(f"There are no scores by category{where}: {error}")
-    if scores:
-        section.header, section.rows = CATEGORY_HEADER, [one.cells() for one in scores]
-        write_text(folder / "tables" / "categories.csv", categories_csv(scores))
+    if by_category:
+        section.header, section.rows = CATEGORY_HEADER, [one.cells() for one in by_category]
+        write_text(outputs.folder / "tables" / "categories.csv", categories_csv(by_category))
     return section
 
 

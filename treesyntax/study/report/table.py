@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 from typing import Literal
 
@@ -12,8 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from treesyntax.metrics.runs import FEWEST_RUNS
-from treesyntax.study.recipe.recipe import Method, Recipe
-from treesyntax.study.report.domains import Domain, find_domains
+from treesyntax.study.recipe.recipe import Recipe
 from treesyntax.study.report.speed import Speed, mean_pairs
 from treesyntax.study.report.table_notes import (
     BUSY_NOTE,
@@ -32,6 +31,7 @@ from treesyntax.study.report.table_notes import (
     verdict,
 )
 from treesyntax.study.results.comparisons import Comparison
+from treesyntax.study.results.domains import Domain, find_domains
 from treesyntax.study.results.results import Result
 from treesyntax.study.run.failures import Failure, failed_runs, failure_lines
 from treesyntax.study.run.plan import Plan
@@ -172,30 +172,24 @@ def make_table(
     """The table of a study, finished or not."""
     recipe = plan.recipe
     failed = failed_runs(plan, failures)
-    own: dict[str, list[Result]] = {method.name: [] for method in recipe.methods}
-    for result in results:
-        own.setdefault(result.method, []).append(result)
-    tests: dict[str, dict[str, Comparison]] = {}
-    for one in comparisons:
-        tests.setdefault(one.method, {})[one.metric] = one
+    scored = {result.method for result in results}
     failures_of = {
         method.name: sum(Run(method, seed).name in failed for seed in recipe.seeds)
         for method in recipe.methods
     }
-    begun = [method for method in recipe.methods if own[method.name] or failures_of[method.name]]
+    begun = [
+        method for method in recipe.methods if method.name in scored or failures_of[method.name]
+    ]
     texts = row_notes(recipe, {method.name for method in begun})
     marked = {footnote_mark(number): of for number, of in enumerate(texts.values(), start=1)}
-    rows = [
-        _row(
-            method,
-            recipe,
-            own[method.name],
-            failures_of[method.name],
-            ",".join(mark for mark, names in marked.items() if method.name in names),
-            tests.get(method.name, {}),
+    rows = []
+    for method in begun:
+        row = make_row(
+            method.name, method.primary, recipe.score, len(recipe.seeds), results, comparisons
         )
-        for method in begun
-    ]
+        lost = f", {count} failed" if (count := failures_of[method.name]) else ""
+        mark = ",".join(mark for mark, names in marked.items() if method.name in names)
+        rows.append(replace(row, seeds=row.seeds + lost, mark=mark))
     coinciding = find_coinciding(recipe, rows)
     shown = [one for one in comparisons if one.metric not in coinciding]
     parameters = {row.method: row.parameters for row in rows if row.parameters is not None}
@@ -240,28 +234,37 @@ def find_coinciding(recipe: Recipe, rows: Sequence[Row]) -> dict[str, str]:
     return found
 
 
-def _row(
-    method: Method,
-    recipe: Recipe,
-    own: Sequence[Result],
-    failed: int,
-    mark: str,
-    tests: Mapping[str, Comparison],
+def make_row(
+    name: str,
+    primary: str,
+    metrics: Sequence[str],
+    seeds: int,
+    results: Sequence[Result],
+    comparisons: Sequence[Comparison],
 ) -> Row:
+    """A row without marks, from all results and comparisons of the study.
+
+    Args:
+        name: of the row.
+        primary: its primary metric.
+        metrics: of the study.
+        seeds: how many the study has.
+        results: of any rows.
+        comparisons: of any rows.
+    """
+    own = [result for result in results if result.method == name]
     values = {
-        metric: [result.value for result in own if result.metric == metric]
-        for metric in recipe.score
+        metric: [result.value for result in own if result.metric == metric] for metric in metrics
     }
-    seeds = f"{len({result.seed for result in own})} of {len(recipe.seeds)}"
     return Row(
-        method=method.name,
-        primary=method.primary,
-        metrics={metric: Spread.of(found) for metric, found in values.items() if found},
+        method=name,
+        primary=primary,
+        metrics={metric: Spread.of(scores) for metric, scores in values.items() if scores},
         parameters=own[0].parameters if own else None,
         speed=Speed.of(own),
-        seeds=f"{seeds}, {failed} failed" if failed else seeds,
-        mark=mark,
-        tests=tests,
+        seeds=f"{len({result.seed for result in own})} of {seeds}",
+        mark="",
+        tests={one.metric: one for one in comparisons if one.method == name},
     )
 
 

@@ -15,13 +15,13 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from treesyntax.study.report.categories import CategoryScore
-from treesyntax.study.report.domains import Domain
 from treesyntax.study.report.table import StudyTable
 from treesyntax.study.report.table_notes import (
     COMPARISON_HEADER,
     COMPARISON_NOTE,
     comparison_cells,
 )
+from treesyntax.study.results.domains import Domain
 from treesyntax.study.results.results import Result
 from treesyntax.study.results.table_text import (
     BOOKTABS,

@@ -18,7 +18,7 @@ from treesyntax.study.recipe.recipe import Recipe
 from treesyntax.study.recipe.search import FOUND
 from treesyntax.study.results.comparisons import Comparison
 from treesyntax.study.results.results import Result
-from treesyntax.study.results.significance import is_tested
+from treesyntax.study.results.rows import is_tested
 from treesyntax.study.results.table_text import RAISED
 
 INJECTIONS = {"encoder-injection": "{}", "decoder-injection": "{} in the decoder"}

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from treesyntax.errors import InputError
-from treesyntax.files import read_json, sha256_of_value, write_json
+from treesyntax.files import write_json
 from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
 from treesyntax.metrics.runs import LEVEL
 
 SIGNIFICANCE_FILE = "significance.json"
-CHECKSUM = "sha256"
 TEST = "crossed t over training runs and test items (treesyntax.metrics.compare_runs)"
 CHECKPOINT_TEST = "random signs over items, runs as fixed (treesyntax.metrics.checkpoint_p)"
 
@@ -39,7 +37,6 @@ class Comparison:
         same_as: the primary metric, or an earlier one, with the same score of every item and run, which
             is the same test; "" for none.
         scores: a hash of all scores by item and run.
-        key: a hash of all inputs of the test.
         error: the standard error of the difference; None as ``low``.
         floor: which part of the variance was estimated below 0 and counts as 0
             (:class:`treesyntax.metrics.runs.RunComparison`).
@@ -63,7 +60,6 @@ class Comparison:
     primary: bool
     same_as: str
     scores: str
-    key: str
     error: float | None = None
     floor: str = ""
     lopsided: bool = False
@@ -85,22 +81,6 @@ class Comparison:
         return min(self.runs) == self.seeds
 
 
-def read_comparisons(folder: Path) -> list[Comparison]:
-    """The stored comparisons; none if the file is missing, damaged or of another version."""
-    try:
-        content = read_json(folder / SIGNIFICANCE_FILE)
-        if content[CHECKSUM] != sha256_of_value(content["comparisons"]):
-            return []
-        return [_comparison(values) for values in content["comparisons"]]
-    except (InputError, KeyError, TypeError):
-        return []
-
-
-def _comparison(values: Mapping[str, object]) -> Comparison:
-    known = {name: values[name] for name in Comparison.__dataclass_fields__}
-    return Comparison(**{**known, "runs": tuple(values["runs"])})  # type: ignore[arg-type]
-
-
 def write_comparisons(folder: Path, comparisons: Sequence[Comparison]) -> None:
     """Write ``significance.json``."""
     stored = [
@@ -117,7 +97,6 @@ def write_comparisons(folder: Path, comparisons: Sequence[Comparison]) -> None:
         "test": TEST,
         "checkpoint_test": CHECKPOINT_TEST,
         "correction": "Holm over the rows in their primary metrics, and over all others",
-        CHECKSUM: sha256_of_value(stored),
         "comparisons": stored,
     }
     write_json(folder / SIGNIFICANCE_FILE, content)

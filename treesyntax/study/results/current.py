@@ -8,7 +8,7 @@ from pathlib import Path
 
 from treesyntax.errors import InputError
 from treesyntax.study.recipe.identity import read_identity
-from treesyntax.study.recipe.recipe import Method, Recipe
+from treesyntax.study.recipe.recipe import Recipe
 from treesyntax.study.recipe.rows import run_name
 from treesyntax.study.results.results import RESULTS_FILE, Result, read_results
 from treesyntax.study.run.code import mixed_parts, unknown_parts
@@ -80,17 +80,6 @@ def comparable(results: Iterable[Result], mix_versions: bool = False) -> Compara
         return mix_versions or not (mixed_parts(both) or unknown_parts(both))
 
     return may_compare
-
-
-def of_one_code(recipe: Recipe, results: Sequence[Result], may_compare: Comparable) -> list[Result]:
-    """Those without the rows that may not be compared with their baseline."""
-
-    def apart(row: Method) -> bool:
-        baseline = recipe.baseline_of(row)
-        return baseline is not None and not may_compare(row.name, baseline.name)
-
-    left_out = {row.name for row in recipe.methods if apart(row)}
-    return [result for result in results if result.method not in left_out]
 
 
 def other_code(results: Sequence[Result]) -> dict[str, list[int]]:

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from treesyntax.study.recipe.recipe import Method
 from treesyntax.study.report.examples.kinds import KINDS, RIGHT, first_difference, parse
 from treesyntax.study.report.examples.verdicts import Verdicts
-from treesyntax.study.results.item_scores import ItemScores
-from treesyntax.study.run.steps import Run, located
+from treesyntax.study.results.outputs import Outputs
+from treesyntax.study.run.steps import Run
 from treesyntax.trees.tree import Tree
 
 EACH_WAY = 2
@@ -66,17 +66,17 @@ class Examples(NamedTuple):
     shown: tuple[Example, ...]
 
 
-def choose_examples(scores: ItemScores, verdicts: Verdicts) -> list[Examples]:
+def choose_examples(outputs: Outputs, verdicts: Verdicts) -> list[Examples]:
     """For each row with another than its baseline right, the lines that tell the two most apart."""
-    recipe, found = scores.plan.recipe, []
+    recipe, found = outputs.plan.recipe, []
     for method in recipe.methods:
         baseline = recipe.baseline_of(method)
         if baseline and {method.name, baseline.name} <= verdicts.letters.keys():
-            found.append(_of_pair(scores, verdicts, method, baseline))
+            found.append(_of_pair(outputs, verdicts, method, baseline))
     return [one for one in found if one.shown]
 
 
-def _of_pair(scores: ItemScores, verdicts: Verdicts, method: Method, baseline: Method) -> Examples:
+def _of_pair(outputs: Outputs, verdicts: Verdicts, method: Method, baseline: Method) -> Examples:
     own, other = (_shares(verdicts, row) for row in (method, baseline))
     only = [sum(a == 1 and b == 0 for a, b in zip(*pair, strict=True))
             for pair in ((own, other), (other, own))]  # fmt: skip
@@ -85,11 +85,11 @@ def _of_pair(scores: ItemScores, verdicts: Verdicts, method: Method, baseline: M
         f"other: {only[0]} and {only[1]})"
     )
     shown = [
-        _example(scores, verdicts, line, (better, worse))
+        _example(outputs, verdicts, line, (better, worse))
         for better, worse, first, second in (
             (method, baseline, own, other), (baseline, method, other, own)
         )
-        for line in _lines(scores, baseline, first, second)
+        for line in _lines(outputs, baseline, first, second)
     ]  # fmt: skip
     return Examples(heading, tuple(shown))
 
@@ -101,11 +101,10 @@ def _shares(verdicts: Verdicts, method: Method) -> list[float]:
 
 
 def _lines(
-    scores: ItemScores, baseline: Method, better: Sequence[float], worse: Sequence[float]
+    outputs: Outputs, baseline: Method, better: Sequence[float], worse: Sequence[float]
 ) -> list[int]:
     """The lines with the largest difference, short ones first, each pair of source and reference once."""
-    references = scores.lines(located(baseline.target.test, scores.folder))
-    sources = scores.sources(baseline, len(references))
+    references, sources = outputs.references(baseline.name), outputs.sources(baseline.name)
     gaps = [one - other for one, other in zip(better, worse, strict=True)]
     order = sorted(range(len(gaps)), key=lambda line: (-gaps[line], len(references[line])))
     chosen: dict[object, int] = {}
@@ -117,7 +116,7 @@ def _lines(
 
 
 def _example(
-    scores: ItemScores, verdicts: Verdicts, line: int, rows: tuple[Method, Method]
+    outputs: Outputs, verdicts: Verdicts, line: int, rows: tuple[Method, Method]
 ) -> Example:
     better, worse = rows
     right, wrong = (
@@ -125,10 +124,9 @@ def _example(
              if (letters[line] == RIGHT) is wanted)
         for row, wanted in ((better, True), (worse, False))
     )  # fmt: skip
-    references = scores.lines(located(worse.target.test, scores.folder))
-    reference = references[line]
-    source = scores.sources(scores.plan.recipe.baseline_of(worse) or worse, len(references))[line]
-    output, good = (scores.lines(scores.output(run))[line] for run in (wrong, right))
+    reference = outputs.references(worse.name)[line]
+    source = outputs.sources((outputs.plan.recipe.baseline_of(worse) or worse).name)[line]
+    output, good = (outputs.text(outputs.output(run))[line] for run in (wrong, right))
     notation = verdicts.notations[worse.name]
     trees = [parse(text, notation) if notation else None for text in (output, reference)]
     outlines, note = _outlines(trees[0], trees[1], notation, wrong.name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from treesyntax.errors import TreeSyntaxError
@@ -12,25 +11,21 @@ from treesyntax.study.report.examples.kinds import KINDS, RIGHT
 from treesyntax.study.report.examples.verdicts import Verdicts, find_verdicts
 from treesyntax.study.report.pictures import FIGURES, Section
 from treesyntax.study.report.table_files import csv_text
-from treesyntax.study.results.item_scores import ItemScores
-from treesyntax.study.results.results import Result
-from treesyntax.study.run.plan import Plan
+from treesyntax.study.results.outputs import Outputs
 
 TYPES_FILE, VERDICTS_FILE = "error_types.csv", "verdicts.json"
 
 
-def outputs_sections(plan: Plan, folder: Path, results: Sequence[Result]) -> list[Section]:
+def outputs_sections(outputs: Outputs) -> list[Section]:
     """The sections on single outputs; empty where there are no outputs to judge."""
     types, examples = Section("error-types", "Error types", ""), Section("examples", "Examples", "")
-    if not results:
+    if not outputs.scored:
         return []
-    scores = ItemScores(plan, folder, results)
-    file = folder / FIGURES / VERDICTS_FILE
     try:
-        verdicts = find_verdicts(scores, file)
-        write_json(file, verdicts.numbers())
-        _fill_types(types, verdicts, folder)
-        examples.examples = choose_examples(scores, verdicts)
+        verdicts = find_verdicts(outputs)
+        write_json(outputs.folder / FIGURES / VERDICTS_FILE, verdicts.numbers())
+        _fill_types(types, verdicts, outputs.folder)
+        examples.examples = choose_examples(outputs, verdicts)
     except TreeSyntaxError as error:
         examples.notes.append(f"There are no examples: {error}")
         return [examples]

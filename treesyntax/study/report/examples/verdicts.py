@@ -1,27 +1,21 @@
-"""Which lines each run has right, and what is wrong with the others; kept from report to report."""
+"""Which lines each run has right, and what is wrong with the others."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from treesyntax.data.encoding import TEXT
-from treesyntax.files import read_object, sha256_of, sha256_of_value
 from treesyntax.metrics import ITEM_METRICS, UNSEEN
 from treesyntax.study.recipe.recipe import Method
-from treesyntax.study.report.examples import kinds
 from treesyntax.study.report.examples.kinds import KINDS, RIGHT, WRONG, kind_of
-from treesyntax.study.results.item_scores import ItemScores
-from treesyntax.study.run.code import code_of
+from treesyntax.study.results.outputs import Outputs
 from treesyntax.study.run.plan import Plan
-from treesyntax.study.run.steps import located
 from treesyntax.trees.formats import FORMATS
 
 EXACT = "exact"
-Kept = dict[str, dict[str, str]]
 
 
 @dataclass(frozen=True)
@@ -32,13 +26,11 @@ class Verdicts:
         metrics: by row, what says whether a line is right.
         notations: by row the format of its target's trees; "" where it is not known.
         letters: by row, for each seed a string of `RIGHT`, `WRONG` and the letters of `KINDS`.
-        kept: what a file keeps.
     """
 
     metrics: Mapping[str, str]
     notations: Mapping[str, str]
     letters: Mapping[str, Mapping[int, str]]
-    kept: Kept
 
     @property
     def metric(self) -> str:
@@ -51,7 +43,12 @@ class Verdicts:
 
     def numbers(self) -> dict[str, Any]:
         """Everything as plain values."""
-        return {"metric": self.metric, "kinds": {RIGHT: "right", **KINDS}, "runs": self.kept}
+        runs = {
+            f"{row}-{seed}": {"letters": text}
+            for row, own in self.letters.items()
+            for seed, text in own.items()
+        }
+        return {"metric": self.metric, "kinds": {RIGHT: "right", **KINDS}, "runs": runs}
 
 
 def judging_metric(score: Sequence[str], primary: str) -> str:
@@ -72,80 +69,40 @@ def target_notation(plan: Plan, method: Method) -> str:
     return next((name for name in named if name in FORMATS), "")
 
 
-def find_verdicts(scores: ItemScores, file: Path) -> Verdicts:
-    """The letters of all runs with results; those that ``file`` keeps are not found again."""
-    plan, recipe = scores.plan, scores.plan.recipe
-    metrics = {one.name: judging_metric(recipe.score, one.primary) for one in recipe.methods}
-    scored = {(method, seed) for method, seed, _ in scores.values}
-    before = read_object(file).get("runs")
-    kept: Kept = {}
+def find_verdicts(outputs: Outputs) -> Verdicts:
+    """The letters of all runs with results."""
+    plan, recipe = outputs.plan, outputs.plan.recipe
+    metrics = {row.name: judging_metric(recipe.score, row.primary) for row in recipe.methods}
+    scored = {(row, seed) for row, seed, _ in outputs.scored}
     letters: dict[str, dict[int, str]] = {}
     notations = {method.name: target_notation(plan, method) for method in recipe.methods}
     for run in plan.runs:
-        row = run.method.name
-        references = located(run.method.target.test, scores.folder)
-        if (row, run.seed) not in scored or not scores.output(run).is_file():
+        row, file = run.method.name, outputs.output(run)
+        if (row, run.seed) not in scored or not file.is_file() or not outputs.has_references(row):
             continue
-        if not references.is_file():
-            continue
-        outputs, wanted = scores.lines(scores.output(run)), scores.lines(references)
-        if len(outputs) != len(wanted):
-            continue
-        key = sha256_of_value([
-            outputs, wanted, metrics[row], notations[row], code_of("score"),
-            sha256_of(kinds.__file__),
-        ])  # fmt: skip
-        text = _kept_letters(before, run.name, key, len(wanted))
-        if text is None:
-            right: list[bool] | None = None
-            if metrics[row] in recipe.score:  # the step score has judged the lines
-                right = [share > 0 for share in scores.statistics(run, metrics[row])[:, 0].tolist()]
-            text = judge(outputs, wanted, metrics[row], notations[row], right)
-        kept[run.name] = {"key": key, "letters": text, "checksum": sha256_of_value([key, text])}
-        letters.setdefault(row, {})[run.seed] = text
-    return Verdicts(metrics, notations, letters, kept)
-
-
-def _kept_letters(before: Any, name: str, key: str, size: int) -> str | None:
-    """What an earlier report found of a run; None where something has changed since."""
-    entry = before.get(name) if isinstance(before, dict) else None
-    if not isinstance(entry, dict):
-        return None
-    text = entry.get("letters")
-    if (entry.get("key"), entry.get("checksum")) != (key, sha256_of_value([key, text])):
-        return None
-    return text if isinstance(text, str) and len(text) == size else None
+        lines, references = outputs.text(file), outputs.references(row)
+        if len(lines) == len(references):
+            right = outputs.statistics(row, run.seed, metrics[row])[:, 0] > 0
+            text = judge(lines, references, notations[row], right.tolist())
+            letters.setdefault(row, {})[run.seed] = text
+    return Verdicts(metrics, notations, letters)
 
 
 def judge(
-    outputs: Sequence[str],
-    references: Sequence[str],
-    metric: str,
-    notation: str,
-    right: Sequence[bool] | None = None,
+    outputs: Sequence[str], references: Sequence[str], notation: str, right: Sequence[bool]
 ) -> str:
     """A letter a line. What has the tokens of its reference is right in every metric.
 
     Args:
         outputs: of a run.
         references: as many.
-        metric: what says whether a line is right.
         notation: the format of the trees; "" where it is not known.
-        right: which lines are right in the metric, where that is known.
+        right: which lines the metric says are right.
     """
-    differ = [
-        line
-        for line, (output, reference) in enumerate(zip(outputs, references, strict=True))
-        if output.split() != reference.split()
-    ]
-    letters = [RIGHT] * len(outputs)
-    if right is None:
-        pair = ([lines[line] for line in differ] for lines in (outputs, references))
-        judged: Sequence[bool | None] = ITEM_METRICS[metric](*pair) if differ else ()
-    else:
-        judged = [right[line] for line in differ]
-    for line, is_right in zip(differ, judged, strict=True):
-        if not is_right:
-            kind = kind_of(outputs[line], references[line], notation) if notation else WRONG
-            letters[line] = kind
+    letters = []
+    for output, reference, is_right in zip(outputs, references, right, strict=True):
+        if is_right or output.split() == reference.split():
+            letters.append(RIGHT)
+        else:
+            letters.append(kind_of(output, reference, notation) if notation else WRONG)
     return "".join(letters)

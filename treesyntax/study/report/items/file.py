@@ -21,44 +21,12 @@ from numpy.typing import NDArray
 from treesyntax.errors import InputError
 from treesyntax.files import parse_json, read_lines, sha256_of_value, write_text
 from treesyntax.metrics.line_file import pack, unpack
+from treesyntax.study.results.rows import ItemRow
 
 ITEMS_FILE = "items.jsonl"
 CHECKSUM = "sha256"
 REMEDY = "take items.jsonl and results.jsonl from the same study"
-Pair = tuple[str, str]
-"""A row and a metric."""
 Made = TypeVar("Made")
-
-
-@dataclass(frozen=True)
-class ItemRow:
-    """A row and what it is compared with.
-
-    Attributes:
-        test_set: as in `treesyntax.study.report.domains.Domain`; "" in a study with one.
-        system: the name of the row without that.
-        primary: the metric that decides.
-        baseline: the row that the table compares it with; "" for none.
-        tested: in which metrics.
-        strongest: the row that the map compares it with, in ``primary``; "" for none.
-        asked: the baseline of the recipe, which may be in another part; a baseline's own name, and ""
-            in files from before it was kept.
-    """
-
-    row: str
-    test_set: str
-    system: str
-    primary: str
-    baseline: str
-    tested: tuple[str, ...]
-    strongest: str
-    asked: str = ""
-
-    def compared(self) -> list[Pair]:
-        """The scores by item that its comparisons need."""
-        tested = [(row, metric) for metric in self.tested for row in (self.row, self.baseline)]
-        rows = (self.row, self.strongest) if self.strongest else ()
-        return tested + [(row, self.primary) for row in rows]
 
 
 @dataclass(frozen=True)
@@ -68,7 +36,6 @@ class ItemRun:
     Attributes:
         copies: which of the file's they are.
         scores: packed, by line of the test set.
-        key: a hash of all that they were computed from.
         categories: which of the file's they are; "" for none.
     """
 
@@ -77,7 +44,6 @@ class ItemRun:
     metric: str
     copies: str
     scores: str
-    key: str
     categories: str = ""
 
 

@@ -10,9 +10,10 @@ from typing import TypeVar
 
 from treesyntax.errors import InputError
 from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
-from treesyntax.study.report.items.file import ItemFile, ItemRow, Pair, read_items
+from treesyntax.study.report.items.file import ItemFile, read_items
 from treesyntax.study.results.current import Comparable
 from treesyntax.study.results.results import RESULTS_FILE, Result, read_results
+from treesyntax.study.results.rows import ItemRow, Pair
 
 Value = TypeVar("Value")
 

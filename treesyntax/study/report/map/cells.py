@@ -13,22 +13,17 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import numpy as np
 
 from treesyntax.errors import InputError
-from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
-from treesyntax.metrics.runs import FEWEST_RUNS, LEVEL, compare_runs
+from treesyntax.metrics.runs import LEVEL, compare_runs
 from treesyntax.metrics.statistics import holm
-from treesyntax.study.recipe.recipe import Method, Recipe
-from treesyntax.study.report.domains import Domain, find_domains, short_name
 from treesyntax.study.report.table import Spread
-from treesyntax.study.results.current import Comparable
-from treesyntax.study.results.item_scores import ItemScores, Scores
-from treesyntax.study.results.results import Result
-from treesyntax.study.run.plan import Plan
+from treesyntax.study.results.domains import Domain, short_name
+from treesyntax.study.results.item_scores import ItemScores
+from treesyntax.study.results.rows import ItemRow
 
 MAP_FILE = "map.csv"
 
@@ -74,46 +69,15 @@ class Cell:
         return self.holm_p is not None and self.holm_p < LEVEL
 
 
-def make_cells(
-    plan: Plan, folder: Path, results: Sequence[Result], may_compare: Comparable
-) -> list[Cell]:
-    """The cells of a study that has several test sets, of those on which a plain row has 3 runs.
-
-    Args:
-        plan: the study's.
-        folder: the study's folder.
-        results: those of its runs.
-        may_compare: a row that may not be compared with the strongest one has no cell.
-    """
-    scores, domains = ItemScores(plan, folder, results), find_domains(plan.recipe)
+def make_cells(scores: ItemScores, rows: Sequence[ItemRow]) -> list[Cell]:
+    """The cells of a study that has several test sets, of those on which a plain row has 3 runs."""
+    domains = {row.row: Domain(row.test_set, row.system) for row in rows}
     return corrected_cells([
-        make_cell(scores, row.name, baseline.name, row.primary, domains)
-        for row, baseline in map_rows(scores, results, may_compare)
+        make_cell(scores, row.row, row.strongest, row.primary, domains)
+        for test_set in dict.fromkeys(row.test_set for row in rows)
+        for row in rows
+        if row.strongest and row.test_set == test_set
     ])  # fmt: skip
-
-
-def map_rows(
-    scores: ItemScores, results: Sequence[Result], may_compare: Comparable
-) -> list[tuple[Method, Method]]:
-    """The rows of the map, each with the strongest plain row on its test set."""
-    recipe = scores.plan.recipe
-    domains, found = find_domains(recipe), []
-    for test_set in dict.fromkeys(domain.name for domain in domains.values()):
-        rows = [
-            method
-            for method in recipe.methods
-            if domains[method.name].name == test_set and scores.runs(method, method.primary)
-        ]
-        baseline = _strongest(recipe, rows, results)
-        if baseline is None or len(scores.runs(baseline, baseline.primary)) < FEWEST_RUNS:
-            continue
-        if scores.has_references(baseline):
-            found += [
-                (row, baseline)
-                for row in rows
-                if row is baseline or may_compare(row.name, baseline.name)
-            ]
-    return found
 
 
 def corrected_cells(cells: Sequence[Cell]) -> list[Cell]:
@@ -123,25 +87,8 @@ def corrected_cells(cells: Sequence[Cell]) -> list[Cell]:
     return [cell if cell.p is None else replace(cell, holm_p=next(corrected)) for cell in cells]
 
 
-def _strongest(recipe: Recipe, rows: Sequence[Method], results: Sequence[Result]) -> Method | None:
-    """The plain row with the best mean score; one with few runs only if all have."""
-    names = recipe.strongest or (recipe.baseline,)
-    plain = [row for row in rows if row.base in names or row.name in names]
-
-    def rank(row: Method) -> tuple[bool, float]:
-        better = -1 if row.primary.removesuffix(UNSEEN) in LOWER_IS_BETTER else 1
-        found = [
-            result.value
-            for result in results
-            if result.method == row.name and result.metric == row.primary
-        ]
-        return len(found) >= FEWEST_RUNS, better * fmean(found)
-
-    return max(plain, key=rank, default=None)
-
-
 def make_cell(
-    scores: Scores, row: str, baseline: str, metric: str, domains: Mapping[str, Domain]
+    scores: ItemScores, row: str, baseline: str, metric: str, domains: Mapping[str, Domain]
 ) -> Cell:
     """The cell of a row, its p-value not yet corrected."""
     copies = scores.copies(baseline, metric)

@@ -1,0 +1,156 @@
+"""The outputs of a study: what metrics keep of their lines, and the files of the test set beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesyntax.data.encoding import TEXT
+from treesyntax.errors import InputError
+from treesyntax.files import read_lines, sha256_of
+from treesyntax.metrics import UNSEEN, measured, unseen_lines
+from treesyntax.metrics.line_file import FILE as LINES
+from treesyntax.metrics.line_file import LineFile
+from treesyntax.study.recipe.recipe import Side
+from treesyntax.study.results.results import Result
+from treesyntax.study.run.plan import Plan
+from treesyntax.study.run.steps import Run, located
+from treesyntax.trees.formats import FORMATS, read_trees
+
+Categories = tuple[tuple[str, ...], NDArray[np.intp]]
+"""Names, and for each line the index of one."""
+NO_CATEGORIES: Categories = ((), np.array([], dtype=np.intp))
+
+
+class Outputs:
+    """The outputs of a study's runs, as :class:`treesyntax.study.results.item_scores.LineStatistics`.
+
+    Args:
+        plan: the study's.
+        folder: the study's folder.
+        results: those of its runs.
+    """
+
+    def __init__(self, plan: Plan, folder: Path, results: Sequence[Result]) -> None:
+        self.plan, self.folder = plan, folder
+        self.scored = {result.key for result in results}
+        self.methods = {method.name: method for method in plan.recipe.methods}
+        self.text = lru_cache(maxsize=64)(lambda path: list(read_lines(path)))
+        self.items = lru_cache(maxsize=8)(self._items)
+        self.statistics = lru_cache(maxsize=64)(self._statistics)
+        self.unseen = lru_cache(maxsize=8)(self._unseen)
+        self.digest = lru_cache(maxsize=None)(sha256_of)
+        self.line_file = lru_cache(maxsize=64)(lambda name: LineFile(folder / name / LINES))
+
+    def seeds(self, row: str, metric: str) -> list[int]:
+        """The seeds of a row's runs that have this score and outputs, if the test set still exists."""
+        method = self.methods[row]
+        return [
+            seed
+            for seed in (self.plan.recipe.seeds if self.has_references(row) else ())
+            if (row, seed, metric) in self.scored and self.output(Run(method, seed)).is_file()
+        ]
+
+    def has_references(self, row: str) -> bool:
+        """Whether the test set of a row still exists."""
+        return self._file(self.methods[row].target.test).is_file()
+
+    def output(self, run: Run) -> Path:
+        """The hypotheses of a run."""
+        return self.folder / run.folder / "hypotheses.txt"
+
+    def references(self, row: str) -> list[str]:
+        """The test set of a row."""
+        return self.text(self._file(self.methods[row].target.test))
+
+    def categories(self, row: str, metric: str) -> Categories:
+        """As of `LineStatistics`.
+
+        Raises:
+            InputError: as `categories_of`.
+        """
+        names, places = self.categories_of(row)
+        return (names, places[self.counted(row, metric)]) if names else NO_CATEGORIES
+
+    def categories_of(self, row: str) -> Categories:
+        """The category of each line of a row's test set; none if the recipe names no file.
+
+        Raises:
+            InputError: if the file cannot be read or has another number of lines than the test set.
+        """
+        name = self.methods[row].categories
+        if not name:
+            return NO_CATEGORIES
+        path, size = self._file(name), len(self.references(row))
+        lines = [" ".join(line.split()) for line in self.text(path)]
+        if len(lines) != size:
+            test = self._file(self.methods[row].target.test)
+            cause = f"has {len(lines)} lines, but {test} has {size}"
+            raise InputError(path, None, cause, "name the category of each line")
+        names = list(dict.fromkeys(lines))
+        return tuple(names), np.array([*map(names.index, lines)])
+
+    def refused(self, row: str, seed: int, metric: str, why: str) -> InputError:
+        """As of `LineStatistics`."""
+        path = self.output(Run(self.methods[row], seed))
+        return InputError(path, None, f"has {metric} {why}", "run the study again")
+
+    def _statistics(self, row: str, seed: int, metric: str) -> NDArray[np.float64]:
+        """As the step ``score`` kept them; outputs that an older version scored are judged here."""
+        method = self.methods[row]
+        run = Run(method, seed)
+        files = {"hypothesis": self.output(run), "reference": self._file(method.target.test)}
+        if metric.endswith(UNSEEN):
+            files["source"] = self._file(method.source.test)
+            files["train_source"] = self._file(method.source.train)
+            files["train_target"] = self._file(method.target.train)
+        digests = {name: self.digest(path) for name, path in files.items() if path.is_file()}
+        statistics = self.line_file(run.folder).statistics(metric, digests)
+        if statistics is not None and len(digests) == len(files):
+            return statistics
+        references, hypotheses = (self.text(files[name]) for name in ("reference", "hypothesis"))
+        if len(hypotheses) != len(references):
+            cause = f"has {len(hypotheses)} lines, but {files['reference']} has {len(references)}"
+            raise InputError(files["hypothesis"], None, cause, "run the study again")
+        counted = self.counted(row, metric)
+        outputs, wanted = ([text[line] for line in counted] for text in (hypotheses, references))
+        return measured(metric.removesuffix(UNSEEN), outputs, wanted).lines
+
+    def _items(self, row: str, metric: str) -> NDArray[np.intp]:
+        references, sources = self.references(row), self.sources(row)
+        indices: dict[tuple[object, ...], int] = {}
+        return np.array([
+            indices.setdefault((sources[line], *references[line].split()), len(indices))
+            for line in self.counted(row, metric)
+        ])  # fmt: skip
+
+    def sources(self, row: str) -> Sequence[object]:
+        """What each line of the test set is translated from: its text, the labels of its tree, or its
+        index if that is not known."""
+        method, size = self.methods[row], len(self.references(row))
+        path = self._file(method.source.test)
+        if not path.is_file():
+            return range(size)
+        lines = self.text(path)
+        notation = str(self.plan.recipe.flags(method, "binarize").get("source-format", TEXT))
+        if len(lines) != size and notation in FORMATS:
+            return [tuple(tree.labels) for tree in read_trees(path, notation)]
+        return [" ".join(line.split()) for line in lines]
+
+    def counted(self, row: str, metric: str) -> list[int]:
+        """The lines of a row's test set that a metric counts."""
+        method = self.methods[row]
+        if not metric.endswith(UNSEEN):
+            return [*range(len(self.references(row)))]
+        return [line for line, new in enumerate(self.unseen(method.source, method.target)) if new]
+
+    def _unseen(self, source: Side, target: Side) -> list[bool]:
+        files = (source.test, target.test, source.train, target.train)
+        return unseen_lines(*(self.text(self._file(file)) for file in files))
+
+    def _file(self, name: str) -> Path:
+        return located(name, self.folder)

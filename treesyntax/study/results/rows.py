@@ -1,0 +1,138 @@
+"""The rows of a study that have results, and what each is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from treesyntax.metrics import CORPUS_METRICS, ITEM_METRICS, LOWER_IS_BETTER, PART_METRICS, UNSEEN
+from treesyntax.metrics.runs import FEWEST_RUNS
+from treesyntax.study.recipe.fairness import writes_whole_trees
+from treesyntax.study.recipe.recipe import Method, Recipe
+from treesyntax.study.results.current import Comparable
+from treesyntax.study.results.domains import Domain, find_domains
+from treesyntax.study.results.outputs import Outputs
+from treesyntax.study.results.results import Result
+
+WELLFORMED = "wellformed:"
+Pair = tuple[str, str]
+"""A row and a metric."""
+
+
+@dataclass(frozen=True)
+class ItemRow:
+    """A row and what it is compared with.
+
+    Attributes:
+        test_set: as in `treesyntax.study.results.domains.Domain`; "" in a study with one.
+        system: the name of the row without that.
+        primary: the metric that decides.
+        baseline: the row that the table compares it with; "" for none.
+        tested: in which metrics.
+        strongest: the row that the map compares it with, in ``primary``; "" for none.
+        asked: the baseline of the recipe, which may be in another part; a baseline's own name, and ""
+            in files from before it was kept.
+    """
+
+    row: str
+    test_set: str
+    system: str
+    primary: str
+    baseline: str
+    tested: tuple[str, ...]
+    strongest: str
+    asked: str = ""
+
+    def compared(self) -> list[Pair]:
+        """The scores by item that its comparisons need."""
+        tested = [(row, metric) for metric in self.tested for row in (self.row, self.baseline)]
+        rows = (self.row, self.strongest) if self.strongest else ()
+        return tested + [(row, self.primary) for row in rows]
+
+
+def is_tested(metric: str) -> bool:
+    """Whether there is a test for a metric."""
+    plain = metric.removesuffix(UNSEEN)
+    return any(plain in kind for kind in (ITEM_METRICS, PART_METRICS, CORPUS_METRICS))
+
+
+def make_rows(
+    outputs: Outputs, results: Sequence[Result], may_compare: Comparable
+) -> tuple[ItemRow, ...]:
+    """The rows of a study that have results.
+
+    Args:
+        outputs: of the study.
+        results: of its runs.
+        may_compare: whether two rows may be compared, which those of different code may not.
+    """
+    recipe, scored = outputs.plan.recipe, {result.method for result in results}
+    domains, strongest = find_domains(recipe), _strongest_rows(outputs, results, may_compare)
+    rows = []
+    for method in (method for method in recipe.methods if method.name in scored):
+        baseline = recipe.baseline_of(method)
+        tested: tuple[str, ...] = ()
+        if baseline is not None and may_compare(method.name, baseline.name):
+            tested = tuple(_tested(outputs, method, baseline))
+        rows.append(ItemRow(
+            method.name, *domains.get(method.name, Domain("", method.name)), method.primary,
+            baseline.name if baseline and tested else "", tested, strongest.get(method.name, ""),
+            (baseline or method).name,
+        ))  # fmt: skip
+    return tuple(rows)
+
+
+def _tested(outputs: Outputs, method: Method, baseline: Method) -> list[str]:
+    """The metrics in which a row is compared with its baseline, primary ones first.
+
+    Well-formedness is not tested where search holds outputs to whole trees, nor unseen lines where those
+    of the two rows are different ones.
+    """
+    recipe = outputs.plan.recipe
+    other_data = (method.source, method.target) != (baseline.source, baseline.target)
+    return [
+        metric
+        for metric in sorted(recipe.score, key=lambda metric: metric not in recipe.primary)
+        if is_tested(metric)
+        and not (metric.startswith(WELLFORMED) and writes_whole_trees(recipe, method))
+        and not (other_data and metric.endswith(UNSEEN))
+        and all(outputs.seeds(row.name, metric) for row in (method, baseline))
+    ]
+
+
+def _strongest_rows(
+    outputs: Outputs, results: Sequence[Result], may_compare: Comparable
+) -> dict[str, str]:
+    """By row of the map the strongest plain row on its test set, of those on which one has 3 runs."""
+    recipe = outputs.plan.recipe
+    domains = find_domains(recipe)
+    strongest: dict[str, str] = {}
+    for test_set in dict.fromkeys(domain.name for domain in domains.values()):
+        rows = [
+            method
+            for method in recipe.methods
+            if domains[method.name].name == test_set and outputs.seeds(method.name, method.primary)
+        ]
+        best = _strongest(recipe, rows, results)
+        if best is None or len(outputs.seeds(best.name, best.primary)) < FEWEST_RUNS:
+            continue
+        strongest |= {
+            row.name: best.name for row in rows if row is best or may_compare(row.name, best.name)
+        }
+    return strongest
+
+
+def _strongest(recipe: Recipe, rows: Sequence[Method], results: Sequence[Result]) -> Method | None:
+    """The plain row with the best mean score; one with few runs only if all have."""
+    names = recipe.strongest or (recipe.baseline,)
+    plain = [row for row in rows if row.base in names or row.name in names]
+
+    def rank(row: Method) -> tuple[bool, float]:
+        better = -1 if row.primary.removesuffix(UNSEEN) in LOWER_IS_BETTER else 1
+        values = [
+            one.value for one in results if (one.method, one.metric) == (row.name, row.primary)
+        ]
+        return len(values) >= FEWEST_RUNS, better * fmean(values)
+
+    return max(plain, key=rank, default=None)
