@@ -27,7 +27,12 @@ def end_if_over(trainer: Any, filename: str) -> None:
         return
     last, patience = trainer.cfg.optimization.max_update, trainer.cfg.checkpoint.patience
     updates = trainer.get_num_updates()
-    if 0 < last <= updates or 0 < patience <= validations_waited():
+    rested = 0 < patience <= validations_waited()
+    if 0 < last <= updates or rested:
         logger.info(f"{filename} is of a training that is over, at update {updates}")
+        if rested:  # in fairseq's words, for those who read the log of an extended training
+            logger.info(
+                f"early stop since valid performance hasn't improved for last {patience} runs"
+            )
         logger.info("done training in 0.0 seconds")
         sys.exit(0)

@@ -129,3 +129,30 @@ def test_a_training_out_of_patience_trains_nothing_when_it_is_started_again(
     again = train(data / "nary_dfs", tmp_path, *flags)
     assert len(losses(again)) == found < 40
     assert updates_of(tmp_path / "checkpoint_last.pt") == found
+
+
+@pytest.mark.parametrize(
+    ("shorter", "longer"),
+    [
+        (["--max-update", 6], ["--max-update", UPDATES]),
+        (["--lr", 1e-30, "--patience", 1], ["--lr", 1e-30, "--patience", 2]),
+    ],
+    ids=["more updates", "more patience"],
+)
+def test_a_training_that_goes_on_to_a_later_end_equals_one_that_had_it_from_the_beginning(
+    shorter: list, longer: list, whole: Path, data: Path, tmp_path: Path
+):
+    """As a study extends a run, see `treesyntax.study.run.extension`."""
+    undisturbed = whole
+    if "--patience" in longer:
+        undisturbed = tmp_path / "undisturbed"
+        train(data / "nary_dfs", undisturbed, *FLAGS, *longer)
+    first = train(data / "nary_dfs", tmp_path / "run", *FLAGS, *shorter)
+    assert read_log(first.stdout).rested == ("--patience" in shorter)
+    ended = updates_of(tmp_path / "run/checkpoint_last.pt")
+    again = train(data / "nary_dfs", tmp_path / "run", *FLAGS, *longer)
+    assert ended < updates_of(tmp_path / "run/checkpoint_last.pt")
+    assert read_log(again.stdout).rested == ("--patience" in longer)
+    for name in ("checkpoint_best.pt", "checkpoint_last.pt"):
+        assert updates_of(tmp_path / "run" / name) == updates_of(undisturbed / name), name
+        assert same(tmp_path / "run" / name, undisturbed / name), name

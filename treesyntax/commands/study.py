@@ -2,12 +2,14 @@
 
 The same command goes on where it was interrupted. After an edit of the recipe it does what is missing:
 more seeds, rows or metrics and another search leave what is trained as it is; a run whose training
-differs is trained anew, and the former one is kept under replaced/. Data that changed are refused.
+differs is trained anew, and the former one is kept under replaced/. A larger max-update or patience trains
+on from the last checkpoint. Data that changed are refused.
 
 Examples:
   treesyntax study demo/for2lam
   treesyntax study demo/for2lam --set seeds=[1,2,3] --set train.max-update=2000
   treesyntax study RECIPE --plan
+  treesyntax study RECIPE --train-on 2
   treesyntax study RECIPE --only sequence relation_mask
   treesyntax study RECIPE --gpus 0 1 2 3 --retries 1
   treesyntax study RECIPE --cluster slurm --cluster-set timeout_min=600 --retries 1
@@ -19,6 +21,7 @@ import argparse
 import json
 import os
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +36,7 @@ from treesyntax.jobs.completion import suggest
 from treesyntax.jobs.imports import with_files
 from treesyntax.jobs.options import add_arguments as add_cluster_arguments
 from treesyntax.jobs.options import read_parameters
+from treesyntax.jobs.terminal import loudness
 
 STEPS = ("train", "generate", "average", "hypotheses", "score", "facts", "analyses")
 """Steps that may be jobs; the first two always are."""
@@ -55,6 +59,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
         help="change an entry of the recipe, such as train.lr=0.001, or take one away, such as "
         "methods.linearized=null; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--train-on", type=float, metavar="FACTOR",
+        help="let trainings go on to FACTOR times the recipe's updates, from their last checkpoints: 2 for "
+        "twice as many",
     )  # fmt: skip
     parser.add_argument(
         "--jobs",
@@ -120,12 +129,14 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     from treesyntax.decoding.engine import plugin_folder
     from treesyntax.study.data_summary import data_summaries, summary_lines
     from treesyntax.study.outline import outline
+    from treesyntax.study.recipe.budget import restless, trained_on
     from treesyntax.study.recipe.fairness import check_fairness
     from treesyntax.study.recipe.identity import IDENTITY_FILE, check_data_files, read_identity
     from treesyntax.study.recipe.recipe import read_recipe
     from treesyntax.study.recipe.shipped import recipe_file
     from treesyntax.study.run.early import CHECKER, check_early
     from treesyntax.study.run.executor import command_words
+    from treesyntax.study.run.extension import check_schedules
     from treesyntax.study.run.folder import check_folder, default_folder
     from treesyntax.study.run.plan import make_plan
     from treesyntax.study.search.trials import Trials
@@ -138,6 +149,9 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     if args.out is not None:
         check_path(args.out, "--out")
     recipe = read_recipe(recipe_file(args.recipe), args.overrides)
+    if args.train_on is not None:
+        recipe = trained_on(recipe, args.train_on)
+        check_schedules(make_plan(recipe))
     plugin_folder()  # names fairseq if it is missing
     check_fairness(recipe)
     check_data_files(recipe)
@@ -165,6 +179,8 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
             )
             return 0
         print("\n".join(summary_lines(summaries)), end="\n" * bool(summaries))
+        if line := restless(recipe):
+            print(line)
         if trials is not None:
             print("\n".join(search_outline(trials, args.jobs or cores() // args.threads)))
         print("\n".join(found.lines()))
@@ -183,6 +199,8 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
         return 0
     if args.gpus and programs is None:
         check_gpus(options.gpus)
+    if (line := restless(recipe)) and not loudness().quiet:
+        print(line, file=sys.stderr)
     with held_folder(folder):
         whole = True
         if trials is not None:

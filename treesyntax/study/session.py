@@ -14,6 +14,9 @@ from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import Step
 from treesyntax.study.taking_up import take_up, work
 
+ENDS = ("score", "facts", "analyses")
+"""The steps of a run after which its results are written; the last one adds only what it took."""
+
 
 def execute(
     plan: Plan,
@@ -39,7 +42,7 @@ def execute(
     ledger, identity = take_up(plan, folder, console, options.cluster, mix_versions)
     # On a cluster this says nothing about the machines that train.
     recorder = Recorder(ledger, identity)
-    last = {run.step(kind): run for run in plan.runs for kind in ("score", "facts")}
+    last = {run.step(kind): run for run in plan.runs for kind in ENDS}
 
     def after(step: Step) -> None:
         run = last.get(step.name)

@@ -51,6 +51,12 @@ def test_a_study_grows_in_one_folder_and_trains_nothing_twice(tmp_path: Path, ca
     assert told in capsys.readouterr().err
 
 
+def test_results_say_what_each_step_of_a_run_took(tmp_path: Path):
+    run(tmp_path, seeds=[1])
+    kinds = {"train", "generate", "hypotheses", "score", "facts", "analyses"}
+    assert all(kinds == {*one.seconds} for one in read_results(tmp_path / "out/results.jsonl"))
+
+
 def test_the_default_folder_is_the_same_after_an_edit(tmp_path: Path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for seeds, count in (([1], 2), ([1, 2], 2)):

@@ -118,7 +118,8 @@ def make_method(
     arch = check.text(content["arch"], f"{place}.arch")
     about = check.text(content.get(ABOUT, ""), f"{place}.{ABOUT}")
     return Method(
-        variant.name, variant.base, about, variant.point, arch, source, target, categories, primary, **flags
+        variant.name, variant.base, about, variant.point, arch, source, target, categories, primary,
+        flags["binarize"], flags["train"], flags["generate"],
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from treesyntax.errors import InputError
 from treesyntax.study.recipe.identity import read_identity
 from treesyntax.study.recipe.recipe import Recipe
 from treesyntax.study.recipe.rows import run_name
+from treesyntax.study.results.endings import with_endings
 from treesyntax.study.results.results import RESULTS_FILE, Result, read_results
 from treesyntax.study.run.code import mixed_parts, unknown_parts
 
@@ -48,7 +49,7 @@ def current_results(folder: Path, recipe: Recipe) -> tuple[list[Result], list[st
         elif found.setdefault(result.key, result) != result:
             cause = f"holds two results of {name} in {result.metric}"
             raise InputError(path, None, cause, "remove one of the lines")
-    return list(found.values()), others
+    return with_endings(list(found.values()), folder, recipe), others
 
 
 def missing_seeds(recipe: Recipe, results: Iterable[Result]) -> dict[str, list[int]]:

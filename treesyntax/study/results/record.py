@@ -12,29 +12,15 @@ from treesyntax.errors import InputError
 from treesyntax.files import read_json, sha256_of_value
 from treesyntax.jobs import processor
 from treesyntax.study.recipe.identity import Identity
-from treesyntax.study.recipe.recipe import SPLITS, Flags, Side
-from treesyntax.study.results.results import CAP, LAST, RESTED, Result
+from treesyntax.study.recipe.recipe import SPLITS, Side
+from treesyntax.study.results.endings import ending, seconds_of
+from treesyntax.study.results.results import Result
 from treesyntax.study.run.ledger import Ledger
-from treesyntax.study.run.logs import TrainLog, read_log
+from treesyntax.study.run.logs import read_log
 from treesyntax.study.run.steps import Run, located
 
 GPU_MEMORY_STEP = 1024 / 10
 """MiB: fairseq rounds the free memory of a GPU to tenths of a GiB."""
-
-
-def ending(log: TrainLog, flags: Flags) -> str | None:
-    """How a training ended, see `Result.ended`.
-
-    Args:
-        log: its whole log.
-        flags: its flags of fairseq-train.
-    """
-    named = {name.replace("_", "-"): value for name, value in flags.items()}
-    metric = str(named.get("best-checkpoint-metric", "loss"))
-    last = log.best_is_last(metric, bool(named.get("maximize-best-checkpoint-metric")))
-    if log.rested:
-        return RESTED
-    return None if last is None else LAST if last else CAP
 
 
 class Recorder:
@@ -104,15 +90,8 @@ class Recorder:
             queue_seconds=sum(log.waited.values()) if log.waited else None,
             used=json.dumps(log.used) if log.used else None,
             ended=ending(log, self.plan.recipe.flags(run.method, "train")),
-            seconds=self.seconds(run, log, float(facts["train_seconds"])),
+            seconds=seconds_of(self.folder, run.name, log, float(facts["train_seconds"])),
         )
-
-    def seconds(self, run: Run, log: TrainLog, trained: float) -> dict[str, float]:
-        """Wall-clock time by kind of step, as far as the run's steps are done."""
-        markers = {step.kind: self.ledger.marker(step) for step in self.plan.steps_of(run)}
-        took = {kind: float(marker["seconds"]) for kind, marker in markers.items() if marker}
-        start = {"start_up": log.set_up} if log.set_up else {}
-        return {**start, **took, "train": round(trained, 2)}
 
     def _data_sha256(self, *sides: Side) -> str:
         """One hash over those of the six data files."""

@@ -12,9 +12,9 @@ from pathlib import Path
 from treesyntax.errors import OptionError
 from treesyntax.files import read_object
 from treesyntax.study.run.code import mixed_parts, unknown_parts
+from treesyntax.study.run.extension import Extensions
 from treesyntax.study.run.keys import checkpoints_kept, data_files
 from treesyntax.study.run.ledger import (
-    BEGUN_FILE,
     DONE,
     REPLACED,
     Ledger,
@@ -22,7 +22,7 @@ from treesyntax.study.run.ledger import (
     prepared_markers,
     trainings,
 )
-from treesyntax.study.run.steps import BINARIZE
+from treesyntax.study.run.steps import BEGUN_FILE, BINARIZE
 
 SHORT = 8
 RECODE = "python -m treesyntax.study.recode"
@@ -73,14 +73,26 @@ def settle(ledger: Ledger) -> Iterator[str]:
     trains = {run.name: plan.steps_of(run)[0] for run in plan.runs}
     wanted = {name: ledger.keys.of[step.name] for name, step in trains.items()}
     kept = {name: checkpoints_kept(step) for name, step in trains.items()}
+    elsewhere = {
+        read_object(file).get("key") for file in trainings(folder) if file.parents[2] != folder
+    }
+    extensions, runs = Extensions(plan, ledger.keys, folder), {run.name: run for run in plan.runs}
     for name, key in wanted.items():
         begun = read_object(folder / "runs" / name / BEGUN_FILE)
         if begun and (begun.get("key") != key or begun.get("kept", 0) < kept[name]):
             place = _aside(folder, name, str(begun.get("key")))
+            few = f"it kept {begun.get('kept', 0)} checkpoints of the {kept[name]} asked for"
+            cause = few if begun.get("kept", 0) < kept[name] else ""
+            former = extensions.grown(runs[name], begun) if begun.get("key") != key else None
+            former = None if key in elsewhere else former  # the longer one was trained before
+            if former is not None and not cause:
+                if not (why := extensions.refusal(runs[name], former)):
+                    yield extensions.extend(runs[name], former, begun, place)
+                    continue
+                cause = f"it cannot be trained on, since {why}; it is trained anew"
+            elif begun.get("key") != key:
+                cause = "its training command or data have changed"
             _move(folder, name, place, name)
-            cause = "its training command or data have changed"
-            if begun.get("key") == key:
-                cause = f"it kept {begun.get('kept', 0)} checkpoints of the {kept[name]} asked for"
             yield f"{name}: {cause}; the former run is in {place}"
     yield from _stale_data(ledger)
     free = {}

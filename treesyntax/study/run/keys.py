@@ -37,6 +37,8 @@ NO_EFFECT = (
     "--workers",
 )
 """Flags that change no number."""
+CAPS = ("--max-update", "--max-epoch", "--patience", "--stop-time-hours")
+"""Flags that end a training and change nothing before its end, see :mod:`treesyntax.study.run.extension`."""
 _NAMED = re.compile(r"\{out\}/(runs|binarized)/[^/]+")
 """Folders whose names come from those of rows."""
 
@@ -75,6 +77,7 @@ class Keys:
         reads: by the name of the step the earlier steps that made what it reads inside the study.
         recorded: the digests of inputs when the study began, for those that are gone since.
         labels: the key in the recipe of each data file, by its name.
+        roots: by the name of a training its key without `CAPS`: what a longer training has in common.
     """
 
     def __init__(self, plan: Plan, digests: Digests, recorded: Mapping[str, str]) -> None:
@@ -85,6 +88,7 @@ class Keys:
         self.of: dict[str, str] = {}
         self.inputs: dict[str, list[str]] = {}
         self.reads: dict[str, set[str]] = {}
+        self.roots: dict[str, str] = {}
         self._steps = {step.name: step for step in plan.steps}
         self._writers = _Writers(plan.steps)
         self._exists = cache(os.path.exists)  # files from outside stay what they are meanwhile
@@ -96,9 +100,11 @@ class Keys:
             self._before[step.name] = before
             self.inputs[step.name] = list(dict.fromkeys(self._outside(step)))
             self.reads[step.name] = set()
-            self.of[step.name] = sha256_of_value(
-                [[self._word(word, step, before) for word in group] for group in _groups(step)]
-            )
+            words = [[self._word(word, step, before) for word in group] for group in _groups(step)]
+            self.of[step.name] = sha256_of_value(words)
+            if step.name in plan.run_of_training:
+                root = [group for group in words if group[:1] not in [[[cap]] for cap in CAPS]]
+                self.roots[step.name] = sha256_of_value(root)
 
     def chain(self, name: str) -> list[Step]:
         """A step and all that must be done before it."""
@@ -205,9 +211,15 @@ def _without_names(word: str) -> str:
 
 def checkpoints_kept(train: Step) -> int:
     """How many of its last checkpoints a training leaves; -1 on its command line means all."""
-    words = list(_values(train.command))
-    kept = int(words[words.index(KEPT) + 1])
+    kept = int(flag_value(train, KEPT) or 0)
     return kept if kept >= 0 else sys.maxsize
+
+
+def flag_value(step: Step, flag: str) -> str | None:
+    """The value of a flag on a command line, the last one as its program takes it; None without it."""
+    words = list(_values(step.command))
+    places = [place for place, word in enumerate(words) if word.replace("_", "-") == flag]
+    return words[places[-1] + 1] if places else None
 
 
 def data_files(method: Method) -> Iterator[tuple[str, str]]:

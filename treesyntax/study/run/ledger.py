@@ -20,14 +20,13 @@ from treesyntax.study.provenance import commit, versions
 from treesyntax.study.recipe.identity import Identity
 from treesyntax.study.run.code import code_of, look_again, merged
 from treesyntax.study.run.content import Digests, files_in, size_of
+from treesyntax.study.run.extension import note_of
 from treesyntax.study.run.folder import studies_near
 from treesyntax.study.run.keys import Keys, checkpoints_kept, data_files
 from treesyntax.study.run.plan import Plan
-from treesyntax.study.run.steps import BINARIZE, PREPARE, PREPARED, Run, Step
+from treesyntax.study.run.steps import BEGUN_FILE, BINARIZE, PREPARE, PREPARED, Run, Step
 
 DONE, REPLACED = "done", "replaced"
-BEGUN_FILE = "begun.json"
-"""In a run's folder: key, data, code and versions of the training in it, finished or not."""
 REPEATED = ("hypotheses", "score", "facts")
 """Kinds of steps of seconds, done again where only their code is another."""
 LARGE = ("train", "average", "analyses")
@@ -143,6 +142,8 @@ class Ledger:
         kept = checkpoints_kept(step)
         noted = {
             "key": self.keys.of[step.name],
+            **note_of(self.keys, step),
+            "extended": before.get("extended", []),
             "kept": min(before.get("kept", kept), kept),
             "data": self.keys.data(run.method),
             "code": merged([before.get("code", {}), self.code(step)]),

@@ -30,6 +30,8 @@ _PEAK = re.compile(r"^# peak resident memory: (\d+) bytes$")
 _LOAD = re.compile(r"^# commands for each core: ([\d.]{1,9})$")
 _JOB = re.compile(r"^# job (\S+) on (\S+) after (\d{1,9}) s, (.*)$")
 _BEGUN = re.compile(r"^# (\d{4}-\d\d-\d\dT[\d:]{8}Z?)")
+TRAINS_ON = "# trains on from update"
+"""Begins the line between a training and its extension, see :mod:`treesyntax.study.run.extension`."""
 _PAIRS = re.compile(r" \| pairs \| (\{.*\})$")
 _LOST = "attempting to recover from OOM in forward/backward pass"
 _DIVERGED = re.compile(
@@ -181,6 +183,8 @@ def read_log(path: Path, tail: bool = False) -> TrainLog:
             if stats[1] == "train_inner" and (moment := _moment(line[:MOMENT])):
                 log.last = moment, log.updates
                 log.first = log.first or log.last
+        elif line.startswith(TRAINS_ON):
+            log.finished = log.rested = False
         elif begun := _BEGUN.match(line):
             log.begun, log.first, log.last = _moment(begun[1]), None, None
         elif _SET_UP.search(line) and log.begun is not None:

@@ -44,6 +44,8 @@ PREPARE, BINARIZE = PREPARED = "prepare", "binarize"
 MASKS = "relation_mask"
 LEFT_OUT = "left_out"
 """Folder of the lists of pairs that no row uses, where the recipe allows that."""
+BEGUN_FILE = "begun.json"
+"""In a run's folder: key, data, code and versions of the training in it, finished or not."""
 STUDY_ANALYSES = "analyses"
 """Name of the step, and folder, of the analyses of a study as a whole."""
 

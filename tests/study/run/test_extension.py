@@ -1,0 +1,158 @@
+"""A longer training goes on from the checkpoints of the shorter one, or is trained anew and says why."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from study.run.growing_studies import content, run, trained, updates
+from support.study_helpers import recipe_with
+
+from treesyntax.files import read_object
+from treesyntax.study.results.results import read_results
+from treesyntax.study.run.keys import Keys
+from treesyntax.study.run.logs import read_log
+from treesyntax.study.run.plan import make_plan
+
+pytestmark = pytest.mark.usefixtures("quick")
+
+SHORT = {"max-update": 5, "save-interval-updates": 1, "lr": 0.001}
+
+
+def once(folder: Path, *arguments: str, status: int = 0, **train: object) -> str:
+    methods = {"sequence": content(folder)["methods"]["sequence"]}
+    return run(
+        folder, *arguments, status=status, seeds=[1], methods=methods, train={**SHORT, **train}
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "train"), [([], {"max-update": 10}), (["--train-on", "2"], {})], ids=str
+)
+def test_a_larger_cap_trains_on_from_the_last_checkpoint(
+    arguments: list[str], train: dict, tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    once(tmp_path)
+    before = read_object(tmp_path / "out/runs/sequence-1/begun.json")
+    started = once(tmp_path, *arguments, **train)
+    assert trained(started) == ["sequence-1"]
+    assert started.count("fairseq-generate") == 1
+    assert len(updates(tmp_path)) == 5  # all of the first training; the stand-in makes no more
+    said = capsys.readouterr().out
+    assert "sequence-1: trains on from update 5 (max-update 5 -> 10)" in said
+    begun = read_object(tmp_path / "out/runs/sequence-1/begun.json")
+    assert begun["extended"] == [{"key": before["key"], "updates": 5}]
+    longer = recipe_with(
+        tmp_path, **content(tmp_path, seeds=[1], train={**SHORT, "max-update": 10})
+    )
+    plan = make_plan(longer)
+    assert begun["caps"] == {"--max-update": 10}
+    assert begun["key"] != before["key"]
+    assert begun["root"] == before["root"]
+    assert plan.recipe.train["max-update"] == 10
+    kept = next((tmp_path / "out/replaced").glob("sequence-1-*/runs/sequence-1"))
+    assert (kept / "hypotheses.txt").is_file()
+    assert not (kept / "checkpoints").exists()
+    (result,) = read_results(tmp_path / "out/results.jsonl")
+    assert "--max-update 10" in result.commands[0]
+    assert once(tmp_path, *arguments, **train) == ""
+
+
+def test_a_run_of_an_older_version_is_known_by_the_recipe_in_its_folder(tmp_path: Path, capsys):
+    once(tmp_path)
+    file = tmp_path / "out/runs/sequence-1/begun.json"
+    older = {
+        key: value
+        for key, value in read_object(file).items()
+        if key not in ("root", "caps", "extended")
+    }
+    file.write_text(json.dumps(older))
+    once(tmp_path, patience=3, **{"max-update": 10})
+    assert "trained anew" not in (said := capsys.readouterr().out)
+    assert "its training command or data have changed" in said  # patience is an earlier end
+    file.write_text(
+        json.dumps({key: value for key, value in read_object(file).items() if key != "root"})
+    )
+    once(tmp_path, patience=9, **{"max-update": 10})
+    assert "trains on from update 5 (patience 3 -> 9)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        (
+            {"lr-scheduler": "cosine"},
+            {"max-update": 10},
+            "the learning rate (cosine) depends on where",
+        ),
+        (
+            {"save-interval-updates": 2},
+            {"max-update": 10},
+            "it ended at update 5 with a validation",
+        ),
+    ],
+    ids=str,
+)
+def test_what_would_be_another_training_is_trained_anew_and_says_why(
+    before: dict, after: dict, why: str, tmp_path: Path, capsys
+):
+    once(tmp_path, **before)
+    once(tmp_path, **before, **after)
+    assert len(updates(tmp_path)) == 10
+    assert f"sequence-1: it cannot be trained on, since {why}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("change", [{"max-update": 3}, {"max-update": 10, "lr": 0.002}], ids=str)
+def test_an_earlier_end_or_another_rate_is_no_extension(change: dict, tmp_path: Path, capsys):
+    once(tmp_path)
+    once(tmp_path, **change)
+    assert len(updates(tmp_path)) == 10
+    assert "its training command or data have changed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("factor", "train", "message"),
+    [
+        ("1", {}, "--train-on 1: give a number above 1"),
+        ("2", {"max-update": None}, "has no train.max-update and no train.max-epoch"),
+        (
+            "2",
+            {"lr-scheduler": "polynomial_decay"},
+            "(polynomial_decay) depends on where a training ends",
+        ),
+    ],
+)
+def test_train_on_is_refused_where_it_cannot_be(
+    factor: str, train: dict, message: str, tmp_path: Path, capsys
+):
+    once(tmp_path, "--train-on", factor, status=2, **train)
+    assert message in capsys.readouterr().err
+
+
+def test_a_longer_training_that_was_there_before_is_taken_back(tmp_path: Path, capsys):
+    once(tmp_path, **{"max-update": 10})
+    once(tmp_path)
+    assert len(updates(tmp_path)) == 10
+    once(tmp_path, **{"max-update": 10})
+    assert len(updates(tmp_path)) == 10
+    assert "was trained before and is taken from" in capsys.readouterr().out
+
+
+def test_the_log_of_an_extended_training_is_not_at_its_end(tmp_path: Path):
+    log = tmp_path / "log"
+    log.write_text(
+        "| INFO | fairseq_cli.train | done training in 1.0 seconds\n# trains on from update 5: x\n"
+    )
+    assert not read_log(log).finished
+
+
+def test_roots_of_trainings_leave_out_their_ends_alone(tmp_path: Path):
+    def root(**train: object) -> str:
+        plan = make_plan(recipe_with(tmp_path, train={"lr": 0.1, **train}))
+        from treesyntax.study.run.content import Digests
+
+        return Keys(plan, Digests(tmp_path), {}).roots["sequence-1/train"]
+
+    assert root(**{"max-update": 3}) == root(**{"max-update": 9, "patience": 4}) == root()
+    assert root(**{"max-update": 3}) != root(**{"max-update": 3, "clip-norm": 1})
