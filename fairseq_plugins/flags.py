@@ -19,9 +19,13 @@ from fairseq_plugins.limits import misplaced_criterion
 from fairseq_plugins.literals import parse_literal
 from fairseq_plugins.model import is_ours
 from fairseq_plugins.settings import TASK
+from treesyntax.data.encoding import TEXT
 from treesyntax.errors import OptionError
-from treesyntax.jobs.flags import Fault, fault_of, find_fault
-from treesyntax.model.composition import Composition
+from treesyntax.jobs.flags import DATA_TREES, Fault, fault_of, find_fault
+from treesyntax.methods import METHODS
+from treesyntax.model.bracket_growth import GROWING
+from treesyntax.model.composition import Composition, parse_spec
+from treesyntax.nn.growth import GROWING_LINEARIZATIONS
 from treesyntax.nn.injection import Site
 
 Ranges = Mapping[str, tuple[float, float]]
@@ -46,13 +50,16 @@ PARSERS = {
 
 
 def check(program: str, words: Sequence[str]) -> Fault | None:
-    """The first fault of a command line: unknown flags, values, methods, a training without an end.
+    """The first fault of a command line: unknown flags, values, methods, trees that the data lacks, no end.
 
     Args:
         program: one of `PARSERS`.
-        words: what follows it, without ``--user-dir``.
+        words: what follows it, without ``--user-dir``; one may say what trees the data has, see
+            :data:`treesyntax.jobs.flags.DATA_TREES`.
     """
     parser = PARSERS[program]()
+    data = next((word for word in words if word.startswith(DATA_TREES)), "")
+    words = [word for word in words if word != data]
     try:
         args, fault = find_fault(
             parser,
@@ -67,6 +74,7 @@ def check(program: str, words: Sequence[str]) -> Fault | None:
         return _number_fault(args, GENERATION)
     return (
         _method_fault(args)
+        or (_tree_fault(args, words, *data.removeprefix(DATA_TREES).split(":")) if data else None)
         or _batch_fault(args)
         or _number_fault(args, TRAINING)
         or _betas_fault(args)
@@ -104,6 +112,39 @@ def _method_fault(args: Namespace) -> Fault | None:
             return Fault(f"{side}-injection", misplaced)
         if side == "decoder" and (leak := methods.leaks_future()) is not None:
             return Fault("decoder-injection", f"would see the future: {leak}")
+    return None
+
+
+def _tree_fault(args: Namespace, words: Sequence[str], source: str, target: str) -> Fault | None:
+    """Methods that need trees, over data that has none.
+
+    Args:
+        args: the command line, read.
+        words: the same as it is.
+        source: the format of the source; ``text`` has no trees.
+        target: the linearization of the target.
+    """
+    if args.task != TASK:
+        return None
+    given = str(getattr(args, "target_view", ""))
+    target = given if given in GROWING else target
+    for side, has_trees in (("encoder", source != TEXT), ("decoder", target in GROWING)):
+        spec, flag = str(getattr(args, f"{side}_injection", "none")), f"{side}-injection"
+        if has_trees or not any(METHODS[name].needs_tree for name in parse_spec(spec)):
+            continue
+        lacks = "the source of the row is text: name the format of its tree files, source-format"
+        if side == "decoder":
+            lacks = (
+                f"the target's tokens grow none: take target-linearization: {' or '.join(GROWING)}"
+            )
+        named = any(word.partition("=")[0] == f"--{flag}" for word in words)
+        return Fault(flag if named else "arch", f"{spec} needs trees, and {lacks}")
+    if getattr(args, "no_target_eos_loss", False) and target not in GROWING_LINEARIZATIONS:
+        grown = " or ".join(GROWING_LINEARIZATIONS)
+        return Fault(
+            "no-target-eos-loss",
+            f"is for targets that say where they end; take target-linearization: {grown}",
+        )
     return None
 
 

@@ -54,7 +54,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("nary_dfs", folder / "text.say", ["--target-linearization", "nary_dfs"]),
         ("nary_bfs", folder / "text.say", ["--target-linearization", "nary_bfs"]),
         ("lcrs_bfs", trees, ["--source-format", "sexpr", "--target-linearization", "lcrs_bfs"]),
-        ("plain", folder / "text.say", ["--target-linearization", "words"]),
+        ("plain", folder / "text.say", ["--target-linearization", "bracketed"]),
     ):
         languages = ("--source-lang", "say", "--target-format", "sexpr")
         binarize(folder / name, source, trees, *languages, *flags)
@@ -170,7 +170,7 @@ def model_of(task: TreeTranslationTask, **flags: object) -> TreeTransformer:
 
 def test_the_linearization_comes_from_the_record_or_the_flag(data, tmp_path):
     assert task_of(data / "lcrs_bfs").target_linearization == "lcrs_bfs"
-    assert task_of(data / "plain").target_linearization == "words"
+    assert task_of(data / "plain").target_linearization == "bracketed"
     bare = without_record(data / "nary_dfs", tmp_path / "bare")
     assert task_of(bare).target_linearization == ""
     model = model_of(task_of(bare, target_view="nary_dfs"), decoder_injection="stack_pe")

@@ -8,6 +8,9 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple, NoReturn
 
+DATA_TREES = "--trees-of-the-data="
+"""Begins a word that a study adds to a training that is checked: the format of its source, and the linearization
+of its target, such as ``conllu:words``. fairseq-train itself has no such flag."""
 _NAMED = re.compile(r"(?:argument )?(--[\w-]+)\S*:? ?(.*)", re.DOTALL)
 _CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
 

@@ -95,12 +95,11 @@ def test_defaults_are_words_for_dependencies_and_preorder_for_other_trees(files)
     assert store[1].parents.tolist() == [-1, 0, 0]
     lambdas = write(files["bad"], ["( f ( g x ) y )", "z"])
     dest = binarize(
-        files, "--overwrite", "--train", files["text"], lambdas,
-        "--source-format", "text", "--target-format", "sexpr",
-    )  # fmt: skip
-    assert read(dest, "train", "sv") == [["f", "g", "x", "y"], ["z"]]
-    assert (dest / "train.en-sv.sv.tree").exists()
-    assert not (dest / "train.en-sv.en.tree").exists()
+        files, "--overwrite", "--train", lambdas, files["text"], "--source-format", "sexpr"
+    )
+    assert read(dest, "train", "en") == [["f", "g", "x", "y"], ["z"]]
+    assert (dest / "train.en-sv.en.tree").exists()
+    assert not (dest / "train.en-sv.sv.tree").exists()
 
 
 def test_literal_special_symbols_become_unknown(files):

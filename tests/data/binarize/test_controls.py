@@ -43,14 +43,15 @@ def test_control_trees_take_the_place_of_trees(files, monkeypatch, control):
 
 def test_the_seed_and_the_side_of_random_control_trees_count(files):
     programs = write(files["bad"], ["( f ( g x ) y z )", "( f ( g ( h x ) ) y )"] * 10)
-    options = ("--train", files["ptb"], programs, "--target-format", "sexpr", "--overwrite")
+    forms = ("--target-format", "sexpr", "--target-linearization", "nary_dfs")
+    options = ("--train", programs, programs, "--source-format", "sexpr", *forms, "--overwrite")
     parents = []
     for seed in (1, 2):
-        dest = binarize(files, *options, "--target-control", "random", "--control-seed", seed)
+        dest = binarize(files, *options, "--source-control", "random", "--control-seed", seed)
         source, target = (TreeStore(dest / f"train.en-sv.{side}.tree") for side in ("en", "sv"))
-        parents.append([target[i].parents.tolist() for i in range(20)])
-        assert read(dest, "train", "sv")[1] == ["f", "g", "h", "x", "y"]
-        assert source[0].parents.tolist() == [-1, 0, 1, 2, 1, 4, 0, 6, 7]
+        parents.append([source[i].parents.tolist() for i in range(20)])
+        assert read(dest, "train", "en")[1] == ["f", "g", "h", "x", "y"]
+        assert target[0].parents.tolist() == [-1, 0, 1, 0, 0]
         assert parents[-1][:2] == parents[-1][2:4]
     assert parents[0] != parents[1]
 
@@ -58,8 +59,8 @@ def test_the_seed_and_the_side_of_random_control_trees_count(files):
 def test_control_trees_that_make_no_sense_are_refused(files, capsys):
     programs = write(files["bad"], ["z", "( f ( g x ) y )"] * 10)
     message = refused(
-        files, capsys, "--train", files["ptb"], programs, "--target-format", "sexpr",
-        "--target-linearization", "words", "--target-control", "flat",
+        files, capsys, "--train", programs, files["text"], "--source-format", "sexpr",
+        "--source-linearization", "words", "--source-control", "flat",
     )  # fmt: skip
     assert (
         f"{programs}:1: the tree has no words, and its leaves would not be those of the" in message
@@ -117,7 +118,7 @@ def to_sexpr(line: str) -> str:
     [
         ("--target-linearization nary_dfs --target-control random",
          "--target-control random makes trees that do not print the target's text; for targets in"),
-        ("--target-linearization preorder --target-control shuffled",
+        ("--target-format conllu --target-control shuffled",
          "shuffled is for targets whose tokens determine the tree, and those of the linearization"),
         ("--source-control shuffled", "--source-control shuffled is for targets, whose text it"),
     ],

@@ -65,7 +65,7 @@ def test_the_first_malformed_tree_is_named_the_source_before_the_target(
     write(files["text"], [bad, *[good] * 7])
     message = refused(
         files, capsys, "--train", files["bad"], files["text"], "--target-format", "ptb",
-        "--workers", workers,
+        "--target-linearization", "bracketed", "--workers", workers,
     )  # fmt: skip
     assert f"{files['bad']}:8: " in message
 

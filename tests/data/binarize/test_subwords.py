@@ -33,14 +33,13 @@ def test_joined_subwords_are_one_model(files):
 def test_trees_without_words_keep_whole_symbols(files, capsys):
     lambdas = write(files["bad"], ["( argmax ( city x ) y )", "z"] * 10)
     dest = binarize(
-        files, "--train", files["ptb"], lambdas, "--target-format", "sexpr",
-        "--subword-vocab", 23,
+        files, "--train", lambdas, files["text"], "--source-format", "sexpr", "--subword-vocab", 23,
     )  # fmt: skip
-    assert read(dest, "train", "sv")[0] == ["argmax", "city", "x", "y"]
+    assert read(dest, "train", "en")[0] == ["argmax", "city", "x", "y"]
     assert (
-        "dictionary sv: 16 symbols, no subwords: its trees have no words" in capsys.readouterr().out
+        "dictionary en: 16 symbols, no subwords: its trees have no words" in capsys.readouterr().out
     )
-    assert not (dest / "subwords.sv.model").exists()
+    assert not (dest / "subwords.en.model").exists()
 
 
 @pytest.mark.parametrize(

@@ -113,3 +113,98 @@ def test_values_that_cannot_be_read_and_words_without_use_are_faults():
     assert fault("--n", "3") is None
     assert fault("--n", "none") == ("n", "invalid value 'none' (name 'none' is not defined)")
     assert fault("x", "y") == ("", "tool does not take x y")
+
+
+FORMS = {"binarize": {"source-format": "text", "target-format": "sexpr"}, "score": ["exact"]}
+
+
+def rows_of(folder: Path, **rows: object) -> Path:
+    text = {"arch": "tree_sequence_tiny", "binarize": {"target-format": "text"}}
+    grown = {"arch": "tree_sequence_tiny", "binarize": {"target-view": "nary_dfs"}}
+    train = {"max-update": 5, "batch-size": 2}
+    methods = {"sequence": text, "grown": grown, **rows}
+    return write_recipe(folder, **FORMS, train=train, generate={}, methods=methods)
+
+
+def test_a_row_that_says_nothing_of_its_data_has_the_baselines(tmp_path: Path):
+    path = rows_of(
+        tmp_path, rotary={"arch": "tree_rotary_tiny"}, bigger={"like": "grown", "train": {"lr": 1}}
+    )
+    recipe = read_recipe(path)
+    flags = {row.name: recipe.flags(row, "binarize") for row in recipe.methods}
+    assert (
+        flags["rotary"] == flags["sequence"] == {"source-format": "text", "target-format": "text"}
+    )
+    assert flags["bigger"] == flags["grown"]
+    assert recipe.methods[-1].train == {"lr": 1}
+    copy = tmp_path / "again.yaml"
+    copy.write_text(f"# resolved from {path}\n{json.dumps(recipe.content)}")
+    assert read_recipe(copy).content == recipe.content
+
+
+def test_rows_of_a_resolved_recipe_take_nothing_from_others(tmp_path: Path):
+    path = rows_of(tmp_path, old={"arch": "tree_rotary_tiny"})
+    path.write_text(f"# resolved from elsewhere\n{path.read_text()}")
+    assert read_recipe(path).methods[-1].binarize == {}
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ({"x": {"like": "sequense"}}, "methods.x.like: no row is named 'sequense'; did you mean 'sequence'"),
+        ({"x": {"like": "y"}, "y": {"like": "x"}}, "methods.y.like goes round in a circle: x -> y -> x"),
+        ({"x": {"like": 3}}, "methods.x.like: no row is named '3'"),
+    ],
+)  # fmt: skip
+def test_a_row_is_like_one_that_there_is(tmp_path: Path, rows: dict, told: str):
+    with pytest.raises(OptionError) as error:
+        read_recipe(rows_of(tmp_path, **rows))
+    assert told in str(error.value)
+
+
+@pytest.mark.parametrize("view", [None, "preorder", "breadth_first", "words"])
+def test_targets_that_cannot_be_turned_back_are_refused(tmp_path: Path, view: str | None):
+    """Outputs without brackets were scored against forms with them: 0.00, and a mark."""
+    flags = {"source-control": "given"} if view is None else {"target-view": view}
+    path = rows_of(tmp_path, lost={"arch": "tree_rotary_tiny", "binarize": flags})
+    for more in (["--plan"], ["--dry-run"], []):
+        said = refused(tmp_path, *more)
+        key = f"{path}: methods.lost.binarize.target-linearization: {view or 'preorder'}"
+        assert said.startswith(key)
+        assert "target-format: text" in said
+        assert "target-linearization: nary_dfs" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_dependency_trees_that_are_written_as_words_are_refused_in_studies(tmp_path: Path):
+    row = {"arch": "tree_rotary_tiny", "binarize": {"target-format": "conllu"}}
+    rows_of(tmp_path, lost=row)
+    said = refused(tmp_path, "--plan")
+    assert (
+        "methods.lost.binarize.target-format: is conllu, and the row writes its words alone" in said
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ({"arch": "tree_relation_mask_tiny"}, "methods.x.arch: relation_mask needs trees, and the source"),
+        (
+            {"train": {"encoder-injection": "stack_pe"}},
+            "methods.x.train.encoder-injection: stack_pe needs trees, and the source of the row is text",
+        ),
+        ({"train": {"decoder-injection": "relation_mask"}}, "grow none: take target-linearization: nary_dfs"),
+        ({"train": {"no-target-eos-loss": True}}, "is for targets that say where they end"),
+    ],
+)  # fmt: skip
+def test_rows_whose_methods_need_trees_have_them(tmp_path: Path, row: dict, told: str):
+    path = rows_of(tmp_path, x={"like": "sequence", **row})
+    with pytest.raises(OptionError) as error:
+        check_early(make_plan(read_recipe(path)), BINARIZE)
+    assert told in str(error.value)
+
+
+def test_another_baseline_on_the_command_line_changes_no_row(tmp_path: Path):
+    path = rows_of(tmp_path, rotary={"arch": "tree_rotary_tiny"})
+    rows = [read_recipe(path, overrides).methods for overrides in ([], ["baseline=grown"])]
+    assert rows[0] == rows[1]

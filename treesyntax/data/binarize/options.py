@@ -203,15 +203,24 @@ def _side(args: argparse.Namespace, index: int, role: str) -> SideOptions:
 
 
 def _linearization(role: str, format_name: str, linearization: str | None) -> str:
-    if linearization is None:
-        return WORDS_LINEARIZATION if format_name in WORD_FORMATS else TREE_LINEARIZATION
-    if linearization not in LINEARIZATIONS:
-        raise unknown_name(
-            "linearization", linearization, LINEARIZATIONS, f"--{role}-linearization:"
+    usual = WORDS_LINEARIZATION if format_name in WORD_FORMATS else TREE_LINEARIZATION
+    name = usual if linearization is None else linearization
+    if name not in LINEARIZATIONS:
+        raise unknown_name("linearization", name, LINEARIZATIONS, f"--{role}-linearization:")
+    if format_name == TEXT and name != WORDS_LINEARIZATION:
+        raise _needs_trees(role, f"linearization {name}")
+    if (
+        role == "target"
+        and format_name not in WORD_FORMATS
+        and get_linearization(name).tree is None
+    ):
+        said = "" if linearization else " (where none is named)"
+        raise OptionError(
+            f"--target-linearization {name}{said} loses the tree: no {format_name} can be made of outputs "
+            f"again; take --target-format {TEXT} for the tokens as the file has them, or "
+            "--target-linearization nary_dfs for trees"
         )
-    if format_name == TEXT and linearization != WORDS_LINEARIZATION:
-        raise _needs_trees(role, f"linearization {linearization}")
-    return linearization
+    return name
 
 
 def _control(args: argparse.Namespace, role: str, control: str) -> str:

@@ -14,7 +14,7 @@ from treesyntax import __version__
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import atomic_file, read_json, sha256_of_value, write_json
 from treesyntax.study.recipe.reading import IMPORT
-from treesyntax.study.recipe.recipe import DATA, RECIPE_FILE, SPLITS, Recipe
+from treesyntax.study.recipe.recipe import DATA, RECIPE_FILE, RESOLVED, SPLITS, Recipe
 
 IDENTITY_FILE = "study.json"
 
@@ -115,7 +115,7 @@ def write_identity(folder: Path, recipe: Recipe, identity: Identity) -> None:
     # Both are on the disk before either is renamed. The identity is the first: after a kill in
     # between, the folder belongs to the study, which writes a recipe that is lost again.
     with atomic_file(folder / RECIPE_FILE) as staged:
-        staged.write_text(f"# resolved from {recipe.path}\n{text}", "utf-8", "backslashreplace")
+        staged.write_text(f"{RESOLVED} {recipe.path}\n{text}", "utf-8", "backslashreplace")
         write_json(folder / IDENTITY_FILE, asdict(identity))
 
 

@@ -12,6 +12,7 @@ from treesyntax.jobs.imports import SUFFIX
 from treesyntax.study.recipe.axes import AT, Axis, Variant, check_places, expand, read_axes
 from treesyntax.study.recipe.checks import DATA, Check, Flags, replace_in_command, replace_variables
 from treesyntax.study.recipe.controls import CONTROLS, as_control, kind_of, linked, with_controls
+from treesyntax.study.recipe.inherit import FIRST, complete_rows
 from treesyntax.study.recipe.reading import IMPORT, apply_override, read_extended
 from treesyntax.study.recipe.rows import (
     ABOUT,
@@ -39,6 +40,8 @@ __all__ = [
 
 RECIPE_FILE = "recipe.yaml"
 """The resolved recipe in the folder of its study."""
+RESOLVED = "# resolved from"
+"""Begins a resolved recipe, whose rows take nothing from others."""
 DEFAULTS: dict[str, Any] = {
     "question": "",
     "prepare": [],
@@ -185,12 +188,23 @@ def read_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Recipe:
     for section, *names in set_keys:
         if section == "vars" and names and isinstance(filled["vars"], dict):
             check.used(names[0], content, filled)
-    return _recipe(_ordered({**copy.deepcopy(DEFAULTS), **filled}), check)
+    # Not the one of --set: another baseline to compare with changes no row.
+    giver = None if is_resolved(path) else content.get("baseline", FIRST)
+    whole = complete_rows(filled, check, giver)
+    return _recipe(_ordered({**copy.deepcopy(DEFAULTS), **whole}), check)
+
+
+def is_resolved(path: Path) -> bool:
+    """Whether a study wrote the recipe, with all that its rows are."""
+    with path.open(encoding="utf-8") as file:
+        return file.read(len(RESOLVED)) == RESOLVED
 
 
 def with_content(recipe: Recipe, content: Mapping[str, Any]) -> Recipe:
     """A recipe with other content, checked as if it stood in the same file."""
-    return _recipe(_ordered({**copy.deepcopy(DEFAULTS), **content}), Check(recipe.path))
+    check = Check(recipe.path)
+    whole = complete_rows(content, check, None)
+    return _recipe(_ordered({**copy.deepcopy(DEFAULTS), **whole}), check)
 
 
 def _ordered(content: Mapping[str, Any]) -> dict[str, Any]:

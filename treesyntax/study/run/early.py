@@ -5,25 +5,31 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from treesyntax import errors
+from treesyntax.data.encoding import TEXT, WORDS_LINEARIZATION
 from treesyntax.errors import OptionError
-from treesyntax.jobs.flags import Fault, fault_of, find_fault
+from treesyntax.jobs.flags import DATA_TREES, Fault, fault_of, find_fault
 from treesyntax.jobs.imports import with_files
 from treesyntax.metrics import get_metric
-from treesyntax.study.recipe.checks import PLACEHOLDER
+from treesyntax.study.recipe.checks import PLACEHOLDER, flag_name
 from treesyntax.study.recipe.recipe import DATA, Method, Recipe
 from treesyntax.study.recipe.search import SEARCH
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.process import SAFE, safe_environment
+from treesyntax.trees.linearizations import get_linearization
 
 CHECKER = (sys.executable, SAFE, "-m", "fairseq_plugins.flags")
 """The program that knows the flags of fairseq-train and fairseq-generate; it loads torch."""
 SECTIONS = {"binarize": "binarize", "fairseq-train": "train", "fairseq-generate": "generate"}
 """The section of a recipe that has the flags of each program."""
+
+VALUE = re.compile(r"--([a-z-]+) (text|[a-z]+_[a-z]+)\b")
+"""A flag with its value in a message of binarize; a recipe has both with a colon."""
 
 Binarize = tuple[Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], object]]
 """What declares the options of ``treesyntax binarize``, and what checks them against each other."""
@@ -53,6 +59,7 @@ def check_early(plan: Plan, binarize: Binarize, checker: Sequence[str] = CHECKER
         _refuse(recipe, method, command[0], _left_over(command))
         if command[0] == "binarize":
             _refuse(recipe, method, command[0], _binarize_fault(command[1:], binarize))
+            _refuse(recipe, method, command[0], _loses_text(recipe, method))
     own = with_files(recipe.own_files, os.environ)
     asked = {command: method for command, method in commands.items() if command[0] != "binarize"}
     for (command, method), fault in zip(
@@ -75,13 +82,34 @@ def _commands(plan: Plan) -> dict[Command, Method]:
             kept = [
                 word for word in words if run.folder not in word
             ]  # values of --save-dir, --path
-            commands.setdefault(tuple(_without_folders(kept)), run.method)
+            known = [_data_trees(plan.recipe, run.method)] if step is train else []
+            commands.setdefault((*_without_folders(kept), *known), run.method)
     return commands
 
 
 def _without_folders(words: Sequence[str]) -> list[str]:
     """The words without the flags for folders of a run, which differ between seeds and rows."""
     return [word for word in words if word not in ("--save-dir", "--path", "--results-path")]
+
+
+def _data_trees(recipe: Recipe, method: Method) -> str:
+    """What the checker of a training must know of the row's data."""
+    flags = recipe.flags(method, "binarize")
+    source, target = (flags.get(key) for key in ("source-format", "target-view"))
+    return f"{DATA_TREES}{source or TEXT}:{target or WORDS_LINEARIZATION}"
+
+
+def _loses_text(recipe: Recipe, method: Method) -> Fault | None:
+    """A target of trees, written as words: outputs are scored against the file of trees."""
+    flags = recipe.flags(method, "binarize")
+    view, notation = flags.get("target-view"), flags.get("target-format") or TEXT
+    if notation == TEXT or (view and get_linearization(str(view)).tree is not None):
+        return None
+    return Fault(
+        "target-format",
+        f"is {notation}, and the row writes its words alone: no {notation} can be made of them to be scored; "
+        f"take target-format: {TEXT} with files of text, or target-linearization: nary_dfs",
+    )
 
 
 def _left_over(command: Command) -> Fault | None:
@@ -105,7 +133,8 @@ def _binarize_fault(words: Sequence[str], binarize: Binarize) -> Fault | None:
     try:
         check(args)
     except OptionError as error:
-        return fault_of(str(error))
+        flag, problem = fault_of(str(error))
+        return Fault(flag, VALUE.sub(r"\1: \2", problem))
     return None
 
 
@@ -137,13 +166,17 @@ def _refuse(recipe: Recipe, method: Method, program: str, fault: Fault | None) -
     if fault is None:
         return
     section, flag = SECTIONS[program], fault.flag
-    own = {name.replace("_", "-") for name in getattr(method, section)}
+    own, shared = (
+        {flag_name(name).replace("_", "-") for name in getattr(at, section)}
+        for at in (method, recipe)
+    )
+    kept = flag_name(flag).replace("_", "-")
     axis = next((one.name for one in recipe.axes if f"{section}.{flag}" in one.options), "")
     if axis == SEARCH:
         key = f"{SEARCH}: {section}.{flag}"
     elif flag == "arch":
         key = f"methods.{method.name}.arch"
-    elif flag and flag.replace("_", "-") not in own:
+    elif flag and kept not in own and (kept in shared or program != "binarize"):
         key = f"{section}.{flag}"
     else:
         key = ".".join(filter(None, ("methods", method.name, section, flag)))
