@@ -21,7 +21,6 @@ import argparse
 import json
 import os
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -199,10 +198,10 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
         return 0
     if args.gpus and programs is None:
         check_gpus(options.gpus)
-    if (line := restless(recipe)) and not loudness().quiet:
-        print(line, file=sys.stderr)
     with held_folder(folder):
         whole = True
+        if (line := restless(recipe)) and not loudness().quiet:
+            print(line)
         if trials is not None:
             trials = Trials(recipe, trials.search, folder, args.only)  # as this process finds it
             inner = _options(args, len(trials.left.runs), programs)

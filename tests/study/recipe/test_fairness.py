@@ -9,7 +9,8 @@ import pytest
 from support.study_helpers import recipe_content, recipe_with, result
 
 from treesyntax.errors import OptionError
-from treesyntax.study.recipe.fairness import SIZES, check_fairness, find_differences
+from treesyntax.study.recipe.backbone import SIZES
+from treesyntax.study.recipe.fairness import check_fairness, find_differences, own_settings
 from treesyntax.study.report.table import make_table
 from treesyntax.study.run.plan import make_plan
 
@@ -25,6 +26,15 @@ from treesyntax.study.run.plan import make_plan
         ("train.best-checkpoint-metric=x", "(choice of the checkpoint)"),
         ("train.train-subset=x", "train.train-subset (data)"),
         ("train.encoder-layers=9", "train.encoder-layers (model size)"),
+        (
+            "train.encoder-injection=relative_position+stack_pe",
+            "train.encoder-injection (model below the method)",
+        ),
+        ("train.decoder_injection=rotary", "train.decoder-injection (model below the method)"),
+        ("train.encoder-positions=none", "train.encoder-positions (model below the method)"),
+        ("train.embedding-scaling=down", "train.embedding-scaling (model below the method)"),
+        ("train.copy-source=true", "train.copy-source (model below the method)"),
+        ("arch=tree_relative_depth_mini", "train.decoder-injection (model below the method)"),
         ("binarize.subword-vocab=9", "binarize.subword-vocab (tokenisation)"),
         ("generate.beam=1", "generate.beam (decoding): sequence has 5, stack_pe has 1"),
     ],
@@ -54,6 +64,32 @@ def test_rows_have_one_size_unless_declared(tmp_path: Path, arch: str, own: str)
     check_fairness(recipe)
     notes = make_table(make_plan(recipe), [result("stack_pe")], {}).notes
     assert any(f"stack_pe: own settings (size {own}: as published)" in note for note in notes)
+
+
+STRONG = ("train.encoder-injection=relative_position", "train.decoder-injection=relative_position")
+
+
+def test_a_row_keeps_the_positions_of_its_baseline(tmp_path: Path):
+    """As it spells them: a preset and its arguments are the method that they stand for."""
+    kept = "methods.stack_pe.train.encoder-injection=relative_position(clip=16)+stack_pe(depth=9)"
+    dropped = "methods.stack_pe.train.encoder-injection=stack_pe(depth=9)"
+    mask = "methods.relation_mask.train.encoder-injection=relation_mask+relative_position"
+    check_fairness(recipe_with(tmp_path, *STRONG, kept, mask))
+    why = "differences.train.encoder-injection=places take the place of positions"
+    for changed in (
+        dropped,
+        "methods.stack_pe.train.encoder-injection=relative_position_shaw+stack_pe",
+    ):
+        with pytest.raises(
+            OptionError, match=r"methods differ in train.encoder-injection .*sequence has"
+        ):
+            check_fairness(recipe_with(tmp_path, *STRONG, changed, mask))
+        check_fairness(recipe_with(tmp_path, *STRONG, changed, mask, why))
+    recipe = recipe_with(tmp_path, *STRONG, dropped, mask, why)
+    row = next(method for method in recipe.methods if method.name == "stack_pe")
+    assert own_settings(recipe, row, find_differences(recipe)) == [
+        "no --encoder-injection: places take the place of positions"
+    ]
 
 
 def test_the_sizes_are_those_of_the_plugins():

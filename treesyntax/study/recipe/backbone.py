@@ -57,8 +57,8 @@ def injection_of(arch: str, train: Flags, side: str) -> str:
 def parts_of(spec: str) -> dict[str, str]:
     """Return the parts of an injection by their names, presets as what they stand for.
 
-    The text of a part has all its arguments, in one order, so that equal texts are equal methods. What
-    cannot be read is one part.
+    The text of a part has the arguments that are not the default, in one order, so that equal texts are
+    equal methods. What cannot be read is one part.
     """
     try:
         tree = ast.parse(spec.strip(), mode="eval").body if spec.strip() else None
@@ -75,13 +75,22 @@ def parts_of(spec: str) -> dict[str, str]:
 
 
 def _part(name: str, keywords: list[ast.keyword]) -> dict[str, str]:
+    if name in _presets():  # arguments override those of a preset that is one method
+        tree = ast.parse(_presets()[name], mode="eval").body
+        if not isinstance(tree, ast.Call):
+            return parts_of(_presets()[name])
+        name, keywords = ast.unparse(tree.func), [*tree.keywords, *keywords]
     given = {str(keyword.arg): ast.unparse(keyword.value) for keyword in keywords}
-    if name in _presets() and not given:
-        return parts_of(_presets()[name])
     defaults = _catalogue().get(name, {}).get("arguments", {})
-    values = {key: repr(value) for key, value in defaults.items()} | given
-    arguments = ", ".join(f"{key}={value}" for key, value in sorted(values.items()))
-    return {} if name in PLAIN else {name: f"{name}({arguments})"}
+    other = {key: value for key, value in given.items() if repr(defaults.get(key)) != value}
+    arguments = ", ".join(f"{key}={value}" for key, value in sorted(other.items()))
+    return {} if name in PLAIN else {name: f"{name}({arguments})" if arguments else name}
+
+
+def positions_of(arch: str, train: Flags, side: str) -> str:
+    """Return the parts of an injection that need no tree, such as ``relative_position``; "" for none."""
+    parts = parts_of(injection_of(arch, train, side))
+    return "+".join(text for name, text in sorted(parts.items()) if not needs_tree(name))
 
 
 def needs_tree(method: str) -> bool:

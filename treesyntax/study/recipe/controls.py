@@ -18,7 +18,7 @@ a method of the recipe that is spelled out: it must differ from the one that it 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -66,7 +66,6 @@ def with_controls(methods: Mapping[str, Any], check: Check) -> dict[str, Any]:
         for item in check.distinct(items, place, str) if items != [] else ():
             if item in KINDS:
                 control = {key: copy.deepcopy(content[key]) for key in content if key != CONTROLS}
-                control["about"] = f"{name} {ABOUT[item]}: its control"
                 made.add(full := f"{name}{OF}{item}")
                 expanded[full] = laid_over(control, methods.get(full, {}))
             elif item not in methods or item == name:
@@ -104,11 +103,16 @@ def as_control(method: Method, shared: Mapping[str, Flags], check: Check) -> Met
         lack = "reads no trees of its source" if kind in SOURCES else "grows no trees"
         lack = "neither reads nor grows trees" if kind == RANDOM else lack
         raise check.error(place, f"has {kind}, but {name} {lack}; take {kind} out")
-    return replace(method, binarize={**method.binarize, **flags})
+    about = f"{name} {ABOUT[kind if 'source-control' in flags else SHUFFLED]}: its control"
+    return replace(method, about=about, binarize={**method.binarize, **flags})
 
 
 def linked(
-    methods: Sequence[Method], entries: Mapping[str, Any], baseline: str, check: Check
+    methods: Sequence[Method],
+    entries: Mapping[str, Any],
+    baseline: str,
+    declared: Container[str],
+    check: Check,
 ) -> tuple[Method, ...]:
     """Return the rows of a recipe, each with the names of its controls, or of the row that it controls.
 
@@ -116,6 +120,7 @@ def linked(
         methods: the rows.
         entries: of the methods, see `with_controls`.
         baseline: the method or row that others are compared with.
+        declared: ``SECTION.FLAG`` in which rows may differ, such as a rate that a search found for each.
         check: of the recipe.
     """
     controls: dict[str, list[str]] = {}
@@ -130,7 +135,7 @@ def linked(
             own = dict(row.point)
             for other in (other for other in methods if other.base == base):
                 if all(own.get(axis, label) == label for axis, label in other.point):
-                    _check_control(row, other, place, check)
+                    _check_control(row, other, place, declared, check)
                     controls.setdefault(row.name, []).append(other.name)
                     controlled.setdefault(other.name, row.name)
     return tuple(
@@ -139,7 +144,9 @@ def linked(
     )  # fmt: skip
 
 
-def _check_control(row: Method, control: Method, place: str, check: Check) -> None:
+def _check_control(
+    row: Method, control: Method, place: str, declared: Container[str], check: Check
+) -> None:
     """A row and its control may differ in their trees alone."""
     differs = ["arch"] if row.arch != control.arch else []
     for section in SECTIONS:
@@ -147,7 +154,9 @@ def _check_control(row: Method, control: Method, place: str, check: Check) -> No
         differs += [
             f"{section}.{flag}"
             for flag in dict.fromkeys((*ours, *others))
-            if flag not in TREE_FLAGS and ours.get(flag) != others.get(flag)
+            if flag not in TREE_FLAGS
+            and f"{section}.{flag.replace('_', '-')}" not in declared
+            and ours.get(flag) != others.get(flag)
         ]
     if differs:
         raise check.error(

@@ -1,9 +1,13 @@
 """Whether methods differ in settings that are not compared.
 
-Methods may differ in `FREE` flags: the injection, and how data present the tree. Any other flag in
-which they differ would be compared along with the methods, so it must be declared and explained::
+A row is the baseline plus a method. Methods may differ in `FREE` flags, which say how data present the tree,
+and in the parts of their injections that need trees. Any other flag in which they differ would be compared
+along with the methods, so it must be declared and explained::
 
     differences: {train.lr: "its own rate, tuned on the validation set as the others' was"}
+
+That holds for relative positions and rotations too: a row with ``relative_position+stack_pe`` over a baseline
+without them is declared as ``train.encoder-injection``, and so is a row that drops those of the baseline.
 
 Rows of different sizes (``tree_sequence_mini`` and ``tree_relation_mask_small``) are declared as
 ``train.arch``. Where batches hold tokens and rows read different sequences, they see different numbers
@@ -21,6 +25,7 @@ from typing import Any, NamedTuple
 from treesyntax.data.encoding import CONLLU, TEXT, WORDS_LINEARIZATION
 from treesyntax.errors import OptionError
 from treesyntax.study.recipe.axes import shared_point
+from treesyntax.study.recipe.backbone import SIDES, positions_of, size_of_arch
 from treesyntax.study.recipe.recipe import SECTIONS, Method, Recipe, flag_words
 from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.names import GIVEN
@@ -33,20 +38,15 @@ FREE = {
         "target-control", "control-seed", "subword-policy", "workers",
     ),
     "train": (
-        "encoder-injection", "encoder-positions", "decoder-injection", "decoder-positions",
         "decoder-next-slot", *TREE_TASK, *NO_EFFECT,
     ),
     "generate": (*TREE_TASK, *NO_EFFECT),
 }  # fmt: skip
-"""The flags in which methods are meant to differ, and those that change no number. Positions are
-here because many methods replace or drop them."""
-
-OURS = "tree_"
-SIZES = ("base", "iwslt", "small", "program", "compact", "mini", "tiny")
-"""The sizes in the names of our architectures; names without one have the first."""
+"""The flags in which methods are meant to differ, and those that change no number."""
 SIZE_KEY, BATCH_KEY = "train.arch", "train.max-tokens"
 
 _KINDS = {
+    "model below the method": r"train\.((en|de)coder-(injection|positions)|embedding-scaling|copy-.*)",
     "budget": r"train\.(max-update|max-epoch|max-tokens|batch-size|update-freq|patience|stop-.*)",
     "choice of the checkpoint": r"train\.(valid.*|save-interval.*|.*best-checkpoint.*|keep-best.*)",
     "data": r"train\.(train-subset|combine-valid.*|skip-.*|max-(source|target)-positions)",
@@ -112,14 +112,6 @@ def check_fairness(recipe: Recipe) -> None:
             _check_pair(recipe, method, baseline)
 
 
-def _size(arch: str) -> str:
-    """The size in the name of an architecture; others than ours are a size of their own."""
-    if not arch.startswith(OURS):
-        return arch
-    size = arch.rpartition("_")[2]
-    return size if size in SIZES else SIZES[0]
-
-
 def _lengths(recipe: Recipe, method: Method) -> list[str]:
     """What decides how many tokens a row reads of a pair."""
     flags = recipe.flags(method, "binarize")
@@ -136,7 +128,7 @@ def _lengths(recipe: Recipe, method: Method) -> list[str]:
 def _check_pair(recipe: Recipe, method: Method, baseline: Method) -> None:
     """Refuse a row of another size than its baseline's, or that would see other numbers of pairs."""
     flags = recipe.flags(method, "train")
-    own, other = _size(method.arch), _size(baseline.arch)
+    own, other = size_of_arch(method.arch), size_of_arch(baseline.arch)
     if own != other and SIZE_KEY not in recipe.differences:
         raise OptionError(
             f"{recipe.path}: methods differ in size: {method.name} has {method.arch}, "
@@ -164,9 +156,9 @@ def own_settings(recipe: Recipe, method: Method, differences: Sequence[Differenc
     if baseline is None:
         return []
     texts = []
-    if _size(method.arch) != _size(baseline.arch):
+    if size_of_arch(method.arch) != size_of_arch(baseline.arch):
         texts.append(
-            f"size {_size(method.arch)}: {recipe.differences.get(SIZE_KEY, 'unexplained')}"
+            f"size {size_of_arch(method.arch)}: {recipe.differences.get(SIZE_KEY, 'unexplained')}"
         )
     for difference in differences:
         value = difference.values[method.name]
@@ -187,8 +179,16 @@ def writes_whole_trees(recipe: Recipe, method: Method) -> bool:
 
 
 def _flags(recipe: Recipe, method: Method, section: str) -> dict[str, Any]:
-    """The flags that have a value; False and null leave a flag out."""
-    flags = recipe.flags(method, section)
+    """The flags that have a value; False and null leave a flag out.
+
+    Of the injections it is what needs no tree: relative positions and rotations that the baseline must have too.
+    """
+    flags = dict(recipe.flags(method, section))
+    for side in SIDES if section == "train" else ():
+        flags.pop(f"{side}_injection", None)
+        flags[f"{side}-injection"] = (
+            positions_of(method.arch, recipe.flags(method, section), side) or None
+        )
     return {
         _dashed(name): item
         for name, item in flags.items()

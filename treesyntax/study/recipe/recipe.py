@@ -226,7 +226,8 @@ def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
     )
     check_targets(methods, axes, check)
     baseline = _baseline(content.get("baseline"), methods, entries, check)
-    methods = linked(methods, entries, baseline, check)
+    differences = check.differences(content.get("differences", {}))
+    methods = linked(methods, entries, baseline, differences, check)
     score = tuple(check.distinct(content["score"], "score", str))
     seeds = check.seeds(content["seeds"], "seeds")
     recipe = Recipe(
@@ -246,7 +247,7 @@ def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
         methods=methods,
         axes=axes,
         baseline=baseline,
-        differences=check.differences(content.get("differences", {})),
+        differences=differences,
         strongest=_strongest(content.get("strongest", []), methods, check),
         imports=tuple(check.files(content.get(IMPORT, []), IMPORT, SUFFIX)),
         search=read_search(content[SEARCH], axes, methods, seeds, check)

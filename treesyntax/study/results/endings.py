@@ -25,7 +25,8 @@ def ending(log: TrainLog, flags: Flags) -> str | None:
     named = {name.replace("_", "-"): value for name, value in flags.items()}
     metric = str(named.get("best-checkpoint-metric", "loss"))
     last = log.best_is_last(metric, bool(named.get("maximize-best-checkpoint-metric")))
-    if log.rested:
+    plateau = log.lowest_rate and named.get("lr-scheduler") == "reduce_lr_on_plateau"
+    if log.rested or (plateau and not last):  # whose rate falls where validations get no better
         return RESTED
     return None if last is None else LAST if last else CAP
 

@@ -18,6 +18,7 @@ TAIL = 65536
 MOMENT = len("2026-01-31 23:59:59")
 DONE = "done training in"
 _RESTED = "early stop since valid performance hasn't improved"
+_LOWEST_RATE = "stopping training because current learning rate"
 _SET_UP = re.compile(r" \| training on \d+ devices")
 _STATS = re.compile(r" \| (train_inner|train|valid) \| (\{.*\})$")
 _SAVED = re.compile(r"Saved checkpoint .* @ ([0-9]{1,18}) updates")
@@ -58,6 +59,7 @@ class TrainLog:
         resumed: whether it went on from a checkpoint of an earlier session.
         finished: whether training came to its end.
         rested: whether patience ended it.
+        lowest_rate: whether the learning rate ended it, which had fallen to its lowest.
         set_up: seconds from the beginning of each session until its training was set up, summed up.
         device: name of the CUDA device, "" on the CPU.
         gpu_total: its memory in GiB.
@@ -89,6 +91,7 @@ class TrainLog:
     resumed: bool = False
     finished: bool = False
     rested: bool = False
+    lowest_rate: bool = False
     set_up: float = 0.0
     device: str = ""
     gpu_total: float = 0.0
@@ -191,6 +194,8 @@ def read_log(path: Path, tail: bool = False) -> TrainLog:
             log.set_up += max(0.0, (_moment(line[:MOMENT]) or log.begun) - log.begun)
         elif _RESTED in line:
             log.rested = True
+        elif _LOWEST_RATE in line:
+            log.lowest_rate = True
         elif saved := _SAVED.search(line):
             log.saved = int(saved[1])
         elif loaded := _LOADED.search(line):
