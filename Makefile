@@ -18,7 +18,7 @@ demo: $(READY)
 test: $(READY)
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal tests
 
-# The long versions of the tests of docs/reliability.md: an hour on two cores, with a real Slurm
+# The long versions of the tests of tests/reliability/README.md: an hour on two cores, with a real Slurm
 # and a million pairs.
 soak: $(READY)
 	@rm -f $(VENV)/figures
@@ -26,7 +26,7 @@ soak: $(READY)
 		$(BIN)/python -m pytest -n 3 --dist worksteal --durations=10 tests/reliability; \
 		status=$$?; $(BIN)/python tests/reliability/figures.py $(VENV)/figures; exit $$status
 
-# The pictures of the README and the docs, and the pages of methods.
+# The pictures of the README and the docs, and the pages of methods, recipe keys and commands.
 figures: $(READY)
 	$(BIN)/treesyntax analyse idea --out docs/figures
 	$(BIN)/treesyntax report docs/results/structure/map.csv
@@ -34,12 +34,15 @@ figures: $(READY)
 	$(BIN)/treesyntax report docs/results/demo/items.jsonl
 	mv docs/results/demo/verdict.svg docs/figures/demo.svg
 	$(BIN)/python .ci/method_pages.py
+	$(BIN)/python .ci/reference_pages.py
 
-# The documentation as a site, in the folder site; any warning is an error, and so is prose against the rules.
+# The documentation as a site, in the folder site; any warning is an error, and so is prose against the rules or a
+# notebook that does not run.
 docs: $(READY)
 	$(BIN)/python .ci/prose.py
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[docs,notebook]'
 	$(BIN)/python -m mkdocs build --strict --config-file .ci/mkdocs.yml
+	$(BIN)/python -m pytest tests/docs/test_notebook.py
 
 # The lock file with hashes, and what CUDA needs beside it, from the pins of requirements.lock.
 hashes: $(READY)

@@ -125,9 +125,9 @@ def _trees(facts: dict[str, Any]) -> str:
 
 def on_config(config: Any) -> Any:
     """Put the pages below the list of methods."""
-    for entry in config.nav:
-        if "Methods" in entry:
-            entry["Methods"] += [{name: f"methods/{place_of(name)}.md"} for name in sorted(METHODS)]
+    (reference,) = (entry["Reference"] for entry in config.nav if "Reference" in entry)
+    (methods,) = (entry["Methods"] for entry in reference if "Methods" in entry)
+    methods += [{name: f"methods/{place_of(name)}.md"} for name in sorted(METHODS)]
     return config
 
 

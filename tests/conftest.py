@@ -18,7 +18,12 @@ if os.environ.get("CI"):
     settings.load_profile("ci")
 
 
-LONGEST = ("study/test_end_to_end.py", "recipes/test_nmt.py", "docs/test_tutorial.py")
+LONGEST = (
+    "study/test_end_to_end.py",
+    "recipes/test_nmt.py",
+    "docs/test_tutorial.py",
+    "docs/test_notebook.py",
+)
 """Files with tests of half a minute and more."""
 
 

@@ -16,6 +16,7 @@ import yaml
 from support import ROOT
 
 import treesyntax
+from treesyntax.__main__ import COMMANDS
 from treesyntax.methods import METHODS
 
 DOCS = ROOT / "docs"
@@ -53,9 +54,11 @@ def pages_of(nav: list) -> list[str]:
 
 def test_every_page_is_in_the_contents():
     listed = pages_of(yaml.safe_load(CONFIG.read_text("utf-8"))["nav"])
-    assert sorted(listed) == sorted(path.name for path in DOCS.glob("*.md"))
+    pages = [*(path.name for path in DOCS.glob("*.md")), "results/README.md"]
+    assert sorted(listed) == sorted(pages)
     start = (DOCS / "index.md").read_text("utf-8")
-    assert {name for name in listed if f"]({name})" not in start} == {"index.md"}
+    linked = {name for name in listed if f"]({name})" in start}
+    assert {*listed} - linked == {"index.md", "results/README.md"}
 
 
 def test_the_api_page_has_all_public_names():
@@ -91,6 +94,17 @@ def test_each_method_has_a_page_from_its_class():
     page = type("Page", (), {"file": type("File", (), {"src_uri": "results.md"})})
     text = "[every row](results/geo), [the front](../README.md), [costs](costs.md)"
     assert make["on_page_markdown"](text, page) == "every row, the front, [costs](costs.md)"
+
+
+def test_the_pages_that_list_keys_and_commands_are_those_of_the_code():
+    """make figures writes them again."""
+    make = runpy.run_path(str(ROOT / ".ci/reference_pages.py"))
+    for name, page in make["PAGES"].items():
+        assert (DOCS / name).read_text("utf-8") == page(), name
+    text = make["command_page"]()
+    assert {*COMMANDS} <= {*re.findall(r"^## (\w+)$", text, re.M)}
+    for option in ("--mix-versions", "--subword-policy", "--skip-long", "--small-train"):
+        assert f"`{option}" in text
 
 
 def test_what_is_written_by_hand_in_a_page_is_kept_and_the_rest_is_made_anew():

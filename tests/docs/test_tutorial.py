@@ -1,4 +1,4 @@
-"""The tutorial's commands and code work as printed."""
+"""The commands and code of the tutorials work as printed: docs/tutorial.md, docs/tutorial-forms.md, docs/own-method.md."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from support.parser_models import make_spacy
 from treesyntax.study.recipe.fairness import check_fairness
 from treesyntax.study.recipe.recipe import read_recipe
 
-TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+PAGES = ("tutorial.md", "tutorial-forms.md", "own-method.md")
+NOT_RUN = re.compile(r"<!-- not run by a test: .*?-->\n\n```.*?```", re.S)
+TUTORIAL = NOT_RUN.sub("", "\n".join((ROOT / "docs" / page).read_text("utf-8") for page in PAGES))
 # The corpus of the test has 60 pairs.
 SMALLER = {"vocab: 4000": "vocab: 65"}
 

@@ -1,0 +1,140 @@
+"""Pages of the documentation that list: keys of recipes and commands with their options, from the code.
+
+``make figures`` writes them (``python .ci/reference_pages.py``), and a test says when a page is not what the code says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from treesyntax.__main__ import COMMANDS, make_parser
+from treesyntax.study.recipe.keys import KEYS, METHOD_KEYS, SEARCH_KEYS, Key
+
+DOCS = Path(__file__).parents[1] / "docs"
+CORES = re.compile(r"\(all cores: \d+\)")
+LOUDNESS = ("--quiet", "--verbose")
+
+RECIPES = """# Recipe keys
+
+Every key of a recipe, with its type, default, an example, and what a study does anew after you change it. Nothing else is
+trained again. [How to run a study](studies.md).
+
+In the examples `sequence` is the row without trees. Tests read every example; `make figures` writes this page from `treesyntax/study/recipe/keys.py`.
+
+## A recipe
+
+{keys}
+
+A key with `+` at its end adds to the list of the recipe below: `score+: [bleu]`. A value `null` takes an entry away.
+`--set KEY=VALUE` does the same on the command line, with dots between keys: `--set train.lr=0.001`.
+
+## A row, below `methods.NAME`
+
+{rows}
+
+## `search`
+
+{search}
+
+How it works: [find settings by search](search.md).
+"""
+TOP = """# Commands
+
+Every command with its options; `treesyntax COMMAND --help` prints the same. All take `-q` (results and failures alone) and `-v`
+(every step, and where an error comes from). `make figures` writes this page from the code.
+
+"""
+
+
+def recipe_page() -> str:
+    """Return the page of the keys of a recipe."""
+    tables = {"keys": KEYS, "rows": METHOD_KEYS, "search": SEARCH_KEYS}
+    return RECIPES.format(**{name: _keys(keys) for name, keys in tables.items()})
+
+
+def command_page() -> str:
+    """Return the page of all commands."""
+    parser = make_parser(COMMANDS)
+    (commands,) = _subparsers(parser)
+    parts = []
+    for name, command in COMMANDS.items():
+        parts += _command(name, commands.choices[name], command.summary, 2)
+    return TOP + "\n\n".join(parts) + "\n"
+
+
+def _keys(keys: Mapping[str, Key]) -> str:
+    rows = [
+        f"| `{name}` | {key.type} | {key.default} | `{_cell(key.example)}` | {key.changes} | {key.meaning} |"
+        for name, key in keys.items()
+    ]
+    head = "| key | type | default | example | a change does anew | what it says |"
+    return "\n".join([head, "|---|---|---|---|---|---|", *rows])
+
+
+def _command(name: str, parser: argparse.ArgumentParser, summary: str, level: int) -> Iterator[str]:
+    yield f"{'#' * level} {name}"
+    paragraphs = list(_paragraphs(parser.description or ""))
+    yield from paragraphs or [f"{summary[0].upper()}{summary[1:]}."]
+    actions = [
+        action
+        for action in parser._actions
+        if not isinstance(action, argparse._SubParsersAction | argparse._HelpAction)
+        and not {*LOUDNESS} & {*action.option_strings}
+    ]
+    if actions:
+        rows = [f"| {_flags(action)} | {_meaning(action, parser)} |" for action in actions]
+        yield "\n".join(["| option | what it does |", "|---|---|", *rows])
+    for inner in _subparsers(parser):
+        helps = {choice.dest: choice.help or "" for choice in inner._choices_actions}
+        for word, below in inner.choices.items():
+            yield from _command(f"{name} {word}", below, helps.get(word) or word, level + 1)
+
+
+def _subparsers(parser: argparse.ArgumentParser) -> list[argparse._SubParsersAction]:
+    return [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """The paragraphs of a description as Markdown; those that are set in are code."""
+    text = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", text).replace("``", "`")
+    for paragraph in re.split(r"\n\s*\n", text.strip("\n")):
+        lines = paragraph.splitlines()
+        begin = next((n for n, line in enumerate(lines) if line.startswith("  ")), len(lines))
+        if begin:
+            yield "\n".join(line.strip() for line in lines[:begin])
+        if lines[begin:]:
+            yield "\n".join(["```text", *(line[2:] for line in lines[begin:]), "```"])
+
+
+def _flags(action: argparse.Action) -> str:
+    formatter = argparse.HelpFormatter("")
+    names = action.option_strings
+    metavar = action.metavar or (
+        f"{{{','.join(map(str, action.choices))}}}" if action.choices else ""
+    )
+    value = ""
+    if names and action.nargs != 0:
+        value = formatter._format_args(action, str(metavar or action.dest.upper()))
+    elif not names:
+        value = formatter._format_args(action, str(metavar or action.dest))
+    shown = [" ".join(filter(None, (name, value))) for name in names] or [value]
+    return ", ".join(f"`{_cell(one)}`" for one in shown)
+
+
+def _meaning(action: argparse.Action, parser: argparse.ArgumentParser) -> str:
+    text = argparse.HelpFormatter(parser.prog)._expand_help(action) if action.help else ""
+    return _cell(CORES.sub("(all cores)", " ".join(text.split())))
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", r"\|")
+
+
+PAGES = {"recipe-keys.md": recipe_page, "commands.md": command_page}
+
+if __name__ == "__main__":
+    for name, make in PAGES.items():
+        (DOCS / name).write_text(make(), "utf-8")
