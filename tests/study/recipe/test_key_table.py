@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from treesyntax.study.recipe import controls, recipe, rows, search
+from treesyntax.study.recipe import controls, inherit, recipe, rows, search
 from treesyntax.study.recipe.keys import KEYS, METHOD_KEYS, REQUIRED, SEARCH_KEYS
 from treesyntax.study.recipe.reading import ALIASES, EXTENDS
 from treesyntax.study.recipe.recipe import read_recipe
@@ -55,7 +55,8 @@ def test_the_keys_are_those_of_the_code():
     assert {*KEYS} == {*recipe.REQUIRED, *recipe.DEFAULTS, *recipe.OPTIONAL, EXTENDS}
     for key, value in recipe.DEFAULTS.items():
         assert yaml.safe_load(KEYS[key].default) == value
-    assert {*METHOD_KEYS} == {"arch", rows.ABOUT, controls.CONTROLS, *rows.SECTIONS, *rows.OWN}
+    of_rows = {"arch", inherit.LIKE, rows.ABOUT, controls.CONTROLS, *rows.SECTIONS, *rows.OWN}
+    assert {*METHOD_KEYS} == of_rows
     assert {*SEARCH_KEYS} == {"over", *search.OPTIONAL}
     assert all(name in KEYS[key].meaning for name, key in ALIASES.items())
 

@@ -118,6 +118,10 @@ KEYS: dict[str, Key] = {
 
 METHOD_KEYS: dict[str, Key] = {
     "arch": Key("name", REQUIRED, "tree_relation_mask_small", TRAINING, "The architecture: `tree_METHOD_SIZE`."),
+    "like": Key(
+        "row", NONE, "sequence", ROWS,
+        "A row to take everything from but its `about` and `controls`; what this row says itself counts.",
+    ),
     "about": Key("text", '""', "masks by relation in the tree", REPORT, "What the row is, in a phrase."),
     "controls": Key(
         "list", "[]", "[random]", ROWS,
