@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import random
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 
 from treesyntax.__main__ import main
+from treesyntax.data.sentencepiece import train_model
+from treesyntax.metrics import text as text_metrics
 from treesyntax.study.recipe.reading import read_extended
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.recipe.shipped import shipped_recipes
@@ -71,10 +76,13 @@ def test_a_recipe_for_data_of_ones_own_can_be_planned(
         (["--source", "corpus/train.fr"], "corpus/train.fr: does not exist"),
         ([*PARSED[:4], "--target-format", "sexpr"], "paste corpus/train.en corpus/train.de"),
         (["--source", "pairs.tsv", "--target-format", "lisp"], "no tree format is named 'lisp'"),
-        (["--source", "pairs.tsv", "--parser", "spacy"], "give --target-format alone"),
+        (
+            ["--source", "pairs.tsv", "--parser", "spacy"],
+            "leave out --parser and name the notation of the forms, --target-format sexpr; for text",
+        ),
         (
             ["--source", "pairs.tsv", "--target-format", "text"],
-            "cut -f 1 pairs.tsv > train.src; cut -f 2",
+            "text to text make files, with the suffixes of your languages: cut -f 1 pairs.tsv > all.en",
         ),
     ],
 )
@@ -237,3 +245,60 @@ def test_what_was_read_is_told_by_new_and_by_the_plan(
     (corpus / "train.conllu").write_text("no trees\n")
     assert main(["study", "trees.yaml", "--plan"]) == 2
     assert "train.conllu:1: is not CoNLL-U" in capsys.readouterr().err
+
+
+def test_the_sizes_fit_the_corpus(corpus: Path):
+    """4,000 subwords for 2,000 lines failed after everything was parsed."""
+    draw = random.Random(1)
+    for suffix in ("en", "de"):
+        words = ["".join(draw.choices("abcdefgh", k=draw.randrange(2, 9))) for _ in range(900)]
+        lines = (" ".join(draw.choices(words, k=8)) for _ in range(2000))
+        (corpus / f"train.{suffix}").write_text("".join(f"{line}\n" for line in lines))
+    sizes = []
+    for name in ("rich", "poor"):
+        if name == "poor":
+            for suffix in ("en", "de"):
+                (corpus / f"train.{suffix}").write_text("five of the words\n" * 2000)
+        assert main(["new", f"{name}.yaml", *PARSED, "spacy"]) == 0
+        sizes.append(int(read_recipe(f"{name}.yaml").content["vars"]["vocab"]))
+        both = [(corpus / f"train.{suffix}").read_text().splitlines() for suffix in ("en", "de")]
+        train_model([*both[0], *both[1]], sizes[-1], "unigram", corpus / "model", "text")
+    assert 1000 < sizes[0] <= 2000
+    assert sizes[1] < 30
+
+
+@pytest.mark.parametrize(
+    ("line", "mecab", "score"),
+    [
+        ("昨日は雨が降っていました", True, ["bleu:ja-mecab", "chrf"]),
+        ("昨日は雨が降っていました", False, ["bleu:char", "chrf"]),
+        ("我们昨天去了学校", True, ["bleu:char", "chrf"]),
+        ("es hat geregnet", True, ["bleu", "chrf", "ter"]),
+    ],
+)
+def test_text_without_spaces_gets_metrics_that_fit(
+    corpus: Path, monkeypatch: pytest.MonkeyPatch, line: str, mecab: bool, score: list[str]
+):
+    monkeypatch.setattr(text_metrics, "find_spec", lambda name: mecab)
+    (corpus / "train.de").write_text(f"{line}\n" * 30)
+    assert main(["new", "my.yaml", *PARSED, "spacy"]) == 0
+    assert list(read_recipe("my.yaml").score) == score
+
+
+def test_the_way_from_a_table_of_text_that_is_told_leads_to_a_recipe(
+    corpus: Path, capsys: pytest.CaptureFixture[str]
+):
+    """Each command of the message, as it stands there."""
+    shutil.rmtree(corpus)
+    Path("texts.tsv").write_text("".join(f"a word {n}\tein Wort {n}\n" for n in range(600)))
+    assert (
+        main(["new", "my.yaml", "--source", "texts.tsv", "--parser", "spacy", "--model", "m"]) == 2
+    )
+    told = capsys.readouterr().err.partition("languages: ")[2]
+    first, second, split, give = (part.strip() for part in told.split(";"))
+    for command in (first, second):
+        subprocess.run(command, shell=True, check=True)
+    assert main(split.split()[1:]) == 0
+    words = give.removeprefix("and give ").replace("NAME", "spacy").replace("MODEL", "m").split()
+    assert main(["new", "my.yaml", *words]) == 0
+    assert read_recipe("my.yaml").source.lang == "en"

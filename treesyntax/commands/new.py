@@ -33,8 +33,13 @@ FIRST = {
 }
 """By the folder of the recipe that is extended, the rows of a first table."""
 TEXT, TABLE = "text", ".tsv"
+VOCAB, SMALL_VOCAB = 8000, 4000
+"""Subwords at most: that of the recipes for a GPU, and for two CPU cores."""
+FEWEST_SUBWORDS = 500
+TRIED_LINES = 20_000
+"""Lines that tell whether so many subwords can be had."""
 SMALL: dict[str, dict[str, Any]] = {
-    "vars": {"size": "compact", "vocab": 4000},
+    "vars": {"size": "compact"},
     "train": {"max-update": 1500, "batch-size": 64, "lr": 0.002, "warmup-updates": 300},
 }
 """Sizes of a translation study for two CPU cores."""
@@ -69,9 +74,15 @@ def run(args: argparse.Namespace) -> int:
     content = {"name": args.recipe.stem, **content}
     if args.title:
         content["title"] = args.title
+    if not whole:
+        fitted = _fitted(
+            args.source, args.target, VOCAB if args.gpu else SMALL_VOCAB, args.source_format
+        )
+        content["vars"] = {**content.get("vars", {}), **fitted.pop("vars")}
+        content |= fitted
     if not args.gpu and not whole:
         content["train"] = SMALL["train"]
-        content["vars"] = {**content.get("vars", {}), **SMALL["vars"]}
+        content["vars"] |= SMALL["vars"]
     if not args.gpu:
         content["seeds"] = [1, 2, 3]  # with fewer there is no verdict
     command = f"treesyntax study {shlex.quote(str(args.recipe))}"
@@ -140,12 +151,15 @@ def _forms(args: argparse.Namespace, source: Path) -> dict[str, Any]:
     """Questions with logical forms, all of which are read."""
     from treesyntax.data.generate.questions import read_parts
 
-    if args.target or args.parser or args.source_format:
-        raise OptionError(f"{source} holds both sides as text: give --target-format alone")
-    if args.target_format == TEXT:
+    others = {"--target": args.target, "--parser": args.parser, "--model": args.model,
+              "--source-format": args.source_format}  # fmt: skip
+    given = [flag for flag, value in others.items() if value]
+    if given or args.target_format == TEXT:
+        forms = f"for questions with logical forms leave out {', '.join(given)} and name"
+        forms = forms if given else "for questions with logical forms name"
         raise OptionError(
-            f"{source} is read as questions with logical forms; for text to text give two files, made with: "
-            f"cut -f 1 {shlex.quote(str(source))} > train.src; cut -f 2 {shlex.quote(str(source))} > train.tgt"
+            f"{source} has both sides: {forms} the notation of the forms, --target-format sexpr; "
+            f"for text to text {_two_files(source)}"
         )
     notation = _format(_value(args.target_format, "--target-format", "format of the forms"))
     parts = read_parts(source, notation)
@@ -162,6 +176,19 @@ def _forms(args: argparse.Namespace, source: Path) -> dict[str, Any]:
             **draw,
         },
     }
+
+
+def _two_files(source: Path) -> str:
+    """How text to text in one place becomes the files that a parser and a study read."""
+    if source.is_dir():
+        return "name two files, such as --source corpus/train.en --target corpus/train.de"
+    table = shlex.quote(str(source))
+    return (
+        "make files, with the suffixes of your languages: "
+        f"cut -f 1 {table} > all.en; cut -f 2 {table} > all.de; treesyntax generate split --source all.en "
+        "--target all.de --out corpus --valid 200 --test 200; and give --source corpus/train.en --target "
+        "corpus/train.de --parser NAME --model MODEL"
+    )
 
 
 def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
@@ -214,6 +241,26 @@ def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
             "model": str(_value(args.model, "--model", "model of the parser")),
         },
     }
+
+
+def _fitted(source: Path, target: Path, most: int, source_format: str | None) -> dict[str, Any]:
+    """What the text itself decides: how many subwords, and which metrics."""
+    from itertools import islice
+
+    from treesyntax.data.sentencepiece import fitting_size
+    from treesyntax.files import read_lines
+    from treesyntax.metrics.text import metrics_for
+
+    references = list(read_lines(target))
+    text = references[:TRIED_LINES]
+    if source_format in (None, TEXT):
+        text += islice(read_lines(source), TRIED_LINES)
+    wanted = min(most, max(len(references) // 100 * 100, FEWEST_SUBWORDS))
+    content: dict[str, Any] = {"vars": {"vocab": fitting_size(text, wanted, target)}}
+    metrics = metrics_for(references[:TRIED_LINES])
+    if metrics != metrics_for([]):
+        content["score"] = metrics
+    return content
 
 
 def _of_split(train: Path, split: str) -> Path:

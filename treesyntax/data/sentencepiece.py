@@ -67,6 +67,42 @@ def train_model(
         raise OptionError(
             f"no subword type is named {model_type!r}; there are {', '.join(MODEL_TYPES)}"
         )
+    model = _trained(lines, vocab_size, model_type, origin, training)
+    with atomic_file(path) as staged:
+        staged.write_bytes(model)
+
+
+def fitting_size(lines: Sequence[str], wanted: int, origin: str | Path) -> int:
+    """Return the size of a subword vocabulary that a model of these lines can have.
+
+    Args:
+        lines: training text, or the first lines of it, which give a smaller size.
+        wanted: the size if it can be had.
+        origin: where the lines come from.
+
+    Raises:
+        InputError: if there is no text.
+    """
+    size = wanted
+    for _ in range(3):
+        try:
+            _trained(lines, size, MODEL_TYPES[0], origin, STANDARD)
+            break
+        except VocabularyError as error:
+            # The words of a parser are not quite those between spaces.
+            size = error.limit * 9 // 10 if error.limit < size else error.limit * 11 // 10
+    return size
+
+
+class VocabularyError(InputError):
+    """A subword vocabulary of a size that the text does not allow; ``limit`` is the nearest that it does."""
+
+    limit = 0
+
+
+def _trained(
+    lines: Iterable[str], vocab_size: int, model_type: str, origin: str | Path, training: Training
+) -> bytes:
     model = io.BytesIO()
     guarded = _Guarded(map(_with_spaces, lines))
     try:
@@ -86,8 +122,7 @@ def train_model(
         guarded.reraise()
         raise _explain(str(error), vocab_size, origin) from None
     guarded.reraise()
-    with atomic_file(path) as staged:
-        staged.write_bytes(model.getvalue())
+    return model.getvalue()
 
 
 def _with_spaces(text: str) -> str:
@@ -117,12 +152,16 @@ class _Guarded:
 
 
 def _explain(message: str, vocab_size: int, origin: str | Path) -> InputError:
-    if limit := TOO_LARGE.search(message):
-        cause = f"the text has too few different subwords for a subword vocabulary of {vocab_size}"
-        return InputError(origin, None, cause, f"the largest possible one is {limit[1]}")
-    if limit := TOO_SMALL.search(message):
-        cause = f"the characters alone do not fit into a subword vocabulary of {vocab_size}"
-        return InputError(origin, None, cause, f"the smallest possible one is {limit[1]}")
+    for pattern, cause, which in (
+        (TOO_LARGE, "the text has too few different subwords for", "largest"),
+        (TOO_SMALL, "the characters alone do not fit into", "smallest"),
+    ):
+        if limit := pattern.search(message):
+            cause = f"{cause} a subword vocabulary of {vocab_size}"
+            remedy = f"the {which} possible one is --subword-vocab {limit[1]}"
+            error = VocabularyError(origin, None, cause, remedy)
+            error.limit = int(limit[1])
+            return error
     if "!sentences_.empty()" in message:
         return InputError(origin, None, "has no words to train a subword model on")
     return InputError(origin, None, f"no subword model could be trained ({message.strip()})")

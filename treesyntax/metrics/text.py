@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ PATIENCE = 20.0
 LONGEST_WORD = 6
 """Characters in a word of the scripts below on average, at most, where words are set apart."""
 # Thai to Myanmar, Khmer, kana, Chinese characters.
+_KANA = re.compile(r"[\u3040-\u30ff]")
 _UNSPACED = re.compile(r"[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 
@@ -97,6 +99,19 @@ def reference_warnings(metrics: Sequence[str], references: Sequence[str]) -> lis
         for warning in (unspaced_warning(metrics, references), blank_warning(metrics, references))
         if warning
     ]
+
+
+def metrics_for(references: Sequence[str]) -> list[str]:
+    """Return the metrics of raw text that say something of these references; the first decides.
+
+    Where words are not set apart BLEU counts characters, or in Japanese the words of MeCab if that is
+    installed. TER counts words, so it is left out.
+    """
+    if not unspaced_warning(["bleu"], references):
+        return ["bleu", "chrf", "ter"]
+    japanese = any(map(_KANA.search, references))
+    installed = all(map(find_spec, ("MeCab", "ipadic")))
+    return ["bleu:ja-mecab" if japanese and installed else "bleu:char", "chrf"]
 
 
 def blank_warning(metrics: Sequence[str], references: Sequence[str]) -> str:

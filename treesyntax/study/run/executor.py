@@ -23,6 +23,7 @@ from treesyntax.jobs.node import peak_line
 from treesyntax.jobs.preloaded import Preloaded
 from treesyntax.study.run import process
 from treesyntax.study.run.checkpoints import is_trained, repair_checkpoints
+from treesyntax.study.run.explain import in_recipe
 from treesyntax.study.run.failures import Failure, other_failures, write_failures
 from treesyntax.study.run.ledger import Ledger
 from treesyntax.study.run.logs import divergence, last_line, load_line, read_log
@@ -280,7 +281,7 @@ class Executor:
     def _reason(self, step: Step, status: int) -> str:
         said = divergence(self.folder / step.log) or last_line(self.folder / step.log)
         how = processes.ending(status)
-        return f"{how}: {said}" if said else how
+        return in_recipe(f"{how}: {said}", step, self.plan) if said else how
 
     def _has_ended(self, child: _Child) -> bool:
         status, peak = processes.poll(child.process)
