@@ -50,7 +50,7 @@ def method_page(name: str, written: str) -> str:
         "file": f"`{facts['file']}`",
     }
     arguments = [
-        f"| `{key}` | {_cell(f'`{value!r}`')} | {_cell(meanings.get(key, ''))} |"
+        f"| `{key}` | {_cell(f'`{value!r}`')} | {_cell(_linked(meanings.get(key, ''), name))} |"
         for key, value in facts["arguments"].items()
     ]
     return f"""# {name}
@@ -66,7 +66,7 @@ def method_page(name: str, written: str) -> str:
 ![What {name} makes of a tree]({up}figures/methods/{place_of(name)}.svg)
 
 (Before training; for your own tree: `treesyntax analyse method {name} --tree "(A (B c) d)" --out figures`)
-{_section("How it works", text)}
+{_section("How it works", _linked(text, name))}
 {WHEN}
 {by_hand(written)}
 
@@ -76,7 +76,9 @@ fairseq-train data-bin … --arch tree_{name}
 {_section("Arguments", _table("argument", "default", "meaning", rows=arguments) if arguments else "")}
 ## What it costs
 
-{facts["cost"][0].upper()}{facts["cost"][1:]}. Parameters: {facts["parameters"]:,} at width {D_MODEL}, {HEADS} heads, {LAYERS} layers.
+{_sentences(facts["cost"])}
+
+Parameters: {facts["parameters"]:,} at width {D_MODEL}, {HEADS} heads, {LAYERS} layers.
 A whole step beside a plain one: [costs.md]({up}costs.md).
 
 ## Where it stands
@@ -102,6 +104,25 @@ def read_docstring(text: str) -> tuple[str, str, dict[str, str]]:
     arguments = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", parts[0] if parts else "", re.M)
     meanings = {key: " ".join(value.split()) for key, value in arguments}
     return summary.strip(), rest.strip(), meanings
+
+
+def _sentences(text: str) -> str:
+    """What stands between semicolons as sentences."""
+    return " ".join(f"{part[0].upper()}{part[1:]}." for part in text.split("; "))
+
+
+def _linked(text: str, name: str) -> str:
+    """Names of other methods, and of their classes, as links to their pages."""
+    up = "../" * place_of(name).count("/")
+    names = {other: other for other in METHODS} | {
+        method.__name__: other for other, method in METHODS.items()
+    }
+
+    def link(match: re.Match[str]) -> str:
+        other = names.get(match[1], name)
+        return match[0] if other == name else f"[`{other}`]({up}{place_of(other)}.md)"
+
+    return re.sub(r"`(\w+)`", link, text)
 
 
 def _section(title: str, text: str) -> str:

@@ -27,8 +27,8 @@ class HeadLoss(Injection):
     """
 
     cost = (
-        "the weights of a few heads once more in training (a whole step of width 128 took 0.9 to 1.0 "
-        "times the plain one at 64 tokens, 1.03 to 1.05 at 512); nothing afterwards"
+        "the weights of a few heads once more in training; a whole step of width 128 took 0.9 to 1.0 "
+        "times the plain one at 64 tokens, 1.03 to 1.05 at 512; nothing afterwards"
     )
     training_only = True
 

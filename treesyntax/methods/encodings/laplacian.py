@@ -28,13 +28,16 @@ class Laplacian(Injection):
     Bresson 2021). Trees of fewer than k + 1 nodes have zeros for the rest, tokens without a
     node get nothing. Each tree of a forest has its own.
 
-    An eigenvector has no sign, and an eigenvalue that comes twice, as it often does in trees
-    (twin leaves), has no vectors but a space. Here a space is spanned in one way only: its first
-    vector is the projection of the first node (in preorder) that has a part in it, the next one
-    that of the first node with a part in what is left. That node's entry is positive, so signs are
-    fixed as well; ``flip`` then multiplies each by a random sign in training, as the paper does.
-    Vectors by that rule are the same however a tree is padded, but are no continuous function of
-    the tree.
+    An eigenvector has no sign. An eigenvalue that comes twice, as it often does in trees (twin leaves),
+    has no vectors but a space.
+
+    Here a space is spanned in one way only. Its first vector is the
+    projection of the first node (in preorder) that has a part in it. The next one is that of the first
+    node with a part in what is left.
+
+    That node's entry is positive, so signs are fixed as well. ``flip`` then multiplies each by a random
+    sign in training, as the paper does. Vectors by that rule are the same however a tree is padded, but
+    are no continuous function of the tree.
 
     Args:
         site: where the method is built in.

@@ -17,9 +17,10 @@ class RandomWalk(Injection):
     ``x_t + W [M_tt, M^2_tt, …, M^k_tt] + b`` with ``M = A D^-1`` of the tree (Dwivedi et al. 2022,
     "Graph neural networks with learnable structural and positional representations"). A
     tree has no odd cycles, so the entries of odd powers are 0: the even ones alone are projected,
-    which is the same model. They are added to the embeddings beside the absolute positions; in the
-    paper a network of their own updates them layer by layer, which is not built. Tokens without a
-    node get nothing.
+    which is the same model.
+
+    They are added to the embeddings beside the absolute positions. In the paper a network of their own
+    updates them layer by layer, which is not built. Tokens without a node get nothing.
 
     Args:
         site: where the method is built in.

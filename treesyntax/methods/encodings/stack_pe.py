@@ -20,10 +20,12 @@ class StackEncoding(Injection):
     """The path from the root as a stack of one-hot branches, weighted and projected.
 
     A node's encoding is the stack of its last ``depth`` steps, newest first, each a one-hot of
-    ``degree`` branches (Shiv & Quirk 2019). Each of several copies is weighted by its own p: step
-    l by ``p^l * sqrt(1 - p^2) * sqrt(d_model / 2)`` with ``p = tanh(raw)``, and the concatenation, of ``degree * depth * parameters`` numbers, goes through a dense
-    layer with bias to d_model. Root and tokens without a node have the empty stack, so they get
-    the bias alone. Paths deeper than ``depth`` lose the steps nearest the root.
+    ``degree`` branches (Shiv & Quirk 2019). Each of several copies is weighted by its own p: step l by
+    ``p^l * sqrt(1 - p^2) * sqrt(d_model / 2)`` with ``p = tanh(raw)``. The concatenation, of
+    ``degree * depth * parameters`` numbers, goes through a dense layer with bias to d_model.
+
+    Root and tokens without a node have the empty stack, so they get the bias alone. Paths deeper than
+    ``depth`` lose the steps nearest the root.
 
     The wide vector is never built. The projection of weighted one-hots is a sum of at most
     ``depth`` rows of a table with ``depth * degree`` rows, made once a step.

@@ -15,12 +15,15 @@ from treesyntax.nn.tree_batch import TreeBatch
 class DistanceHead(HeadLoss):
     """A loss in training: each token's attention should fall off with distance in the tree.
 
-    ``KL(s_i || a_i)``, summed over tokens, added to the loss, with ``s_ij`` proportional to
-    ``exp(-d_ij)`` and d_ij the number of edges between the nodes of i and j (tree-planting: Yoshida,
-    Someya & Oseki 2024). Tokens without a node are left out, as queries and in s, and
-    so are pairs that a mask keeps the head from, for which the divergence would be infinite. The paper plants
-    trees in causal language models, so that its s ends at i; here it is the whole sentence. The
-    direction of the divergence is our reading. Of a word's subwords each is a token of its own.
+    ``KL(s_i || a_i)``, summed over tokens, is added to the loss. ``s_ij`` is proportional to
+    ``exp(-d_ij)``, with d_ij the number of edges between the nodes of i and j (tree-planting: Yoshida,
+    Someya & Oseki 2024). Of a word's subwords each is a token of its own.
+
+    Tokens without a node are left out, as queries and in s. So are pairs that a mask keeps the head
+    from, for which the divergence would be infinite.
+
+    The paper plants trees in causal language models, so that its s ends at i; here it is the whole
+    sentence. The direction of the divergence is our reading.
 
     Args:
         site: where the method is built in.

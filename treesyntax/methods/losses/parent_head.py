@@ -17,7 +17,8 @@ class ParentHead(HeadLoss):
     ``-log a_t,parent(t)``, summed over tokens, is added to the loss (Strubell et al. 2018, LISA). The
     root attends to itself. A parent of several tokens is its first one. Tokens without a node,
     children of a node without tokens, and tokens that a mask keeps from their parent are left out.
-    Deviations: the head has the usual scaled dot product, not a biaffine score, and gold parents are
+
+    Deviations: the head has the usual scaled dot product, not a biaffine score. Gold parents are
     not put in place of its weights, in training or after.
 
     Args:

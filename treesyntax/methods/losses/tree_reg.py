@@ -16,20 +16,22 @@ from treesyntax.nn.tree_batch import TreeBatch
 class TreeReg(HeadLoss):
     """A loss in training: a constituent should fall apart where its children meet.
 
-    A span is the more independent of its context, the more its last state is orthogonal to the
-    state before the span, and the state after the span to its last one (TreeReg: Nandi, Manning &
-    Murty 2025). So the score of splitting the span i … j after token b is ``|orth(h_b, h_i-1)| +
-    |orth(h_b+1, h_b)| + |orth(h_j, h_b)| + |orth(h_j+1, h_j)|`` with ``orth(x, y) = x - (x'y / y'y) y``.
+    TreeReg (Nandi, Manning & Murty 2025). A span is independent of its context if its last state is
+    orthogonal to the state before it, and the state after it to its last one. So the score of
+    splitting the span i … j after token b is ``|orth(h_b, h_i-1)| + |orth(h_b+1, h_b)| + |orth(h_j,
+    h_b)| + |orth(h_j+1, h_j)|`` with ``orth(x, y) = x - (x'y / y'y) y``.
+
     The loss is the cross-entropy of the right split against all splits of the span, summed over
-    constituents. Without a state before the span that part is 0; the last part is the same for all
+    constituents. Without a state before the span that part is 0. The last part is the same for all
     splits, so it is left out.
 
     The paper's trees are binary. Here a split between any two children of a node, or beside its own
-    token, is right: the loss is minus the logarithm of what all right ones get together, which for binary
-    trees is the paper's. Nodes over fewer than three tokens, or a stretch with gaps, have none. Further
-    deviations: h are channels of what a layer gives, where the paper takes what some of its heads
-    give; the model sees both sides of a token, where the paper's are causal; subwords count as words;
-    constituents are summed, not averaged.
+    token, is right. The loss is minus the logarithm of what all right ones get together, which for
+    binary trees is the paper's. Nodes over fewer than three tokens, or a stretch with gaps, have none.
+
+    Further deviations: h are channels of what a layer gives, where the paper takes what some of its
+    heads give. The model sees both sides of a token, where the paper's are causal. Subwords count as
+    words. Constituents are summed, not averaged.
 
     Args:
         site: where the method is built in.
@@ -42,8 +44,8 @@ class TreeReg(HeadLoss):
     equation = "loss + weight * sum over spans of -log softmax_b(score(i, b, j)) at the right b"
     cost = (
         "products of all pairs of states of a layer in training, and a score for each node and split; "
-        "nothing afterwards (a whole step of width 128 took 1.0 to 1.1 times the plain one at 64 and 512 "
-        "tokens, on a busy machine)"
+        "a whole step of width 128 took 1.0 to 1.1 times the plain one at 64 and 512 "
+        "tokens, on a busy machine; nothing afterwards"
     )
     linearization = "words"
 

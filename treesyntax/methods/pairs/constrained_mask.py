@@ -107,23 +107,26 @@ class ConstrainedMask(Injection):
     M is 1 where the key is one of the chosen relations to the query. A view is what a head sees:
     relations joined by ``|``, each with a limit of steps if wanted, as in
     ``ancestors<=5|siblings<=2``. Several views, with a comma between them, are dealt out to the
-    heads in turn, the same in all layers. The relations of a key to its query are ``ancestors``
-    and ``descendants`` (steps are edges), ``siblings``, ``left_siblings`` and ``right_siblings``
-    (steps are branches), ``stack``, ``other_trees`` (all nodes of the other trees of a forest), and
-    ``all``, which leaves a head as it is.
+    heads in turn, the same in all layers.
+
+    The relations of a key to its query are ``ancestors`` and ``descendants`` (steps are edges), and
+    ``siblings``, ``left_siblings`` and ``right_siblings`` (steps are branches). ``stack`` is below.
+    ``other_trees`` are all nodes of the other trees of a forest, and ``all`` leaves a head as it is.
 
     No row is empty: a token always sees itself and all tokens of its own node. A token without a
     node (EOS, start symbol) sees all tokens and is seen by all. Trees of one input do not see each
     other, unless a view says so by ``other_trees`` or ``all``. There is nothing to learn.
-    Relations of two nodes do not change as a tree grows, so decoders can use it; there all
+
+    Relations of two nodes do not change as a tree grows, so decoders can use it. There all
     ``descendants`` and ``right_siblings`` lie in the future, where nothing is seen anyway.
 
     AST-Trans (Tang et al. 2022) is ``ancestors<=k|descendants<=k`` for some heads and
     ``siblings<=k`` for the others; its vectors by distance are not built here. Its encoder has no
-    absolute positions, which is ``absolute=False``. ``stack`` is what
-    Transformer Grammars (Sartran et al. 2022) keep on their stack: the ancestors, and what is
-    complete below them, that is the previous siblings of the node and of its ancestors, each standing
-    on its own node. Their closing tokens, which compose a constituent, are ``transformer_grammar``.
+    absolute positions, which is ``absolute=False``.
+
+    ``stack`` is what Transformer Grammars (Sartran et al. 2022) keep on their stack: the ancestors, and
+    the previous siblings of the node and of its ancestors, which are complete. Each stands on its own
+    node. Their closing tokens, which compose a constituent, are ``transformer_grammar``.
 
     Args:
         site: where the method is built in.

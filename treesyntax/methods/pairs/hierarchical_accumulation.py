@@ -17,17 +17,19 @@ class HierarchicalAccumulation(Injection):
     """The value of an inner node is a mean over its leaves of means over the paths to them.
 
     ``v'_i = 1/|L_i| sum over leaves j below i of w_j / |P_ij| sum over t in P_ij of v_t``, with L_i
-    the leaves below the node i and P_ij the nodes on the path from i to j, both ends included
-    (Nguyen, Joty, Hoi & Socher 2020: upward cumulative average, then weighted aggregation, on the
-    values of each layer and head). Leaves keep their values, and queries and keys are those of the
-    nodes themselves. With ``masked``, an inner node attends to its subtree and a leaf to leaves, as
-    in the authors' program.
+    the leaves below the node i and P_ij the nodes on the path from i to j, both ends included (Nguyen,
+    Joty, Hoi & Socher 2020). In the paper's words: upward cumulative average, then weighted
+    aggregation, on the values of each layer and head.
+
+    Leaves keep their values, and queries and keys are those of the nodes themselves. With ``masked``, an
+    inner node attends to its subtree and a leaf to leaves, as in the authors' program.
 
     What differs: words and nonterminals are one sequence of tokens (``preorder``), not two. The paper
     has ``w_j = u'l_j`` and is silent about how u starts; ``w_j = 1 + u'v_j`` starts at the plain
     mean. The hierarchical embeddings, added to ``v_t`` for each leaf below it, are not built
-    (compose with an encoding), nor is the decoder's attention to accumulated values. A node of
-    several tokens has the mean of theirs; nodes without a token are left out of paths; tokens
+    (compose with an encoding), nor is the decoder's attention to accumulated values.
+
+    A node of several tokens has the mean of theirs. Nodes without a token are left out of paths. Tokens
     without a node keep their values, see all and are seen by all. With ``masked``, the trees of one
     input do not see each other.
 

@@ -20,18 +20,22 @@ class LabelledRelation(PairVectors):
     """A bias, or vectors, for parent and children by the label of the arc between them.
 
     ``softmax(q_i (k_j + r^K_ij)' / sqrt(d) + b_ij) (v_j + r^V_ij)``, where r_ij and b_ij belong to
-    ``parent by label(i)`` if j is the parent of i, to ``child by label(j)`` if i is the parent of j,
-    and else to the relation of the two nodes (the other seven of McDonald & Chiang 2021, or none).
+
+    - ``parent by label(i)`` if j is the parent of i,
+    - ``child by label(j)`` if i is the parent of j,
+    - else the relation of the two nodes, the other seven of McDonald & Chiang 2021, or none.
+
     The label of a node is that of the arc to its head in a dependency tree, else its category or
-    symbol, which is the label of the child's end of the arc. With ``parent_labels`` above 1 the label
-    of the parent counts as well: there is a row for each pair of a child's and a parent's label.
+    symbol. With ``parent_labels`` above 1 the label of the parent counts as well: there is a row for
+    each pair of a child's and a parent's label.
 
     The vectors are those of RAT-SQL (Wang et al. 2020), shared by the heads, there for labelled
-    relations of schemas; the bias, a number per head, is our form of the number per edge type that
-    GREAT (Hellendoorn et al. 2020) adds to logits, there times the sum of the key. The Code
-    Transformer (Zügner et al. 2021) adds distances to labels: compose with ``tree_distance``.
+    relations of schemas. The bias is a number per head. GREAT (Hellendoorn et al. 2020) adds a number per
+    edge type to logits, there times the sum of the key.
 
-    Labels are numbered by their frequency in the training data; label 0 is an unknown one, such as
+    The Code Transformer (Zügner et al. 2021) adds distances to labels: compose with ``tree_distance``.
+
+    Labels are numbered by their frequency in the training data. Label 0 is an unknown one, such as
     those below ``--source-label-threshold``, and those beyond a table share its last row. In a
     decoder the label of a node is that of its own token, without the slots, and all leaves have one.
 
@@ -58,7 +62,7 @@ class LabelledRelation(PairVectors):
     )
     cost = (
         "relation ids once a batch, a table lookup a pair and layer; with vectors two gathers more; "
-        "backward a number for each row of the tables, query and head, so keep labels times "
+        "backward a number for each row of the tables, query and head; keep labels times "
         "parent_labels in the hundreds; "
         "a whole step of width 128 took 0.99 times the plain one at 64 tokens, 1.19 at 512"
         " (the price of these lookups)"

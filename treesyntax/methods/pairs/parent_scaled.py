@@ -18,9 +18,10 @@ class ParentScaled(Injection):
     """Logits multiplied by a normal density around the position of the query's parent.
 
     ``softmax(QK' / sqrt(d) ∘ D) V`` with ``D_ij = N(j; p_i, sd^2)``, where p_i is the middle of the
-    positions of i's parent (Bugliarello & Okazaki 2020, parent-scaled self-attention, PASCAL). As
-    there, it takes all heads of the first layer, the root is its own parent, and there is nothing
-    to learn; a token without a node stands for its own parent. Parent ignoring, a regulariser,
+    positions of i's parent (Bugliarello & Okazaki 2020, parent-scaled self-attention, PASCAL).
+
+    As there, it takes all heads of the first layer, and the root is its own parent. There is nothing
+    to learn. A token without a node stands for its own parent. Parent ignoring, a regulariser,
     leaves random rows unscaled in training, anew for each sentence (there: and head).
 
     Args:

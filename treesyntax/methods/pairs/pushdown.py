@@ -22,24 +22,32 @@ class Pushdown(Injection):
     ``q_i'(k_j + d[s_ij]) / sqrt(d)`` (Murty, Sharma, Andreas & Manning 2023, "Pushdown Layers"):
     a tape has a number for each token of the prefix, and changes as the tree grows. With
     ``tape='depth'``, which is ours, all tokens of a complete constituent share one number, so that
-    attention can skip them. The authors' published program has another quantity on its tape, which
+    attention can skip them.
+
+    The authors' published program has another quantity on its tape, which
     is ``tape='reductions'``. Neither says what the other does.
 
-    ``depth``: the stack of step i is what is open of the partial tree: the nodes whose subtree still
-    grows, from the root to the parent of the slot to be filled next. ``s_ij`` is the depth of node
-    j while it is open; once a subtree is complete, all of its nodes have the depth of its root.
-    When the tree is complete, all have 0. Breadth-first there is no stack: s_ij is the depth at
-    which the path to j leaves that to the slot to be filled next, which depth-first is the same.
+    ``depth``: the stack of step i is what is open of the partial tree, from the root to the parent of
+    the slot to be filled next.
 
-    ``reductions``: s_ij is the number of complete constituents around token j after step i. It
-    starts at 0, rises as constituents are completed, and differs inside one: in ``(((a b) c) d)``
-    after c is taken in, a and b have 2, c has 1 and d will have 0. The constituent of an inner
-    node's own token does not count for it, only those around that node. ``bracket_reductions`` is the
-    same for outputs in which a bracket closes a constituent (``bracketed_twice``, by the first one).
+    ``s_ij`` is the depth of node j while it is open. Once a subtree is
+    complete, all of its nodes have the depth of its root. When the tree is complete, all have 0.
+
+    Breadth-first there is no stack: s_ij is the depth at which the path to j leaves that to the slot to
+    be filled next, which depth-first is the same.
+
+    ``reductions``: s_ij is the number of complete constituents around token j after step i. It starts at
+    0, rises as constituents are completed, and differs inside one. In ``(((a b) c) d)`` after c is taken
+    in, a and b have 2, c has 1 and d will have 0.
+
+    The constituent of an inner node's own token does not count for it, only those around that node.
+    ``bracket_reductions`` is the same for outputs in which a bracket closes a constituent
+    (``bracketed_twice``, by the first one).
 
     Deviations: the paper's trees are binary constituency parses that the model predicts beside the
-    words, by shift and reduce; ours are n-ary and grow from the root by their tokens alone. The
-    paper adds d to the states before the projection of keys; here a vector for each head is added
+    words, by shift and reduce. Ours are n-ary and grow from the root by their tokens alone.
+
+    The paper adds d to the states before the projection of keys. Here a vector for each head is added
     after it, which can express the same logits. It has no tokens without a node; ours (start
     symbol, padding) get no vector.
 

@@ -20,10 +20,13 @@ class RandomWalkPairs(PairVectors):
     ``P_ij = [I, M, …, M^(k - 1)]_ij`` with ``M = D^-1 A`` of the tree is what GRIT feeds as relative
     random walk probabilities (Ma et al. 2023). Here, as in GRIT, they give a bias to each head's
     logits and a vector to the values, ``b_h P_ij`` and ``W_V P_ij``. With ``keys``, not in GRIT,
-    they give one to the keys as well, ``q_i (k_j + W_K P_ij)``, as of Shaw et al. (2018). GRIT
-    multiplies the sum of query and key by a projection of P_ij, takes signed square roots, updates
-    the pairs from layer to layer, and encodes nodes by P_ii (here ``+random_walk``): that is not
-    built. Pairs in which a token has no node have zeros. All heads share the vectors, no layers do.
+    they give one to the keys as well, ``q_i (k_j + W_K P_ij)``, as of Shaw et al. (2018).
+
+    GRIT also multiplies the sum of query and key by a projection of P_ij, takes signed square roots and
+    updates the pairs from layer to layer. It encodes nodes by P_ii (here ``+random_walk``). None of
+    that is built.
+
+    Pairs in which a token has no node have zeros. All heads share the vectors, no layers do.
 
     Args:
         site: where the method is built in.
@@ -41,7 +44,7 @@ class RandomWalkPairs(PairVectors):
     paper = "Ma et al. 2023 (GRIT), its RRWP"
     equation = "softmax(qk'/sqrt(d) + b P_ij) (v + W_V P_ij), P_ij = [I, M, …, M^(k-1)]_ij"
     cost = (
-        "k numbers a pair (n x n x k, not n x n x d), made once a batch in O(k n^2); per layer two "
+        "k numbers a pair, n x n x k and not n x n x d, made once a batch in O(k n^2); per layer two "
         "products with them a head; a whole step of width 128 with all three parts took "
         "1.1 times the plain one at 64 tokens and 1.9 times at 512"
     )

@@ -25,7 +25,9 @@ class RelationMask(Injection):
     ``softmax(QK' / sqrt(d) - exp(sum_m s_m M_m))`` with fixed 0/1 masks M_m and learned s_m,
     initialised to 0 (McDonald & Chiang 2021). A large s forbids a relation, a
     small one leaves it alone. Pairs that no mask covers (special tokens among them) get
-    ``-exp(0)``, as in the formula. The nine relations partition all pairs, so the sum is one
+    ``-exp(0)``, as in the formula.
+
+    The nine relations partition all pairs, so the sum is one
     table lookup; unions of relations (``up=parent|ancestor``) only change the table.
 
     Args:

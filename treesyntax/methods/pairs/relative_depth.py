@@ -19,7 +19,8 @@ class RelativeDepth(DistanceVectors):
     ``dist_ij = depth(n_j) - depth(n_i)`` on the source's dependency tree (Omote, Tamura &
     Ninomiya 2019). It needs that tree, so it is the encoder's; the decoder of their models has
     relative positions. Their hybrid *dep+rel* is the preset ``depth_and_position_omote``.
-    Absolute positions stay; the paper's models without them are ``--encoder-positions none
+
+    Absolute positions stay. The paper's models without them are ``--encoder-positions none
     --decoder-positions none``. Pairs in which a token has no node (end of sentence), or of two trees, get no vector.
 
     Args:

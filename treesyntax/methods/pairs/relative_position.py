@@ -16,12 +16,14 @@ class RelativePosition(DistanceVectors):
     """A learned vector for each clipped distance j - i of two tokens, on keys and values.
 
     ``e_ij = x_i W^Q (x_j W^K + a^K_ij)' / sqrt(d)``, ``z_i = sum_j alpha_ij (x_j W^V + a^V_ij)``
-    with ``a_ij = w_clip(j - i, k)`` (Shaw, Uszkoreit & Vaswani 2018, Eqs. 3-4 and section 3.2).
-    Its authors' base model (section 4.1) has it in encoder and decoder in place of absolute
-    positions, with k = 16 and a table for each head: the preset ``relative_position_shaw``. Omote
-    et al. 2019, who put it beside relative depth, take k = 2, one table for all heads and keep
-    absolute positions: ``relative_position_omote``. Left and right padding do not matter,
-    distances are between tokens.
+    with ``a_ij = w_clip(j - i, k)`` (Shaw, Uszkoreit & Vaswani 2018, section 3.2). Left and right
+    padding do not matter, distances are between tokens.
+
+    Its authors' base model has it in encoder and decoder in place of absolute positions, with k = 16
+    and a table for each head: the preset (``relative_position_shaw``).
+
+    Omote et al. 2019, who put it beside relative depth, take k = 2, one table for all heads and keep
+    absolute positions: ``relative_position_omote``.
 
     Args:
         site: where the method is built in.

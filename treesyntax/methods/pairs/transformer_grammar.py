@@ -17,30 +17,38 @@ class TransformerGrammar(Injection):
     """A token sees what is on the stack, a closing bracket what it composes: ``softmax(QK' / sqrt(d) + log M)``.
 
     The tokens are those of ``bracketed_twice``, ``(S (NP the dog ) ) sleeps ) )``, read from left to
-    right with a stack (Sartran et al. 2022). The first closing bracket of a constituent composes: M
-    is 1 for what it takes off the stack, its opening token and its children, and for itself. It
-    then stands on the stack for the whole constituent; nothing else within is seen any more. All
-    other tokens see the stack: M is 1 for open brackets, words and constituents that are complete,
+    right with a stack (Sartran et al. 2022). All heads and layers have the same mask, also in an
+    encoder, where no token sees a later one. There is nothing to learn.
+
+    The first closing bracket of a constituent composes. M is 1 for what it takes off the stack, its
+    opening token and its children, and for itself. It then stands on the stack for the whole
+    constituent; nothing else within is seen any more.
+
+    All other tokens see the stack: M is 1 for open brackets, words and constituents that are complete,
     and for the token itself. The second closing bracket is never put there; it is for predicting what
-    comes next with the whole stack in view. All heads and layers have the same mask, also
-    in an encoder, where no token sees a later one. There is nothing to learn.
+    comes next with the whole stack in view.
 
     So a token is on the stack from its own position until that of one other token, which takes it
     off: one number a token says all. A token without a node (EOS, start symbol, subwords that
     the policies ``first`` and ``last`` leave without) stays for good, as the paper's start symbol does.
-    Trees of one input have a stack each, and see no token of another.
+
+    Trees of one input have a stack each.
 
     Deviations: the paper has a language model, here the same mask is over a source or a target.
     Its closing tokens have their label, ``NP)``; here all are ``)``, and the label is on the opening
-    token, which is composed. Its relative positions are differences of the depths of tokens, with
-    Transformer-XL's formula and no absolute positions; ``transformer_grammar+relative_depth`` has
-    learned vectors for these differences, beside absolute positions if they are not switched off.
+    token, which is composed.
+
+    Its relative positions are differences of the depths of tokens, with Transformer-XL's formula and no
+    absolute positions. ``transformer_grammar+relative_depth`` has learned vectors for these differences,
+    beside absolute positions if they are not switched off.
+
     It leaves out the loss at the first closing bracket, where the second one is certain; here that
     token is learnt and searched like any other. Long documents, with memory over chunks, are not built.
 
-    With ``bracketed`` the one closing bracket composes. Where nothing closes a constituent
-    (``preorder``, ``nary_dfs``) nothing composes: it stands on its own tokens until the first token
-    after its parent takes it off, which is ``constrained_mask(views='stack')`` without the future.
+    With ``bracketed`` the one closing bracket composes. Where nothing closes a constituent (in
+    ``preorder``, say) nothing composes. It stands on its own tokens until the first token after its
+    parent takes it off, which is ``constrained_mask(views='stack')`` without the future.
+
     In orders in which a constituent is not in one piece (breadth-first, the words of a
     dependency tree) the mask means nothing.
 
@@ -56,7 +64,7 @@ class TransformerGrammar(Injection):
     cost = (
         "relation ids once a batch, a table lookup a pair and layer, and two more tokens a constituent "
         "than nodes; over as many tokens a whole step of width 128 took 0.93 to 1.09 times the plain "
-        "one at 64 tokens, 0.85 to 1.07 at 512 (three runs on a busy machine)"
+        "one at 64 tokens, 0.85 to 1.07 at 512; three runs on a busy machine"
     )
     linearization = "bracketed_twice"
     of_the_paper = ("none", "transformer_grammar")

@@ -19,9 +19,11 @@ class UpDown(Injection):
     """A learned number per layer, head and way from one node to another: steps up, then down.
 
     ``softmax(QK' / sqrt(d) + b_(up, down))``. The ways are those of Kim et al. 2021 ("Code
-    prediction by feeding trees to Transformers"), who encode the unique path between two nodes as
-    its numbers of steps up and down; here they are added as a bias, which is how Graphormer (Ying
-    et al. 2021) uses path lengths. It tells apart what :class:`TreeDistance` does not, such as grandparent
+    prediction by feeding trees to Transformers"). They encode the unique path between two nodes as
+    its numbers of steps up and down. Here they are added as a bias, which is how Graphormer (Ying
+    et al. 2021) uses path lengths.
+
+    It tells apart what ``TreeDistance`` does not, such as grandparent
     and sibling, and what the relations of McDonald & Chiang do not, such as uncle and cousin.
 
     Args:

@@ -11,8 +11,8 @@ class RotaryPosition(Rotary):
     """Queries and keys turned by their token's position, in place of absolute positions.
 
     Channels 2i and 2i + 1 of every head turn by ``position * base^(-2i / d)``, so that
-    ``(R_i q_i)'(R_j k_j) = q_i' R_(j-i) k_j`` depends on the distance alone (RoPE: Su et al. 2021,
-    Eqs. 13-16 and 34). It needs no tree: the strong sequence baseline. In the paper frequencies are
+    ``(R_i q_i)'(R_j k_j) = q_i' R_(j-i) k_j`` depends on the distance alone (RoPE: Su et al. 2021).
+    It needs no tree: the strong sequence baseline. In the paper frequencies are
     fixed and shared by all heads; learned ones are an option of ours.
 
     Args:

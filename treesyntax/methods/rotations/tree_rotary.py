@@ -11,11 +11,12 @@ from treesyntax.nn.rotary import COORDINATES, Rotary
 class TreeRotary(Rotary):
     """Queries and keys turned by coordinates of their node, in place of absolute positions.
 
-    RoPE (Su et al. 2021) on several coordinates: each turns pairs of channels of its own, so a logit
-    depends on the differences of depth, of sibling index and of position. It is the commuting
-    case of :class:`TreeRotation` (Kogkalidis et al. 2024, who build grids in this way): the steps of
-    a path can change places, so not every two paths differ. Coordinates of a tree and their shares
-    are options of ours; no paper has this model.
+    RoPE (Su et al. 2021) on several coordinates: each turns pairs of channels of its own. So a logit
+    depends on the differences of depth, of sibling index and of position.
+
+    It is the commuting case of ``TreeRotation`` (Kogkalidis et al. 2024, who build grids in this way).
+    The steps of a path can change places, so not every two paths differ. Coordinates of a tree and their
+    shares are options of ours; no paper has this model.
 
     Tokens without a node (end of sentence, padding, start symbol) have depth, branch and preorder
     0, as the root has: no turn. In a decoder depth, branch and position never change as a tree

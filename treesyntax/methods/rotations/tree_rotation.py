@@ -19,21 +19,25 @@ STARTS = ("rotary", "published", "random")
 class TreeRotation(Injection):
     """Queries and keys mapped by the product of orthogonal matrices along their node's path.
 
-    ``(P_i q_i)'(P_j k_j) = q_i' (P_i' P_j) k_j`` with ``P_node = P_parent W_branch`` and P_root = 1:
-    what two paths have in common cancels, and the logit depends on the path between the two nodes
+    ``(P_i q_i)'(P_j k_j) = q_i' (P_i' P_j) k_j`` with ``P_node = P_parent W_branch`` and P_root = 1. What
+    two paths have in common cancels, and the logit depends on the path between the two nodes
     (Kogkalidis, Bernardy & Garg 2024, "Algebraic Positional Encodings"). ``W_b = exp(A_b - A_b')``
-    is orthogonal by construction. As in the paper there is one W for each branch, learned, shared
-    by all layers, in place of absolute positions; as in the authors' published program for trees,
-    heads share it, and every W starts as the same rotation. There its angles are
-    ``10000^(-2 floor(j / 2) / (d / 2))`` for the pairs j = 0, 1, … of channels, so two pairs have one
-    angle: that is ``start='published'``. By default all are RoPE's for one position,
+    is orthogonal by construction.
+
+    As in the paper there is one W for each branch, learned, shared by all layers, in place of absolute
+    positions. As in the authors' published program for trees, heads share it, and every W starts as the
+    same rotation.
+
+    There its angles are ``10000^(-2 floor(j / 2) / (d / 2))`` for the pairs j = 0, 1, … of channels, so
+    two pairs have one angle: that is ``start='published'``. By default all are RoPE's for one position,
     ``10000^(-2 j / d)``.
 
-    Ours: ``block``. The paper's W is a full matrix of a head's width d; a product of d x d for
-    every node and one more for its query and key in every layer cost more than the attention. Blocks of
-    4 do not commute either, at a small price; ``tree_rotation_paper`` has full matrices. Left out
-    is the published program's fixed damping of attention by 0.98^(path length), a number for each
-    pair, and its maps in the attention from decoder to encoder.
+    Ours: ``block``. The paper's W is a full matrix of a head's width d. A product of d x d for every node,
+    and one more for its query and key in every layer, cost more than the attention. Blocks of
+    4 do not commute either, at a small price; ``tree_rotation_paper`` has full matrices.
+
+    Left out is the published program's fixed damping of attention by 0.98^(path length), a number for
+    each pair, and its maps in the attention from decoder to encoder.
 
     Tokens without a node (end of sentence, padding, start symbol) are not mapped, as the root is
     not. A decoder can use it: the path of a node never changes as a tree grows, but in factored
