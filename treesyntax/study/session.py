@@ -7,6 +7,7 @@ from pathlib import Path
 from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.report.table import make_console, print_line, print_table
 from treesyntax.study.results.current import current_results
+from treesyntax.study.results.first_plan import note_plan
 from treesyntax.study.results.record import Recorder
 from treesyntax.study.results.results import RESULTS_FILE, drop_results, write_results
 from treesyntax.study.run.executor import ExecutionOptions, Executor
@@ -40,6 +41,7 @@ def execute(
     """
     console, part = make_console(), part or plan
     ledger, identity = take_up(plan, folder, console, options.cluster, mix_versions)
+    note_plan(folder, plan.recipe)
     # On a cluster this says nothing about the machines that train.
     recorder = Recorder(ledger, identity)
     last = {run.step(kind): run for run in plan.runs for kind in ENDS}

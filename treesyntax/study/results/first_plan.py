@@ -1,0 +1,132 @@
+"""``plan.json``: what a study was to compare before its first score was known.
+
+Until a run is scored the file follows the recipe. From then on it stays, and a report tells what differs from it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from treesyntax.errors import InputError
+from treesyntax.files import read_json, write_json
+from treesyntax.study.recipe.recipe import SECTIONS, Recipe
+from treesyntax.study.results.results import RESULTS_FILE, read_results
+
+PLAN_FILE = "plan.json"
+SCORED = ("done/*/score.json", "replaced/*/done/*/score.json")
+UNKNOWN = "The first plan of this study is not known: its first scores are of an older version."
+MOST_NAMED = 6
+
+
+def note_plan(folder: Path, recipe: Recipe) -> None:
+    """Write down what a study is to compare, unless one of its runs was scored before."""
+    if not _is_scored(folder):
+        now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        write_json(folder / PLAN_FILE, {"date": now, **plan_of(recipe)})
+
+
+def plan_of(recipe: Recipe) -> dict[str, Any]:
+    """Return what counts as fixed beforehand: baseline, metrics, runs, budget, and what each row is."""
+    return {
+        "baseline": recipe.baseline,
+        "primary": recipe.primary,
+        "score": list(recipe.score),
+        "seeds": list(recipe.seeds),
+        "budget": recipe.budget,
+        "average": recipe.average,
+        "rows": {
+            method.name: {
+                "arch": method.arch,
+                **{
+                    f"{section}.{flag}": str(value)
+                    for section in SECTIONS
+                    for flag, value in recipe.flags(method, section).items()
+                },
+            }
+            for method in recipe.methods
+        },
+        "controls": {method.name: list(method.controls) for method in recipe.methods},
+    }
+
+
+def changes_since(folder: Path, recipe: Recipe) -> list[str]:
+    """Return what was added or changed after the first score of a study, a sentence each.
+
+    Args:
+        folder: of the study.
+        recipe: what it compares now.
+
+    Raises:
+        InputError: if the plan is damaged.
+    """
+    file = folder / PLAN_FILE
+    if not file.is_file():
+        return [UNKNOWN] if _is_scored(folder) else []
+    try:
+        return list(_changes(read_json(file), plan_of(recipe), _dropped(folder, recipe)))
+    except (AttributeError, KeyError, TypeError) as error:
+        raise InputError(file, None, f"is no plan of a study ({error!r})", "restore it") from None
+
+
+def _is_scored(folder: Path) -> bool:
+    results = folder / RESULTS_FILE
+    has_results = results.is_file() and os.path.getsize(results) > 0
+    return has_results or any(next(folder.glob(place), None) for place in SCORED)
+
+
+def _dropped(folder: Path, recipe: Recipe) -> list[str]:
+    rows = {method.name for method in recipe.methods}
+    scored = dict.fromkeys(result.method for result in read_results(folder / RESULTS_FILE))
+    return [row for row in scored if row not in rows]
+
+
+def _changes(first: Mapping[str, Any], now: Mapping[str, Any], dropped: list[str]) -> Iterator[str]:
+    """What differs between two plans, and rows that were scored and are in neither."""
+    if first["baseline"] != now["baseline"]:
+        yield f"The baseline was {first['baseline']} before the first score; now it is {now['baseline']}."
+    if first["primary"] != now["primary"]:
+        before, after = (" and ".join(plan["primary"]) for plan in (first, now))
+        yield f"The metric that decides was {before} before the first score; now it is {after}."
+    for key, what in (("score", "metric"), ("seeds", "seed")):
+        more, less = _more_and_less(first[key], now[key])
+        if more:
+            yield f"Added after the first score: {_named(more, what)}."
+        if less:
+            yield f"Taken away after the first score: {_named(less, what)}."
+    more, less = _more_and_less(first["rows"], now["rows"])
+    if more:
+        yield f"Added after the first score: {_named(more, 'row')}."
+    if less := list(dict.fromkeys([*less, *dropped])):
+        yield f"Taken away after the first score: {_named(less, 'row')}."
+    for key in ("budget", "average"):
+        if first[key] != now[key]:
+            yield f"Changed after the first score: {key} from {first[key]} to {now[key]}."
+    changed: dict[str, list[str]] = {}
+    for row in now["rows"]:
+        before, after = first["rows"].get(row, {}), now["rows"][row]
+        for flag in dict.fromkeys((*before, *after)) if before else ():
+            if (old := before.get(flag, "none")) != (new := after.get(flag, "none")):
+                changed.setdefault(f"{flag} from {old} to {new}", []).append(row)
+        old, new = (plan["controls"].get(row, []) for plan in (first, now))
+        if before and old != new:
+            names = [", ".join(some) or "none" for some in (old, new)]
+            changed.setdefault(f"controls from {names[0]} to {names[1]}", []).append(row)
+    for change, rows in changed.items():
+        of = "all rows" if len(rows) == len(now["rows"]) else _named(rows, "row")
+        yield f"Changed after the first score: {change}, of {of}."
+
+
+def _more_and_less(before: Any, after: Any) -> tuple[list[Any], list[Any]]:
+    return [item for item in after if item not in before], [
+        item for item in before if item not in after
+    ]
+
+
+def _named(items: list[Any], what: str) -> str:
+    shown = ", ".join(map(str, items[:MOST_NAMED]))
+    rest = len(items) - MOST_NAMED
+    return f"{what}{'s' * (len(items) > 1)} {shown}" + (f" and {rest} more" if rest > 0 else "")
