@@ -13,6 +13,7 @@ from treesyntax.metrics import METRICS
 from treesyntax.study.recipe.identity import Identity, write_identity
 from treesyntax.study.recipe.recipe import Recipe, read_recipe
 from treesyntax.study.results.comparisons import Comparison
+from treesyntax.study.results.conclusions import Conclusion
 from treesyntax.study.results.results import Result, write_results
 from treesyntax.study.run.plan import Plan, make_plan
 
@@ -65,7 +66,7 @@ def result(
         pairs_per_second=5.0, slow=4.0, fast=6.0,
         train_seconds=1.0, valid_loss=2.0, updates=5, best_update=4, versions={"python": "3"},
         commit="c", device="cpu", date="2026-01-01T00:00:00Z", data_sha256="d",
-        commands=["fairseq-train \u2028 x"], used=used,
+        commands=["fairseq-train \u2028 x"], used=used, ended="rested",
     )  # fmt: skip
 
 
@@ -73,6 +74,7 @@ ONE = Comparison(
     method="a", baseline="sequence", metric="exact", runs=(3, 3), seeds=3, items=9, lines=9,
     difference=2.0, low=1.0, high=3.0, p=0.01, holm_p=0.02, smallest=1.0, checkpoint_p=0.1,
     primary=True, same_as="", scores="s", error=0.4,
+    conclusion=Conclusion("mechanism helps", "better than the baseline (+2.00)"),
 )  # fmt: skip
 """A row that is shown to be better than its baseline."""
 

@@ -18,7 +18,7 @@ import numpy as np
 from treesyntax.errors import OptionError, unknown_name
 from treesyntax.metrics import score_of_lines
 from treesyntax.study.recipe.identity import RECIPE_FILE, read_identity
-from treesyntax.study.recipe.recipe import Method, read_recipe
+from treesyntax.study.recipe.recipe import FIXED, Method, read_recipe
 from treesyntax.study.results.comparisons import Comparison
 from treesyntax.study.results.current import comparable, current_results
 from treesyntax.study.results.item_scores import ItemScores
@@ -53,7 +53,7 @@ class StudyData:
         self.results, _ = current_results(self.folder, self.plan.recipe)
         self.may_compare = comparable(self.results, mix_versions)
         self.outputs = Outputs(self.plan, self.folder, self.results)
-        self.scores = ItemScores(self.outputs, self.results)
+        self.scores = ItemScores(self.outputs, self.results, self.plan.recipe.budget == FIXED)
 
     @cached_property
     def runs(self) -> list[Record]:
@@ -97,7 +97,8 @@ class StudyData:
         """One record for each row and metric: the mean over runs, and the comparison with the row's baseline.
 
         ``low`` and ``high`` are the ends of the 95 % interval of ``difference``; ``holm_p`` is corrected as in the
-        report. What is not compared has None.
+        report. ``conclusion`` is what the row shows, in a word, and ``why`` the reason, in the primary metric alone.
+        What is not compared has None.
         """
         rows, recipe = (
             make_rows(self.outputs, self.results, self.may_compare),
@@ -183,4 +184,12 @@ def read_study(folder: str | Path, mix_versions: bool = False) -> StudyData:
 
 def _facts(comparison: Comparison | None) -> Record:
     names = ("baseline", "difference", "low", "high", "p", "holm_p", "items")
-    return {name: None if comparison is None else getattr(comparison, name) for name in names}
+    facts = {name: None if comparison is None else getattr(comparison, name) for name in names}
+    words = None if comparison is None else comparison.conclusion
+    return facts | {
+        "conclusion": words and str(words),
+        "why": words and words.why,
+        "control": (words and words.control) or None,
+        "control_difference": words and words.control_difference,
+        "control_p": words and words.control_p,
+    }

@@ -33,7 +33,7 @@ from treesyntax.study.report.rows.advice import (
     runs_line,
     runs_needed,
 )
-from treesyntax.study.report.rows.commands import longer_command, study_command
+from treesyntax.study.report.rows.commands import study_command, train_on_command
 from treesyntax.study.report.table import Row, Spread, StudyTable, make_table, print_table
 from treesyntax.study.report.table_notes import COMPARISON_NOTE
 from treesyntax.study.results.comparisons import Comparison
@@ -61,7 +61,7 @@ def test_no_number_of_runs_is_enough_for_a_small_test_set():
 
 
 def row(name: str, values: tuple[float, ...]) -> Row:
-    return Row(name, "exact", {"exact": Spread.of(values)}, 1, None, "3 of 3", "", {})
+    return Row(name, "exact", {"exact": Spread.of(values)}, 1, None, None, "3 of 3", "", {})
 
 
 def comparison(name: str, difference: float, error: float, **changes: object) -> Comparison:
@@ -117,21 +117,13 @@ def test_a_command_names_the_recipe_with_what_was_set(tmp_path: Path):
     recipe = recipe_with(tmp_path, "train.lr=7", "train.max-epoch=30")
     folder = tmp_path / "my out"
     write_study(folder, recipe)
-    words = shlex.split(longer_command(read_recipe(folder / "recipe.yaml"), folder))
+    words = shlex.split(train_on_command(read_recipe(folder / "recipe.yaml"), folder))
     assert words[:2] == ["treesyntax", "study"]
-    assert words[3:5] == ["--out", str(tmp_path / "my out-longer")]
-    assert words[5::2] == ["--set", "--set"]
-    again = read_recipe(Path(words[2]), words[6::2])
-    assert again.train == {"max-update": 2 * recipe.train["max-update"], "lr": 7, "max-epoch": 60}
+    assert words[3:] == ["--out", str(folder), "--train-on", "2"]
+    assert read_recipe(Path(words[2])).train == recipe.train
     # Files of own methods are not beside the resolved recipe.
     own = SimpleNamespace(name="demo", imports=("mine.py",))
     assert study_command(own, Path("runs/demo")) == "treesyntax study RECIPE"
-
-
-def test_no_command_trains_longer_where_rows_have_limits_of_their_own(tmp_path: Path):
-    rows = recipe_with(tmp_path, "methods.stack_pe.train.max_update=9")
-    assert longer_command(rows, tmp_path) == ""
-    assert longer_command(recipe_with(tmp_path, "train.max-update=null"), tmp_path) == ""
 
 
 def test_a_report_of_some_rows_says_nothing_else_of_the_others(tmp_path: Path):
@@ -204,5 +196,5 @@ def test_the_page_has_the_command_that_trains_longer(tmp_path: Path):
     write(log, [f"t | INFO | valid | {valid}"])
     study = read_study(folder)
     page = write_report(study).read_text()
-    command = longer_command(study.plan.recipe, folder)
-    assert f"their order. Twice as long, beside this study: {command}</p>" in page
+    command = train_on_command(study.plan.recipe, folder)
+    assert f"their order. Train on, twice as long: {command}</p>" in page

@@ -30,11 +30,12 @@ def test_each_test_set_has_a_table_and_all_have_a_summary(tmp_path: Path):
     names = [title for title, _, _ in study.table.parts]
     assert names == ["domain=law", "domain=news", "exact on each test set"]
     assert [row[0] for row in study.table.parts[1][2]] == [
-        "sequence-domain=news", "stack_pe-domain=news"
+        "sequence-domain=news", "stack_pe-domain=news", "would find"
     ]  # fmt: skip
     _, header, rows = study.table.parts[2]
     assert header == ["method", "domain=law", "domain=news"]
-    assert [row[0] for row in rows] == ["sequence", "stack_pe"]
+    assert [row[0] for row in rows] == ["sequence", "stack_pe", "would find"]
+    assert all(cell.endswith(" not shown") for cell in rows[1][1:])
     mean = sum(score("stack_pe", seed, "exact") for seed in (1, 2, 3)) / 3
     assert all(cell.startswith(f"{mean:.2f} ± ") for cell in rows[1][1:])
     assert outputs("stack_pe", 1) != right

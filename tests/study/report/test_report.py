@@ -206,7 +206,7 @@ def test_the_markdown_report_names_files_that_exist(study_folder: Path):
     links = re.findall(r"[^\\]\]\((.*?)\)", text)
     assert len(links) == 2 * len(figures)
     assert all((study_folder / link).is_file() for link in links)
-    assert "| sequence | 40.00 (1 run) | 10 | 5 (4 to 6) | 1 of 2 |" in text
+    assert "| sequence | 40.00 (1 run) | 10 | 0.02 (training) | 5 (4 to 6) | 1 of 2 |" in text
     assert r"Do trees help \<here>?" in text
 
 

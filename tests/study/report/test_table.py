@@ -45,10 +45,28 @@ def test_rows_come_in_the_order_of_the_recipe(tmp_path: Path):
     ]
     table = make_table(plan_of(tmp_path), results, {})
     assert [row.method for row in table.rows] == ["sequence", "stack_pe"]  # what has begun
-    assert table.header == ["method", "exact", "tree:lambda", "parameters", "pairs/s", "seeds"]
+    assert table.header == [
+        "method", "exact", "tree:lambda", "parameters", "minutes a run", "pairs/s", "seeds",
+    ]  # fmt: skip
     assert [table.cells(row) for row in table.rows] == [
-        ["sequence", "7.00 (1 run)", "8.00 (1 run)", "10", "5 (4 to 6)", "1 of 2"],
-        ["stack_pe", "15.00 (10.00, 20.00)", "–", "10", "10 (4 to 18)", "2 of 2"],
+        [
+            "sequence",
+            "7.00 (1 run)",
+            "8.00 (1 run)",
+            "10",
+            "0.02 (training)",
+            "5 (4 to 6)",
+            "1 of 2",
+        ],
+        [
+            "stack_pe",
+            "15.00 (10.00, 20.00)",
+            "–",
+            "10",
+            "0.02 (training)",
+            "10 (4 to 18)",
+            "2 of 2",
+        ],
     ]
 
 
@@ -70,7 +88,7 @@ def test_unequal_training_is_told_at_the_rows(tmp_path: Path):
 def test_speeds_of_a_busy_machine_are_marked(tmp_path: Path):
     results = [replace(result("sequence", 1), load=2.0), replace(result("stack_pe", 1), load=1.0)]
     table = make_table(plan_of(tmp_path), results, {})
-    assert [table.cells(row)[4] for row in table.rows] == ["5 (4 to 6) ~", "5 (4 to 6)"]
+    assert [table.cells(row)[5] for row in table.rows] == ["5 (4 to 6) ~", "5 (4 to 6)"]
     assert any(note.startswith("~ measured while the machine had more") for note in table.notes)
 
 
@@ -213,4 +231,4 @@ def test_the_markdown_table_is_rectangular(tmp_path: Path):
     text = markdown_table(make_table(plan_of(tmp_path), [result("stack_pe")], {}))
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert len(lines) == 3
-    assert {line.count("|") for line in lines} == {7}
+    assert {line.count("|") for line in lines} == {8}

@@ -16,11 +16,20 @@ from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.report.table import find_coinciding, make_table
 from treesyntax.study.report.verdict import draw_verdict, verdict_text
 from treesyntax.study.results.comparisons import Comparison
+from treesyntax.study.results.conclusions import Conclusion
 
 LINES = {name: line_of(number) for number, name in enumerate("abcd")}
-WORST = replace(ONE, method="b", difference=-2.0, low=-3.0, high=-1.0)
-UNSURE = replace(ONE, method="c", difference=0.5, low=-1.0, high=2.0, holm_p=0.4)
-FEW = replace(ONE, method="d", low=None, high=None, p=None, holm_p=None, runs=(2, 3))
+WORST = replace(
+    ONE, method="b", difference=-2.0, low=-3.0, high=-1.0, conclusion=Conclusion("hurts", "worse")
+)
+UNSURE = replace(
+    ONE, method="c", difference=0.5, low=-1.0, high=2.0, holm_p=0.4,
+    conclusion=Conclusion("not shown", "not shown to differ"),
+)  # fmt: skip
+FEW = replace(
+    ONE, method="d", low=None, high=None, p=None, holm_p=None, runs=(2, 3),
+    conclusion=Conclusion("too few runs", "the row has 2 runs"),
+)  # fmt: skip
 
 
 def test_each_row_is_a_line_with_its_interval():
@@ -46,25 +55,25 @@ def test_each_row_is_a_line_with_its_interval():
 def test_nothing_is_drawn_where_nothing_can_be_said():
     assert draw_verdict([FEW], LINES) is None
     assert verdict_text([ONE, WORST, UNSURE, FEW]) == (
-        "Better than the baseline on exact: a. Worse than the baseline on exact: b. "
-        "Not shown to differ on exact, which is no proof of equality: c. "
-        "No verdict on exact, with fewer than 3 runs of the row or its baseline: d."
+        "Mechanism helps on exact: a. Not shown on exact, which is no proof of equality: c. "
+        "Hurts on exact: b. Too few runs on exact: d."
     )
 
 
 def test_the_verdict_says_where_another_metric_says_otherwise():
     def other(one: Comparison, metric: str, **changes: float) -> Comparison:
-        return replace(one, metric=metric, primary=False, holm_p=0.01, **changes)
+        changes = {"primary": False, "conclusion": None, "holm_p": 0.01, **changes}
+        return replace(one, metric=metric, **changes)
 
     found = other(UNSURE, "f1:sexpr", difference=2.97)
     assert verdict_text([UNSURE, found]) == (
-        "Not shown to differ on exact, which is no proof of equality: c (but +2.97 † on f1:sexpr, "
+        "Not shown on exact, which is no proof of equality: c (but +2.97 † on f1:sexpr, "
         "which is not the primary metric)."
     )
     both = [UNSURE, found, other(UNSURE, "ter", difference=-1.0)]
     assert "c (but +2.97 † on f1:sexpr and -1.00 † on ter, none of which is" in verdict_text(both)
     # A row that is better on all is better, and what is not shown says nothing.
-    plain = "Better than the baseline on exact: a."
+    plain = "Mechanism helps on exact: a."
     assert verdict_text([ONE, other(ONE, "f1"), replace(other(ONE, "ter"), holm_p=0.4)]) == plain
     assert "a (but +2.00 † on ter, which" in verdict_text([ONE, other(ONE, "ter")])
     assert verdict_text([ONE, other(WORST, "f1")]) == plain  # another row's
@@ -74,7 +83,8 @@ def test_the_verdict_comes_first(tmp_path: Path):
     study = read_study(make_study(tmp_path))
     page = write_report(study).read_text()
     assert page.index('id="verdict"') < page.index('id="results"') < page.index('id="differences"')
-    assert "Better than the baseline on exact: relation_mask." in page
+    assert "Mechanism helps on exact: relation_mask." in page
+    assert "relation_mask: mechanism helps. Better than the baseline (+" in page
     numbers = json.loads((study.folder / "figures/verdict.json").read_text())
     assert [(row["method"], row["significant"]) for row in numbers] == [
         ("relation_mask", True), ("stack_pe", False),
@@ -93,7 +103,7 @@ def test_metrics_that_coincide_are_shown_once(tmp_path: Path):
 
     plan = plan_of(tmp_path, "score=[tree:lambda,exact]", "primary=exact")
     table = make_table(plan, results(9.0), {})
-    assert table.header == ["method", "exact", "parameters", "pairs/s", "seeds"]
+    assert table.header == ["method", "exact", "parameters", "minutes a run", "pairs/s", "seeds"]
     assert "tree:lambda is exact in every run of every row: shown once" in table.notes
     assert all(len(row.metrics) == 2 for row in table.rows if row.metrics)  # tables/*.csv have both
     assert make_table(plan, results(9.5), {}).shown == ["tree:lambda", "exact"]
@@ -137,5 +147,5 @@ def test_training_that_had_not_ended_is_told():
     assert "lowest at the last update of a (1 of 2 runs)." in note
     assert note.endswith("and their order")
     (note,) = not_ended(results, curves, averaged=True, longer="treesyntax study x")
-    assert note.endswith("and their order. Twice as long, beside this study: treesyntax study x")
+    assert note.endswith("and their order. Train on, twice as long: treesyntax study x")
     assert not_ended(results, {"b": curves["b"]}, averaged=True) == []

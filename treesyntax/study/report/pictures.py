@@ -100,6 +100,7 @@ class Section:
         header: of a table under the figures; empty for none.
         rows: of the same.
         examples: single outputs, opened by a click.
+        lines: facts in words, above the figures.
     """
 
     name: str
@@ -110,6 +111,7 @@ class Section:
     header: tuple[str, ...] = ()
     rows: list[list[str]] = field(default_factory=list)
     examples: list[Examples] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
 
     @property
     def folded(self) -> bool:

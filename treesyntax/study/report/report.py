@@ -24,12 +24,12 @@ from treesyntax.errors import InputError, TreeSyntaxError
 from treesyntax.files import read_lines, write_text
 from treesyntax.metrics import reference_warnings
 from treesyntax.study.recipe.identity import Identity, read_identity
-from treesyntax.study.recipe.recipe import RECIPE_FILE, read_recipe
+from treesyntax.study.recipe.recipe import FIXED, RECIPE_FILE, read_recipe
 from treesyntax.study.report.curves import lines_of, targets_note
 from treesyntax.study.report.data_notes import data_notes, same_targets
 from treesyntax.study.report.items.collect import write_items
 from treesyntax.study.report.pair_notes import pair_notes
-from treesyntax.study.report.rows.advice import advice_lines
+from treesyntax.study.report.rows.advice import advice_lines, learning_line
 from treesyntax.study.report.rows.runs import run_header, run_rows
 from treesyntax.study.report.sections import make_sections
 from treesyntax.study.report.table import StudyTable, make_table
@@ -107,7 +107,7 @@ def read_study(folder: Path, baseline: str | None = None, mix_versions: bool = F
     results, others = current_results(folder, plan.recipe)
     outputs = Outputs(plan, folder, results)
     rows = make_rows(outputs, results, comparable(results, mix_versions))
-    scores = ItemScores(outputs, results)
+    scores = ItemScores(outputs, results, plan.recipe.budget == FIXED)
     comparisons = compare(scores, rows, plan.recipe.score, len(plan.recipe.seeds))
     table = make_table(plan, results, read_failures(folder), comparisons)
     if others:
@@ -205,7 +205,12 @@ def write_report(study: Study) -> Path:
     told = [one for one in study.comparisons if one.primary or one.metric not in hidden]
     page = {
         "sections": sections,
-        "verdict": make_verdict(study.folder, told, lines_of(study.plan.recipe)),
+        "verdict": make_verdict(
+            study.folder,
+            told,
+            lines_of(study.plan.recipe),
+            learning_line(study.plan.recipe, study.folder, study.table),
+        ),
         "script": script,
         "script_hash": f"sha256-{digest}",
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from math import inf
 from pathlib import Path
 from types import MappingProxyType
 
@@ -23,7 +24,7 @@ from treesyntax.study.report.cost import compute_costs, cost_numbers, draw_costs
 from treesyntax.study.report.curves import Lines, draw_curves, lines_of, not_ended, targets_note
 from treesyntax.study.report.data_notes import same_targets
 from treesyntax.study.report.examples.sections import outputs_sections
-from treesyntax.study.report.map.cells import MAP_FILE, csv_rows, make_cells
+from treesyntax.study.report.map.cells import MAP_FILE, csv_rows, make_cells, method_lines
 from treesyntax.study.report.map.draw import LEGEND, draw_map, table_rows
 from treesyntax.study.report.pictures import (
     ANALYSES,
@@ -34,8 +35,16 @@ from treesyntax.study.report.pictures import (
     read_list,
     write_picture,
 )
-from treesyntax.study.report.rows.commands import longer_command
+from treesyntax.study.report.rows.commands import train_on_command
 from treesyntax.study.report.table_files import categories_csv, csv_text
+from treesyntax.study.report.worth import (
+    WORTH_COLUMNS,
+    WORTH_FILE,
+    WORTH_HEADER,
+    draw_worth,
+    find_worth,
+    worth_lines,
+)
 from treesyntax.study.results.domains import find_domains, plans_by_test_set, short_name
 from treesyntax.study.results.item_scores import ItemScores
 from treesyntax.study.results.outputs import NO_CATEGORIES, Outputs
@@ -67,7 +76,8 @@ def make_sections(
         failures: of steps.
     """
     plan, folder, lines = outputs.plan, outputs.folder, lines_of(outputs.plan.recipe)
-    found = [_map(folder, scores, rows), _curves(plan, folder, results, lines)]
+    found = [_map(folder, scores, rows), _worth(folder, scores, rows, results)]
+    found.append(_curves(plan, folder, results, lines))
     found.append(_breakdowns(outputs, results, lines))
     found.append(_categories(outputs, scores, rows, results, lines))
     found += outputs_sections(outputs)
@@ -80,12 +90,40 @@ def make_sections(
 def _map(folder: Path, scores: ItemScores, rows: Sequence[ItemRow]) -> Section:
     section = Section("map", "What helps where", LEGEND)
     if cells := make_cells(scores, rows):
+        section.lines = method_lines(cells)
         write_text(folder / "tables" / MAP_FILE, csv_text([*csv_rows(cells)]))
         numbers = [asdict(cell) for cell in cells]
         section.pictures.append(write_picture(folder, "map", draw_map(cells), numbers, "The map."))
         header, *section.rows = table_rows(cells)
         section.header = tuple(header)
     return section
+
+
+def _worth(
+    folder: Path, scores: ItemScores, rows: Sequence[ItemRow], results: Sequence[Result]
+) -> Section:
+    section = Section(
+        "worth",
+        "How much data is it worth",
+        "Score by training pairs, and how many times the pairs of a row its baseline needs to reach the row's score: "
+        "read off the baseline's curve, which is straight between its points on a logarithmic axis. Intervals are those "
+        "of resampled runs and test items. Beyond the data: the baseline never reaches the row.",
+    )
+    if found := find_worth(scores, rows, results):
+        section.lines, section.header = worth_lines(found), WORTH_HEADER
+        section.rows = [cells for one in found for cells in one.cells()]
+        numbers = [one.numbers() for one in found]
+        flat = [line for lines in numbers for line in lines]
+        write_text(folder / "tables" / WORTH_FILE, csv_text([WORTH_COLUMNS, *flat]))
+        values = [dict(zip(WORTH_COLUMNS, map(_plain, line), strict=True)) for line in flat]
+        caption = "Score by training pairs: means over runs, with 95 % intervals."
+        section.pictures.append(write_picture(folder, "worth", draw_worth(found), values, caption))
+    return section
+
+
+def _plain(value: object) -> object:
+    """A value for JSON, which has no infinity."""
+    return "beyond the data" if value == inf else value
 
 
 def _curves(plan: Plan, folder: Path, results: Sequence[Result], lines: Lines) -> Section:
@@ -103,7 +141,7 @@ def _curves(plan: Plan, folder: Path, results: Sequence[Result], lines: Lines) -
         figure = draw_curves(curves, lines)
         section.pictures.append(write_picture(folder, "learning_curves", figure, curves, caption))
         section.notes += targets_note(same_targets(plan, folder), curves)
-        longer = longer_command(plan.recipe, folder)
+        longer = train_on_command(plan.recipe, folder)
         section.notes += not_ended(results, curves, bool(plan.recipe.average), longer)
     return section
 

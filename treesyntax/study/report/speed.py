@@ -1,4 +1,4 @@
-"""How fast rows trained, and how many pairs they saw."""
+"""How fast rows trained, how many minutes their runs took, and how many pairs they saw."""
 
 from __future__ import annotations
 
@@ -34,6 +34,43 @@ class Speed(NamedTuple):
     def __str__(self) -> str:
         """With its spread, and a mark where the machine was busy."""
         return f"{self.mean:,.0f} ({self.slow:,.0f} to {self.fast:,.0f}){' ~' * self.busy}"
+
+
+class Minutes(NamedTuple):
+    """Minutes of a run, mean over runs. What older records do not say is None: all but training."""
+
+    training: float
+    generation: float | None
+    scoring: float | None
+    start_up: float | None
+
+    @classmethod
+    def of(cls, results: Sequence[Result]) -> Minutes | None:
+        """Of those of a row, None where it has none."""
+        runs = list({result.seed: result for result in results}.values())
+        if not runs:
+            return None
+        known = all(run.seconds for run in runs)
+        parts = [
+            fmean(sum(run.seconds.get(kind, 0.0) for kind in kinds) for run in runs) / 60
+            for kinds in (
+                ("average", "generate", "hypotheses"),
+                ("score", "facts"),
+                ("start_up",),
+            )
+        ]
+        training = fmean(run.train_seconds for run in runs) / 60
+        return cls(training, *(parts if known else (None, None, None)))
+
+    @property
+    def total(self) -> float:
+        """Of all parts that are known."""
+        return sum(part or 0.0 for part in self)
+
+    def __str__(self) -> str:
+        """All together; of older records that of training, which is said."""
+        text = f"{self.total:.1f}" if self.total >= 0.05 else f"{self.total:.2f}"
+        return text if self.generation is not None else f"{text} (training)"
 
 
 def mean_pairs(results: Sequence[Result]) -> dict[str, float]:

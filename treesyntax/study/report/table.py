@@ -12,12 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from treesyntax.metrics.runs import FEWEST_RUNS
-from treesyntax.study.recipe.recipe import Recipe
-from treesyntax.study.report.speed import Speed, mean_pairs
+from treesyntax.study.recipe.recipe import FIXED, Recipe
+from treesyntax.study.report.speed import Minutes, Speed, mean_pairs
 from treesyntax.study.report.table_notes import (
     BUSY_NOTE,
     COMPARISON_HEADER,
     COMPARISON_NOTE,
+    WOULD_FIND,
     average_note,
     coinciding_notes,
     comparison_cells,
@@ -27,10 +28,14 @@ from treesyntax.study.report.table_notes import (
     parameter_note,
     row_notes,
     search_note,
+    sentence,
     significance_notes,
+    unknown_endings,
     verdict,
+    would_find,
 )
 from treesyntax.study.results.comparisons import Comparison
+from treesyntax.study.results.conclusions import Conclusion
 from treesyntax.study.results.domains import Domain, find_domains
 from treesyntax.study.results.results import Result
 from treesyntax.study.run.failures import Failure, failed_runs, failure_lines
@@ -79,6 +84,7 @@ class Row:
     primary: str
     metrics: dict[str, Spread]
     parameters: int | None
+    minutes: Minutes | None
     speed: Speed | None
     seeds: str
     mark: str
@@ -89,6 +95,11 @@ class Row:
         if metric not in self.metrics:
             return NOTHING
         return f"{self.metrics[metric]}{verdict(self.tests.get(metric))}"
+
+    @property
+    def conclusion(self) -> Conclusion | None:
+        """What the row shows; None for a baseline, a control and where nothing is compared."""
+        return next((one.conclusion for one in self.tests.values() if one.conclusion), None)
 
 
 Part = tuple[str, list[str], list[list[str]]]
@@ -130,34 +141,68 @@ class StudyTable:
     def parts(self) -> list[Part]:
         """The table, or one for each test set and a summary of the primary metric."""
         if not self.domains or not self.rows:
-            return [(self.title, self.header, [self.cells(row) for row in self.rows])]
+            return [(self.title, self.header, self._lines(self.rows))]
         shown = [self.domains[row.method] for row in self.rows]
         names, systems = (list(dict.fromkeys(part)) for part in zip(*shown, strict=True))
-        cells = {self.domains[row.method]: row.metric(row.primary) for row in self.rows}
+        by_test_set = {
+            name: [row for row in self.rows if self.domains[row.method].name == name]
+            for name in names
+        }
+        cells = {
+            self.domains[row.method]: f"{row.metric(row.primary)} {row.conclusion or ''}".strip()
+            for row in self.rows
+        }
+        summary = [
+            [system, *(cells.get(Domain(name, system), NOTHING) for name in names)]
+            for system in systems
+        ]
+        would = [
+            would_find([row.tests[row.primary] for row in rows if row.primary in row.tests])
+            for rows in by_test_set.values()
+        ]
         return [
-            *(
-                (name, self.header, [
-                    self.cells(row) for row in self.rows if self.domains[row.method].name == name
-                ])
-                for name in names
+            *((name, self.header, self._lines(rows)) for name, rows in by_test_set.items()),
+            (
+                f"{' or '.join(self.primary)} on each test set",
+                ["method", *names],
+                [*summary, *([[WOULD_FIND, *would]] if any(would) else [])],
             ),
-            (f"{' or '.join(self.primary)} on each test set", ["method", *names], [
-                [system, *(cells.get(Domain(name, system), NOTHING) for name in names)]
-                for system in systems
-            ]),
-        ]  # fmt: skip
+        ]
 
     @property
     def header(self) -> list[str]:
         """Column headings."""
-        return ["method", *self.shown, "parameters", "pairs/s", "seeds"]
+        concluded = ["conclusion"] if self.conclusions else []
+        return [
+            "method", *self.shown, *concluded, "parameters", "minutes a run", "pairs/s", "seeds",
+        ]  # fmt: skip
+
+    @property
+    def conclusions(self) -> list[Comparison]:
+        """The comparisons that have a conclusion, in the order of the rows."""
+        return [one for row in self.rows for one in row.tests.values() if one.conclusion]
+
+    def _lines(self, rows: Sequence[Row]) -> list[list[str]]:
+        """The texts of rows, and below them the smallest differences that such comparisons find."""
+        would = {
+            metric: would_find([row.tests[metric] for row in rows if metric in row.tests])
+            for metric in self.shown
+        }
+        lines = [self.cells(row) for row in rows]
+        if any(would.values()):
+            texts = [would[metric] or NOTHING for metric in self.shown]
+            rest = len(self.header) - len(texts) - 1
+            lines.append([WOULD_FIND, *texts, *[""] * rest])
+        return lines
 
     def cells(self, row: Row) -> list[str]:
         """The texts of a row, in the order of the heading."""
         return [
             row.method + row.mark,
             *map(row.metric, self.shown),
+            *([str(row.conclusion or NOTHING)] if self.conclusions else []),
             NOTHING if row.parameters is None else f"{row.parameters:,}",
+            NOTHING if row.minutes is None else str(row.minutes),
             NOTHING if row.speed is None else str(row.speed),
             row.seeds,
         ]
@@ -199,6 +244,7 @@ def make_table(
             for mark, (text, names) in zip(marked, texts.items(), strict=True)
         ),
         *significance_notes(recipe, shown),
+        *unknown_endings(results, shown, recipe.budget == FIXED),
         *limit_notes(recipe, results),
         *coinciding_notes(coinciding),
         *parameter_note(recipe, parameters),
@@ -261,6 +307,7 @@ def make_row(
         primary=primary,
         metrics={metric: Spread.of(scores) for metric, scores in values.items() if scores},
         parameters=own[0].parameters if own else None,
+        minutes=Minutes.of(own),
         speed=Speed.of(own),
         seeds=f"{len({result.seed for result in own})} of {seeds}",
         mark="",
@@ -278,6 +325,8 @@ def print_table(table: StudyTable, console: Console) -> None:
     """For the terminal: the table, then its notes and failures."""
     for title, header, rows in table.parts:
         _print(title, header, rows, console)
+    for line in map(sentence, table.conclusions):
+        print_line(console, line)
     if table.comparisons:
         cells = list(map(comparison_cells, table.comparisons))
         _print("Differences from the baseline", COMPARISON_HEADER, cells, console)

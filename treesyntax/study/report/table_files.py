@@ -34,7 +34,9 @@ from treesyntax.study.results.table_text import (
 TABLE_COLUMNS = (
     "test_set", "system", "method", "metric", "mean", "sd", "seeds", "parameters", "pairs_per_second", "baseline",
     "difference", "low", "high", "p", "holm_p", "smallest", "items", "baseline_runs",
-    "checkpoint_p",
+    "checkpoint_p", "conclusion", "why", "control", "control_difference", "control_low",
+    "control_high", "control_p", "minutes_training", "minutes_generation", "minutes_scoring",
+    "minutes_start_up",
 )  # fmt: skip
 CATEGORY_COLUMNS = (
     "category", "items", "lines", "method", "metric", "mean", "sd", "seeds", "baseline",
@@ -63,9 +65,14 @@ def table_csv(table: StudyTable) -> str:
                 test.smallest, test.items, test.runs[1], test.checkpoint_p,
             ]  # fmt: skip
             domain = table.domains.get(row.method, Domain("", row.method))
+            words = test.conclusion if test is not None else None
+            concluded = [""] * 7 if words is None else [
+                words, words.why, words.control, words.control_difference, words.control_low,
+                words.control_high, words.control_p,
+            ]  # fmt: skip
             rows.append([
                 *domain, row.method, metric, spread.mean, spread.sd, len(spread.values), row.parameters,
-                row.speed and row.speed.mean, *compared,
+                row.speed and row.speed.mean, *compared, *concluded, *(row.minutes or [""] * 4),
             ])  # fmt: skip
     return csv_text([TABLE_COLUMNS, *rows])
 

@@ -31,6 +31,8 @@ LOWEST, HIGHEST = 1.0, 99.0
 BEAM = 5
 """What fairseq searches with if a recipe does not say."""
 SIGNIFICANT, EQUAL, LOPSIDED = "†", "ns", "°"
+WOULD_FIND = "would find"
+"""The name of the line below the rows: the smallest true differences that 80 % of such studies find."""
 
 BUSY_NOTE = "~ measured while the machine had more to do than it has cores: no speed to compare"
 
@@ -176,11 +178,41 @@ def search_note(recipe: Recipe, rows: Collection[str]) -> list[str]:
 
 def verdict(test: Comparison | None) -> str:
     """The mark behind a score: whether the row differs, and of how many runs if some are missing."""
-    if test is None or test.p is None:
+    if test is None or not test.tested:
         return ""
     mark = (SIGNIFICANT if test.significant else EQUAL) + (LOPSIDED if test.lopsided else "")
     few = "" if test.complete else f" ({min(test.runs)} of {test.seeds} runs)"
     return f" {mark}{few}"
+
+
+def would_find(comparisons: Sequence[Comparison]) -> str:
+    """The smallest true difference that 80 % of studies find, from row to row; "" where none is known."""
+    known = [
+        f"{one.smallest:.2f}"
+        for one in sorted(comparisons, key=lambda one: one.smallest or 0.0)
+        if one.smallest is not None and not one.control_of
+    ]
+    return " to ".join(dict.fromkeys([known[0], known[-1]])) if known else ""
+
+
+def sentence(one: Comparison) -> str:
+    """The conclusion on a row with its reason."""
+    why = "" if one.conclusion is None else one.conclusion.why
+    return f"{one.method}: {one.conclusion}. {why[:1].upper()}{why[1:]}."
+
+
+def unknown_endings(
+    results: Sequence[Result], comparisons: Sequence[Comparison], fixed: bool
+) -> list[str]:
+    """A note on the compared rows of which it is not known whether their trainings had rested."""
+    compared = {name for one in comparisons for name in (one.method, one.baseline)}
+    rows = {one.method: one for one in results if one.ended is None and one.method in compared}
+    if fixed or not rows:
+        return []
+    return [
+        f"It is not known whether these trainings had rested, since older records do not say how they ended: "
+        f"{', '.join(rows)}"
+    ]
 
 
 def significance_notes(recipe: Recipe, comparisons: Sequence[Comparison]) -> list[str]:
@@ -193,7 +225,7 @@ def significance_notes(recipe: Recipe, comparisons: Sequence[Comparison]) -> lis
     tested = [one for one in comparisons if one.p is not None]
     if tested:
         own = [one for one in tested if not one.same_as]
-        first = sum(one.primary for one in own)
+        first = sum(one.in_family for one in own)
         notes.append(
             f"{SIGNIFICANT} differs from {baseline}: p < {LEVEL} over training runs and test items "
             f"(two-sided, crossed variance, Satterthwaite's degrees of freedom with a guard of the tail), after Holm's "

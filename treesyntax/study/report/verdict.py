@@ -4,32 +4,41 @@ another metric says otherwise."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
-from treesyntax.metrics.runs import FEWEST_RUNS
+from treesyntax.metrics.conclusions import NOT_SHOWN
 from treesyntax.study.report.curves import Lines
 from treesyntax.study.report.pictures import Section, write_picture
-from treesyntax.study.report.table_notes import SIGNIFICANT, listed
+from treesyntax.study.report.table_notes import SIGNIFICANT, listed, sentence
 from treesyntax.study.results.comparisons import Comparison
+from treesyntax.study.results.conclusions import in_order
 
 if TYPE_CHECKING:  # matplotlib is loaded by those who draw
     from matplotlib.figure import Figure
 
+CONTROL = "0.6"
+"""The grey of controls."""
 
-def make_verdict(folder: Path, comparisons: Sequence[Comparison], lines: Lines) -> Section | None:
+
+def make_verdict(
+    folder: Path, comparisons: Sequence[Comparison], lines: Lines, notes: Sequence[str] = ()
+) -> Section | None:
     """What the study says of each row; None before anything is compared.
 
     Args:
         folder: of the study, where the figure is written.
         comparisons: in all metrics that are shown.
         lines: how rows are drawn, see :func:`treesyntax.study.report.curves.lines_of`.
+        notes: below the figure.
     """
     primary = [one for one in comparisons if one.primary]
     if not primary:
         return None
-    section = Section("verdict", "Verdict", verdict_text(comparisons))
+    section = Section("verdict", "Verdict", verdict_text(comparisons), notes=[*notes])
+    section.lines = [sentence(one) for one in primary if one.conclusion]
     if (figure := draw_verdict(primary, lines)) is not None:
         caption, numbers = verdict_caption(primary), verdict_numbers(primary)
         section.pictures.append(write_picture(folder, "verdict", figure, numbers, caption))
@@ -37,24 +46,21 @@ def make_verdict(folder: Path, comparisons: Sequence[Comparison], lines: Lines) 
 
 
 def verdict_text(comparisons: Sequence[Comparison]) -> str:
-    """The rows that are better, worse and not shown to differ in their primary metric, each with the other
-    metrics that say otherwise; and those without a verdict."""
-    kinds: dict[str, list[str]] = {}
-    for one in comparisons:
-        if not one.primary:
-            continue
-        if one.p is None:
-            kind = (
-                f"No verdict on {one.metric}, with fewer than {FEWEST_RUNS} runs of the row or its "
-                "baseline"
-            )
-        elif one.significant:
-            better = "Better" if one.better else "Worse"
-            kind = f"{better} than the baseline on {one.metric}"
-        else:
-            kind = f"Not shown to differ on {one.metric}, which is no proof of equality"
-        kinds.setdefault(kind, []).append(one.method + _otherwise(one, comparisons))
-    return " ".join(f"{kind}: {', '.join(rows)}." for kind, rows in kinds.items())
+    """The rows with each conclusion in their primary metric, each with the other metrics that say otherwise."""
+    concluded = [(one, one.conclusion) for one in comparisons if one.primary and one.conclusion]
+    texts = []
+    for word in in_order([conclusion.word for _, conclusion in concluded]):
+        for text in dict.fromkeys(str(own) for _, own in concluded if own.word == word):
+            rows = [one for one, own in concluded if str(own) == text]
+            for metric in dict.fromkeys(one.metric for one in rows):
+                names = [
+                    one.method + _otherwise(one, comparisons)
+                    for one in rows
+                    if one.metric == metric
+                ]
+                no_proof = ", which is no proof of equality" * (word == NOT_SHOWN)
+                texts.append(f"{text.capitalize()} on {metric}{no_proof}: {', '.join(names)}.")
+    return " ".join(texts)
 
 
 def _otherwise(one: Comparison, comparisons: Sequence[Comparison]) -> str:
@@ -75,19 +81,20 @@ def _otherwise(one: Comparison, comparisons: Sequence[Comparison]) -> str:
 
 def verdict_caption(primary: Sequence[Comparison]) -> str:
     """How to read the figure."""
-    tested = sum(one.p is not None for one in primary)
+    tested = sum(one.in_family and one.p is not None for one in primary)
+    controls = " Grey: controls." if any(one.control_of for one in primary) else ""
     return (
         f"Difference of each row to its baseline in {_metrics(primary)}, with its 95 % interval "
         f"over training runs and test items. Filled: differs after Holm's correction for {tested} "
-        "rows. The intervals are not corrected, so one of several may miss 0 by chance."
+        f"rows.{controls} The intervals are not corrected, so one of several may miss 0 by chance."
     )
 
 
 def draw_verdict(primary: Sequence[Comparison], lines: Lines) -> Figure | None:
-    """A line a row in its colour, the first on top; None where no row is tested.
+    """A line a row in its colour with its conclusion, the first on top; None where no row is tested.
 
     Rows with too few runs stay blank, a row whose scores do not vary at all is a point, and the points of
-    those not shown to differ are open.
+    those not shown to differ are open. Controls are grey.
     """
     from matplotlib.figure import Figure
 
@@ -97,12 +104,19 @@ def draw_verdict(primary: Sequence[Comparison], lines: Lines) -> Figure | None:
     panel = figure.subplots()
     panel.axvline(0, color="0.2", linewidth=1)
     for place, one in enumerate(primary):
+        if one.conclusion:
+            side: dict[str, Any] = {
+                "transform": panel.get_yaxis_transform(),
+                "va": "center",
+                "fontsize": 8,
+            }
+            panel.text(1.02, place, str(one.conclusion), **side)
         if one.p is None:
             continue
-        colour = lines[one.method]["color"]
+        colour = CONTROL if one.control_of else lines[one.method]["color"]
         if one.low is not None and one.high is not None:
             panel.hlines(place, one.low, one.high, color=colour, linewidth=2)
-        fill = colour if one.significant else "white"
+        fill = colour if one.significant and one.in_family else "white"
         panel.plot(one.difference, place, "o", color=colour, markerfacecolor=fill, markersize=7)
     panel.set_yticks(range(len(primary)), _labels(primary))
     panel.set_ylim(len(primary) - 0.5, -0.5)
@@ -134,4 +148,8 @@ def _labels(primary: Sequence[Comparison]) -> list[str]:
 def verdict_numbers(primary: Sequence[Comparison]) -> list[dict[str, Any]]:
     """Everything in the figure as plain values."""
     names = ("method", "baseline", "metric", "difference", "low", "high", "holm_p", "significant")
-    return [{name: getattr(one, name) for name in names} for one in primary]
+    return [
+        {name: getattr(one, name) for name in names}
+        | {"conclusion": one.conclusion and asdict(one.conclusion)}
+        for one in primary
+    ]

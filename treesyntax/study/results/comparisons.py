@@ -9,6 +9,7 @@ from pathlib import Path
 from treesyntax.files import write_json
 from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
 from treesyntax.metrics.runs import LEVEL
+from treesyntax.study.results.conclusions import Conclusion, is_still_learning
 
 SIGNIFICANCE_FILE = "significance.json"
 TEST = "crossed t over training runs and test items (treesyntax.metrics.compare_runs)"
@@ -41,6 +42,10 @@ class Comparison:
         floor: which part of the variance was estimated below 0 and counts as 0
             (:class:`treesyntax.metrics.runs.RunComparison`).
         lopsided: whether runs of the row or its baseline lie close to the lowest or highest score.
+        control_of: the row that this one is a control of; "" for none.
+        still_learning: runs of the row and of its baseline that were still learning at their end, of those
+            of which it is known.
+        conclusion: what the row shows; None in other metrics than the primary one, and for controls.
     """
 
     method: str
@@ -63,11 +68,26 @@ class Comparison:
     error: float | None = None
     floor: str = ""
     lopsided: bool = False
+    control_of: str = ""
+    still_learning: tuple[int, int] = (0, 0)
+    conclusion: Conclusion | None = None
+
+    @property
+    def tested(self) -> bool:
+        """Whether there is a verdict: enough runs that were at rest, and scores between floor and ceiling."""
+        if self.conclusion is not None and not self.conclusion.is_verdict:
+            return False
+        return self.p is not None and not is_still_learning(self.still_learning, self.runs)
 
     @property
     def significant(self) -> bool:
-        """Whether the difference holds over runs and items after correction."""
-        return self.holm_p is not None and self.holm_p < LEVEL
+        """Whether there is a verdict, and the difference holds over runs and items after correction."""
+        return self.tested and self.holm_p is not None and self.holm_p < LEVEL
+
+    @property
+    def in_family(self) -> bool:
+        """Whether it is of the first family: rows that are concluded on, in their primary metrics."""
+        return self.primary and not self.control_of
 
     @property
     def better(self) -> bool:
@@ -86,7 +106,6 @@ def write_comparisons(folder: Path, comparisons: Sequence[Comparison]) -> None:
     stored = [
         {
             **asdict(one),
-            "runs": list(one.runs),
             "better": one.better,
             "significant": one.significant,
         }
@@ -96,7 +115,7 @@ def write_comparisons(folder: Path, comparisons: Sequence[Comparison]) -> None:
         "level": LEVEL,
         "test": TEST,
         "checkpoint_test": CHECKPOINT_TEST,
-        "correction": "Holm over the rows in their primary metrics, and over all others",
+        "correction": "Holm over the rows in their primary metrics, likewise against their controls, and over all others",
         "comparisons": stored,
     }
     write_json(folder / SIGNIFICANCE_FILE, content)

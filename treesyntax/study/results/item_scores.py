@@ -50,11 +50,14 @@ class ItemScores:
     Args:
         lines: the statistics.
         results: of the runs; statistics that give other scores than these are refused.
+        fixed: whether trainings had a fixed budget, so that none counts as still learning.
     """
 
-    def __init__(self, lines: LineStatistics, results: Sequence[Result]) -> None:
-        self.lines = lines
-        self.values = {result.key: result.value for result in results}
+    def __init__(
+        self, lines: LineStatistics, results: Sequence[Result], fixed: bool = False
+    ) -> None:
+        self.lines, self.fixed = lines, fixed
+        self.results = {result.key: result for result in results}
         self.category = ""  # all lines
         # A baseline's scores serve all its rows; those of rows are used once.
         self.table = lru_cache(maxsize=8)(self._table)
@@ -72,6 +75,16 @@ class ItemScores:
         """Whether a row has a line to be scored on."""
         return bool(self.lines.seeds(row, metric)) and bool(self._mask(row, metric).any())
 
+    def still_learning(self, row: str, metric: str) -> int:
+        """How many of a row's runs were still learning at their end, as far as is known."""
+        runs = [self.results[row, seed, metric] for seed in self.lines.seeds(row, metric)]
+        return 0 if self.fixed else sum(bool(run.still_learning) for run in runs)
+
+    def updates(self, rows: Sequence[str]) -> int | None:
+        """The most updates that a run of some rows was trained for, if the budget is fixed."""
+        updates = [run.updates for run in self.results.values() if run.method in rows]
+        return max(updates) if self.fixed else None
+
     def copies(self, baseline: str, metric: str) -> NDArray[np.intp]:
         """For each item of a baseline in how many lines of the test set it stands."""
         return np.bincount(self.items(baseline, metric))
@@ -84,7 +97,7 @@ class ItemScores:
             return points(metric, by_line[self._mask(name, metric)], items)
         table, copies = points(metric, by_line, items), np.bincount(items)
         for seed, score in zip(seeds, (copies @ table / copies.sum()).tolist(), strict=True):
-            recorded = self.values[name, seed, metric]
+            recorded = self.results[name, seed, metric].value
             if not abs(recorded - score) <= CLOSE:
                 why = f"{score:.2f}, but {RESULTS_FILE} has {recorded:.2f}"
                 raise self.lines.refused(name, seed, metric, why)

@@ -9,7 +9,7 @@ from statistics import fmean
 from treesyntax.metrics import CORPUS_METRICS, ITEM_METRICS, LOWER_IS_BETTER, PART_METRICS, UNSEEN
 from treesyntax.metrics.runs import FEWEST_RUNS
 from treesyntax.study.recipe.fairness import writes_whole_trees
-from treesyntax.study.recipe.recipe import Method, Recipe
+from treesyntax.study.recipe.recipe import SPLITS, Method, Recipe
 from treesyntax.study.results.current import Comparable
 from treesyntax.study.results.domains import Domain, find_domains
 from treesyntax.study.results.outputs import Outputs
@@ -33,6 +33,9 @@ class ItemRow:
         strongest: the row that the map compares it with, in ``primary``; "" for none.
         asked: the baseline of the recipe, which may be in another part; a baseline's own name, and ""
             in files from before it was kept.
+        controls: the rows over trees without syntax that it is compared with.
+        control_of: the row that it is a control of; "" for none. On controls there is no conclusion.
+        curve: the name that the row has at all numbers of training pairs; "" where only one was trained.
     """
 
     row: str
@@ -43,9 +46,12 @@ class ItemRow:
     tested: tuple[str, ...]
     strongest: str
     asked: str = ""
+    controls: tuple[str, ...] = ()
+    control_of: str = ""
+    curve: str = ""
 
     def compared(self) -> list[Pair]:
-        """The scores by item that its comparisons need."""
+        """The scores by item that its comparisons need, but those of controls, which need not be there."""
         tested = [(row, metric) for metric in self.tested for row in (self.row, self.baseline)]
         rows = (self.row, self.strongest) if self.strongest else ()
         return tested + [(row, self.primary) for row in rows]
@@ -69,6 +75,7 @@ def make_rows(
     """
     recipe, scored = outputs.plan.recipe, {result.method for result in results}
     domains, strongest = find_domains(recipe), _strongest_rows(outputs, results, may_compare)
+    curves = _curves(recipe)
     rows = []
     for method in (method for method in recipe.methods if method.name in scored):
         baseline = recipe.baseline_of(method)
@@ -78,7 +85,8 @@ def make_rows(
         rows.append(ItemRow(
             method.name, *domains.get(method.name, Domain("", method.name)), method.primary,
             baseline.name if baseline and tested else "", tested, strongest.get(method.name, ""),
-            (baseline or method).name,
+            (baseline or method).name, tuple(name for name in method.controls if may_compare(method.name, name)),
+            method.control_of, curves.get(method.name, ""),
         ))  # fmt: skip
     return tuple(rows)
 
@@ -99,6 +107,26 @@ def _tested(outputs: Outputs, method: Method, baseline: Method) -> list[str]:
         and not (other_data and metric.endswith(UNSEEN))
         and all(outputs.seeds(row.name, metric) for row in (method, baseline))
     ]
+
+
+def _curves(recipe: Recipe) -> dict[str, str]:
+    """By row its name without the axis that changes its training pairs, but neither valid nor test set."""
+
+    def held_out(row: Method) -> list[str]:
+        return [getattr(side, split) for side in (row.source, row.target) for split in SPLITS[1:]]
+
+    groups: dict[tuple[str, str], list[Method]] = {}
+    for axis in recipe.axes:
+        for row in (row for row in recipe.methods if axis.name in dict(row.point)):
+            rest = (f"{name}={label}" for name, label in row.point if name != axis.name)
+            groups.setdefault((axis.name, "-".join([row.base, *rest])), []).append(row)
+    return {
+        row.name: curve
+        for (_, curve), rows in groups.items()
+        for row in rows
+        if len({(one.source.train, one.target.train) for one in rows}) == len(rows) > 1
+        and all(held_out(one) == held_out(row) for one in rows)
+    }
 
 
 def _strongest_rows(

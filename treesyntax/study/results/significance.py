@@ -1,8 +1,9 @@
 """Which rows of a study differ from their baseline, over training runs and test items.
 
 All runs of a row are compared with all runs of its baseline (`treesyntax.metrics.compare_runs`).
-P-values are corrected after Holm in two families: the recipe's primary metric over its rows, and all
-other metrics. Metrics that judge every output alike are one test.
+P-values are corrected after Holm in two families: the recipe's primary metric over its rows without
+controls, and all others. Metrics that judge every output alike are one test. In the first family each row
+has a conclusion in words (:mod:`treesyntax.study.results.conclusions`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from treesyntax.jobs.terminal import tracked
 from treesyntax.metrics.runs import checkpoint_p, compare_runs
 from treesyntax.metrics.statistics import holm
 from treesyntax.study.results.comparisons import Comparison
+from treesyntax.study.results.conclusions import conclude_all, weigh
 from treesyntax.study.results.item_scores import ItemScores
 from treesyntax.study.results.rows import ItemRow
 from treesyntax.study.run.plan import Plan
@@ -41,27 +43,41 @@ def compare(
         for row in rows
         if metric in row.tested
     ]
-    return corrected([
+    by_name = {row.row: row for row in rows}
+    comparisons = corrected([
         replace(
             compare_rows(scores, row.row, row.baseline, metric),
-            seeds=seeds, primary=metric == row.primary,
+            seeds=seeds, primary=metric == row.primary, control_of=row.control_of,
+            still_learning=(
+                scores.still_learning(row.row, metric), scores.still_learning(row.baseline, metric)
+            ),
         )
         for row, metric in tracked(pairs, "testing rows")
     ])  # fmt: skip
+    concluded = [one for one in comparisons if one.in_family]
+    evidence = [
+        weigh(
+            scores, one.method, one.baseline, by_name[one.method].controls, one.metric,
+            math.nan if one.holm_p is None else one.holm_p,
+        )
+        for one in concluded
+    ]  # fmt: skip
+    found = dict(zip(concluded, conclude_all(evidence, [""] * len(evidence)), strict=True))
+    return [replace(one, conclusion=found.get(one)) for one in comparisons]
 
 
 def corrected(comparisons: Sequence[Comparison]) -> list[Comparison]:
     """The same with p-values corrected in each family; metrics with the same scores count once."""
     first: dict[tuple[str, str, str], Comparison] = {}
     # On another test set an earlier metric may be the primary one.
-    for one in sorted(comparisons, key=lambda one: not one.primary):
+    for one in sorted(comparisons, key=lambda one: not one.in_family):
         first.setdefault((one.method, one.baseline, one.scores), one)
     by_test: dict[tuple[str, str, str], float] = {}
     for primary in (True, False):
         family = {
             test: one.p
             for test, one in first.items()
-            if one.primary is primary and one.p is not None
+            if one.in_family is primary and one.p is not None
         }
         by_test |= dict(zip(family, holm(list(family.values())), strict=True))
     found = []

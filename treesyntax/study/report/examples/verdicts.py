@@ -10,6 +10,7 @@ from typing import Any
 from treesyntax.data.encoding import TEXT
 from treesyntax.metrics import ITEM_METRICS, UNSEEN
 from treesyntax.study.recipe.recipe import Method
+from treesyntax.study.recipe.rows import run_name
 from treesyntax.study.report.examples.kinds import KINDS, RIGHT, WRONG, kind_of
 from treesyntax.study.results.outputs import Outputs
 from treesyntax.study.run.plan import Plan
@@ -44,7 +45,7 @@ class Verdicts:
     def numbers(self) -> dict[str, Any]:
         """Everything as plain values."""
         runs = {
-            f"{row}-{seed}": {"letters": text}
+            run_name(row, seed): {"letters": text}
             for row, own in self.letters.items()
             for seed, text in own.items()
         }

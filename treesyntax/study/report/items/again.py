@@ -13,11 +13,12 @@ from treesyntax.errors import InputError
 from treesyntax.files import write_text
 from treesyntax.metrics import columns_of
 from treesyntax.metrics.line_file import unpack
+from treesyntax.study.recipe.recipe import FIXED
 from treesyntax.study.report.categories import score_categories
 from treesyntax.study.report.curves import lines_by_row
 from treesyntax.study.report.items.file import ITEMS_FILE, REMEDY, ItemRun, unpack_items
 from treesyntax.study.report.items.parts import Part, join, only_comparable, read_part
-from treesyntax.study.report.map.cells import MAP_FILE, csv_rows, make_cells
+from treesyntax.study.report.map.cells import MAP_FILE, csv_rows, make_cells, method_lines
 from treesyntax.study.report.table import (
     StudyTable,
     make_console,
@@ -26,7 +27,15 @@ from treesyntax.study.report.table import (
     print_table,
 )
 from treesyntax.study.report.table_files import categories_csv, csv_text, table_csv
+from treesyntax.study.report.table_notes import unknown_endings
 from treesyntax.study.report.verdict import draw_verdict
+from treesyntax.study.report.worth import (
+    WORTH_COLUMNS,
+    WORTH_FILE,
+    draw_worth,
+    find_worth,
+    worth_lines,
+)
 from treesyntax.study.results.current import comparable
 from treesyntax.study.results.domains import Domain
 from treesyntax.study.results.figure_files import write_figure_files
@@ -123,7 +132,10 @@ def tables_again(
     part, folder = parts[0] if len(parts) == 1 else join(parts), out or paths[0].parent
     same, apart = only_comparable(part, comparable(part.results))
     part = part if mix_versions else same
-    stored, scores = part.stored, ItemScores(StoredLines(part), part.results)
+    stored, scores = (
+        part.stored,
+        ItemScores(StoredLines(part), part.results, part.stored.budget == FIXED),
+    )
     comparisons = compare(scores, stored.rows, stored.score, len(stored.seeds))
     table = StudyTable(
         part.results[0].recipe if part.results else "",
@@ -134,7 +146,10 @@ def tables_again(
             )
             for row in stored.rows
         ),
-        (_code_note(apart, mix_versions),) if apart else (),
+        (
+            *((_code_note(apart, mix_versions),) if apart else ()),
+            *unknown_endings(part.results, comparisons, scores.fixed),
+        ),
         (),
         tuple(comparisons),
         stored.primary,
@@ -147,8 +162,16 @@ def tables_again(
         texts[MAP_FILE] = csv_text([*csv_rows(cells)])
     console = make_console()
     print_table(table, console)
+    for line in method_lines(cells):
+        print_line(console, line)
     if by_category := score_categories(scores, stored.rows, stored.score):
         texts["categories.csv"] = categories_csv(by_category)
+    if worth := find_worth(scores, stored.rows, part.results):
+        numbers = [line for one in worth for line in one.numbers()]
+        texts[WORTH_FILE] = csv_text([WORTH_COLUMNS, *numbers])
+        for line in worth_lines(worth):
+            print_line(console, line)
+        write_figure_files(draw_worth(worth), folder / "worth.svg")
     for name, text in texts.items():
         write_text(folder / name, text)
         print_line(console, f"table: {folder / name}")

@@ -54,7 +54,9 @@ def write_items(
     if runs:
         head = (study_hash, recipe.score, tuple(recipe.primary), recipe.seeds, tuple(rows), copies)
         keys = tuple(dict.fromkeys(result.run for result in results))
-        write_file(path, ItemFile(*head, tuple(runs), tuple(categories.values()), keys))
+        write_file(
+            path, ItemFile(*head, tuple(runs), tuple(categories.values()), keys, recipe.budget)
+        )
 
 
 def _categories(outputs: Outputs, row: str, metric: str) -> ItemCategories:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from treesyntax.errors import InputError
 from treesyntax.files import parse_json, read_lines, sha256_of_value, write_text
 from treesyntax.metrics.line_file import pack, unpack
+from treesyntax.study.recipe.recipe import REST
 from treesyntax.study.results.rows import ItemRow
 
 ITEMS_FILE = "items.jsonl"
@@ -77,6 +78,7 @@ class ItemFile:
         categories: of the lines of each test set; none in files from before they were kept.
         outputs: as :attr:`treesyntax.study.results.results.Result.run` of all results that count; none
             in files from before they were kept.
+        budget: as :attr:`treesyntax.study.recipe.recipe.Recipe.budget`.
     """
 
     hash: str
@@ -88,6 +90,7 @@ class ItemFile:
     runs: tuple[ItemRun, ...]
     categories: tuple[ItemCategories, ...] = ()
     outputs: tuple[str, ...] = ()
+    budget: str = REST
 
 
 def pack_items(items: NDArray[np.intp]) -> str:

@@ -135,6 +135,8 @@ def only_comparable(part: Part, may_compare: Comparable) -> tuple[Part, list[str
             row = replace(row, baseline="", tested=())
         if row.strongest not in ("", row.row) and not may_compare(row.row, row.strongest):
             row = replace(row, strongest="")
+        controls = tuple(name for name in row.controls if may_compare(row.row, name))
+        row = replace(row, controls=controls)
         rows.append(row)
     apart = [row.row for row, was in zip(rows, part.stored.rows, strict=True) if row != was]
     return replace(part, stored=replace(part.stored, rows=tuple(rows))), apart

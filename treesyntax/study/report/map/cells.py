@@ -10,17 +10,26 @@ rule open, plain rows with the same loss are 50 points apart.
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import MISSING, astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from treesyntax.errors import InputError
+from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
+from treesyntax.metrics.conclusions import CEILING, FLOOR, WORDS
 from treesyntax.metrics.runs import LEVEL, compare_runs
 from treesyntax.metrics.statistics import holm
 from treesyntax.study.report.table import Spread
+from treesyntax.study.results.conclusions import (
+    HIGHEST_SCORE,
+    NO_VERDICT,
+    conclude_all,
+    weigh,
+)
 from treesyntax.study.results.domains import Domain, short_name
 from treesyntax.study.results.item_scores import ItemScores
 from treesyntax.study.results.rows import ItemRow
@@ -44,8 +53,14 @@ class Cell:
             where nothing varies.
         high: its upper end.
         p: of no difference, uncorrected; None for the baseline and with fewer than 3 runs a side.
-        holm_p: ``p``, corrected for all cells of the map.
+        holm_p: ``p``, corrected for all test sets of the row.
         items: distinct test items.
+        smallest: the true difference that this many runs and items find in 80 % of cases; None as ``low``.
+        conclusion: what the row shows here, in a word; "" for the baseline, for controls and in older files.
+        why: the reason.
+        control: the row that decided whether syntax helps, "" for none.
+        control_difference: mean less that of the control; None without one.
+        control_p: of no difference from the control, corrected for all test sets of the row.
     """
 
     test_set: str
@@ -62,29 +77,95 @@ class Cell:
     p: float | None
     holm_p: float | None
     items: int
+    smallest: float | None = None
+    conclusion: str = ""
+    why: str = ""
+    control: str = ""
+    control_difference: float | None = None
+    control_p: float | None = None
+
+    @property
+    def tested(self) -> bool:
+        """Whether there is a verdict."""
+        return self.p is not None and not self.conclusion.startswith(NO_VERDICT)
 
     @property
     def significant(self) -> bool:
-        """Whether the difference holds over runs and items after correction for all cells."""
-        return self.holm_p is not None and self.holm_p < LEVEL
+        """Whether there is a verdict and the difference holds after correction for all test sets."""
+        return self.tested and self.holm_p is not None and self.holm_p < LEVEL
 
 
 def make_cells(scores: ItemScores, rows: Sequence[ItemRow]) -> list[Cell]:
     """The cells of a study that has several test sets, of those on which a plain row has 3 runs."""
     domains = {row.row: Domain(row.test_set, row.system) for row in rows}
-    return corrected_cells([
-        make_cell(scores, row.row, row.strongest, row.primary, domains)
+    shown = [
+        row
         for test_set in dict.fromkeys(row.test_set for row in rows)
         for row in rows
         if row.strongest and row.test_set == test_set
+    ]
+    cells = corrected_cells([
+        make_cell(scores, row.row, row.strongest, row.primary, domains) for row in shown
     ])  # fmt: skip
+    concluded = [
+        at for at, row in enumerate(shown) if row.row != row.strongest and not row.control_of
+    ]
+    evidence = [
+        weigh(
+            scores, shown[at].row, shown[at].strongest, shown[at].controls, shown[at].primary,
+            math.nan if (p := cells[at].holm_p) is None else p,
+        )
+        for at in concluded
+    ]  # fmt: skip
+    words = conclude_all(evidence, [cells[at].row for at in concluded])
+    for at, word in zip(concluded, words, strict=True):
+        control = domains[word.control].system if word.control else ""
+        cells[at] = replace(
+            cells[at], conclusion=str(word), why=word.why, control=control,
+            control_difference=word.control_difference, control_p=word.control_p,
+        )  # fmt: skip
+    return cells
 
 
 def corrected_cells(cells: Sequence[Cell]) -> list[Cell]:
-    """The same with p-values corrected for all cells."""
-    tested = [cell.p for cell in cells if cell.p is not None]
-    corrected = iter(holm(tested))
-    return [cell if cell.p is None else replace(cell, holm_p=next(corrected)) for cell in cells]
+    """The same with p-values corrected for the test sets of each row: one family for each method."""
+    by_row: dict[str, Iterator[float]] = {
+        name: iter(holm([cell.p for cell in cells if cell.row == name and cell.p is not None]))
+        for name in {cell.row for cell in cells}
+    }
+    return [
+        cell if cell.p is None else replace(cell, holm_p=next(by_row[cell.row])) for cell in cells
+    ]
+
+
+def method_lines(cells: Sequence[Cell]) -> list[str]:
+    """For each method in a line on which test sets it shows what."""
+    lines = []
+    for name in dict.fromkeys(cell.row for cell in cells):
+        own = [cell for cell in cells if cell.row == name and cell.conclusion]
+        words = sorted({cell.conclusion for cell in own}, key=_place)
+        texts = [
+            f"{word} on {', '.join(cell.test_set for cell in own if cell.conclusion == word)}"
+            for word in words
+        ]
+        if texts:
+            lines.append(f"{name}: {'; '.join(texts)}")
+    return lines
+
+
+def _place(text: str) -> int:
+    """The place of a conclusion, which may say after how many updates, in the order of words."""
+    return next((at for at, word in enumerate(WORDS) if text.startswith(word)), len(WORDS))
+
+
+def grey(cells: Sequence[Cell]) -> set[str]:
+    """The test sets on which all rows are on the floor or at the ceiling, which tells nothing of methods."""
+    columns: dict[str, list[float]] = {}
+    for cell in cells:
+        if cell.metric.removesuffix(UNSEEN) not in LOWER_IS_BETTER:
+            columns.setdefault(cell.test_set, []).append(cell.mean)
+    low, high = FLOOR * HIGHEST_SCORE, CEILING * HIGHEST_SCORE
+    return {name for name, means in columns.items() if max(means) < low or min(means) > high}
 
 
 def make_cell(
@@ -95,13 +176,19 @@ def make_cell(
     own, other = (scores.table(name, baseline, metric) for name in (row, baseline))
     spread = Spread.of((copies @ own / copies.sum()).tolist())
     test = compare_runs(own, other, copies, few_items=True)
-    low, high, p = (None if np.isnan(x) else x for x in (test.low, test.high, test.p))
+    low, high, p, smallest = (
+        None if np.isnan(x) else x for x in (test.low, test.high, test.p, test.smallest)
+    )
     cell = Cell(
         short_name(domains[row].name), domains[row].system, metric, spread.mean, spread.sd, test.runs[0],
-        domains[baseline].system, test.runs[1], test.difference, low, high, p, None, test.items,
+        domains[baseline].system, test.runs[1], test.difference, low, high, p, None, test.items, smallest,
     )  # fmt: skip
     alone = row == baseline
-    return replace(cell, difference=None, low=None, high=None, p=None) if alone else cell
+    return (
+        replace(cell, difference=None, low=None, high=None, p=None, smallest=None)
+        if alone
+        else cell
+    )
 
 
 def csv_rows(cells: Sequence[Cell]) -> Iterator[tuple[object, ...]]:
@@ -126,7 +213,13 @@ def read_cells(path: Path) -> list[Cell]:
     for number, line in enumerate(lines, start=2):
         try:
             cells.append(
-                Cell(**{field.name: _value(field.type, line[field.name]) for field in fields(Cell)})
+                Cell(
+                    **{
+                        field.name: _value(field.type, line[field.name])
+                        for field in fields(Cell)
+                        if field.name in line or field.default is MISSING
+                    }
+                )
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(path, number, f"is no cell of a map: {error}", remedy) from None

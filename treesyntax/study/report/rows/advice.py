@@ -15,9 +15,10 @@ from pathlib import Path
 import numpy as np
 from scipy.special import stdtrit
 
+from treesyntax.metrics.conclusions import STILL_LEARNING
 from treesyntax.metrics.runs import FEWEST_RUNS, LEVEL, POWER
 from treesyntax.study.recipe.recipe import Recipe
-from treesyntax.study.report.rows.commands import study_command
+from treesyntax.study.report.rows.commands import study_command, train_on_command
 from treesyntax.study.report.table import Row, StudyTable
 from treesyntax.study.results.comparisons import Comparison
 
@@ -28,7 +29,27 @@ MOST_RUNS = 200
 
 def advice_lines(recipe: Recipe, folder: Path, table: StudyTable) -> list[str]:
     """The advice below the table of a study."""
-    return [*not_run_line(recipe, folder, table), *runs_line(table)]
+    return [
+        *not_run_line(recipe, folder, table),
+        *learning_line(recipe, folder, table),
+        *runs_line(table),
+    ]
+
+
+def learning_line(recipe: Recipe, folder: Path, table: StudyTable) -> list[str]:
+    """How to train on, in a line; none if all that is compared was at rest."""
+    rows = [
+        one.method
+        for one in table.conclusions
+        if one.conclusion and one.conclusion.word == STILL_LEARNING
+    ]
+    if not rows:
+        return []
+    return [
+        f"STILL LEARNING: {', '.join(rows)}. More than a third of the runs of the row, of its baseline or of its control "
+        "had not come to rest, so there is no verdict and no †. Train on from the last checkpoints with "
+        f"{train_on_command(recipe, folder)}"
+    ]
 
 
 def not_run_line(recipe: Recipe, folder: Path, table: StudyTable) -> list[str]:
@@ -48,7 +69,8 @@ def runs_line(table: StudyTable) -> list[str]:
     texts = [
         f"{one.method} {_runs_text(one, rows[one.method], rows[one.baseline])} ({one.difference:+.2f} {one.metric})"
         for one in table.comparisons
-        if one.primary and one.low is not None and not one.significant and one.difference
+        if one.in_family and one.tested and one.low is not None and not one.significant
+        if one.difference
     ]
     if not texts:
         return []

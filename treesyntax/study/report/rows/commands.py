@@ -8,10 +8,8 @@ from pathlib import Path
 from treesyntax.study.recipe.recipe import RECIPE_FILE, Recipe
 from treesyntax.study.run.folder import default_folder
 
-LIMITS = ("max-update", "max-epoch")
-"""The flags that end a training."""
-LONGER = 2
-"""How many times longer a training is to be that had not ended."""
+TRAIN_ON, LONGER = "--train-on", 2
+"""How many times longer a training is to be that was still learning."""
 
 
 def study_command(recipe: Recipe, folder: Path, *settings: str, other: Path | None = None) -> str:
@@ -26,17 +24,6 @@ def study_command(recipe: Recipe, folder: Path, *settings: str, other: Path | No
     return shlex.join(["treesyntax", "study", name, *out, *changes])
 
 
-def longer_command(recipe: Recipe, folder: Path) -> str:
-    """The command that trains all rows longer, beside the study; "" where rows have limits of their own, or
-    there are none."""
-    own = {name.replace("_", "-") for row in recipe.methods for name in row.train}
-    limits = {
-        name: value
-        for name, value in recipe.train.items()
-        if name.replace("_", "-") in LIMITS and isinstance(value, int) and value > 0
-    }
-    if not limits or own & {*LIMITS}:
-        return ""
-    changes = (f"train.{name}={LONGER * value}" for name, value in limits.items())
-    other = folder.with_name(f"{folder.name}-longer")
-    return study_command(recipe, folder, *changes, other=other)
+def train_on_command(recipe: Recipe, folder: Path) -> str:
+    """The command by which all trainings go on from their last checkpoints, to twice as many updates."""
+    return f"{study_command(recipe, folder)} {TRAIN_ON} {LONGER}"

@@ -1,0 +1,320 @@
+"""Conclusions in words: from baseline and control, in every renderer of a study's table."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from support.study_helpers import (
+    RATES,
+    REFERENCES,
+    make_study,
+    recipe_content,
+    write,
+)
+
+import treesyntax as ts
+from treesyntax.__main__ import main
+from treesyntax.metrics import compare_runs
+from treesyntax.metrics.statistics import holm
+from treesyntax.study.report.map.cells import Cell, grey, method_lines, read_cells
+from treesyntax.study.report.map.draw import draw_map, table_rows
+from treesyntax.study.report.report import Study, read_study, write_report
+from treesyntax.study.report.table import print_table
+from treesyntax.study.report.table_files import latex_table, markdown_table
+from treesyntax.study.report.table_notes import would_find
+from treesyntax.study.results.comparisons import Comparison
+from treesyntax.study.results.results import read_results, write_results
+
+TREES = ("relation_mask", "stack_pe")
+
+
+@pytest.fixture(autouse=True)
+def weak_controls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outputs of controls are wrong more often than those of their rows."""
+    for name in TREES:
+        monkeypatch.setitem(RATES, f"{name}/random", 0.6)
+
+
+def methods(*controlled: str) -> dict:
+    content = recipe_content()["methods"]
+    for name in controlled:
+        content[name]["controls"] = ["random"]
+    return content
+
+
+def changed(out: Path, choose: dict[str, object], **changes: object) -> Study:
+    """The study with other records of the runs of some rows, by row the number of them."""
+    results = [
+        replace(one, **changes) if one.seed <= choose.get(one.method, 0) else one
+        for one in read_results(out / "results.jsonl")
+    ]
+    write_results(out / "results.jsonl", results)
+    return read_study(out)
+
+
+def words(study: Study) -> dict[str, str]:
+    return {one.method: str(one.conclusion) for one in study.table.conclusions}
+
+
+def primary(study: Study) -> dict[str, Comparison]:
+    return {one.method: one for one in study.comparisons if one.primary}
+
+
+def test_syntax_helps_where_a_row_is_better_than_baseline_and_control(tmp_path: Path):
+    study = read_study(make_study(tmp_path, methods=methods(*TREES), score=["exact", "bleu"]))
+    assert words(study) == {"relation_mask": "syntax helps", "stack_pe": "not shown"}
+    row = primary(study)["relation_mask"]
+    assert row.conclusion.control == "relation_mask/random"
+    assert row.conclusion.why.startswith("better than the baseline (+")
+    # Controls stand below their rows, are of no family and have no conclusion.
+    assert [one.method for one in study.table.rows] == [
+        "sequence", "relation_mask", "relation_mask/random", "stack_pe", "stack_pe/random",
+    ]  # fmt: skip
+    first = [one for one in study.comparisons if one.in_family]
+    assert [one.holm_p for one in first] == holm([one.p for one in first])
+    assert [one.method for one in first] == [*TREES]
+    # Their comparisons are one family of their own.
+    scores = study.scores
+    tables = {row.method: scores.table(row.method, "sequence", "exact") for row in study.table.rows}
+    p = [compare_runs(tables[name], tables[f"{name}/random"]).p for name in TREES]
+    found = [primary(study)[name].conclusion.control_p for name in TREES]
+    assert found == pytest.approx(holm(p))
+
+
+@pytest.mark.parametrize(("rates", "expected"), [
+    ({"relation_mask/random": 0.05}, "mechanism helps"),
+    ({"relation_mask/random": 0.9}, "syntax helps"),
+    ({"relation_mask": 0.95, "relation_mask/random": 0.99}, "hurts"),
+    ({"relation_mask": 0.5}, "not shown"),
+    (dict.fromkeys([*RATES, "relation_mask/random"], 2.0), "on the floor"),
+    (dict.fromkeys([*RATES, "relation_mask/random"], 0.0), "at the ceiling"),
+])  # fmt: skip
+def test_each_word_has_its_case(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rates: dict[str, float], expected: str
+):
+    for name, rate in rates.items():
+        monkeypatch.setitem(RATES, name, rate)
+    study = read_study(make_study(tmp_path, methods=methods("relation_mask"), score=["exact"]))
+    assert words(study)["relation_mask"] == expected
+    mark = study.table.rows[1].metric("exact")
+    assert ("†" in mark) is (expected in ("mechanism helps", "syntax helps", "hurts"))
+    assert ("ns" in mark) is (expected == "not shown")
+
+
+def test_of_several_controls_the_least_favourable_one_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(RATES, "relation_mask/flat", 0.05)
+    content = methods("relation_mask")
+    content["relation_mask"]["controls"] = ["random", "flat"]
+    study = read_study(make_study(tmp_path, methods=content, score=["exact"]))
+    conclusion = primary(study)["relation_mask"].conclusion
+    assert (conclusion.word, conclusion.control) == ("mechanism helps", "relation_mask/flat")
+
+
+def test_runs_that_were_still_learning_have_no_verdict_and_no_mark(tmp_path: Path):
+    out = make_study(tmp_path, methods=methods("relation_mask"), score=["exact", "bleu"])
+    # One of three runs is not more than a third.
+    assert words(changed(out, {"relation_mask": 1}, ended="cap"))["relation_mask"] == "syntax helps"
+    study = changed(out, {"relation_mask": 2}, ended="last")
+    assert words(study)["relation_mask"] == "still learning"
+    assert primary(study)["relation_mask"].conclusion.why == (
+        "2 of 3 runs of the row were still learning when they ended: train longer"
+    )
+    assert not any(one.significant for one in study.comparisons if one.method == "relation_mask")
+    assert not any(mark in cell for cell in study.table.cells(study.table.rows[1]) for mark in "†°")
+    command = f"treesyntax study {out}/recipe.yaml --out {out} --train-on 2"
+    assert study.table.advice[0].startswith("STILL LEARNING: relation_mask. ")
+    assert study.table.advice[0].endswith(f"with {command}")
+    page = write_report(study).read_text()
+    assert page.index(command) < page.index('id="results"')  # in the verdict
+
+
+@pytest.mark.parametrize(
+    ("row", "whose"), [("sequence", "baseline"), ("relation_mask/random", "control")]
+)
+def test_baseline_and_control_must_rest_too(tmp_path: Path, row: str, whose: str):
+    out = make_study(tmp_path, methods=methods("relation_mask"), score=["exact"])
+    conclusion = primary(changed(out, {row: 3}, ended="cap"))["relation_mask"].conclusion
+    assert conclusion.word == "still learning"
+    assert f"3 of 3 runs of the {whose} were" in conclusion.why
+
+
+def test_a_fixed_budget_allows_a_verdict_that_says_after_how_many_updates(tmp_path: Path):
+    out = make_study(tmp_path, methods=methods("relation_mask"), score=["exact"], budget="fixed")
+    study = changed(
+        out, dict.fromkeys([*RATES, "relation_mask/random"], 3), ended="cap", updates=2600
+    )
+    assert words(study)["relation_mask"] == "syntax helps after 2,600 updates"
+    assert "†" in study.table.rows[1].metric("exact")
+    write_report(study)
+    kept = copied(out, tmp_path / "kept")
+    assert (kept / "table.csv").read_bytes() == (out / "tables/table.csv").read_bytes()
+
+
+def test_of_older_records_it_is_said_that_it_is_not_known(tmp_path: Path):
+    out = make_study(tmp_path, score=["exact"])
+    assert not any("not known whether" in note for note in read_study(out).table.notes)
+    study = changed(out, {"relation_mask": 3}, ended=None)
+    (note,) = [note for note in study.table.notes if "not known whether" in note]
+    assert note.startswith("It is not known whether these trainings had rested")
+    assert note.endswith(": relation_mask")
+    assert words(study)["relation_mask"] == "mechanism helps"
+
+
+def copied(out: Path, folder: Path) -> Path:
+    """A folder with the two files of a study and the tables that the command makes of them."""
+    folder.mkdir()
+    for file in (out / "results.jsonl", out / "tables/items.jsonl"):
+        shutil.copy(file, folder)
+    assert main(["report", str(folder / "items.jsonl")]) == 0
+    return folder
+
+
+def test_the_words_stand_in_every_renderer(tmp_path: Path, capsys):
+    study = read_study(make_study(tmp_path, methods=methods("relation_mask"), score=["exact"]))
+    out, word = study.folder, "syntax helps"
+    page = write_report(study).read_text()
+    conclusion = primary(study)["relation_mask"].conclusion
+    line = f"relation_mask: {word}. Better than the baseline"
+    console = Console(width=300, file=io.StringIO(), record=True)
+    print_table(study.table, console)
+    terminal = console.export_text()
+    for text in (terminal, page, (out / "report.md").read_text()):
+        assert line in text
+    assert page.index(line) < page.index("<figure>") < page.index('id="results"')
+    for text in (latex_table(study.table), markdown_table(study.table)):
+        (row,) = [
+            one
+            for one in text.splitlines()
+            if "mask" in one and "random" not in one and word in one
+        ]
+        assert row
+    assert word in (out / "figures/verdict.svg").read_text()
+    (numbers, *_) = json.loads((out / "figures/verdict.json").read_text())
+    assert (numbers["conclusion"]["word"], numbers["conclusion"]["why"]) == (word, conclusion.why)
+    stored = json.loads((out / "significance.json").read_text())["comparisons"]
+    assert stored[0]["conclusion"]["control"] == "relation_mask/random"
+    with (out / "tables/table.csv").open() as stream:
+        rows = {row["method"]: row for row in csv.DictReader(stream)}
+    assert (rows["relation_mask"]["conclusion"], rows["relation_mask"]["why"]) == (
+        word,
+        conclusion.why,
+    )
+    assert rows["relation_mask"]["control"] == "relation_mask/random"
+    assert rows["relation_mask/random"]["conclusion"] == ""
+    (record,) = [one for one in ts.read_study(out).table() if one["row"] == "relation_mask"]
+    assert (record["conclusion"], record["why"]) == (word, conclusion.why)
+    assert record["control_p"] == conclusion.control_p
+    # The same from the scores by item alone, control included.
+    capsys.readouterr()
+    kept = copied(out, tmp_path / "kept")
+    assert (kept / "table.csv").read_bytes() == (out / "tables/table.csv").read_bytes()
+    assert line in capsys.readouterr().out
+
+
+def test_every_table_says_what_it_would_find(tmp_path: Path):
+    study = read_study(
+        make_study(tmp_path, methods=methods("relation_mask"), score=["exact", "bleu"])
+    )
+    *_, line = study.table.parts[0][2]
+    smallest = {one.method: one.smallest for one in study.comparisons if one.metric == "exact"}
+    ends = sorted(smallest[name] for name in TREES)
+    assert line[:2] == ["would find", f"{ends[0]:.2f} to {ends[1]:.2f}"]
+    assert len(line) == len(study.table.header)
+    assert would_find([replace(study.comparisons[0], smallest=None)]) == ""
+    assert "would find" in latex_table(study.table)
+
+
+def test_minutes_stand_beside_parameters(tmp_path: Path):
+    out = make_study(tmp_path, score=["exact"])
+    place = read_study(out).table.header.index("minutes a run")
+    assert read_study(out).table.header[place - 1] == "parameters"
+    seconds = {"train": 120.0, "start_up": 30.0, "generate": 15.0, "hypotheses": 15.0, "score": 6.0}
+    study = changed(out, {"sequence": 3}, train_seconds=120.0, seconds=seconds)
+    minutes = [study.table.cells(row)[place] for row in study.table.rows]
+    assert minutes == ["3.1", "0.02 (training)", "0.02 (training)"]
+    write_report(study)
+    with (out / "tables/table.csv").open() as stream:
+        row = next(csv.DictReader(stream))
+    parts = [row[f"minutes_{name}"] for name in ("training", "generation", "scoring", "start_up")]
+    assert parts == ["2.0", "0.5", "0.1", "0.5"]
+
+
+def domains_study(tmp_path: Path) -> Path:
+    data = recipe_content()["data"]
+    data["source"]["test"], data["target"]["test"] = "{data}/{d}.src", "{data}/{d}.tgt"
+    out = make_study(
+        tmp_path, data=data, vars={"size": 8, "d": "law"}, score=["exact"],
+        methods=methods("relation_mask"), axes={"domain": {"vars.d": ["law", "news"]}},
+    )  # fmt: skip
+    for domain in ("law", "news"):
+        write(out / f"data/{domain}.tgt", REFERENCES)
+        write(out / f"data/{domain}.src", [f"{domain} {line}" for line in range(len(REFERENCES))])
+    return out
+
+
+def test_the_map_has_word_and_number_and_a_line_a_method(tmp_path: Path, capsys):
+    out = domains_study(tmp_path)
+    study = changed(out, {"stack_pe-domain=news": 3}, ended="cap")
+    page = write_report(study).read_text()
+    cells = read_cells(out / "tables/map.csv")
+    assert method_lines(cells) == [
+        "relation_mask: syntax helps on law, news",
+        "stack_pe: not shown on law; still learning on news",
+    ]
+    for line in method_lines(cells):
+        assert page.index('id="map"') < page.index(line)
+    found = {(cell.test_set, cell.row): cell for cell in cells}
+    assert not found["news", "stack_pe"].significant
+    for name in ("law", "news"):
+        assert found[name, "relation_mask"].control == "relation_mask/random"
+        assert found[name, "relation_mask/random"].conclusion == ""
+    header, *rows = table_rows(cells)
+    table = {row[0]: row[1:] for row in rows}
+    assert table["relation_mask"][0].endswith("] syntax helps")
+    assert len(table["would find"]) == len(header) - 1
+    assert all(float(text.split()[0]) > 0 for text in table["would find"])
+    drawing = (out / "figures/map.svg").read_text()
+    assert all(text in drawing for text in ("syntax helps", "still learning", "would find"))
+    capsys.readouterr()
+    kept = copied(out, tmp_path / "kept")
+    assert (kept / "map.csv").read_bytes() == (out / "tables/map.csv").read_bytes()
+    assert "relation_mask: syntax helps on law, news" in capsys.readouterr().out
+
+
+def test_a_column_on_the_floor_is_grey_and_has_no_mark():
+    plain = Cell(
+        "easy", "plain", "exact", 50.0, 1.0, 3, "plain", 3, None, None, None, None, None, 9
+    )
+    row = replace(plain, row="row", mean=60.0, difference=10.0, low=5.0, high=15.0, p=0.001,
+                  holm_p=0.001, smallest=2.0, conclusion="mechanism helps")  # fmt: skip
+    low = [replace(one, test_set="hard", mean=mean) for one, mean in ((plain, 0.5), (row, 1.9))]
+    cells = [plain, row, *low]
+    assert grey(cells) == {"hard"}
+    assert grey([replace(one, mean=99.0) for one in cells]) == {"easy", "hard"}
+    assert grey([replace(one, metric="ter") for one in cells]) == set()
+    table = {line[0]: line[1:] for line in table_rows(cells)}
+    assert ["†" in text for text in table["row"]] == [True, False]
+    (panel,) = draw_map(cells).axes
+    assert [
+        round(patch.get_facecolor()[0], 2) for patch in panel.patches if patch.get_height() > 1
+    ] == [0.88]
+
+
+def test_maps_of_before_are_read(tmp_path: Path):
+    file = tmp_path / "map.csv"
+    columns = (
+        "test_set,row,metric,mean,sd,runs,baseline,baseline_runs,difference,low,high,p,holm_p,items"
+    )
+    file.write_text(f"{columns}\neasy,row,exact,60.0,1.0,3,plain,3,10.0,5.0,15.0,0.001,0.001,9\n")
+    (cell,) = read_cells(file)
+    assert (cell.conclusion, cell.smallest, cell.significant) == ("", None, True)
+    assert method_lines([cell]) == []

@@ -1,0 +1,103 @@
+"""How much data a row is worth, in a study with an axis over training pairs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.study_helpers import (
+    LINES,
+    REFERENCES,
+    make_study,
+    recipe_content,
+    result,
+    two_methods,
+    write,
+)
+
+from treesyntax.__main__ import main
+from treesyntax.metrics.worth import data_worth
+from treesyntax.study.report.report import read_study, write_report
+from treesyntax.study.report.worth import find_worth, worth_lines
+from treesyntax.study.results.results import read_results, write_results
+
+SIZES = (100, 400, 1600)
+RIGHT = {"sequence": (8, 16, 24), "relation_mask": (16, 24, 36)}
+"""How many of 40 lines each row has right with so many training pairs."""
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    data = recipe_content()["data"]
+    data["source"]["train"], data["target"]["train"] = "{data}/{n}.src", "{data}/{n}.tgt"
+    out = make_study(
+        tmp_path, data=data, vars={"size": 8, "n": 100}, score=["exact"], methods=two_methods(),
+        axes={"pairs": {"vars.n": [*SIZES]}},
+    )  # fmt: skip
+    results = []
+    for one in read_results(out / "results.jsonl"):
+        base, _, size = one.method.partition("-pairs=")
+        right = RIGHT[base][SIZES.index(int(size))] + one.seed - 2
+        lines = [line if at < right else "wrong" for at, line in enumerate(REFERENCES)]
+        write(out / f"runs/{one.method}-{one.seed}/hypotheses.txt", lines)
+        used = json.dumps({"train": {"pairs": int(size)}})
+        results.append(replace(one, value=100 * right / LINES, used=used))
+    write_results(out / "results.jsonl", results)
+    return out
+
+
+def test_curves_and_the_number_are_those_of_the_public_function(out: Path, tmp_path: Path, capsys):
+    study = read_study(out)
+    (found,) = find_worth(study.scores, study.rows, study.results)
+    assert (found.row, found.baseline, found.metric) == ("relation_mask", "sequence", "exact")
+    tables = [
+        {
+            size: study.scores.table(f"{name}-pairs={size}", "sequence-pairs=100", "exact")
+            for size in SIZES
+        }
+        for name in ("relation_mask", "sequence")
+    ]
+    wanted = data_worth(*tables)
+    assert (found.curve, found.other, found.times) == (wanted.row, wanted.baseline, wanted.times)
+    assert found.times[0].times == pytest.approx(4.0, rel=0.01)
+    assert found.cells()[-1][-1].startswith("more than 1× the pairs: beyond the data")
+    page = write_report(study).read_text()
+    (line,) = worth_lines([found])
+    assert line.startswith("relation_mask with 100 pairs: sequence needs 4× the pairs [")
+    assert page.index('id="worth"') < page.index(line) < page.index('id="worth-table"')
+    assert "training pairs" in (out / "figures/worth.svg").read_text()
+    values = json.loads((out / "figures/worth.json").read_text())
+    assert values[2]["times"] == "beyond the data"
+    with (out / "tables/worth.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["pairs"] for row in rows] == [*map(str, SIZES)] * 2
+    assert float(rows[0]["times"]) == found.times[0].times
+    assert rows[3]["times"] == ""  # of the baseline
+    (kept := tmp_path / "kept").mkdir()
+    for file in (out / "results.jsonl", out / "tables/items.jsonl"):
+        shutil.copy(file, kept)
+    capsys.readouterr()
+    assert main(["report", str(kept / "items.jsonl")]) == 0
+    assert (kept / "worth.csv").read_bytes() == (out / "tables/worth.csv").read_bytes()
+    assert line in capsys.readouterr().out
+
+
+def test_without_numbers_of_pairs_or_with_one_there_is_no_such_section(out: Path, tmp_path: Path):
+    results = read_results(out / "results.jsonl")
+    study = read_study(out)
+    assert find_worth(study.scores, study.rows, [replace(one, used=None) for one in results]) == []
+    alike = [replace(one, used='{"train": {"pairs": 5}}') for one in results]
+    assert find_worth(study.scores, study.rows, alike) == []
+    other = (
+        make_study(tmp_path / "other", score=["exact"])
+        if (tmp_path / "other").mkdir() is None
+        else out
+    )
+    study = read_study(other)
+    assert {row.curve for row in study.rows} == {""}
+    assert "worth" not in write_report(study).read_text()
+    assert result  # the helper's runs tell no pairs

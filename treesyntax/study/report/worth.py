@@ -1,0 +1,149 @@
+"""How much data a row is worth: curves of score by training pairs, where an axis of a recipe varies these.
+
+Training sets differ along the axis, the validation and test set do not. The number is how many times the
+pairs of a row its baseline needs to reach the row's score (:func:`treesyntax.metrics.worth.data_worth`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
+from treesyntax.metrics.runs import FEWEST_RUNS
+from treesyntax.metrics.worth import Curve, Times, data_worth
+from treesyntax.study.report.curves import line_of
+from treesyntax.study.results.item_scores import ItemScores
+from treesyntax.study.results.results import Result
+from treesyntax.study.results.rows import ItemRow
+
+if TYPE_CHECKING:  # matplotlib is loaded by those who draw
+    from matplotlib.figure import Figure
+
+WORTH_FILE = "worth.csv"
+WORTH_HEADER = ("row", "pairs", "score", "baseline", "baseline's score", "worth")
+WORTH_COLUMNS = (
+    "row", "metric", "pairs", "score", "low", "high", "runs", "baseline", "times", "times_low", "times_high",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RowWorth:
+    """How much data a row is worth.
+
+    Attributes:
+        row: its name at all numbers of pairs.
+        baseline: that of its baseline.
+        metric: that decides.
+        curve: the row's.
+        other: the baseline's.
+        times: the factor at each number of pairs.
+    """
+
+    row: str
+    baseline: str
+    metric: str
+    curve: Curve
+    other: Curve
+    times: tuple[Times, ...]
+
+    def cells(self) -> list[list[str]]:
+        """The texts of the table's lines."""
+        others = dict(zip(self.other.pairs, self.other.scores, strict=True))
+        return [
+            [
+                self.row, f"{times.pairs:,}", f"{score:.2f}", self.baseline,
+                f"{others[times.pairs]:.2f}" if times.pairs in others else "–", str(times),
+            ]
+            for times, score in zip(self.times, self.curve.scores, strict=True)
+        ]  # fmt: skip
+
+    def numbers(self) -> list[list[object]]:
+        """The lines of the file: the row's, with the factors, and the baseline's."""
+        lines: list[list[object]] = []
+        for name, curve in ((self.row, self.curve), (self.baseline, self.other)):
+            for point in zip(*curve, strict=True):
+                pairs, score, low, high, runs = point
+                times = [one for one in self.times if one.pairs == pairs and name == self.row]
+                factors = [times[0].times, times[0].low, times[0].high] if times else [""] * 3
+                of = self.baseline if name == self.row else ""
+                lines.append([name, self.metric, pairs, score, low, high, runs, of, *factors])
+        return lines
+
+
+def find_worth(
+    scores: ItemScores, rows: Sequence[ItemRow], results: Sequence[Result]
+) -> list[RowWorth]:
+    """How much data each row is worth that was trained on several numbers of pairs, as its baseline was."""
+    pairs = _pairs(results)
+    groups: dict[tuple[str, str], dict[int, ItemRow]] = {}
+    for row in rows:
+        known = len(scores.lines.seeds(row.row, row.primary)) >= FEWEST_RUNS
+        if row.curve and known and row.row in pairs:
+            groups.setdefault((row.test_set, row.curve), {})[pairs[row.row]] = row
+    curve_of = {row.row: (row.test_set, row.curve) for row in rows}
+    found = []
+    for group, own in groups.items():
+        bases = {curve_of[row.baseline] for row in own.values() if row.baseline in curve_of}
+        other = groups.get(next(iter(bases)), {}) if len(bases) == 1 else {}
+        if len(other) < 2:
+            continue
+        first, metric = next(iter(other.values())), next(iter(own.values())).primary
+        tables = [
+            {size: scores.table(row.row, first.row, metric) for size, row in side.items()}
+            for side in (own, other)
+        ]
+        lower = metric.removesuffix(UNSEEN) in LOWER_IS_BETTER
+        copies = scores.copies(first.row, metric)
+        worth = data_worth(tables[0], tables[1], copies, lower_is_better=lower)
+        names = (group[1], next(iter(bases))[1])
+        found.append(RowWorth(*names, metric, worth.row, worth.baseline, worth.times))
+    return found
+
+
+def _pairs(results: Sequence[Result]) -> dict[str, int]:
+    """By row the number of its training pairs, as its trainings told it."""
+    pairs = {}
+    for result in results:
+        try:
+            pairs[result.method] = int(json.loads(result.used or "")["train"]["pairs"])
+        except (ValueError, TypeError, LookupError):
+            continue
+    return pairs
+
+
+def worth_lines(found: Sequence[RowWorth]) -> list[str]:
+    """What each row is worth at its fewest pairs, where its baseline has most data left to catch up."""
+    return [
+        f"{one.row} with {one.times[0].pairs:,} pairs: {one.baseline} needs {one.times[0]}"
+        for one in found
+    ]
+
+
+def draw_worth(found: Sequence[RowWorth]) -> Figure:
+    """Score by training pairs on a logarithmic axis, with 95 % intervals; at least one row."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
+
+    figure = Figure(figsize=(6, 3.8), layout="constrained")
+    panel = figure.subplots()
+    curves: Mapping[str, Curve] = {one.baseline: one.other for one in found} | {
+        one.row: one.curve for one in found
+    }
+    for number, (name, curve) in enumerate(curves.items()):
+        style: dict[str, Any] = line_of(number)
+        panel.fill_between(curve.pairs, curve.low, curve.high, color=style["color"], alpha=0.15, linewidth=0)  # fmt: skip
+        panel.plot(curve.pairs, curve.scores, **style, markersize=5, label=name)
+    sizes = sorted({size for curve in curves.values() for size in curve.pairs})
+    panel.set_xscale("log")
+    panel.xaxis.set_major_locator(FixedLocator(sizes))
+    panel.xaxis.set_minor_locator(NullLocator())
+    panel.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    panel.set_xlabel("training pairs")
+    panel.set_ylabel(" or ".join(dict.fromkeys(one.metric for one in found)))
+    panel.grid(alpha=0.25)
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.legend(frameon=False)
+    return figure
