@@ -8,7 +8,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready
 
-.PHONY: demo test soak figures docs hashes lint format clean
+.PHONY: demo test soak figures docs hashes release lint format clean
 
 demo: $(READY)
 	$(BIN)/treesyntax study recipes/demo/for2lam.yaml
@@ -49,6 +49,10 @@ hashes: $(READY)
 	$(PYTHON) -m venv $(VENV)/hashes
 	$(VENV)/hashes/bin/python -m pip install --quiet --disable-pip-version-check uv
 	$(VENV)/hashes/bin/python .ci/hash_lock.py
+
+# Source package and wheel in dist/, built as an index's users build them, and checked. Nothing is uploaded.
+release: $(READY)
+	$(BIN)/python .ci/release.py
 
 lint: $(READY)
 	$(BIN)/ruff check .
