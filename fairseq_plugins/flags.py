@@ -19,10 +19,12 @@ from fairseq_plugins.limits import misplaced_criterion
 from fairseq_plugins.literals import parse_literal
 from fairseq_plugins.model import is_ours
 from fairseq_plugins.settings import TASK
+from treesyntax.data.binarize.options import option_fault
 from treesyntax.data.encoding import TEXT
 from treesyntax.errors import OptionError
 from treesyntax.jobs.flags import DATA_TREES, Fault, fault_of, find_fault
 from treesyntax.methods import METHODS
+from treesyntax.metrics import metric_fault
 from treesyntax.model.bracket_growth import GROWING
 from treesyntax.model.composition import Composition, parse_spec
 from treesyntax.nn.growth import GROWING_LINEARIZATIONS
@@ -43,6 +45,7 @@ GENERATION: Ranges = {
     "max-len-a": (0, math.inf),
 }  # fmt: skip
 
+OURS = {"score": metric_fault, "binarize": option_fault}
 PARSERS = {
     "fairseq-train": options.get_training_parser,
     "fairseq-generate": options.get_generation_parser,
@@ -53,10 +56,12 @@ def check(program: str, words: Sequence[str]) -> Fault | None:
     """The first fault of a command line: unknown flags, values, methods, trees that the data lacks, no end.
 
     Args:
-        program: one of `PARSERS`.
+        program: one of `PARSERS` or `OURS`.
         words: what follows it, without ``--user-dir``; one may say what trees the data has, see
             :data:`treesyntax.jobs.flags.DATA_TREES`.
     """
+    if program in OURS:
+        return OURS[program](words)
     parser = PARSERS[program]()
     data = next((word for word in words if word.startswith(DATA_TREES)), "")
     words = [word for word in words if word != data]

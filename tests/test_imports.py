@@ -25,7 +25,7 @@ ALLOWED = {
     "study": {"metrics", "data", "trees"} | GROUND,
     "analysis": {"model", "methods", "nn", "metrics", "data", "trees", "torch", "study"} | GROUND,
     "bridges": {"model", "methods", "nn", "trees", "torch", "parsers"} | GROUND,
-    "testing": {"model", "methods", "nn", "trees", "torch"} | GROUND,
+    "testing": {"model", "methods", "metrics", "data", "nn", "trees", "torch"} | GROUND,
     "commands": {
         "study", "model", "methods", "decoding", "nn", "metrics", "parsers", "data", "trees",
         "analysis", "torch",
@@ -43,6 +43,7 @@ FACE = "face"
 import them from there."""
 ALLOWED[FACE] = {
     "bridges",
+    "data",
     "model",
     "methods",
     "metrics",
@@ -56,7 +57,7 @@ NARROW = {
     "analysis": {"study": ("study.recipe", "study.results")},
     "bridges": {"parsers": ("parsers.torchaudio_remedy",)},
     "commands": {"torch": ("commands.average", "commands.methods", "commands.study", "commands.translate")},
-    FACE: {"parsers": ("parsers.torchaudio_remedy",), "study": ("study.read",)},
+    FACE: {"data": ("data.sets.base",), "parsers": ("parsers.torchaudio_remedy",), "study": ("study.read",)},
     "decoding": {"torch": ("decoding.constraints", "decoding.grammar", "decoding.learned_grammar",
                            "decoding.notation_grammar")},
 }  # fmt: skip

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from treesyntax.bridges.flex import score_mods
     from treesyntax.bridges.huggingface import HuggingFaceBridge
     from treesyntax.bridges.torch_encoder import TransformerEncoderBridge
+    from treesyntax.data.sets.base import DataSet, Input, Part, register_data_set
     from treesyntax.errors import InputError, OptionError, TreeError, TreeSyntaxError
     from treesyntax.methods import METHODS
-    from treesyntax.metrics import Score, get_metric, score
+    from treesyntax.metrics import Score, get_metric, register_metric, score
     from treesyntax.metrics.conclusions import Conclusion, conclude
     from treesyntax.metrics.runs import RunComparison, compare_corpus_scores, compare_runs
     from treesyntax.metrics.statistics import holm
@@ -42,7 +43,13 @@ if TYPE_CHECKING:
     from treesyntax.trees.alignment import align, align_words, word_spans
     from treesyntax.trees.binary import from_binary, to_binary
     from treesyntax.trees.controls import control_tree
-    from treesyntax.trees.formats import parse_tree, read_trees, write_trees
+    from treesyntax.trees.formats import (
+        Format,
+        parse_tree,
+        read_trees,
+        register_format,
+        write_trees,
+    )
     from treesyntax.trees.linearizations import get_linearization
     from treesyntax.trees.tree import Tree
 
@@ -53,9 +60,10 @@ _PLACES = {
     "bridges.flex": ("score_mods",),
     "bridges.huggingface": ("HuggingFaceBridge",),
     "bridges.torch_encoder": ("TransformerEncoderBridge",),
+    "data.sets.base": ("DataSet", "Input", "Part", "register_data_set"),
     "errors": ("InputError", "OptionError", "TreeError", "TreeSyntaxError"),
     "methods": ("METHODS",),
-    "metrics": ("Score", "get_metric", "score"),
+    "metrics": ("Score", "get_metric", "register_metric", "score"),
     "metrics.conclusions": ("Conclusion", "conclude"),
     "metrics.runs": ("RunComparison", "compare_corpus_scores", "compare_runs"),
     "metrics.statistics": ("holm",),
@@ -71,7 +79,7 @@ _PLACES = {
     "trees.alignment": ("align", "align_words", "word_spans"),
     "trees.binary": ("from_binary", "to_binary"),
     "trees.controls": ("control_tree",),
-    "trees.formats": ("parse_tree", "read_trees", "write_trees"),
+    "trees.formats": ("Format", "parse_tree", "read_trees", "register_format", "write_trees"),
     "trees.linearizations": ("get_linearization",),
     "trees.tree": ("Tree",),
 }
@@ -83,15 +91,19 @@ __all__ = [
     "Composition",
     "Conclusion",
     "Curve",
+    "DataSet",
     "Decoder",
     "Encoder",
     "EncoderOutput",
+    "Format",
     "GrowingTrees",
     "HuggingFaceBridge",
     "Injection",
+    "Input",
     "InputError",
     "KVCache",
     "OptionError",
+    "Part",
     "RunComparison",
     "Score",
     "Site",
@@ -122,6 +134,9 @@ __all__ = [
     "read_study",
     "read_trees",
     "register",
+    "register_data_set",
+    "register_format",
+    "register_metric",
     "score",
     "score_mods",
     "to_binary",

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import treesyntax as ts
-from treesyntax.testing import PROMISES, check_method
+from treesyntax.testing.methods import PROMISES, check_method
 
 
 class Right(ts.Injection):

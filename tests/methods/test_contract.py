@@ -10,7 +10,7 @@ from treesyntax.model.composition import Composition
 from treesyntax.nn.injection import methods_of
 from treesyntax.nn.pairs import PairTerm, total_bias
 from treesyntax.nn.relations import QueriedTrees
-from treesyntax.testing import (
+from treesyntax.testing.methods import (
     PROMISES,
     SITE,
     TREES,

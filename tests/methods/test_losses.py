@@ -16,9 +16,9 @@ from treesyntax.methods.losses.parent_head import parent_tokens
 from treesyntax.model.composition import Composition
 from treesyntax.nn.injection import METHODS, LayerStates, Site
 from treesyntax.nn.tree_batch import collate
-from treesyntax.testing import PADDING, TREES
-from treesyntax.testing import make_encoder as build
-from treesyntax.testing import make_sentences as sentences
+from treesyntax.testing.methods import PADDING, TREES
+from treesyntax.testing.methods import make_encoder as build
+from treesyntax.testing.methods import make_sentences as sentences
 from treesyntax.trees.tree import Tree
 
 LOSSES = [name for name in METHODS if METHODS[name].training_only]

@@ -12,7 +12,7 @@ from torch import Tensor
 from treesyntax.model.composition import Composition
 from treesyntax.nn.injection import LayerStates, Site
 from treesyntax.nn.tree_batch import batch_trees
-from treesyntax.testing import TREES, make_encoder, make_sentences
+from treesyntax.testing.methods import TREES, make_encoder, make_sentences
 from treesyntax.trees.formats import parse_tree
 from treesyntax.trees.tree import Tree
 

@@ -14,7 +14,7 @@ from treesyntax.nn.coordinates import in_one_tree, root
 from treesyntax.nn.injection import METHODS
 from treesyntax.nn.relations import path_lengths
 from treesyntax.nn.tree_batch import TreeBatch, batch_trees
-from treesyntax.testing import (
+from treesyntax.testing.methods import (
     EOS,
     SITE,
     TREES,

@@ -28,7 +28,7 @@ from typing import Any
 from support import PLUGINS
 from treesyntax import __main__ as cli
 from treesyntax.jobs import preloaded, processes
-from treesyntax.jobs.imports import import_own
+from treesyntax.methods import METHODS
 from treesyntax.study.run import early
 from treesyntax.study.run.process import SAFE
 
@@ -85,7 +85,7 @@ def check_flags(
 
     def run() -> int:
         sys.stdin = io.StringIO(given["input"])
-        import_own()  # what a fresh process does as it loads the methods
+        METHODS.import_all()  # what a fresh process does as it loads the methods
         return _run_module(words[3], [])
 
     with tempfile.TemporaryDirectory() as place:

@@ -144,10 +144,10 @@ def _own_methods() -> bool:
     import sys
     from importlib.metadata import entry_points
 
-    from treesyntax.jobs.imports import GROUP, listed
+    from treesyntax.jobs.imports import METHODS, listed
 
     loaded = "treesyntax.methods" in sys.modules
-    return loaded or bool(listed(os.environ)) or bool(entry_points(group=GROUP))
+    return loaded or bool(listed(os.environ)) or bool(entry_points(group=METHODS))
 
 
 def _named(

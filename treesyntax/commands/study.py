@@ -122,9 +122,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
         OptionError, InputError: for a recipe or folder that cannot be used, and for a recipe whose
             methods differ in settings that are not compared.
     """
-    # They take seconds to load, and --help needs none of them. All are loaded before a step runs.
-    from treesyntax.commands import binarize
-    from treesyntax.data.binarize.options import read_options
+    # They take seconds to load, and --help needs none of them.
     from treesyntax.decoding.engine import plugin_folder
     from treesyntax.study.data_summary import data_summaries, summary_lines
     from treesyntax.study.outline import outline
@@ -140,8 +138,6 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     from treesyntax.study.run.plan import make_plan
     from treesyntax.study.search.trials import Trials
     from treesyntax.study.searching import find_settings, search_outline
-    from treesyntax.study.session import execute
-    from treesyntax.study.taking_up import held_folder
 
     if args.json and not args.plan:
         raise OptionError("--json goes with --plan; a study's results are in its results.jsonl")
@@ -160,7 +156,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     # Tests bring programs of their own, which have flags of their own.
     checker = CHECKER if programs is None else ()
     for checked in [plan, trials.whole] if trials else [plan]:
-        check_early(checked, (binarize.add_arguments, read_options), checker)
+        check_early(checked, checker)
     check_folder(folder)
     if trials is not None:  # rows that have found their settings have them in what is shown
         plan = make_plan(trials.chosen())
@@ -196,6 +192,10 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
         for step in part.steps:
             print(shlex.join(command_words(step, folder, typed)))
         return 0
+    # All are loaded before a step runs.
+    from treesyntax.study.session import execute
+    from treesyntax.study.taking_up import held_folder
+
     if args.gpus and programs is None:
         check_gpus(options.gpus)
     with held_folder(folder):

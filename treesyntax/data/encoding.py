@@ -9,6 +9,10 @@ from treesyntax.trees.names import GIVEN
 
 SIDES = ("source", "target")
 TEXT = "text"
+MANIFEST = "binarize.json"
+"""Beside binarized data: all options and counts."""
+MANIFEST = "binarize.json"
+"""Beside binarized data: all options and counts."""
 CONLLU = "conllu"
 WORDS_LINEARIZATION = "words"
 MODEL_TYPES = ("unigram", "bpe")

@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesyntax.data.dictionary import UNK, Dictionary, one_unknown, unknown_symbol
+from treesyntax.data.encoding import MANIFEST as MANIFEST
 from treesyntax.data.encoding import TEXT, Encoding
 from treesyntax.data.token_files import TokenData
 from treesyntax.errors import InputError
 from treesyntax.files import parse_json, read_record
 from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.names import GIVEN, SHUFFLED
-
-MANIFEST = "binarize.json"
 
 Part = TypeVar("Part")
 

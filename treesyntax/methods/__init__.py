@@ -6,11 +6,10 @@ A user's own methods come with it, see :mod:`treesyntax.jobs.imports`.
 from importlib import import_module
 from pkgutil import walk_packages
 
-from treesyntax.jobs.imports import import_own
 from treesyntax.nn.injection import METHODS
 
 for _module in walk_packages(__path__, f"{__name__}."):
     import_module(_module.name)
-import_own()
+METHODS.import_all()
 
 __all__ = ["METHODS"]

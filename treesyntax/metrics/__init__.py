@@ -16,14 +16,14 @@ the tree formats and KIND one of these:
 ``productions``  micro-averaged F1 over productions
 ``wellformed``   any tree at all
 
-With ``:unseen`` at its end a metric counts only the lines that the training data does not have.
+`register_metric` adds one of your own. With ``:unseen`` at its end a metric counts only the lines that the training data does not have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,9 @@ from numpy.typing import NDArray
 from treesyntax import __version__
 from treesyntax.agreement import verbs_of
 from treesyntax.errors import OptionError
+from treesyntax.jobs import imports
+from treesyntax.jobs.flags import Fault
+from treesyntax.jobs.imports import Registry
 from treesyntax.metrics.coffeescript import NOTATION, compiled_items
 from treesyntax.metrics.equivalence import CALCULI
 from treesyntax.metrics.runs import checkpoint_p as checkpoint_p
@@ -159,11 +162,9 @@ class Measured(NamedTuple):
             value, signature = found.score, str(metric.get_signature())
             if hasattr(found, "bp"):
                 lengths = f"BP {found.bp:.3f}, length ratio {found.ratio:.3f}"
-        elif plain in PART_METRICS:
-            value, signature = (
-                micro_f1(*lines.sum(0).tolist()),
-                f"{plain}|avg:micro|v:{__version__}",
-            )
+        elif lines.shape[1] == OF_PARTS:
+            value = micro_f1(*lines.sum(0).tolist())
+            signature = f"{plain}|avg:micro|v:{__version__}"
         else:
             value = 100 * int(lines.sum()) / len(lines)
             settings = f"{plain}|tok:space" if plain in TEXT_ITEMS else plain
@@ -209,7 +210,7 @@ def measured(
         lines = line_statistics(metric, hypotheses)
     elif plain in PART_METRICS:
         parts = PART_METRICS[plain](hypotheses, references)
-        lines = np.array(parts, dtype=np.float64).reshape(len(references), 2)
+        lines = np.array(parts, dtype=np.float64).reshape(len(references), OF_PARTS)
     else:
         right = ITEM_METRICS[plain](hypotheses, references)
         lines = np.array([*map(bool, right)], dtype=np.float64)[:, None]
@@ -227,20 +228,135 @@ def columns_of(name: str) -> int:
     plain = name.removesuffix(UNSEEN)
     if plain in CORPUS_METRICS:
         return line_statistics(CORPUS_METRICS[plain](references=[["a"]]), ["a"]).shape[1]
-    return 2 if plain in PART_METRICS else 1
+    return OF_PARTS if plain in PART_METRICS or plain.startswith(F1) else 1
 
 
 def _judge(hypotheses: Sequence[str], references: Sequence[str], name: str) -> list[Score]:
     return [measured(name, hypotheses, references).score()]
 
 
-def _named(kinds: Mapping[str, Callable[..., Any]], notations: Iterable[str]) -> dict[str, Any]:
-    """Functions by ``KIND:NOTATION``."""
-    return {
-        f"{kind}:{name}": partial(function, notation=name)
-        for kind, function in kinds.items()
-        for name in notations
-    }
+Judge = TypeVar("Judge", bound=Callable[..., object])
+
+
+class _Judges(Mapping[str, Judge]):
+    """The functions of one kind of metrics by name; a format that is registered later has its own.
+
+    Args:
+        plain: those by their whole name.
+        kinds: those by ``KIND:NOTATION``, each with the notations that it is for.
+        parts: whether they count parts.
+    """
+
+    def __init__(
+        self,
+        plain: Mapping[str, Judge],
+        kinds: Sequence[tuple[Mapping[str, Callable[..., object]], Collection[str]]],
+        parts: bool,
+    ) -> None:
+        self.plain, self.kinds, self.parts = plain, kinds, parts
+
+    def __getitem__(self, name: str) -> Judge:
+        if name in self.plain:
+            return self.plain[name]
+        kind, _, notation = name.partition(":")
+        for functions, notations in self.kinds:
+            if kind in functions and notation in notations:
+                return partial(functions[kind], notation=notation)  # type: ignore[return-value]
+        if ":" in name or name.startswith(F1) is not self.parts:
+            raise KeyError(name)
+        return OF_USERS[name]  # type: ignore[return-value]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.plain
+        for functions, notations in self.kinds:
+            yield from (f"{kind}:{notation}" for kind in functions for notation in notations)
+        yield from (name for name in OF_USERS if name.startswith(F1) is self.parts)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class _Metrics(Mapping[str, Metric]):
+    """All metrics by name."""
+
+    def __getitem__(self, name: str) -> Metric:
+        if not any(name in kind for kind in KINDS):
+            raise KeyError(name)
+        return partial(_judge, name=name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for kind in KINDS for name in kind)
+
+    def __len__(self) -> int:
+        return sum(map(len, KINDS))
+
+
+OF_USERS: Registry[Callable[..., Sequence[Any]]] = Registry("metric", imports.METRICS)
+"""The metrics of users by name."""
+OF_PARTS = 2
+"""How many numbers a metric that counts parts keeps of a line."""
+F1 = "f1_"
+"""The names of users' metrics that count parts begin with it, so that whoever reads their numbers knows."""
+UserMetric = TypeVar("UserMetric", bound=ItemMetric | PartMetric)
+
+
+def register_metric(name: str) -> Callable[[UserMetric], UserMetric]:
+    """Make a function a metric of that name, in a file of your own.
+
+    The function gets the hypotheses and the references, as many lines each, and returns one value for each line. That
+    is whether the line is right, or None where that is undecided; the score is the share of right lines in percent.
+    A metric whose name begins with ``f1_`` returns two whole numbers for each line: how many parts hypothesis and
+    reference have in common, and how many parts both have together; the score is the F1 of all parts. Higher is
+    better: turn an error rate around.
+
+    Raises:
+        ValueError: if there is a metric of that name, or it is no plain word.
+    """
+
+    def add(judge: UserMetric) -> UserMetric:
+        if name in CORPUS_METRICS or name in TEXT_ITEMS:
+            raise ValueError(f"two metrics are named {name}")
+        OF_USERS.add(name, partial(_checked, name, judge), judge)
+        return judge
+
+    return add
+
+
+def is_readable(name: str) -> bool:
+    """Whether it is known, without the file of a metric of a user's own, what the numbers of a line mean."""
+    plain = name.removesuffix(UNSEEN)
+    return ":" not in plain or plain in METRICS
+
+
+def _checked(
+    name: str,
+    judge: Callable[..., Sequence[Any]],
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+) -> list[Any]:
+    """What a metric of a user's own says of each line, or an error where that is no such thing."""
+    check_aligned(hypotheses, references)
+    values = list(judge(hypotheses, references))
+    if len(values) != len(references):
+        raise OptionError(
+            f"the metric {name} has {len(values)} values for {len(references)} lines; one for each is needed"
+        )
+    for line, value in enumerate(values, start=1):
+        counts = name.startswith(F1)
+        if not (_are_parts(value) if counts else value is None or isinstance(value, bool)):
+            wanted = (
+                "two whole numbers, in common and of both together"
+                if counts
+                else "True, False or None"
+            )
+            raise OptionError(f"the metric {name} gives {value!r} for line {line}, not {wanted}")
+    return values
+
+
+def _are_parts(value: object) -> bool:
+    if not isinstance(value, tuple) or len(value) != OF_PARTS:
+        return False
+    return all(type(number) is int for number in value) and 0 <= 2 * value[0] <= value[1] < 2**32
 
 
 TEXT_ITEMS: dict[str, ItemMetric] = {
@@ -250,20 +366,18 @@ TEXT_ITEMS: dict[str, ItemMetric] = {
     "clause_verb": clause_verb_items,
 }
 COMPILED = f"compiled:{NOTATION}"
-ITEM_METRICS: dict[str, ItemMetric] = {
-    **TEXT_ITEMS,
-    **_named(TREE_KINDS, FORMATS),
-    **_named(FORM_KINDS, CALCULI),
-    COMPILED: compiled_items,
-}
+ITEM_METRICS: _Judges[ItemMetric] = _Judges(
+    {**TEXT_ITEMS, COMPILED: compiled_items},
+    [(TREE_KINDS, FORMATS), (FORM_KINDS, CALCULI)],
+    parts=False,
+)
 """The metrics that judge each line."""
-PART_METRICS: dict[str, PartMetric] = _named(
-    {"f1": node_parts, "productions": production_parts}, FORMATS
+PART_METRICS: _Judges[PartMetric] = _Judges(
+    {}, [({"f1": node_parts, "productions": production_parts}, FORMATS)], parts=True
 )
 """The metrics that count parts in each line."""
-METRICS: dict[str, Metric] = {
-    name: partial(_judge, name=name) for name in (*CORPUS_METRICS, *ITEM_METRICS, *PART_METRICS)
-}
+KINDS = (CORPUS_METRICS, ITEM_METRICS, PART_METRICS)
+METRICS: Mapping[str, Metric] = _Metrics()
 
 
 def get_metric(name: str, unseen: Sequence[bool] | None = None) -> Metric:
@@ -289,6 +403,16 @@ def get_metric(name: str, unseen: Sequence[bool] | None = None) -> Metric:
     if not any(unseen):
         raise OptionError(f"{name}: every line is in the training data, so none is left to score")
     return partial(_judge_unseen, name=name, unseen=unseen)
+
+
+def metric_fault(names: Sequence[str]) -> Fault | None:
+    """The first of some names that is no metric, or cannot be computed here."""
+    for name in names:
+        try:
+            get_metric(name, [True])
+        except OptionError as error:
+            return Fault("", str(error))
+    return None
 
 
 def score(metric: str, hypotheses: Sequence[str], references: Sequence[str]) -> Score:

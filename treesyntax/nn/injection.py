@@ -7,14 +7,14 @@ compose, and why adding nothing is the plain Transformer bit for bit.
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
 from torch import Tensor, nn
 
+from treesyntax.jobs import imports
+from treesyntax.jobs.imports import Registry
 from treesyntax.nn.node_maps import NodeMap
 from treesyntax.nn.pairs import RelationOf
 from treesyntax.nn.tree_batch import TreeBatch
@@ -178,14 +178,8 @@ def hooks_of(method: type[Injection]) -> list[str]:
     ]
 
 
-METHODS: dict[str, type[Injection]] = {}
+METHODS: Registry[type[Injection]] = Registry("method", imports.METHODS)
 """All methods by name. Architectures, tests, listings and studies are made from it."""
-
-
-def origin_of(made: Callable[..., object]) -> tuple[str | None, str]:
-    """The file and name of a class or function: a user's file may be imported by several names."""
-    file = getattr(sys.modules.get(made.__module__), "__file__", None)
-    return (file and os.path.realpath(file)) or made.__module__, made.__qualname__
 
 
 def methods_of(side: str) -> list[str]:
@@ -200,9 +194,7 @@ def register(name: str) -> Callable[[Method], Method]:
     """Class decorator: make a method known under a name."""
 
     def add(method: Method) -> Method:
-        if name in METHODS and origin_of(METHODS[name]) != origin_of(method):
-            raise ValueError(f"two methods are named {name}")
-        METHODS[name] = method
+        METHODS.add(name, method, method)
         return method
 
     return add

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from treesyntax.errors import OptionError
-from treesyntax.nn.injection import origin_of
+from treesyntax.jobs.imports import origin_of
 from treesyntax.nn.relations import NO_RELATION, RELATIONS, tree_relations
 from treesyntax.nn.tree_batch import TreeBatch
 

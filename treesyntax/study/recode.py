@@ -69,7 +69,9 @@ class Recoder:
                 if part in versions or not part.startswith(f"{kind}: ")
             }
             for step in own:
-                found = code_of(kind, self.words(step), self.plan.recipe.own_files, self.source)
+                found = code_of(
+                    kind, self.plan.words_of(step), self.plan.recipe.own_files, self.source
+                )
                 new |= {part: value for part, value in found.items() if part not in versions}
         return new
 
@@ -97,11 +99,6 @@ class Recoder:
         return bool(files) and all(
             code[f"{kind}: {part}"] == self.first_digest(part) for part in files
         )
-
-    def words(self, step: Step) -> tuple[str, ...]:
-        """Return the command that names the methods of a step."""
-        run = next((run for run in self.plan.runs if step.name.startswith(f"{run.name}/")), None)
-        return step.command if run is None else self.plan.steps_of(run)[0].command
 
     def _first_digest(self, part: str) -> str:
         """The digest of a part by the first rule."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,15 +14,11 @@ from support.study_helpers import RECIPES, recipe_with, write_recipe
 from support.study_runs import refused
 
 from treesyntax import __main__ as cli
-from treesyntax.commands import binarize
-from treesyntax.data.binarize.options import read_options
 from treesyntax.errors import OptionError
 from treesyntax.jobs.flags import Fault, find_fault
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.run.early import check_early
 from treesyntax.study.run.plan import make_plan
-
-BINARIZE = (binarize.add_arguments, read_options)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +56,7 @@ def test_metrics_and_flags_of_binarize_are_checked_before_anything_runs(
 def test_valid_recipes_pass(path: Path):
     # base.yaml is for those that extend it: the format of the targets is theirs.
     for recipe in (path, *(one for one in RECIPES if one.name != "base.yaml")):
-        check_early(make_plan(read_recipe(recipe)), BINARIZE, ())
+        check_early(make_plan(read_recipe(recipe)), ())
 
 
 def test_variables_may_use_each_other_but_not_in_a_circle(tmp_path: Path):
@@ -69,15 +67,20 @@ def test_variables_may_use_each_other_but_not_in_a_circle(tmp_path: Path):
         recipe_with(tmp_path, vars={"size": 1, "a": "{b}", "b": "x{a}"})
 
 
-def fake(folder: Path, answers: list[object]) -> tuple[str, ...]:
-    """A checker that keeps its question and gives these answers."""
-    code = f"import sys; open({str(folder / 'asked')!r}, 'w').write(sys.stdin.read()); print({json.dumps(answers)!r})"
+def fake(folder: Path, answer: object = None) -> tuple[str, ...]:
+    """A checker that keeps its question and gives this answer to the first command."""
+    code = f"""
+import json, sys
+question = sys.stdin.read()
+open({str(folder / "asked")!r}, "w").write(question)
+print(json.dumps([{answer!r}, *[None] * (len(json.loads(question)) - 1)]))
+"""
     return (sys.executable, "-c", code)
 
 
 def test_each_command_of_fairseq_is_checked_once(path: Path, tmp_path: Path):
     plan = make_plan(read_recipe(path, ["methods.stack_pe.generate.beam=7"]))
-    check_early(plan, BINARIZE, fake(tmp_path, [None] * 6))
+    check_early(plan, fake(tmp_path))
     asked = json.loads((tmp_path / "asked").read_text())
     assert [words[0] for words in asked].count("fairseq-train") == 3
     assert "--user-dir" not in json.dumps(asked)
@@ -87,10 +90,63 @@ def test_each_command_of_fairseq_is_checked_once(path: Path, tmp_path: Path):
         (["", "is odd"], "methods.sequence.train: is odd"),
     ):
         with pytest.raises(OptionError) as error:
-            check_early(plan, BINARIZE, fake(tmp_path, [answer, *[None] * 5]))
+            check_early(plan, fake(tmp_path, answer))
         assert str(error.value) == f"{path}: {told}"
     with pytest.raises(OptionError, match="the flags of fairseq cannot be checked: no message"):
-        check_early(plan, BINARIZE, ("false",))
+        check_early(plan, ("false",))
+
+
+@pytest.fixture
+def asked(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., bool]:
+    """Checks a recipe with some answers, and says whether the program was asked."""
+    monkeypatch.setenv("TREESYNTAX_CACHE", str(tmp_path / "cache"))
+    question = tmp_path / "asked"
+
+    def check(*changes: str, answer: object = None, name: str = "") -> bool:
+        question.unlink(missing_ok=True)
+        checker = (*fake(tmp_path, answer), name)
+        with suppress(OptionError):
+            check_early(make_plan(read_recipe(path, list(changes))), checker)
+        return question.exists()
+
+    return check
+
+
+def test_commands_without_a_fault_are_not_asked_for_again(asked: Callable[..., bool]):
+    assert asked()
+    assert not asked()
+    assert not asked("title=Another")
+    assert asked("train.lr=0.1", answer=["lr", "is odd"])
+    assert asked("train.lr=0.1", answer=["lr", "is odd"])  # a fault is not kept
+    assert asked(name="another program")
+
+
+def test_an_edit_of_a_users_module_asks_again(
+    asked: Callable[..., bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (helper := tmp_path / "helper.py").write_text("x = 1\n")
+    (file := tmp_path / "own.py").write_text("import helper\n")
+    monkeypatch.setenv("TREESYNTAX_IMPORT", str(file))
+    assert asked()
+    assert not asked()
+    helper.write_text("x = 2\n")
+    assert asked()
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"sound": 5}', '{"sound": [5, null]}'])
+def test_a_damaged_record_of_answers_is_made_anew(
+    asked: Callable[..., bool], tmp_path: Path, text: str
+):
+    (file := tmp_path / "cache/flags.json").parent.mkdir(parents=True)
+    file.write_text(text)
+    assert asked()
+    assert not asked()
+
+
+def test_a_cache_that_cannot_be_written_is_no_fault(asked: Callable[..., bool], tmp_path: Path):
+    (tmp_path / "cache").write_text("a file")
+    assert asked()
+    assert asked()
 
 
 def test_a_misspelt_flag_of_fairseq_is_named_with_its_key(

@@ -181,8 +181,10 @@ def test_an_installed_package_is_watched_with_its_modules(tmp_path: Path, monkey
     }.items():
         (package / name).write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
-    entry = EntryPoint("any_name", "my_package.methods.first", imports.GROUP)
-    monkeypatch.setattr(code, "entry_points", lambda group: [entry])
+    entry = EntryPoint("any_name", "my_package.methods.first", imports.METHODS)
+    monkeypatch.setattr(
+        code, "entry_points", lambda group: [entry] if group == imports.METHODS else []
+    )
     first = own_parts("--arch tree_mine_mini", [])
     assert list(first) == ["train: own/my_package.methods.first"]
     assert not own_parts("--arch tree_sequence_mini", [])
@@ -215,7 +217,7 @@ def test_a_file_that_cannot_be_imported_is_named_with_its_line(
     assert "sequence" in METHODS
     with pytest.raises(InputError, match=told):
         import_file(write_own(tmp_path, text))
-    with pytest.raises(InputError, match=r"own\.txt: is no Python file; give the file of a method"):
+    with pytest.raises(InputError, match=r"own\.txt: is no Python file; name one that ends with"):
         import_file(tmp_path / "own.txt")
 
 
@@ -238,6 +240,8 @@ def test_a_package_whose_method_cannot_be_imported_is_named(monkeypatch: pytest.
     with pytest.raises(
         OptionError, match=r"the method gone of the package gone_package\.gone cannot"
     ):
-        imports.import_own()
-    monkeypatch.setattr(code, "entry_points", lambda group: [Broken()])
+        imports.import_user_files(imports.METHODS)
+    monkeypatch.setattr(
+        code, "entry_points", lambda group: [Broken()] if group == imports.METHODS else []
+    )
     assert list(own_parts("--arch tree_sequence", [])) == ["train: own/gone_package.gone"]

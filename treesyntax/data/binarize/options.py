@@ -1,27 +1,38 @@
-"""The options of ``treesyntax binarize``, checked before anything is read."""
+"""The options of ``treesyntax binarize``: declared, read and checked against each other before anything else is read.
+
+``--help`` needs no numpy, which the formats of trees load.
+"""
 
 from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from treesyntax.data.binarize.checks import check_options
 from treesyntax.data.encoding import (
     CONLLU,
+    LINE_UNITS,
+    MANIFEST,
+    MODEL_TYPES,
+    NORMALIZATIONS,
     SPAN_FORMATS,
+    STANDARD,
+    SUBWORD_UNITS,
+    SUBWORDS_STYLES,
     TEXT,
     WORDS_LINEARIZATION,
     Encoding,
     Training,
 )
-from treesyntax.errors import OptionError, unknown_name
+from treesyntax.errors import InputError, OptionError, unknown_name
 from treesyntax.files import check_path
-from treesyntax.trees.formats.offsets import offsets_path
-from treesyntax.trees.linearizations import get_linearization
-from treesyntax.trees.names import CONTROLS, FORMATS, GIVEN, LINEARIZATIONS, SHUFFLED
+from treesyntax.jobs import cores
+from treesyntax.jobs.completion import suggest
+from treesyntax.jobs.flags import Fault, fault_of, find_fault
+from treesyntax.trees.names import CONTROLS, FORMATS, GIVEN, LINEARIZATIONS, POLICIES, SHUFFLED
 
 SPLITS = ("train", "valid", "test")
 TREE_LINEARIZATION = "preorder"
@@ -29,6 +40,141 @@ TREE_LINEARIZATION = "preorder"
 WORD_FORMATS = (TEXT, "conllu")
 # fairseq takes languages from file names such as train.en-sv.en.idx.
 LANGUAGE = re.compile(r"[^\s./\\-]+")
+SAMPLE = 500_000
+"""Lines that a subword model is trained on."""
+WRITTEN = re.compile(
+    rf"{re.escape(MANIFEST)}|(dict|labels)\..+\.txt|subwords\..+\.model"
+    r"|(train|valid|test)[0-9]*\..+\.(bin|idx|tree|unknown)"
+)
+"""The files of binarized data by name."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add = parser.add_argument
+    add("dest", metavar="DEST", help="folder to write")
+    for split in ("train", "valid", "test"):
+        add(
+            f"--{split}", nargs=2, metavar=("SOURCE", "TARGET"), required=split == "train",
+            help="the two aligned files (.gz is unpacked)",
+        )  # fmt: skip
+    for role in ("source", "target"):
+        _add_side_arguments(parser, role)
+    add(
+        "--subwords-style", "--pieces-style", dest="pieces_style", choices=SUBWORDS_STYLES,
+        default=SUBWORDS_STYLES[0],
+        help="how given subwords mark words: ▁ begins one, or @@ continues it (%(default)s)",
+    )  # fmt: skip
+    add(
+        "--subword-vocab", type=int, default=0, metavar="N",
+        help="train a SentencePiece model of N subwords on the training split of each side",
+    )  # fmt: skip
+    add(
+        "--subword-type", choices=MODEL_TYPES, default=MODEL_TYPES[0],
+        help="kind of model to train (%(default)s)",
+    )  # fmt: skip
+    add(
+        "--subword-sample", type=int, default=SAMPLE, metavar="N",
+        help="train each model on N lines of the training split drawn at random; 0: on all "
+        f"({SAMPLE:,}: about 1 GiB of memory)",
+    )  # fmt: skip
+    add(
+        "--subword-normalization", choices=NORMALIZATIONS, default=NORMALIZATIONS[0],
+        help="how a model trained here spells text; what this changes (½ to 1⁄2) can never be "
+        "output. identity changes nothing but white space (%(default)s)",
+    )  # fmt: skip
+    add(
+        "--subword-coverage", type=float, default=STANDARD.coverage, metavar="P",
+        help="share of the characters in the text that a model trained here knows; the rarest are "
+        "left out; 1 for scripts of few characters (%(default)s)",
+    )  # fmt: skip
+    add(
+        "--subword-byte-fallback", action="store_true",
+        help="spell characters that a model trained here does not know as bytes, so that nothing is "
+        "unknown; takes 256 of the subwords",
+    )  # fmt: skip
+    add(
+        "--subword-units", choices=SUBWORD_UNITS, default=SUBWORD_UNITS[0],
+        help="with the raw text of trees, segment every parser token on its own, or the line as a "
+        "whole, which merges tokens that share a subword (%(default)s)",
+    )  # fmt: skip
+    add("--joined-subwords", action="store_true", help="train one model for both sides")
+    add(
+        "--subword-policy", choices=POLICIES, default="siblings",
+        help="make every subword a node, as siblings or below each other (chain), or put all of "
+        "them (copy), the first or the last on the word's node (%(default)s)",
+    )  # fmt: skip
+    add(
+        "--control-seed", type=int, default=0, metavar="N",
+        help="seed of random control trees, which depend on it and the words only (%(default)s)",
+    )  # fmt: skip
+    add("--joined-dictionary", action="store_true", help="one dictionary for both sides")
+    add(
+        "--copy-words", action="store_true",
+        help="the target's dictionary also gets the words of the source's, as leaves where its tokens "
+        "have slots: a model with --copy-source can then output words that no training target has",
+    )  # fmt: skip
+    add(
+        "--copy-unknown", type=int, default=0, metavar="N",
+        help="number the first N different unknown words of each source, <unk_1>, <unk_2>, …, so that "
+        "a model with --copy-source can output them; train it with --copy-dropout (%(default)s)",
+    )  # fmt: skip
+    add(
+        "--workers", type=int, default=cores(), metavar="N",
+        help="processes; the output does not depend on it (all cores: %(default)s)",
+    )  # fmt: skip
+    add("--overwrite", action="store_true", help="replace a DEST written by this command before")
+
+
+def _add_side_arguments(parser: argparse.ArgumentParser, role: str) -> None:
+    group = parser.add_argument_group(f"{role} side")
+
+    def add(*names: str, **kwargs: object) -> argparse.Action:
+        return group.add_argument(*(f"--{role}-{name}" for name in names), **kwargs)  # type: ignore[arg-type]
+
+    add("lang", required=True, metavar="LANG", help="name in the names of the files, such as en")
+    notation = add(
+        "format", default=TEXT, metavar="FORMAT",
+        help=f"notation of the files: {', '.join((TEXT, *FORMATS))} (%(default)s)",
+    )  # fmt: skip
+    suggest(notation, lambda: (TEXT, *FORMATS))
+    linearization = add(
+        "linearization", "view", dest=f"{role}_view", metavar="NAME",
+        help=f"what the model reads of a tree: {', '.join(LINEARIZATIONS)} (default: words for text "
+        "and conllu, else preorder)",
+    )  # fmt: skip
+    suggest(linearization, lambda: LINEARIZATIONS)
+    names = CONTROLS if role == "source" else (*CONTROLS, SHUFFLED)
+    add(
+        "control", default=GIVEN, metavar="NAME",
+        help="put a tree without syntax in place of that of the file: "
+        f"{', '.join(names)} (%(default)s, the tree of the file)",
+    )  # fmt: skip
+    add(
+        "text", nargs="*", metavar="FILE",
+        help="raw text that the trees of train, valid, test were made of: subwords are attached to "
+        "words by character spans in it (see above); no FILE: the comments '# text =' of CoNLL-U",
+    )  # fmt: skip
+    add(
+        "subwords", "pieces", dest=f"{role}_pieces", nargs="+", metavar="FILE",
+        help="segmented text of train, valid, test",
+    )  # fmt: skip
+    add("subword-model", metavar="FILE", help="SentencePiece model to segment the words with")
+    add("threshold", type=int, default=0, metavar="N", help="drop tokens that are rarer")
+    add("vocab-size", type=int, default=0, metavar="N", help="keep the N most frequent symbols")
+    add("dict", metavar="FILE", help="dictionary to use instead of counting one")
+    if role == "target":
+        return
+    add(
+        "labels", action="store_true",
+        help="keep the labels of nodes (relations of dependency trees, else categories and symbols) "
+        "for methods that read them, and write labels.LANG.txt",
+    )  # fmt: skip
+    add(
+        "label-threshold", type=int, default=2, metavar="N",
+        help="labels that are rarer in the training data are unknown (%(default)s)",
+    )  # fmt: skip
+    add("label-dict", metavar="FILE", help="labels.LANG.txt to use instead of counting one")
 
 
 @dataclass(frozen=True)
@@ -73,6 +219,8 @@ class SideOptions:
         """The file of offsets of each split, empty for none."""
         if not self.encoding.units or self.encoding.format_name == CONLLU:
             return {}
+        from treesyntax.trees.formats.offsets import offsets_path
+
         return {split: offsets_path(path) for split, path in self.files.items()}
 
     @property
@@ -148,13 +296,29 @@ def read_options(args: argparse.Namespace) -> BinarizeOptions:
         copy_unknown=args.copy_unknown,
         workers=args.workers,
     )
-    check_options(args, options)
+    _check_options(args, options)
     return options
+
+
+def option_fault(words: Sequence[str]) -> Fault | None:
+    """The first fault of a command line of ``treesyntax binarize``, which is not run."""
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    args, fault = find_fault(parser, lambda: parser.parse_known_args(words), "treesyntax binarize")
+    if args is None:
+        return fault
+    try:
+        read_options(args)
+    except OptionError as error:
+        return fault_of(str(error))
+    return None
 
 
 def _side(args: argparse.Namespace, index: int, role: str) -> SideOptions:
     def option(name: str) -> object:
         return getattr(args, f"{role}_{name}")
+
+    from treesyntax.trees import formats
 
     language, format_name = str(option("lang")), str(option("format"))
     if not LANGUAGE.fullmatch(language):
@@ -162,8 +326,9 @@ def _side(args: argparse.Namespace, index: int, role: str) -> SideOptions:
             f"--{role}-lang {language!r}: a name without white space, dots, slashes and hyphens "
             "is needed, fairseq takes it from file names"
         )
-    if format_name not in (TEXT, *FORMATS):
-        raise unknown_name("format", format_name, (TEXT, *FORMATS), f"--{role}-format:")
+    if format_name != TEXT and format_name not in formats.FORMATS:
+        names = (TEXT, *formats.FORMATS)
+        raise unknown_name("format", format_name, names, f"--{role}-format:")
     labels, label_dict = getattr(args, f"{role}_labels", False), None
     if labels and format_name == TEXT:
         raise _needs_trees(role, "labels")
@@ -235,6 +400,8 @@ def _control(args: argparse.Namespace, role: str, control: str) -> str:
             f"--source-control {SHUFFLED} is for targets, whose text it keeps; for sources choose "
             f"{', '.join(CONTROLS)}"
         )
+    from treesyntax.trees.linearizations import get_linearization
+
     view = _linearization(role, format_name, getattr(args, f"{role}_view"))
     if role == "target" and control != GIVEN and get_linearization(view).tree is not None:
         if control != SHUFFLED:
@@ -293,3 +460,105 @@ def _of_splits(name: str, paths: list[str], splits: list[str]) -> dict[str, Path
             f"({', '.join(splits)}); give one each"
         )
     return dict(zip(splits, map(Path, paths), strict=True))
+
+
+def _check_options(args: argparse.Namespace, options: BinarizeOptions) -> None:
+    """Refuse what cannot be done.
+
+    Args:
+        args: as the user gave them.
+        options: as read from these, each on its own.
+    """
+    _check_subwords(options)
+    if args.subword_units == LINE_UNITS and not any(side.encoding.units for side in options.sides):
+        raise OptionError(
+            f"--subword-units {LINE_UNITS} needs raw text: give --source-text or --target-text"
+        )
+    for side in ("source", "target"):
+        counted = getattr(args, f"{side}_threshold") or getattr(args, f"{side}_vocab_size")
+        if getattr(args, f"{side}_dict") and counted:
+            raise OptionError(
+                f"--{side}-dict gives the dictionary as it is; leave out --{side}-threshold and "
+                f"--{side}-vocab-size, which are for one that is counted here"
+            )
+    if options.joined_dictionary:
+        _check_joined_dictionary(args)
+    if options.copy_unknown < 0 or (
+        options.copy_unknown and (args.source_dict or args.target_dict)
+    ):
+        raise OptionError(
+            "--copy-unknown is a number of placeholders, 0 or more, for dictionaries that are counted "
+            "here; given ones have those that they have"
+        )
+    if options.copy_words and (args.target_dict or (args.source_dict and args.joined_dictionary)):
+        raise OptionError(
+            "--copy-words adds to the dictionary that is counted here, and a given one stays as it "
+            "is; leave it out"
+        )
+    if options.workers < 1:
+        raise OptionError(f"--workers {options.workers}: at least 1 is needed")
+    _check_destination(options, args.overwrite)
+
+
+def _check_subwords(options: BinarizeOptions) -> None:
+    free = [side for side in options.sides if side.wants_model]
+    if options.subword_vocab < 0:
+        raise OptionError("--subword-vocab must be a positive number of subwords")
+    if options.subword_sample < 0:
+        raise OptionError("--subword-sample must be a number of lines, or 0 for all")
+    if not 0.98 <= options.training.coverage <= 1:
+        raise OptionError("--subword-coverage must be from 0.98 to 1")
+    if not options.subword_vocab and options.training != STANDARD:
+        raise OptionError(
+            "--subword-normalization, --subword-coverage and --subword-byte-fallback are about a "
+            "model that is trained here: give --subword-vocab"
+        )
+    if options.subword_vocab and not free:
+        raise OptionError("--subword-vocab: both sides already have subwords or a subword model")
+    if options.joined_subwords and not options.subword_vocab:
+        raise OptionError("--joined-subwords trains one model for both sides: give --subword-vocab")
+    if options.joined_subwords and len(free) < 2:
+        raise OptionError("--joined-subwords: one side already has subwords or a subword model")
+
+
+def _check_joined_dictionary(args: argparse.Namespace) -> None:
+    if args.source_dict and args.target_dict:
+        raise OptionError("--joined-dictionary takes --source-dict or --target-dict, not both")
+    for name in ("threshold", "vocab_size"):
+        if getattr(args, f"source_{name}") != getattr(args, f"target_{name}"):
+            option = name.replace("_", "-")
+            raise OptionError(
+                f"--joined-dictionary needs the same --source-{option} and --target-{option}"
+            )
+
+
+def _check_destination(options: BinarizeOptions, overwrite: bool) -> None:
+    dest = options.dest
+    if not dest.exists():
+        return
+    if not dest.is_dir():
+        raise InputError(dest, None, "is a file", "name a folder")
+    if not any(dest.iterdir()):
+        return
+    if not overwrite:
+        raise InputError(
+            dest, None, "already exists and is not empty", "name another folder or add --overwrite"
+        )
+    if not (dest / MANIFEST).is_file():
+        raise InputError(
+            dest,
+            None,
+            f"has no {MANIFEST}, so --overwrite could destroy other files",
+            "name another folder or empty it yourself",
+        )
+    for path in (*options.source.inputs, *options.target.inputs):
+        if path.resolve().is_relative_to(dest.resolve()):
+            raise InputError(
+                path, None, "lies in the folder to be overwritten", "move it elsewhere first"
+            )
+    for path in sorted(dest.iterdir()):
+        if path.is_dir() or not WRITTEN.fullmatch(path.name):
+            raise InputError(
+                path, None, "was not written by binarize, and --overwrite would delete it",
+                "move it elsewhere, or name another folder",
+            )  # fmt: skip

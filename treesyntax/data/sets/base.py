@@ -9,6 +9,8 @@ from typing import Any
 
 from treesyntax.data.generate.data_set import Files
 from treesyntax.errors import OptionError
+from treesyntax.jobs import imports
+from treesyntax.jobs.imports import Registry
 from treesyntax.trees.formats.base import subtrees_ending
 from treesyntax.trees.tree import Tree
 
@@ -110,6 +112,20 @@ class DataSet:
         if not self.inputs:
             return "generated"
         return "download" if all(one.address for one in self.inputs) else "needs --from"
+
+
+SETS: Registry[DataSet] = Registry("data set", imports.DATA_SETS)
+"""All data sets by name: those of this package, and those of users."""
+
+
+def register_data_set(data: DataSet) -> DataSet:
+    """Make a data set known under its name, in a file of your own.
+
+    Raises:
+        ValueError: if another data set has that name, or it is no plain word.
+    """
+    SETS.add(data.name, data, data.make)
+    return data
 
 
 def brackets(tree: Tree) -> str:

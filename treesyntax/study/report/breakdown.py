@@ -18,7 +18,7 @@ from treesyntax.data.encoding import TEXT
 from treesyntax.data.token_files import TokenData, find_prefix
 from treesyntax.errors import TreeSyntaxError
 from treesyntax.files import read_lines
-from treesyntax.metrics import METRICS, UNSEEN, score_of_lines
+from treesyntax.metrics import UNSEEN, is_readable, score_of_lines
 from treesyntax.study.report.curves import Lines
 from treesyntax.study.results.outputs import Outputs
 from treesyntax.study.results.results import Result
@@ -190,7 +190,11 @@ def break_down(outputs: Outputs, results: Sequence[Result], quantity: Quantity) 
     plan = outputs.plan
     # Those on unseen lines say the same of fewer lines.
     scored = {result.metric for result in results}
-    metrics = tuple(metric for metric in plan.recipe.score if metric in scored & METRICS.keys())
+    metrics = tuple(
+        metric
+        for metric in plan.recipe.score
+        if metric in scored and not metric.endswith(UNSEEN) and is_readable(metric)
+    )
     first = plan.recipe.methods[0].target.test  # which the quantity is of
     runs: dict[str, dict[str, list[float]]] = {}
     by_row: dict[str, list[dict[str, list[float]]]] = {}

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesyntax.errors import InputError
-from treesyntax.metrics import CORPUS_METRICS, ITEM_METRICS, PART_METRICS, UNSEEN
+from treesyntax.metrics import CORPUS_METRICS, OF_PARTS, UNSEEN
 from treesyntax.metrics.runs import pulls
 from treesyntax.metrics.statistics import corpus_score, f1_score
 from treesyntax.study.results.results import RESULTS_FILE, Result
@@ -133,11 +133,11 @@ def points(
     np.add.at(sums, items, by_line)
     means = sums / copies[:, None, None]
     plain = metric.removesuffix(UNSEEN)
-    if plain in ITEM_METRICS:
-        return 100 * means[..., 0]
-    if plain in PART_METRICS:
+    if plain in CORPUS_METRICS:
+        return pulls(means, corpus_score(CORPUS_METRICS[plain]()), copies)
+    if means.shape[-1] == OF_PARTS:
         return pulls(means, f1_score, copies)
-    return pulls(means, corpus_score(CORPUS_METRICS[plain]()), copies)
+    return 100 * means[..., 0]
 
 
 def renumbered(items: NDArray[np.intp]) -> NDArray[np.intp]:

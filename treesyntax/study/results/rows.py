@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from treesyntax.metrics import CORPUS_METRICS, ITEM_METRICS, LOWER_IS_BETTER, PART_METRICS, UNSEEN
+from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN, is_readable
 from treesyntax.metrics.runs import FEWEST_RUNS
 from treesyntax.study.recipe.fairness import writes_whole_trees
 from treesyntax.study.recipe.recipe import SPLITS, Method, Recipe
@@ -59,8 +59,7 @@ class ItemRow:
 
 def is_tested(metric: str) -> bool:
     """Whether there is a test for a metric."""
-    plain = metric.removesuffix(UNSEEN)
-    return any(plain in kind for kind in (ITEM_METRICS, PART_METRICS, CORPUS_METRICS))
+    return is_readable(metric)
 
 
 def make_rows(

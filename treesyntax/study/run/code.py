@@ -18,7 +18,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from treesyntax.jobs.imports import GROUP, listed
+from treesyntax.jobs import imports
+from treesyntax.jobs.imports import listed
 from treesyntax.source import (
     NO_NUMBERS,
     OURS,
@@ -54,6 +55,19 @@ NO_MODEL = {"facts": ("nn", "data", "model/composition.py", "model/encoder.py", 
 METHODS, PRESETS = "treesyntax/methods", "treesyntax/model/presets.py"
 """They count for the runs that name them."""
 WITH_METHODS = ("train", "generate")
+GROUPS_OF = {
+    "train": (imports.METHODS, imports.FORMATS),
+    "generate": (imports.METHODS, imports.FORMATS),
+    "binarize": (imports.FORMATS,),
+    "hypotheses": (imports.FORMATS,),
+    "score": (imports.METRICS, imports.FORMATS),
+    PREPARE: (imports.DATA_SETS, imports.FORMATS),
+}
+"""By kind of step the entry points whose modules it may import."""
+NAMING = ("--metric", "--notation", "--source-format", "--target-format", "--format")
+"""The flags whose values name metrics and formats."""
+REGISTER = ("register", "register_metric", "register_format", "register_data_set")
+"""The functions that make something of a user's own known by name."""
 PACKAGES = {
     "train": ("torch", "fairseq"),
     "generate": ("torch", "fairseq"),
@@ -65,16 +79,18 @@ RULE, FIRST_RULE, THIS_RULE = "rule", "1", "2"
 """The part that says how code was told apart: 1, of records without it, was a list of folders."""
 
 
-class Methods(NamedTuple):
-    """What the methods in some files are called.
+class Registered(NamedTuple):
+    """What the methods, metrics, formats and data sets in some files are called.
 
     Attributes:
-        names: those that are registered; empty where that cannot be read.
-        specs: the specifications that an architecture of theirs stands for.
+        names: those that are registered.
+        specs: the specifications that an architecture of a method stands for.
+        readable: whether all names can be read.
     """
 
-    names: tuple[str, ...]
-    specs: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    specs: tuple[str, ...] = ()
+    readable: bool = True
 
 
 def code_of(
@@ -84,9 +100,9 @@ def code_of(
 
     Args:
         kind: see :attr:`treesyntax.study.run.steps.Step.kind`.
-        command: the words of the training of the run, which name its methods; of a command of the recipe
-            those of itself.
-        own: files with methods of the user's own.
+        command: the words of the step; of a step of a run before them those of its training and its binarize, which
+            name methods and formats.
+        own: files of the user's own.
         root: a checkout of this repository, by default the one that runs.
     """
     root = root or ROOT
@@ -94,13 +110,26 @@ def code_of(
         parts = dict(_of_preparing(tuple(command), root))
     else:
         parts = dict(_of_entries(ENTRIES.get(kind, ()), root, NO_MODEL.get(kind, ())))
+    files = tuple(dict.fromkeys((*own, *listed(os.environ))))
     if kind in WITH_METHODS:
-        files = dict.fromkeys((*own, *listed(os.environ)))
-        parts |= _of_methods(_method_words(command), tuple(files), root)
+        parts |= _of_methods(_method_words(command), _named_by_flags(command), files, root)
+    elif kind in GROUPS_OF:
+        names, entries = _named_by_flags(command), ENTRIES.get(kind, (PREPARES["data"],))
+        if kind == PREPARE:  # may be the text of a command for a shell
+            names = frozenset(re.findall(r"\w+", " ".join(command)))
+        parts |= _of_user_modules(kind, names, files, _base(entries, root), root)
     if parts:
         parts[RULE] = THIS_RULE
     parts |= {name: versions()[name] for name in PACKAGES.get(kind, ())}
     return {f"{kind}: {name}": value for name, value in parts.items()}
+
+
+def code_of_users(files: Iterable[Path]) -> dict[str, str]:
+    """Return digests of all that users add: files, and modules of entry points, with what they import of theirs."""
+    each = dict.fromkeys((*files, *listed(os.environ)))
+    found = {str(file): digest_of(closure([file], [Root(file.parent)])) for file in each}
+    entries = {entry for group in imports.GROUPS for entry in entry_points(group=group)}
+    return found | {entry.value: digest_of(_entry_files(entry, ROOT)) for entry in entries}
 
 
 def look_again() -> None:
@@ -112,6 +141,7 @@ def look_again() -> None:
         _base,
         _registry,
         _presets,
+        _user_modules,
         _entry_files,
     ):
         function.cache_clear()
@@ -227,34 +257,28 @@ def _method_words(command: Sequence[str]) -> tuple[str, str]:
     return " ".join(archs), " ".join(specs)
 
 
-@cache
-def _of_methods(words: tuple[str, str], own: tuple[Path, ...], root: Path) -> dict[str, str]:
-    """The digests of the methods and presets that a training names, and of the user's own modules.
+def _named_by_flags(command: Sequence[str]) -> frozenset[str]:
+    """The metrics and formats that the flags of a command name: of ``tree:lambda`` both words."""
+    names: set[str] = set()
+    words = iter(command)
+    for word in words:
+        flag, equals, value = word.partition("=")
+        if flag in NAMING:
+            names.update(re.findall(r"\w+", value if equals else next(words, "")))
+    return frozenset(names)
 
-    A module of the user's own counts if it registers one of the names, or if what it registers cannot be read.
-    """
+
+@cache
+def _of_methods(
+    words: tuple[str, str], others: frozenset[str], files: tuple[Path, ...], root: Path
+) -> dict[str, str]:
+    """The digests of the methods and presets that a training names, and of the user's own modules."""
     registry, presets = _registry(root), _presets(root)
-    user_modules = {
-        f"own/{file.name}": frozenset(
-            closure([file], [*_roots(root), Root(file.parent)], _left_out(root))
-        )
-        for file in own
-    }
-    entries = tuple(entry_points(group=GROUP))
-    user_modules |= {f"own/{entry.value}": _entry_files(entry, root) for entry in entries}
-    ours = [root / package for package in OURS]
-    methods = {
-        label: _methods_in(file for file in files if not {*ours} & {*file.parents})
-        for label, files in user_modules.items()
-    }
-    for entry in entries:
-        label = f"own/{entry.value}"
-        if methods[label].names:
-            methods[label] = methods[label]._replace(names=(*methods[label].names, entry.name))
+    user_methods = [registered for _, registered in _user_modules("train", files, root).values()]
     arch, specs = words
-    known = {*registry, *(name for found in methods.values() for name in found.names)}
-    waiting = [*re.findall(r"\w+", specs), *_of_arch(arch, known)]
+    known = {*registry, *(name for registered in user_methods for name in registered.names)}
     first = set(_of_arch(arch, known))
+    waiting = [*re.findall(r"\w+", specs), *first]
     parts: dict[str, str] = {}
     named: set[str] = set()
     while waiting:
@@ -266,24 +290,67 @@ def _of_methods(words: tuple[str, str], own: tuple[Path, ...], root: Path) -> di
             parts[f"preset {name}"] = sha256(presets[name].encode()).hexdigest()[:12]
             waiting += re.findall(r"\w+", presets[name])
         of_paper = [registry[name][1]] if name in registry else []
-        of_paper += [found for found in methods.values() if name in found.names]
+        of_paper += [registered for registered in user_methods if name in registered.names]
         if name in first:
-            waiting += [
-                word
-                for found in of_paper
-                for spec in found.specs
-                for word in re.findall(r"\w+", spec)
-            ]
+            waiting += re.findall(
+                r"\w+", " ".join(spec for registered in of_paper for spec in registered.specs)
+            )
     base = _base(ENTRIES["train"], root)
     without = [*_left_out(root), root / PRESETS]
     for name in sorted(named & registry.keys()):
         parts[f"method {name}"] = digest_of(
             closure([registry[name][0]], _roots(root), without) - base
         )
-    for label, files in user_modules.items():
-        if not methods[label].names or named.intersection(methods[label].names):
-            parts[label] = digest_of(files - base)
-    return parts
+    return parts | _of_user_modules("train", frozenset(named) | others, files, base, root)
+
+
+def _of_user_modules(
+    kind: str, names: frozenset[str], files: tuple[Path, ...], base: frozenset[Path], root: Path
+) -> dict[str, str]:
+    """The digests of the user's own modules that register one of some names.
+
+    One that registers nothing may still change trainings, and one of which nobody can read what it registers may
+    change everything.
+    """
+    return {
+        label: digest_of(module - base)
+        for label, (module, registered) in _user_modules(kind, files, root).items()
+        if names.intersection(registered.names)
+        or not registered.readable
+        or (kind in WITH_METHODS and not registered.names)
+    }
+
+
+@cache
+def _user_modules(
+    kind: str, files: tuple[Path, ...], root: Path
+) -> dict[str, tuple[frozenset[Path], Registered]]:
+    """The files of each module of the user's own, and what is in them.
+
+    Args:
+        kind: of a step, which imports some entry points.
+        files: those that the recipe or the environment names.
+        root: a checkout of this repository.
+    """
+    modules = {
+        f"own/{file.name}": closure([file], [*_roots(root), Root(file.parent)], _left_out(root))
+        for file in files
+    }
+    entries = {
+        f"own/{entry.value}": entry
+        for group in GROUPS_OF.get(kind, ())
+        for entry in entry_points(group=group)
+    }
+    modules |= {label: {*_entry_files(entry, root)} for label, entry in entries.items()}
+    ours = [root / package for package in OURS]
+    registered = {
+        label: _registered_in(file for file in module if not {*ours} & {*file.parents})
+        for label, module in modules.items()
+    }
+    for label, entry in entries.items():
+        if names := registered[label].names:
+            registered[label] = registered[label]._replace(names=(*names, entry.name))
+    return {label: (frozenset(module), registered[label]) for label, module in modules.items()}
 
 
 def _of_arch(arch: str, methods: Iterable[str]) -> list[str]:
@@ -299,11 +366,11 @@ def _of_arch(arch: str, methods: Iterable[str]) -> list[str]:
 
 
 @cache
-def _registry(root: Path) -> dict[str, tuple[Path, Methods]]:
+def _registry(root: Path) -> dict[str, tuple[Path, Registered]]:
     """The file of each of our methods, and what is in it."""
-    registry: dict[str, tuple[Path, Methods]] = {}
+    registry: dict[str, tuple[Path, Registered]] = {}
     for file in _method_files(root):
-        methods = _methods_in([file])
+        methods = _registered_in([file])
         registry |= dict.fromkeys(methods.names, (file, methods))
     return registry
 
@@ -333,46 +400,59 @@ def _presets(root: Path) -> dict[str, str]:
     return found
 
 
-def _methods_in(files: Iterable[Path]) -> Methods:
-    """The methods that some files register, as far as that can be read."""
-    each = [_methods_of(file, read_source(file).digest) for file in files]
-    if None in each:
-        return Methods((), ())
-    known = [methods for methods in each if methods is not None]
-    return Methods(
-        tuple(name for methods in known for name in methods.names),
-        tuple(spec for methods in known for spec in methods.specs),
+def _registered_in(files: Iterable[Path]) -> Registered:
+    """What some files register, as far as that can be read."""
+    each = [_registered_by(file, read_source(file).digest) for file in files]
+    if not all(registered.readable for registered in each):
+        return Registered(readable=False)
+    return Registered(
+        tuple(name for registered in each for name in registered.names),
+        tuple(spec for registered in each for spec in registered.specs),
     )
 
 
 @cache
-def _methods_of(file: Path, digest: str) -> Methods | None:
-    """The methods that a file with that digest registers; None where some have a name that cannot be read."""
+def _registered_by(file: Path, digest: str) -> Registered:
+    """What a file with that digest registers."""
     names: dict[str, None] = {}
     specs: list[str] = []
-    tree = read_source(file).tree
-    for node in ast.walk(tree) if tree else ():
+    nodes = list(ast.walk(read_source(file).tree or ast.Module([], [])))
+    assigned = {
+        target.id: node.value
+        for node in nodes
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in nodes:
         if isinstance(node, ast.ImportFrom):
-            if any(alias.name == "register" and alias.asname for alias in node.names):
-                return None
+            if any(alias.name in REGISTER and alias.asname for alias in node.names):
+                return Registered(readable=False)
         elif isinstance(node, ast.Call):
-            function = node.func
-            called = (
-                function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
-            )
-            if called != "register":
+            called = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            if called not in REGISTER:
                 continue
-            if not node.args or not isinstance(node.args[0], ast.Constant):
-                return None
-            names[str(node.args[0].value)] = None
+            if (name := _name_in(node, assigned)) is None:
+                return Registered(readable=False)
+            names[name] = None
         elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if any(
-                isinstance(target, ast.Name) and target.id == "of_the_paper" for target in targets
-            ):
-                parts = ast.walk(node.value)
-                specs += [str(part.value) for part in parts if isinstance(part, ast.Constant)]
-    return Methods(tuple(names), tuple(specs))
+            if any(getattr(target, "id", "") == "of_the_paper" for target in targets):
+                constants = ast.walk(node.value)
+                specs += [str(text.value) for text in constants if isinstance(text, ast.Constant)]
+    return Registered(tuple(names), tuple(specs))
+
+
+def _name_in(call: ast.Call, assigned: Mapping[str, ast.expr]) -> str | None:
+    """The name in ``register("NAME")``, or in ``register_format(Format("NAME", …))``; None if it cannot be read."""
+    first: ast.expr | None = call.args[0] if call.args else None
+    keywords = [word.value for word in call.keywords if word.arg == "name"]
+    if isinstance(first, ast.Name):
+        first = assigned.get(first.id)
+    if isinstance(first, ast.Call):
+        return _name_in(first, {})
+    name = next(iter(keywords), first)
+    return str(name.value) if isinstance(name, ast.Constant) else None
 
 
 @cache

@@ -2,70 +2,72 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from treesyntax import errors
+from treesyntax.data.binarize.options import option_fault
 from treesyntax.data.encoding import TEXT, WORDS_LINEARIZATION
 from treesyntax.errors import OptionError
-from treesyntax.jobs.flags import DATA_TREES, Fault, fault_of, find_fault
-from treesyntax.jobs.imports import with_files
-from treesyntax.metrics import get_metric
+from treesyntax.jobs.flags import DATA_TREES, Fault
+from treesyntax.jobs.imports import listed, with_files
+from treesyntax.metrics import metric_fault
 from treesyntax.study.recipe.checks import PLACEHOLDER, flag_name
 from treesyntax.study.recipe.recipe import DATA, Method, Recipe
 from treesyntax.study.recipe.search import SEARCH
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.process import SAFE, safe_environment
+from treesyntax.study.run.sound_commands import SoundCommands
 from treesyntax.trees.linearizations import get_linearization
 
 CHECKER = (sys.executable, SAFE, "-m", "fairseq_plugins.flags")
 """The program that knows the flags of fairseq-train and fairseq-generate; it loads torch."""
+OURS = {"score": metric_fault, "binarize": option_fault}
+"""What finds the fault of a command line of ours."""
 SECTIONS = {"binarize": "binarize", "fairseq-train": "train", "fairseq-generate": "generate"}
 """The section of a recipe that has the flags of each program."""
 
 VALUE = re.compile(r"--([a-z-]+) (text|[a-z]+_[a-z]+)\b")
 """A flag with its value in a message of binarize; a recipe has both with a colon."""
-
-Binarize = tuple[Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], object]]
-"""What declares the options of ``treesyntax binarize``, and what checks them against each other."""
+DATA_FOLDER = "data"
+"""Stands for the folder of any data, which is no fault of a command line."""
 Command = tuple[str, ...]
 
 
-def check_early(plan: Plan, binarize: Binarize, checker: Sequence[str] = CHECKER) -> None:
+def check_early(plan: Plan, checker: Sequence[str] = CHECKER) -> None:
     """Refuse metrics, flags, methods and notations that would fail only hours later.
 
     Args:
         plan: the study's.
-        binarize: how ``treesyntax binarize`` reads its options.
         checker: the words of the program that checks fairseq's flags; none, and they are not
             checked.
 
     Raises:
         OptionError: for the first fault, with the key of the recipe.
     """
-    recipe = plan.recipe
-    for metric in recipe.score:
-        try:
-            get_metric(metric, [True])
-        except OptionError as error:
-            raise OptionError(f"{recipe.path}: score: {error}") from None
-    commands = _commands(plan)
+    recipe, method = plan.recipe, plan.recipe.methods[0]
+    commands: dict[Command, Method] = {("score", metric): method for metric in recipe.score}
+    commands |= _commands(plan)
     for command, method in commands.items():
         _refuse(recipe, method, command[0], _left_over(command))
-        if command[0] == "binarize":
-            _refuse(recipe, method, command[0], _binarize_fault(command[1:], binarize))
-            _refuse(recipe, method, command[0], _loses_text(recipe, method))
-    own = with_files(recipe.own_files, os.environ)
-    asked = {command: method for command, method in commands.items() if command[0] != "binarize"}
+        if command[0] in OURS and not recipe.own_files:
+            fault = OURS[command[0]](command[1:]) or _loses_text(recipe, command, method)
+            _refuse(recipe, method, command[0], fault)
+    # Files of the user's own may have metrics, formats and methods; they are imported in another process.
+    asked = {
+        command: method
+        for command, method in commands.items()
+        if command[0] not in OURS or recipe.own_files
+    }
+    user_files = with_files(recipe.own_files, os.environ)
     for (command, method), fault in zip(
-        asked.items(), _ask(checker, list(asked), own), strict=True
+        asked.items(), _ask(checker, list(asked), user_files), strict=True
     ):
-        _refuse(recipe, method, command[0], fault)
+        _refuse(recipe, method, command[0], fault or _loses_text(recipe, command, method))
 
 
 def _commands(plan: Plan) -> dict[Command, Method]:
@@ -79,6 +81,7 @@ def _commands(plan: Plan) -> dict[Command, Method]:
             words = list(step.command)
             place = words.index("--user-dir")
             del words[place : place + 2]
+            words[1] = DATA_FOLDER
             kept = [
                 word for word in words if run.folder not in word
             ]  # values of --save-dir, --path
@@ -99,8 +102,10 @@ def _data_trees(recipe: Recipe, method: Method) -> str:
     return f"{DATA_TREES}{source or TEXT}:{target or WORDS_LINEARIZATION}"
 
 
-def _loses_text(recipe: Recipe, method: Method) -> Fault | None:
+def _loses_text(recipe: Recipe, command: Command, method: Method) -> Fault | None:
     """A target of trees, written as words: outputs are scored against the file of trees."""
+    if command[0] != "binarize":
+        return None
     flags = recipe.flags(method, "binarize")
     view, notation = flags.get("target-view"), flags.get("target-format") or TEXT
     if notation == TEXT or (view and get_linearization(str(view)).tree is not None):
@@ -123,26 +128,26 @@ def _left_over(command: Command) -> Fault | None:
     return None
 
 
-def _binarize_fault(words: Sequence[str], binarize: Binarize) -> Fault | None:
-    declare, check = binarize
-    parser = argparse.ArgumentParser()
-    declare(parser)
-    args, fault = find_fault(parser, lambda: parser.parse_known_args(words), "treesyntax binarize")
-    if args is None:
-        return fault
-    try:
-        check(args)
-    except OptionError as error:
-        flag, problem = fault_of(str(error))
-        return Fault(flag, VALUE.sub(r"\1: \2", problem))
-    return None
-
-
 def _ask(
     checker: Sequence[str], commands: Sequence[Command], variables: Mapping[str, str]
 ) -> list[Fault | None]:
     if not checker:
         return [None] * len(commands)
+    sound = SoundCommands(checker, listed(variables))
+    faults: dict[Command, Fault | None] = {
+        command: None for command in commands if command[0] not in OURS and command in sound
+    }
+    left = [command for command in commands if command not in faults]
+    if left:
+        faults |= zip(left, _ask_all(checker, left, variables), strict=True)
+        # What is wrong with a command of ours may depend on files and packages, too.
+        sound.add(command for command in left if command[0] not in OURS and not faults[command])
+    return [faults[command] for command in commands]
+
+
+def _ask_all(
+    checker: Sequence[str], commands: Sequence[Command], variables: Mapping[str, str]
+) -> list[Fault | None]:
     done = subprocess.run(
         checker,
         input=json.dumps(commands),
@@ -165,6 +170,8 @@ def _refuse(recipe: Recipe, method: Method, program: str, fault: Fault | None) -
     """Name the key of the recipe that a fault belongs to."""
     if fault is None:
         return
+    if program == "score":
+        raise OptionError(f"{recipe.path}: score: {fault.problem}")
     section, flag = SECTIONS[program], fault.flag
     own, shared = (
         {flag_name(name).replace("_", "-") for name in getattr(at, section)}
@@ -180,4 +187,5 @@ def _refuse(recipe: Recipe, method: Method, program: str, fault: Fault | None) -
         key = f"{section}.{flag}"
     else:
         key = ".".join(filter(None, ("methods", method.name, section, flag)))
-    raise OptionError(f"{recipe.path}: {key}: {fault.problem}")
+    problem = VALUE.sub(r"\1: \2", fault.problem) if program == "binarize" else fault.problem
+    raise OptionError(f"{recipe.path}: {key}: {problem}")

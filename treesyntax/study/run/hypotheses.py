@@ -19,7 +19,7 @@ from pathlib import Path
 from treesyntax.errors import InputError, OptionError, TreeSyntaxError
 from treesyntax.files import atomic_file, read_lines
 from treesyntax.trees.copies import with_words
-from treesyntax.trees.formats import FORMATS
+from treesyntax.trees.formats import get_format
 from treesyntax.trees.linearizations import LINEARIZATIONS, as_text
 
 PREFIX = "D-"
@@ -84,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("out", help="file to write")
     parser.add_argument("--reference", required=True, help="the test set, for its size")
     parser.add_argument("--linearization", choices=LINEARIZATIONS, help="that the tokens are of")
-    parser.add_argument("--notation", choices=FORMATS, help="the notation to write trees in")
+    parser.add_argument("--notation", metavar="FORMAT", help="the notation to write trees in")
     parser.add_argument("--shuffle-seed", type=int, metavar="N", help="the tokens are those of shuffled control trees with this --control-seed")  # fmt: skip
     parser.add_argument("--unknown", metavar="FILE", help="words that <unk_1>, <unk_2>, … stand for, a line a sentence; binarize --copy-unknown writes it")  # fmt: skip
     parser.add_argument("--bytes", action="store_true", help="make characters of <0xE2>")
@@ -101,6 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if (args.linearization is None) != (args.notation is None):
             raise OptionError("--linearization and --notation need each other")
         if args.linearization is not None:
+            get_format(args.notation)  # or refuse, whatever the hypotheses are
             form = (args.linearization, args.notation, args.shuffle_seed)
             hypotheses = [as_text(line, *form) for line in hypotheses]
         write_hypotheses(args.out, hypotheses)

@@ -60,7 +60,6 @@ class Ledger:
         self.plan, self.folder, self.recorded = plan, folder, recorded
         self.digests = Digests(folder)
         self.keys = Keys(plan, self.digests, recorded)
-        self._trainings = {run.name: plan.steps_of(run)[0].command for run in plan.runs}
 
     def marker(self, step: Step) -> dict[str, Any]:
         """What is noted of a step that was done with its present key; {} otherwise."""
@@ -69,8 +68,7 @@ class Ledger:
 
     def code(self, step: Step) -> dict[str, str]:
         """The present code of a step."""
-        words = self._trainings.get(step.name.partition("/")[0], step.command)
-        return code_of(step.kind, words, self.plan.recipe.own_files)
+        return code_of(step.kind, self.plan.words_of(step), self.plan.recipe.own_files)
 
     def is_done(self, step: Step) -> bool:
         """Whether the very same step ended well before and its outputs are still there.

@@ -102,6 +102,21 @@ class Plan:
         name = run.step(kind)
         return name if name in self.needs else run.step("train")
 
+    def words_of(self, step: Step) -> tuple[str, ...]:
+        """The words of a step; of a step of a run before them those of its training and its binarize.
+
+        They name the methods and formats that the step uses.
+        """
+        run, _, _ = step.name.partition("/")
+        if run not in self._steps_by_run:
+            return step.command
+        train = self._steps_by_run[run][0]
+        return (*train.command, *self._step_of_name[train.needs[0]].command, *step.command)
+
+    @cached_property
+    def _step_of_name(self) -> dict[str, Step]:
+        return {step.name: step for step in self.steps}
+
     @cached_property
     def run_of_training(self) -> dict[str, Run]:
         """The run of each training step."""

@@ -1,4 +1,4 @@
-"""Tree files in many formats; ``FORMATS`` lists them, one file each."""
+"""Tree files in many formats; ``FORMATS`` lists them, one file each. `register_format` adds one of your own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,14 @@ from treesyntax.trees.formats import (
     ptb,
     sexpr,
 )
-from treesyntax.trees.formats.base import Format, Record, RecordError, parse_record
+from treesyntax.trees.formats.base import (
+    FORMATS,
+    Format,
+    Record,
+    RecordError,
+    parse_record,
+    register_format,
+)
 from treesyntax.trees.tree import Tree
 
 __all__ = [
@@ -32,28 +39,27 @@ __all__ = [
     "parse_record",
     "parse_tree",
     "read_trees",
+    "register_format",
     "write_trees",
 ]
 
-FORMATS: dict[str, Format] = {
-    entry.name: entry
-    for entry in (
-        conllu.CONLLU,
-        ptb.PTB,
-        ptb.MRG,
-        sexpr.SEXPR,
-        sexpr.SEXPR_BARE,
-        prolog.PROLOG,
-        jsonl.JSONL,
-        for2lam.FOR,
-        for2lam.LAMBDA,
-        coffeescript.COFFEESCRIPT,
-        javascript.JAVASCRIPT,
-        cogs.COGS,
-        cogs_varfree.COGS_VARFREE,
-        funql.FUNQL,
-    )
-}
+for _format in (
+    conllu.CONLLU,
+    ptb.PTB,
+    ptb.MRG,
+    sexpr.SEXPR,
+    sexpr.SEXPR_BARE,
+    prolog.PROLOG,
+    jsonl.JSONL,
+    for2lam.FOR,
+    for2lam.LAMBDA,
+    coffeescript.COFFEESCRIPT,
+    javascript.JAVASCRIPT,
+    cogs.COGS,
+    cogs_varfree.COGS_VARFREE,
+    funql.FUNQL,
+):
+    register_format(_format)
 
 
 def get_format(name: str) -> Format:

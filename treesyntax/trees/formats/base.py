@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from treesyntax.errors import InputError, TreeError
 from treesyntax.files import read_lines
+from treesyntax.jobs import imports
+from treesyntax.jobs.imports import Registry
 from treesyntax.remarks import Remark, at_line, remark, remarks_of
 from treesyntax.trees.tree import Tree
 
@@ -101,6 +103,22 @@ class Format(NamedTuple):
     root: Labels = any_label
     children: Callable[[str], Children | None] = _any_children
     learned: bool = False
+
+
+FORMATS: Registry[Format] = Registry("tree format", imports.FORMATS)
+"""All tree formats by name: those of this package, and those of users."""
+
+
+def register_format(tree_format: Format) -> Format:
+    """Make a tree format known under its name, in a file of your own.
+
+    Raises:
+        ValueError: if another format has that name, or it is no plain word.
+    """
+    if tree_format.name == "text":
+        raise ValueError("text is what has no trees; give the format another name")
+    FORMATS.add(tree_format.name, tree_format, tree_format.parse)
+    return tree_format
 
 
 def line_records(path: Path) -> Iterator[Record]:
