@@ -122,3 +122,11 @@ def files(tmp_path: Path) -> dict[str, Path]:
     from support.binarize_helpers import make_files  # it loads fairseq, which most tests do without
 
     return make_files(tmp_path)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What tests keep for the next time is not what the user of this machine has kept."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TREESYNTAX_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield

@@ -33,7 +33,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtr, stdtrit
 
 Array = NDArray[np.float64]
 CorpusScore = Callable[[Array], Array]
@@ -167,6 +166,8 @@ def compare_runs(
     if error <= ROUNDING * size:
         p = _least_p(runs, len(first)) if abs(difference) > ROUNDING * size else 1.0
         return RunComparison(difference, nan, nan, p, runs, len(first), nan)
+    from scipy.special import stdtrit  # it takes a second to load, and few commands compare
+
     reach = _reach(variance)
     return RunComparison(
         difference,
@@ -352,6 +353,8 @@ def _p_value(distance: float, variance: _Variance) -> float:
     freedom, and no other part may lend them more. So the difference is also compared with the runs
     of each system alone.
     """
+    from scipy.special import stdtr
+
     whole = 2 * stdtr(_freedom(variance), -distance / variance.total**0.5)
     alone = [
         2 * stdtr(freedom, -distance / own**0.5)
@@ -364,6 +367,8 @@ def _p_value(distance: float, variance: _Variance) -> float:
 
 def _reach(variance: _Variance) -> float:
     """How many standard errors from 0 a difference has p = 0.05."""
+    from scipy.special import stdtrit
+
     reaches = [stdtrit(_freedom(variance), 1 - LEVEL / 2)]
     alone = LEVEL / (1 - TAIL * LEVEL) / _weight(variance)  # the p-value that the guard makes 0.05
     if alone < 1:
