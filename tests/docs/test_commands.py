@@ -27,6 +27,7 @@ RUN = {
     "README.md": "tests/docs/test_readme.py",
     "docs/tutorial.md": "tests/docs/test_tutorial.py",
     "docs/own-method.md": "tests/docs/test_tutorial.py",
+    "docs/extending.md": "tests/docs/test_extending.py",
     "docs/huggingface.md": "tests/bridges/test_page.py",
     "docs/pytorch.md": "tests/bridges/test_torch.py",
     "docs/statistics.md": "tests/docs/test_commands.py",

@@ -256,7 +256,7 @@ def test_dependency_trees_that_are_written_as_words_are_refused_in_studies(tmp_p
 def test_rows_whose_methods_need_trees_have_them(tmp_path: Path, row: dict, told: str):
     path = rows_of(tmp_path, x={"like": "sequence", **row})
     with pytest.raises(OptionError) as error:
-        check_early(make_plan(read_recipe(path)), BINARIZE)
+        check_early(make_plan(read_recipe(path)))
     assert told in str(error.value)
 
 

@@ -374,11 +374,7 @@ def _linearization(role: str, format_name: str, linearization: str | None) -> st
         raise unknown_name("linearization", name, LINEARIZATIONS, f"--{role}-linearization:")
     if format_name == TEXT and name != WORDS_LINEARIZATION:
         raise _needs_trees(role, f"linearization {name}")
-    if (
-        role == "target"
-        and format_name not in WORD_FORMATS
-        and get_linearization(name).tree is None
-    ):
+    if role == "target" and format_name not in WORD_FORMATS and not _determines_tree(name):
         said = "" if linearization else " (where none is named)"
         raise OptionError(
             f"--target-linearization {name}{said} loses the tree: no {format_name} can be made of outputs "
@@ -386,6 +382,12 @@ def _linearization(role: str, format_name: str, linearization: str | None) -> st
             "--target-linearization nary_dfs for trees"
         )
     return name
+
+
+def _determines_tree(linearization: str) -> bool:
+    from treesyntax.trees.linearizations import get_linearization
+
+    return get_linearization(linearization).tree is not None
 
 
 def _control(args: argparse.Namespace, role: str, control: str) -> str:
@@ -400,10 +402,8 @@ def _control(args: argparse.Namespace, role: str, control: str) -> str:
             f"--source-control {SHUFFLED} is for targets, whose text it keeps; for sources choose "
             f"{', '.join(CONTROLS)}"
         )
-    from treesyntax.trees.linearizations import get_linearization
-
     view = _linearization(role, format_name, getattr(args, f"{role}_view"))
-    if role == "target" and control != GIVEN and get_linearization(view).tree is not None:
+    if role == "target" and control != GIVEN and _determines_tree(view):
         if control != SHUFFLED:
             raise OptionError(
                 f"--target-control {control} makes trees that do not print the target's text; for "
