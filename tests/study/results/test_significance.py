@@ -241,9 +241,9 @@ def test_with_fewer_than_three_runs_there_is_no_verdict_and_the_runs_are_shown(
 
 
 def test_metrics_without_a_test_and_their_direction_are_said(tmp_path: Path):
-    out = make_study(tmp_path, score=["ter", "nonsense"])
+    out = make_study(tmp_path, score=["ter", "tree:nonsense"])
     study = read_study(out)
-    assert study.table.notes[-1] == "Not tested for significance: nonsense"
+    assert study.table.notes[-1] == "Not tested for significance: tree:nonsense"
     assert study.comparisons[0].difference < 0
     assert study.comparisons[0].better
     write_report(study)
