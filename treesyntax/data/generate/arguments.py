@@ -22,8 +22,15 @@ def _seed_and_small_train(add: Add, taken: str = "the first N training examples"
     add("--seed", type=int, default=1, help="0, 1, 2, … (default 1)")
     add(
         "--small-train", type=int, nargs="+", default=[], metavar="N",
-        help=f"also write train.N.SUFFIX for each N, with {taken}: nested sets beside one valid and test, which change "
-        "with the number of training examples",
+        help=f"also write train.N.SUFFIX for each N, with {taken}: nested sets beside one valid and test",
+    )  # fmt: skip
+
+
+def _fixed_test(add: Add) -> None:
+    add(
+        "--fixed-test", action="store_true",
+        help="draw the same valid and test for every number of training programs, and training sets of which the "
+        "smaller is the beginning of the larger; else another --train has another valid and test",
     )  # fmt: skip
 
 
@@ -47,6 +54,7 @@ def _for2lam(parser: argparse.ArgumentParser) -> None:
     smaller = "leave out smaller programs (0); 9: single assignments"
     add("--min-nodes", type=int, default=0, help=smaller)
     add("--repeats", action="store_true", help="let a program occur again within its split")
+    _fixed_test(add)
     _seed_and_small_train(add)
 
 
@@ -62,6 +70,7 @@ def _coffeescript(parser: argparse.ArgumentParser) -> None:
     limit = "draw names from N (default: a0, a1, … without limit)"
     add("--variables", type=int, metavar="N", help=limit)
     add("--constants", type=int, default=10, metavar="N", help="0 to N-1 (10)")
+    _fixed_test(add)
     _seed_and_small_train(add)
 
 

@@ -25,6 +25,7 @@ from treesyntax.data.generate.compiler import PACKAGE, compile_programs, install
 from treesyntax.data.generate.data_set import (
     Files,
     pair_files,
+    tell_of_test,
     wanted_numbers,
     write_data_set,
 )
@@ -35,7 +36,8 @@ from treesyntax.trees.formats.javascript import JAVASCRIPT
 
 def generate(args: argparse.Namespace) -> None:
     """Write the data set, unless the folder is up to date."""
-    options = CoffeeScriptOptions(args.size, Vocabulary(args.variables, args.constants), args.seed)
+    vocabulary = Vocabulary(args.variables, args.constants)
+    options = CoffeeScriptOptions(args.size, vocabulary, args.seed, args.fixed_test)
     wanted = wanted_numbers(args)
     described: dict[str, Any] = {
         "generator": args.generator,
@@ -45,9 +47,12 @@ def generate(args: argparse.Namespace) -> None:
     }
     if args.small_train:
         described["small_train"] = args.small_train
+    if args.fixed_test:
+        described["fixed_test"] = True
     write_data_set(
         args.out, described, lambda: _make(args.compiler, wanted, options, args.small_train)
     )
+    tell_of_test(args)
 
 
 def _make(

@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from treesyntax.data.generate.coffeescript_programs import Vocabulary, draw_tokens
-from treesyntax.data.generate.split import SPLITS, Pair, Split
+from treesyntax.data.generate.split import SPLITS, Pair, Split, fixed_shares
 from treesyntax.errors import OptionError
 from treesyntax.trees.formats.tokens import coffeescript_source, javascript_tokens
 
 MAX_BARREN_DRAWS = 10_000
+AT_ONCE = 1000
+"""Programs that are compiled together, where their number does not depend on how many are wanted."""
 Compiler = Callable[[Sequence[str]], list[str]]
 
 
@@ -24,11 +26,14 @@ class CoffeeScriptOptions:
             length is then 48 tokens (published: 49), with 10 it is 19, with 34 49.
         vocabulary: names and constants.
         seed: 0, 1, 2, …; the same seed gives the same programs on every machine.
+        fixed_test: whether valid and test are the same for every number of training programs, and a
+            smaller train is the beginning of a larger one, see `fixed_shares`.
     """
 
     size: int = 32
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     seed: int = 1
+    fixed_test: bool = False
 
     def __post_init__(self) -> None:
         for name in ("size", "seed"):
@@ -53,11 +58,14 @@ def generate_pairs(
         if number < 0:
             raise OptionError(f"{split} is {number}; it must be 0 or more")
     rng, missing = random.Random(options.seed), dict(wanted)
+    # Where the splits do not depend on how many are wanted, neither may the numbers that are drawn.
+    homes = random.Random(f"{options.seed} homes") if options.fixed_test else rng
+    shares = fixed_shares(wanted) if options.fixed_test else missing
     parts: dict[str, list[Pair]] = {split: [] for split in SPLITS}
     programs: set[str] = set()
     translations: set[str] = set()
     while number := sum(missing.values()):
-        drawn = _draw(rng, number, options, programs)
+        drawn = _draw(rng, AT_ONCE if options.fixed_test else number, options, programs)
         sources = [coffeescript_source(program) for program in drawn]
         compiled = [javascript_tokens(text) for text in compiler(sources)] if drawn else []
         # The first program of each new translation.
@@ -70,10 +78,11 @@ def generate_pairs(
                 "distinct ones turned up; ask for fewer pairs, or raise the size"
             )
         for pair in new:
-            home = rng.choices(list(missing), list(missing.values()))[0]
-            parts[home].append(pair)
-            missing[home] -= 1
-        advance(len(new))
+            home = homes.choices(list(shares), list(shares.values()))[0]
+            if missing[home]:
+                parts[home].append(pair)
+                missing[home] -= 1
+                advance(1)
     return Split(**parts)
 
 

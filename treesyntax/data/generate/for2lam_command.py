@@ -20,6 +20,7 @@ from typing import Any
 from treesyntax.data.generate.data_set import (
     Files,
     pair_files,
+    tell_of_test,
     wanted_numbers,
     write_data_set,
 )
@@ -46,11 +47,13 @@ def generate(args: argparse.Namespace) -> None:
         held_out=args.held_out,
         min_nodes=args.min_nodes,
         repeats=args.repeats,
+        fixed_test=args.fixed_test,
         seed=args.seed,
     )
     numbers = wanted_numbers(args)
     described = _described(args, options, numbers)
     write_data_set(args.out, described, lambda: _make(numbers, options, args.small_train))
+    tell_of_test(args)
 
 
 def _described(
@@ -61,7 +64,7 @@ def _described(
     described["small_train"] = args.small_train
     if options.length is not None:
         del described["size"]
-    optional = ("test_length", "held_out", "small_train")
+    optional = ("test_length", "held_out", "small_train", "fixed_test")
     return {name: value for name, value in described.items() if value or name not in optional}
 
 

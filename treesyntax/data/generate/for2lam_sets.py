@@ -17,11 +17,13 @@ from treesyntax.data.generate.lexical import (
     draw_plain_program,
     draw_test_program,
 )
-from treesyntax.data.generate.split import SPLITS
+from treesyntax.data.generate.split import SPLITS, fixed_shares
 from treesyntax.errors import OptionError
 from treesyntax.trees.formats.for2lam import FOR, LAMBDA
 from treesyntax.trees.tree import Tree
 
+Draw = Callable[[random.Random], Tree | None]
+Programs = dict[str, list[Tree]]
 MAX_BARREN_DRAWS = 10_000
 MAX_LENGTH = 500
 TOLERANCE = 0.1
@@ -49,6 +51,8 @@ class For2LamOptions:
             for each operator (of which drissi has one at most), any other program 11 or more: 9
             leaves out the single assignments of drissi and nothing else.
         repeats: whether a program may come up again within its split.
+        fixed_test: whether valid and test are the same for every number of training programs, and a
+            smaller train is the beginning of a larger one, see `fixed_shares`.
         seed: 0, 1, 2, …; the same seed gives the same programs on every machine.
     """
 
@@ -59,6 +63,7 @@ class For2LamOptions:
     held_out: int = 0
     min_nodes: int = 0
     repeats: bool = False
+    fixed_test: bool = False
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -114,6 +119,8 @@ def generate_splits(
     for split, number in wanted.items():
         if number < 0:
             raise OptionError(f"{split} is {number}; it must be 0 or more")
+    if options.fixed_test:
+        return _fixed_splits(wanted, options, advance)
     filling = _Filling(options, advance)
     style, size, held_out = options.style, fitted_size(options), options.held_out
     known = {split: wanted[split] for split in SPLITS[:2]}
@@ -130,6 +137,13 @@ def generate_splits(
         )
     if options.test_length is None:
         return filling.fill(wanted, lambda rng: draw_program(rng, style, size))
+    short, longer = _by_length(options)
+    return filling.fill(known, short) | filling.fill({"test": test}, longer)
+
+
+def _by_length(options: For2LamOptions) -> tuple[Draw, Draw]:
+    """Draw programs of train and valid, and the longer ones of test."""
+    style, size = options.style, fitted_size(options)
     most, test_size = longest_known(size, style), fitted_size(options.of_test())
 
     def short(rng: random.Random) -> Tree | None:
@@ -142,7 +156,48 @@ def generate_splits(
         fits = all(own > bound for own, bound in zip(_lengths(program), most, strict=True))
         return program if fits else None
 
-    return filling.fill(known, short) | filling.fill({"test": test}, longer)
+    return short, longer
+
+
+def _fixed_splits(
+    wanted: dict[str, int], options: For2LamOptions, advance: Callable[[], None]
+) -> dict[str, list[Tree]]:
+    """As `generate_splits`, but valid and test do not depend on the number of training programs.
+
+    What has a distribution of its own has a generator of its own; such programs are never equal.
+    """
+    style, size, held_out = options.style, fitted_size(options), options.held_out
+    known, test = {split: wanted[split] for split in SPLITS[:2]}, {"test": wanted["test"]}
+
+    def fill(name: str, numbers: dict[str, int], draw: Draw, repeats: bool = False) -> Programs:
+        filling = _Filling(
+            options, advance, name, fixed_shares(numbers) if "train" in numbers else None
+        )
+        return filling.fill(numbers, draw, repeats)
+
+    if held_out:
+        shown = {split: int(EXPOSED * number) for split, number in known.items()}
+        plain = {split: known[split] - shown[split] for split in known}
+        plain_programs = fill("plain", plain, lambda rng: draw_plain_program(rng, style, size))
+        exposing = fill(
+            "exposing", shown, lambda rng: draw_exposing_program(rng, style, held_out), True
+        )
+        return {
+            split: _interleaved(plain_programs[split], exposing[split]) for split in known
+        } | fill("test", test, lambda rng: draw_test_program(rng, style, size, held_out))
+    if options.test_length is None:
+        return fill("all", wanted, lambda rng: draw_program(rng, style, size))
+    short, longer = _by_length(options)
+    return fill("known", known, short) | fill("test", test, longer)
+
+
+def _interleaved(plain: list[Tree], exposing: list[Tree]) -> list[Tree]:
+    """Both lists as one, in which the beginning of any length has the same share of each."""
+    coming, others = iter(exposing), iter(plain)
+    return [
+        next(coming if int(EXPOSED * (place + 1)) > int(EXPOSED * place) else others)
+        for place in range(len(plain) + len(exposing))
+    ]
 
 
 @cache
@@ -169,11 +224,24 @@ def texts(program: Tree) -> tuple[str, str]:
 
 
 class _Filling:
-    """Draws distinct programs until all splits are full, and keeps the split of every program."""
+    """Draws distinct programs until all splits are full, and keeps the split of every program.
 
-    def __init__(self, options: For2LamOptions, advance: Callable[[], None]) -> None:
-        self.options, self.advance = options, advance
-        self.rng = random.Random(options.seed)
+    Args:
+        options: what to draw.
+        advance: called once a program.
+        name: of a generator of random numbers of its own.
+        shares: how often a new program goes to each split; None for what the splits still need.
+    """
+
+    def __init__(
+        self,
+        options: For2LamOptions,
+        advance: Callable[[], None],
+        name: str = "",
+        shares: dict[str, float] | None = None,
+    ) -> None:
+        self.options, self.advance, self.shares = options, advance, shares
+        self.rng = random.Random(f"{options.seed} {name}" if name else options.seed)
         self.homes: dict[Tree, str] = {}
 
     def mixed(self, some: list[Tree], others: list[Tree]) -> list[Tree]:
@@ -185,7 +253,7 @@ class _Filling:
     def fill(
         self,
         wanted: dict[str, int],
-        draw: Callable[[random.Random], Tree | None],
+        draw: Draw,
         repeats: bool = False,
     ) -> dict[str, list[Tree]]:
         """The wanted number of programs for each split; no program is in two splits.
@@ -196,13 +264,15 @@ class _Filling:
         splits: dict[str, list[Tree]] = {split: [] for split in missing}
         barren = 0
         while any(missing.values()):
-            tree = draw(self.rng)
+            tree, before = draw(self.rng), len(self.homes)
             home = "" if tree is None else self.home(tree, missing, repeats)
             if tree is not None and missing.get(home):
                 splits[home].append(tree)
                 missing[home] -= 1
                 barren = 0
                 self.advance()
+            elif len(self.homes) > before:  # new, but of a split that is full
+                barren = 0
             else:
                 barren += 1
                 if barren == MAX_BARREN_DRAWS:
@@ -214,7 +284,8 @@ class _Filling:
         if tree not in self.homes:
             if len(tree) < self.options.min_nodes:
                 return ""
-            self.homes[tree] = self.rng.choices(list(missing), list(missing.values()))[0]
+            shares = self.shares or missing
+            self.homes[tree] = self.rng.choices(list(shares), list(shares.values()))[0]
             return self.homes[tree]
         return self.homes[tree] if self.options.repeats or repeats else ""
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from treesyntax.errors import OptionError
 
 Pair = tuple[str, str]
 SPLITS = ("train", "valid", "test")
+TRAIN_SHARE = 4
+"""With a fixed test, training programs for each program of valid and test that turns up."""
 
 
 class Split(NamedTuple):
@@ -32,6 +35,17 @@ class Split(NamedTuple):
         known = (len(source.split()) for source, _ in (*self.train, *self.valid))
         tested = (len(source.split()) for source, _ in self.test)
         return {"longest_known": max(known, default=0), "shortest_test": min(tested, default=0)}
+
+
+def fixed_shares(numbers: Mapping[str, int]) -> dict[str, float]:
+    """Return how often a new program goes to each split, whatever the number of training programs.
+
+    So the programs of valid and test are the same for every size of train, and a smaller train is the
+    beginning of a larger one. All are drawn alike where train is `TRAIN_SHARE` times the others together;
+    a larger one has fewer of the frequent, short programs, which turn up first.
+    """
+    others = {split: float(number) for split, number in numbers.items() if split != "train"}
+    return {"train": TRAIN_SHARE * sum(others.values()) or 1.0, **others}
 
 
 def split_pairs(

@@ -19,7 +19,7 @@ from functools import partial
 
 from treesyntax.agreement import ALONE, WITH_OBJECT
 from treesyntax.data.sets.base import DataSet, Part, Texts
-from treesyntax.data.sets.drawing import Example, make_parts, word, words_of
+from treesyntax.data.sets.drawing import Example, extend_train, make_parts, word, words_of
 from treesyntax.trees.formats.notation import Node
 
 NOUNS = ("otter", "falcon", "badger", "lizard", "pony", "goose", "camel", "beaver", "wolf", "crane")
@@ -149,12 +149,20 @@ def _make(draw: Callable[..., Example | None], _: Texts, seed: int) -> dict[str,
     return make_parts(seed, known, new, NUMBERS)
 
 
+def _extend(
+    draw: Callable[..., Example | None], parts: dict[str, Part], number: int, seed: int
+) -> None:
+    extend_train(parts, number, seed, partial(draw, new=False))
+
+
 PAPER = "after McCoy, Frank & Linzen 2020, Does Syntax Need to Grow on Trees?"
 QUESTIONS = DataSet(
     "question_formation", "statements to questions: which auxiliary moves?", "ours", PAPER,
     partial(_make, _question), (), "train fits a rule over trees and one over word order; gen tells them apart",
+    extend=partial(_extend, _question),
 )  # fmt: skip
 TENSE = DataSet(
     "tense_reinflection", "past to present: what does the verb agree with?", "ours", PAPER,
     partial(_make, _tense), (), "train fits a rule over trees and one over word order; gen tells them apart",
+    extend=partial(_extend, _tense),
 )  # fmt: skip
