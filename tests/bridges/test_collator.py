@@ -248,6 +248,17 @@ def test_a_prompt_stands_around_the_words():
     assert inside.replace("Ġ", " ").split() == SENTENCES[1].split()
 
 
+def test_texts_and_words_may_be_spelled_as_in_a_treebank():
+    """The labels say which token is on which word: here the text has escapes, its tree has not."""
+    tree, text = r"(S (X -LRB-) (X the) (X cat\/dog) (X -RRB-))", r"-LRB- the cat\/dog -RRB-"
+    collator = ts.TreeCollator(byte_pieces(), "ptb")
+    for given in ({"text": text}, {"words": text.split()}):
+        batch = collator([{**given, "tree": tree}])
+        assert {*batch["tree"]["token_node"][0].tolist()} - {-1} == {2, 4, 6, 8}
+    with pytest.raises(ts.TreeError, match=r"word 1 is '-RRB-', but '\(' in the tree"):
+        collator([{"words": ["-RRB-", *text.split()[1:]], "tree": tree}])
+
+
 def test_what_is_cut_is_counted(caplog: pytest.LogCaptureFixture):
     collator = ts.TreeCollator(word_pieces(model_max_length=6))
     with caplog.at_level(logging.WARNING):

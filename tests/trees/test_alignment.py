@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from treesyntax.errors import TreeError
 from treesyntax.trees.alignment import align, align_words, word_spans
+from treesyntax.trees.formats import parse_tree
 from treesyntax.trees.tree import Tree
 
 tokenizers = pytest.importorskip("tokenizers", reason="tokenizers come with the extra huggingface")
@@ -240,6 +241,20 @@ def test_a_document_has_a_tree_for_each_sentence(tokenizer):
     assert align_words(trees, split.word_ids) == [
         -1 if word is None else nodes[word] for word in split.word_ids
     ]
+
+
+def test_a_text_may_spell_words_as_a_treebank_does():
+    """The text column of a treebank has ``-LRB-`` where its trees, once read, have the bracket."""
+    written = r"-LRB- a -rcb- and\/or 3\*4 :-RRB- b/c"
+    tree = parse_tree(f"(S {written})".replace(" ", ") (X ").replace("(S)", "(S") + ")", "ptb")
+    words = [tree.labels[node] for node in tree.word_nodes()]
+    assert words == ["(", "a", "}", "and/or", "3*4", ":)", "b/c"]
+    for text in (written, " ".join(words)):
+        assert [text[start:end] for start, end in word_spans(text, words)] == text.split()
+    with pytest.raises(TreeError, match=r"word 1 \('\('\) is not at character 0 .* '-RRB-"):
+        word_spans("-RRB- a", ["(", "a"])
+    with pytest.raises(TreeError, match="word 1 "):
+        word_spans("a", [""])
 
 
 def test_a_prompt_around_the_words_has_no_node(tokenizer):

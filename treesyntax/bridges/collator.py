@@ -15,6 +15,7 @@ from treesyntax.errors import OptionError, TreeError, unknown_name
 from treesyntax.nn.tree_batch import TreeBatch, batch_trees, collate
 from treesyntax.trees.alignment import Trees, align_words, token_words, trees_of
 from treesyntax.trees.formats import parse_tree
+from treesyntax.trees.formats.ptb import spellings
 from treesyntax.trees.tree import Tree
 
 IGNORED = -100
@@ -395,7 +396,7 @@ def _check_words(words: list[str], trees: Trees) -> None:
             f"{len(words)} words, but the tree has {len(known)}", "give the words of the tree"
         )
     for number, (word, label) in enumerate(zip(words, known, strict=True), start=1):
-        if word != label:
+        if word != label and not spellings(label).fullmatch(word):
             raise TreeError(
                 f"word {number} is {word[:40]!r}, but {label[:40]!r} in the tree",
                 "give the words of the tree",

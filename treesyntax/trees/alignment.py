@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from treesyntax.errors import OptionError, TreeError
+from treesyntax.trees.formats.ptb import spellings
 from treesyntax.trees.tree import Tree
 
 Span = tuple[int, int]
@@ -42,6 +43,8 @@ def trees_of(given: Trees | Sequence[Trees]) -> list[Tree]:
 def word_spans(text: str, words: Sequence[str]) -> list[Span]:
     """Where words stand in a text, from left to right; only white space may stand between them.
 
+    The text may spell brackets and slashes as a treebank does (``-LRB-``, ``\\/``).
+
     Raises:
         TreeError: for a word that is not at its place.
     """
@@ -50,14 +53,18 @@ def word_spans(text: str, words: Sequence[str]) -> list[Span]:
     for number, word in enumerate(words, start=1):
         while text[position : position + 1].isspace():
             position += 1
+        end = position + len(word)
         if not word or not text.startswith(word, position):
+            escaped = spellings(word).match(text, position) if word else None
+            end = escaped.end() if escaped else position
+        if end == position:
             raise TreeError(
                 f"word {number} ({word[:40]!r}) is not at character {position} of the text, where "
                 f"{text[position : position + 20]!r} stands",
                 "give the very text of the tree, or the spans of its words",
             )
-        spans.append((position, position + len(word)))
-        position += len(word)
+        spans.append((position, end))
+        position = end
     return spans
 
 

@@ -231,6 +231,17 @@ def _escaped(word: str) -> str:
     return _BACKSLASH.sub(r"\\\g<0>", word) if "\\" in word else word
 
 
+def spellings(word: str) -> re.Pattern[str]:
+    """The pattern of a word that a text may spell with a treebank's escapes or without them."""
+
+    def spelling(sign: str) -> str:
+        if escape := _ESCAPES.get(sign):
+            return f"(?:{re.escape(sign)}|{escape}|{escape.lower()})"
+        return (r"\\?" if sign in "/*" else "") + re.escape(sign)
+
+    return re.compile("".join(map(spelling, word)))
+
+
 def _fault(text: str, index: int, cause: str, remedy: str) -> RecordError:
     """The error for a token; its line and column are found here, the fast loop does not track them."""
     start = next(islice(_TOKEN.finditer(text), index, None)).start()
