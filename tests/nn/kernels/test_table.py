@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from treesyntax.nn.kernels import table as kernel
 from treesyntax.nn.kernels.lookup import padding_bias
 from treesyntax.nn.kernels.table import attend_with_table
 
@@ -51,12 +52,21 @@ def inputs(batch: int, queries: int, keys: int, size: int) -> list[Tensor]:
     return [one.requires_grad_() for one in (q, k, v, table)]
 
 
+@pytest.fixture(params=[False, True], ids=["at once", "tiles"])
+def tiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):
+    """Whether sentences go by tiles of two queries and less."""
+    if request.param:
+        monkeypatch.setattr(kernel, "TILE", 20)
+        monkeypatch.setattr(kernel, "LEAST_QUERIES", 2)
+    return request.param
+
+
 @pytest.mark.parametrize("size", [0, 1, 5, 40])
 @pytest.mark.parametrize("masked", ["", "keys", "window", "a row of nothing"])
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("own", ["", "one for all", "each its own", "fixed"])
 def test_values_and_gradients_are_those_of_the_formula(
-    size: int, masked: str, shared: bool, own: str
+    tiled: bool, size: int, masked: str, shared: bool, own: str
 ):
     """Size 0 stands for no table at all."""
     given = inputs(3, 6, 7, max(size, 1))
@@ -79,6 +89,8 @@ def test_values_and_gradients_are_those_of_the_formula(
     if not size:
         table = given.pop(3).detach().zero_()
     by_id = (ids, table) if size else (None, None)
+    whole = None if mask is None else mask.expand(3, 1, 6, 7)
+    assert len(kernel.tiles(given[0], given[1], whole)) == (9 if tiled else 1)
     found = attend_with_table(q, k, v, mask, *by_id, HIDDEN, own=logits)
     wanted = by_formula(q, k, v, mask, ids, table, logits)
     torch.testing.assert_close(found, wanted)
@@ -90,7 +102,20 @@ def test_values_and_gradients_are_those_of_the_formula(
         torch.testing.assert_close(one, other)
 
 
-def test_the_gradient_is_that_of_small_steps():
+def test_a_tile_leaves_out_keys_that_none_of_its_queries_may_see():
+    q = torch.zeros(2, 4, 512, 64)
+    causal = torch.ones(512, 512, dtype=torch.bool).tril().expand(2, 1, -1, -1)
+    ends = [(band.stop, keys.start, keys.stop) for _, band, keys in kernel.tiles(q, q, causal)]
+    assert ends == [(stop, 0, stop) for stop in range(64, 513, 64)] * 2
+    window = causal & torch.ones(512, 512, dtype=torch.bool).triu(-100)
+    starts = [keys.start for _, _, keys in kernel.tiles(q, q, window)]
+    assert starts == [max(first - 100, 0) for first in range(0, 512, 64)] * 2
+    empty = causal.clone()
+    empty[1, 0, 3] = False
+    assert all(keys == slice(None) for *_, keys in kernel.tiles(q, q, empty))
+
+
+def test_the_gradient_is_that_of_small_steps(tiled: bool):
     q, k, v, table = inputs(2, 4, 5, 3)
     ids = torch.randint(3, (2, 4, 5))
     mask = torch.ones(2, 1, 4, 5, dtype=torch.bool).tril()
@@ -109,7 +134,7 @@ def test_a_bias_far_below_the_others_hides_a_pair():
     assert all(math.isfinite(one) for one in table.grad.flatten().tolist())
 
 
-def test_dropped_weights_pass_nothing_on():
+def test_dropped_weights_pass_nothing_on(tiled: bool):
     """With values that are unit vectors the output is the weights, dropped or scaled up."""
     q, k, _, table = inputs(2, 4, 5, 3)
     ids, v = torch.randint(3, (2, 4, 5)), torch.eye(5, dtype=torch.float64).expand(2, 2, 5, 5)

@@ -2,7 +2,8 @@
 
 On a CPU PyTorch's fused kernel has no gradient of a bias and no dropout, and autograd keeps and walks five tensors
 of the size of the weights. Here it is two: the bias is read where the logits are summed up, a mask is one
-more relation id, and the gradient of the logits is made in place.
+more relation id, and the gradient of the logits is made in place. Long sentences go tile by tile: a tile
+stays in the processor's cache, and keys that none of its queries may see are left out.
 """
 
 from __future__ import annotations
@@ -20,6 +21,14 @@ SLOTS = 4
 """Sums kept apart for neighbouring keys: they often have the same id, and each sum waits for the last."""
 MOST_SUMS = 64
 """Relation ids times slots beyond which slots cost more than they spare."""
+TILE = 1 << 17
+"""Attention weights of a tile, half a megabyte. Sentences with fewer are computed all at once."""
+LEAST_QUERIES = 32
+"""Of a tile; products of matrices with fewer rows are slow."""
+
+Tile = tuple[slice, slice, slice]
+"""Sentences, queries and keys that are computed at once."""
+WHOLE = slice(None)
 
 
 def attend_with_table(
@@ -49,17 +58,48 @@ def attend_with_table(
     Returns:
         [B, H, Q, d].
     """
-    ids = None if ids is None else ids.long()
-    if mask is None:
-        return _TableAttention.apply(q, k, v, table, ids, own, None, None, hidden, dropout)
-    unseen = None
     if ids is None or table is None:
-        unseen = ~mask
+        ids = table = None
     else:
-        ids = torch.where(mask[:, 0], ids, table.shape[1])
-        table = torch.cat([table, table.new_full((len(table), 1), hidden)], 1)
-    empty = ~mask[:, 0].any(-1, keepdim=True).expand(-1, q.shape[2], -1)
-    return _TableAttention.apply(q, k, v, table, ids, own, unseen, empty, hidden, dropout)
+        ids = ids.expand(len(q), -1, -1)
+    if mask is not None:
+        mask = mask.expand(len(q), 1, q.shape[2], k.shape[2])
+    return _TableAttention.apply(q, k, v, table, ids, own, mask, hidden, dropout)
+
+
+def tiles(q: Tensor, k: Tensor, mask: Tensor | None) -> list[Tile]:
+    """What is computed at once, with the keys that queries of a tile may see.
+
+    Args:
+        q: [B, H, Q, d].
+        k: [B, H, K, d].
+        mask: bool [B, 1, Q, K], True = attend; None for all.
+    """
+    (rows, heads, queries, _), keys = q.shape, k.shape[2]
+    if torch.compiler.is_compiling() or heads * queries * keys < TILE:
+        return [(WHOLE, WHOLE, WHOLE)]
+    height = max(TILE // (heads * keys), LEAST_QUERIES)
+    bands = [slice(first, first + height) for first in range(0, queries, height)]
+    parts = [(slice(row, row + 1), band) for row in range(rows) for band in bands]
+    # A query that may see no key sees all of them.
+    if mask is None or not mask.any(-1).all():
+        return [(row, band, WHOLE) for row, band in parts]
+    seen = torch.stack([mask[:, 0, band].any(1) for band in bands], 1).flatten(0, 1).byte()
+    before, behind = seen.argmax(1).tolist(), seen.flip(1).argmax(1).tolist()
+    return [
+        (row, band, slice(first, keys - last))
+        for (row, band), first, last in zip(parts, before, behind, strict=True)
+    ]
+
+
+def _flat(x: Tensor, row: slice, tokens: slice) -> Tensor:
+    """A part of [B, H, T, d] as [b * H, t, d]; of one sentence it is a view."""
+    return x[row, :, tokens].flatten(0, 1)
+
+
+def _of_row(x: Tensor, row: slice) -> Tensor:
+    """A part of what may be one for all sentences."""
+    return x if len(x) == 1 else x[row]
 
 
 class _TableAttention(torch.autograd.Function):
@@ -72,67 +112,84 @@ class _TableAttention(torch.autograd.Function):
         table: Tensor | None,
         ids: Tensor | None,
         own: Tensor | None,
-        unseen: Tensor | None,
-        empty: Tensor | None,
+        mask: Tensor | None,
         hidden: float,
         dropout: float,
     ) -> Tensor:
-        shape = (*q.shape[:3], k.shape[2])
-        queries, keys = q.flatten(0, 1), k.flatten(0, 1).transpose(1, 2)
-        if ids is None or table is None:
-            logits = torch.bmm(queries, keys)
-            if own is not None:
-                logits.view(shape).add_(own)
-            if unseen is not None:
-                logits.view(shape).masked_fill_(unseen, hidden)
-        else:
-            by_id = table[None, :, None].expand(*q.shape[:3], -1)
-            logits = by_id.gather(3, ids.unsqueeze(1).expand(shape))
-            if own is not None:
-                logits += own
-            logits = logits.flatten(0, 1)
-            logits.baddbmm_(queries, keys)
-        weights = softmax(logits)
-        kept = drop(weights, dropout) if dropout else weights
-        output = torch.bmm(kept, v.flatten(0, 1)).unflatten(0, q.shape[:2])
-        ctx.save_for_backward(q, k, v, ids, empty, weights, kept, output)
+        ctx.tiles = tiles(q, k, mask)
         ctx.size = 0 if table is None else table.shape[1]
-        ctx.own = 0 if own is None else len(own)
+        if table is not None and mask is not None:
+            table = torch.cat([table, table.new_full((len(table), 1), hidden)], 1)
+        # Heads beside each other, as the layer after it wants them.
+        output = q.new_empty(len(q), q.shape[2], q.shape[1], v.shape[3]).transpose(1, 2)
+        stored = []
+        for row, band, keys in ctx.tiles:
+            queries, known = _flat(q, row, band), _flat(k, row, keys).transpose(1, 2)
+            shape = (-1, q.shape[1], queries.shape[1], known.shape[2])
+            seen = None if mask is None else mask[row, :, band, keys]
+            if ids is None or table is None:
+                logits = torch.bmm(queries, known)
+            else:
+                index = ids[row, band, keys].to(torch.long, copy=True)
+                if seen is not None:
+                    index.masked_fill_(~seen[:, 0], ctx.size)
+                by_id = table[None, :, None].expand(len(index), -1, shape[2], -1)
+                logits = by_id.gather(3, index.unsqueeze(1).expand(shape)).flatten(0, 1)
+                logits.baddbmm_(queries, known)
+            if own is not None:
+                logits.view(shape).add_(_of_row(own, row)[:, :, band, keys])
+            if seen is not None and ids is None:
+                logits.view(shape).masked_fill_(~seen, hidden)
+            weights = softmax(logits)
+            kept = drop(weights, dropout) if dropout else weights
+            attended = torch.bmm(kept, _flat(v, row, keys)).unflatten(0, (-1, q.shape[1]))
+            if len(ctx.tiles) == 1:
+                output = attended
+            else:
+                output[row, :, band] = attended
+            stored += [weights, kept]
+        empty = None if mask is None else ~mask.any(-1, keepdim=True)
+        ctx.save_for_backward(q, k, v, ids, own, empty, output, *stored)
         return output
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, ids, empty, weights, kept, output = ctx.saved_tensors
-        shape, flat = q.shape, gradient.flatten(0, 1)
+        q, k, v, ids, own, empty, output, *stored = ctx.saved_tensors
         # A row's sum of weights times their gradients is that of the output times its gradient.
-        sums = (gradient * output).sum(-1, keepdim=True).flatten(0, 1)
-        of_logits = torch.bmm(flat, v.flatten(0, 1).transpose(1, 2))
-        of_logits.mul_(kept).addcmul_(weights, sums, value=-1)
-        by_pair = of_logits.view(*shape[:3], k.shape[2])
+        sums = (gradient * output).sum(-1, keepdim=True)
         # Compiled code cannot look first; it is no work there.
-        if empty is not None and (torch.compiler.is_compiling() or empty.any()):
-            # Whoever may see no key sees all of them, and there is nothing to learn from it.
-            by_pair.masked_fill_(empty.unsqueeze(1), 0)
-        of_own = None
-        if ctx.needs_input_grad[5]:
-            of_own = by_pair if ctx.own == shape[0] else by_pair.sum(0, keepdim=True)
-        return (
-            torch.bmm(of_logits, k.flatten(0, 1)).view(shape),
-            torch.bmm(of_logits.transpose(1, 2), q.flatten(0, 1)).view(k.shape),
-            torch.bmm(kept.transpose(1, 2), flat).view(v.shape),
-            _sums(by_pair, ids, ctx.size) if ctx.size else None,
-            None,
-            of_own,
-            *[None] * 4,
-        )
-
-
-def _sums(gradient: Tensor, ids: Tensor, size: int) -> Tensor:
-    """[B, H, Q, K] summed by ids [B or 1, Q, K] to [H, R]."""
-    slots = SLOTS if size * SLOTS <= MOST_SUMS else 1
-    if slots > 1:
-        ids = ids + torch.arange(ids.shape[2], device=ids.device) % slots * size
-    sums = gradient.new_zeros(*gradient.shape[:3], slots * size)
-    sums.scatter_add_(3, ids.unsqueeze(1).expand(gradient.shape), gradient)
-    return sums.unflatten(3, (slots, size)).sum((0, 2, 3))
+        if empty is not None and not torch.compiler.is_compiling() and not empty.any():
+            empty = None
+        several = len(ctx.tiles) > 1  # tiles, whose parts add up
+        of_q = q.new_empty(q.shape)
+        of_k, of_v = (x.new_zeros(x.shape) if several else x.new_empty(x.shape) for x in (k, v))
+        slots = SLOTS if ctx.size * SLOTS <= MOST_SUMS else 1
+        slot = torch.arange(k.shape[2], device=q.device) % slots * ctx.size
+        by_slot = None
+        of_own = torch.zeros_like(own) if ctx.needs_input_grad[5] else None
+        for (row, band, keys), weights, kept in zip(
+            ctx.tiles, stored[::2], stored[1::2], strict=True
+        ):
+            above = _flat(gradient, row, band)
+            of_logits = torch.bmm(above, _flat(v, row, keys).transpose(1, 2))
+            of_logits.mul_(kept).addcmul_(weights, _flat(sums, row, band), value=-1)
+            by_pair = of_logits.unflatten(0, (-1, q.shape[1]))
+            if empty is not None:
+                # There is nothing to learn from whoever sees all keys because it may see none.
+                by_pair.masked_fill_(empty[row, :, band], 0)
+            _flat(of_q, row, band).baddbmm_(of_logits, _flat(k, row, keys), beta=0)
+            for x, one, other in ((of_k, of_logits, _flat(q, row, band)), (of_v, kept, above)):
+                _flat(x, row, keys).baddbmm_(one.transpose(1, 2), other, beta=int(several))
+            if ctx.size:
+                if by_slot is None:  # the first tile is the highest
+                    by_slot = q.new_zeros(*by_pair.shape[:3], slots * ctx.size)
+                index = (ids[row, band, keys] + slot[keys]).unsqueeze(1).expand(by_pair.shape)
+                by_slot[:, :, : by_pair.shape[2]].scatter_add_(3, index, by_pair)
+            if of_own is not None:
+                alike = by_pair if len(of_own) > 1 else by_pair.sum(0, keepdim=True)
+                _of_row(of_own, row)[:, :, band, keys].add_(alike)
+        of_table = None
+        if by_slot is not None:
+            of_table = by_slot.unflatten(3, (slots, ctx.size)).sum((0, 2, 3))
+        return of_q, of_k, of_v, of_table, None, of_own, None, None, None
