@@ -442,6 +442,11 @@ def _stack_of(model: Any, name: str) -> tuple[_Kind, Any]:
         raise OptionError(
             f"there is no bridge into {kind}; there are bridges into {', '.join(_KINDS)}"
         )
+    if not isinstance(model, importlib.import_module("transformers").PreTrainedModel):
+        raise OptionError(
+            f"a {name} is no model of transformers; make the bridge of the model itself, and put adapters "
+            "or other wrappers around the bridge"
+        )
     found = _KINDS[kind]
     decodes = getattr(config, "is_decoder", False) and not config.is_encoder_decoder
     base = model.base_model
