@@ -82,8 +82,22 @@ def test_a_study_of_own_data_is_planned_as_printed(
         )
 
 
+def anchors(page: Path) -> set[str]:
+    """What links into a page may name: its titles as GitHub and MkDocs write them, and names of its own."""
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.S)
+    titles = re.findall(r"^#+ (.*)$", text, re.M)
+    slugs = {re.sub(r"[^\w -]", "", title).strip().lower().replace(" ", "-") for title in titles}
+    return slugs | set(re.findall(r'<a id="([^"]+)"', text))
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_to_files(page: Path):
-    links = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
-    gone = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+def test_links_lead_to_files_and_titles(page: Path):
+    gone = []
+    for link in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
+        file, _, anchor = link.partition("#")
+        target = page.parent / file if file else page
+        if "://" in link:
+            continue
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            gone.append(link)
     assert not gone
