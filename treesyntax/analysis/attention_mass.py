@@ -1,9 +1,11 @@
 """Share of the attention on each tree relation.
 
-For every layer and head, beside the level of chance: the weights from a token to all tokens in a
-relation to it are summed, then averaged over the tokens that have a node. The chance level is the
-same with equal weights on all tokens of the sentence. Any encoder can be measured, the plain one
-included: trees are needed to sort the pairs, not to compute the weights.
+For every layer and head the weights from a token to all tokens in a relation to it are summed, then
+averaged over the tokens that have a node. The chance level beside it is the same with equal weights on
+all tokens of the sentence.
+
+Any encoder can be measured, the plain one included: trees are needed to sort the pairs, not to compute
+the weights.
 
 Example: treesyntax analyse attention_mass checkpoint_best.pt data-bin/en-de --out figures
 """

@@ -1,9 +1,13 @@
 """Cosines of the stack encodings of a tree's nodes.
 
-Three figures, after Shiv & Quirk (2019, Figs. 2-4): the cosine of all pairs of encodings for chosen
-p, for the learned p of a checkpoint and after its projection; the same after a traversal operator
-has moved every node (U to its parent, D_i to its child i); and the learned p themselves. The root's
-encoding is zero and has no direction: its rows and columns are hatched, except after the
+Three figures, after figures 2 to 4 of Shiv & Quirk 2019. The first has the cosine of all pairs of
+encodings, for chosen p, for the learned p of a checkpoint and after its projection.
+
+The second has the
+same after a traversal operator has moved every node: U to its parent, D_i to its child i. The third
+has the learned p themselves.
+
+The root's encoding is zero and has no direction: its rows and columns are hatched, except after the
 projection.
 
 Example: treesyntax analyse encoding_similarity checkpoint_best.pt --p 0.3 0.9 --out figures

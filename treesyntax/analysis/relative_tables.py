@@ -1,7 +1,7 @@
 """Learned vectors of relative depths, positions.
 
-A figure for each table (of keys, of values): the length of each distance's vector, and the cosines
-of all pairs of distances, for each layer (Shaw et al. 2018; Omote, Tamura & Ninomiya 2019). With a
+A figure for each table, of keys and of values (Shaw et al. 2018; Omote, Tamura & Ninomiya 2019). It has
+the length of each distance's vector, and the cosines of all pairs of distances, for each layer. With a
 table for each head, the figure shows means over heads; the numbers hold every head.
 
 Example: treesyntax analyse relative_tables checkpoint_best.pt --out figures

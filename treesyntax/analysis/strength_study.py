@@ -1,8 +1,8 @@
 """Range of mask strengths beside the gain in score.
 
-One row of the figure a study and method with relation masks: the smallest and the largest strength
-(McDonald & Chiang 2021, Fig. 4), each a mean over the seeds, and the method's mean score minus the
-baseline's. The same as a table, in Markdown and LaTeX, beside it.
+One row of the figure a study and method with relation masks, after figure 4 of McDonald & Chiang 2021.
+It has the smallest and the largest strength, each a mean over the seeds, and the method's mean score
+minus the baseline's. The same as a table, in Markdown and LaTeX, beside it.
 
 Example: treesyntax analyse strength_study runs/en-vi runs/en-de --metric bleu --out figures
 """

@@ -5,21 +5,30 @@ SPLIT.SRC-TGT.LANG.tree for every side that has trees, the subword models used a
 subwords.LANG.model, and binarize.json with all options and counts. DEST appears whole or not at
 all. A side of format "text" has one sentence a line, its tokens separated by white space.
 
-The linearization decides what the model reads: "words" the sentence, "preorder" the labels of all
-nodes from the root down, "breadth_first" level by level, "bracketed" in preorder with closing
-brackets, "bracketed_twice" with each of these twice, for transformer_grammar; for targets that a decoder grows as trees, "nary_dfs", "nary_bfs", "lcrs_dfs" and
-"lcrs_bfs". Subwords come from a given SentencePiece model, from one trained here (--subword-vocab),
-or from text segmented elsewhere (--source-subwords). To see whether syntax helps or any tree does,
-compare with control trees (--source-control).
+The linearization decides what the model reads:
 
-With --source-text subwords are attached to words by character spans in the raw text: start_char
-and end_char in MISC or, without them, FORM after FORM in CoNLL-U, and the file NAME.offsets beside
-brackets, all as treesyntax parse writes them. Every parser token is segmented with the white space
-before it, so that the subwords spell the line whatever the tree, and no subword crosses a token.
-The words of a multi-word token (French du = de + le) become one. Where the line is segmented as a
-whole (--subword-units line), or was elsewhere (--source-subwords), tokens that share a subword
-become one, tokens without a subword are removed. Without --source-text every word is segmented by
-its form.
+  words             the sentence
+  preorder          the labels of all nodes from the root down
+  breadth_first     the same, level by level
+  bracketed         in preorder, with closing brackets
+  bracketed_twice   with each closing bracket twice, for transformer_grammar
+  nary_dfs, nary_bfs, lcrs_dfs, lcrs_bfs   targets that a decoder grows as trees
+
+Subwords come from a given SentencePiece model, from one trained here (--subword-vocab), or from text
+segmented elsewhere (--source-subwords). To see whether syntax helps or any tree does, compare with
+control trees (--source-control).
+
+With --source-text subwords are attached to words by character spans in the raw text. Spans are those
+that treesyntax parse writes: start_char and end_char in MISC, or the file NAME.offsets beside
+brackets. Without them CoNLL-U is read FORM after FORM, and without --source-text every word is
+segmented by its form.
+
+Every parser token is segmented with the white space before it. So the subwords spell the line whatever
+the tree, and no subword crosses a token. The words of a multi-word token (French du = de + le) become
+one.
+
+Where the line is segmented as a whole (--subword-units line), or was elsewhere, tokens that share
+a subword become one, and tokens without a subword are removed.
 
 Example, gold dependency trees on the source side, 4,000 subwords on each side:
 

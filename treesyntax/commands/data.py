@@ -4,10 +4,12 @@
   treesyntax data get slog DIR --from FOLDER
   treesyntax data get scan_length DIR --seed 1
 
-The folder gets train, valid, test and further test sets, each as PART.src, PART.tgt and, where there are
-any, PART.ptb (trees of the source, one a line) and PART.category. manifest.json has the checksums of the
-published files, the licence and the citation. Files come from FOLDER or else from their public address, and
-are checked; generated sets need neither. If the folder is up to date, the same command does nothing.
+The folder gets train, valid, test and further test sets, each as PART.src and PART.tgt. Where there are
+any, PART.ptb has trees of the source, one a line, and PART.category the category of each line.
+
+manifest.json has the checksums of the published files, the licence and the citation. Files come from
+FOLDER or else from their public address, and are checked; generated sets need neither. If the folder is
+up to date, the same command does nothing.
 """
 
 from __future__ import annotations

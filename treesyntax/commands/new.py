@@ -5,9 +5,10 @@
   treesyntax new my.yaml --source questions.tsv --target-format sexpr
 
 What is missing is asked for, on a terminal. Text to text needs valid and test files beside the training
-files, with valid and test for train in their names (treesyntax generate split draws them). Of questions
-with logical forms, in a TSV (a question, a tab and its form on each line, no header) or in a folder with
-train.src and train.tgt, missing sets are drawn, a tenth of the pairs each.
+files, with valid and test for train in their names (treesyntax generate split draws them).
+
+Questions with logical forms come in a TSV, a question, a tab and its form on each line, no header; or in
+a folder with train.src and train.tgt. Missing sets are drawn, a tenth of the pairs each.
 """
 
 from __future__ import annotations

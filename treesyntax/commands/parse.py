@@ -5,11 +5,13 @@
   treesyntax parse train.en train.en.ptb --parser benepar --model models/benepar_en3 --workers 50 \\
       --cluster slurm --cluster-set slurm_partition=cpu --cluster-set timeout_min=60
 
-Dependency trees are written as CoNLL-U, constituency trees in brackets, one a line. Every line
-gives one record: a blank line an empty one, several sentences one tree with a common root, and a
-line that is too long, or on which the parser fails, a flat tree. OUTPUT.report.json counts these
-cases; --strict makes them errors. The character span of every word is kept, in the column MISC of
-CoNLL-U or in OUTPUT.offsets. If a run is interrupted, the same command goes on where it stopped.
+Dependency trees are written as CoNLL-U, constituency trees in brackets, one a line. Every line gives
+one record. A blank line gives an empty one, and several sentences give one tree with a common root. A
+line that is too long, or on which the parser fails, gives a flat tree. OUTPUT.report.json counts
+these cases; --strict makes them errors.
+
+The character span of every word is kept, in the column MISC of CoNLL-U or in OUTPUT.offsets. If a run
+is interrupted, the same command goes on where it stopped.
 """
 
 from __future__ import annotations

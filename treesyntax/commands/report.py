@@ -1,5 +1,7 @@
-"""Write the report of a study again, finished or not; or draw the map that one has written, or make its
-tables from its results and scores by item, with the figure of its verdict.
+"""Write the report of a study again, finished or not.
+
+It also draws the map that a study has written, and makes the tables of a study from its results and
+scores by item, with the figure of its verdict.
 
 Examples:
   treesyntax report runs/for2lam-demo

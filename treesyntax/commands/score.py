@@ -2,13 +2,22 @@
 
   treesyntax score --reference test.tgt --hypothesis out.txt --metric exact --metric tree:lambda
 
-Metrics, each in percent: exact, bleu, chrf, chrf++, ter (errors: lower is better), and with the name
-of a tree format after a colon, tree (the same tree), program (the same by another name), unordered
-(up to the order of conjuncts), modulo (up to that and the names of bound variables), dong_lapata
-(what the program of Dong & Lapata 2016 counts), f1 (nodes), productions (F1 over productions),
-wellformed; compiled:coffeescript (both compile to the same JavaScript; nothing is run). Where modulo
-cannot tell in a bounded effort, or a program has words that the compiler here does not know, a line
-counts as wrong, and the signature says how many are undecided.
+Metrics, each in percent; FORMAT is the name of a tree format:
+
+  exact, bleu, chrf, chrf++, ter   of text; ter counts errors, so lower is better
+  first_word, main_verb, clause_verb   of questions and of tense: that word alone
+  tree:FORMAT          the same tree
+  program:FORMAT       the same by another name
+  unordered:FORMAT     the same up to the order of conjuncts
+  modulo:FORMAT        the same up to that and the names of bound variables
+  dong_lapata:FORMAT   what the program of Dong & Lapata 2016 counts
+  f1:FORMAT            nodes
+  productions:FORMAT   F1 over productions
+  wellformed:FORMAT    any tree at all
+  compiled:coffeescript   both compile to the same JavaScript; nothing is run
+
+Where modulo cannot tell in a bounded effort, or the compiler does not know a word of a program, a line
+counts as wrong. The signature says how many are undecided.
 
 bleu takes what stands between spaces for words (sacreBLEU's tokenizer 13a). Other tokenizers are part
 of the name: bleu:char, bleu:zh, bleu:ja-mecab and bleu:ko-mecab (they need packages, and a message

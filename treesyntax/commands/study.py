@@ -1,9 +1,10 @@
 """Train and compare methods side by side, as a recipe says.
 
-The same command goes on where it was interrupted. After an edit of the recipe it does what is missing:
-more seeds, rows or metrics and another search leave what is trained as it is; a run whose training
-differs is trained anew, and the former one is kept under replaced/. A larger max-update or patience trains
-on from the last checkpoint. Data that changed are refused.
+The same command goes on where it was interrupted. After an edit of the recipe it does what is missing.
+More seeds, rows or metrics and another search leave what is trained as it is. A run whose training
+differs is trained anew, and the former one is kept under replaced/.
+
+A larger max-update or patience trains on from the last checkpoint. Data that changed are refused.
 
 Examples:
   treesyntax study demo/for2lam

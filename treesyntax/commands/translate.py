@@ -1,10 +1,14 @@
 """Translate text or trees with a trained model, line by line, as they come.
 
-DATA is the folder that treesyntax binarize wrote for the training of the model; it says how input
-becomes tokens and trees and how output becomes text again. Every line of input (every record of
-CoNLL-U) gives one line of output; an empty one gives an empty one. Translations of standard input
-are written as soon as they are found; what is done of a file is kept (--resume). A checkpoint in the folder of a study is searched with the
-flags that the study generated with, unless they are given here.
+DATA is the folder that treesyntax binarize wrote for the training of the model. It says how input
+becomes tokens and trees and how output becomes text again.
+
+Every line of input (every record of CoNLL-U) gives one line of output; an empty one gives an empty one.
+Translations of standard input are written as soon as they are found. What is done of a file is kept
+(--resume).
+
+A checkpoint in the folder of a study is searched with the flags that the study generated
+with, unless they are given here.
 
 Raw text, parsed like the training data, one sentence answered after the other:
 

@@ -1,11 +1,15 @@
 """Attention between the stack encodings of a tree's nodes.
 
-After Shiv & Quirk (2019, Figs. 2-4): which nodes a head attends to that compares encodings alone.
+After figures 2 to 4 of Shiv & Quirk 2019: which nodes a head attends to that compares encodings alone.
 Row i, column j is softmax over j of <M x_i, x_j> / t, where x are encodings, M a move over the tree and
-t the temperature. A move is read from the right, as operators are: U is the parent, D0 the first
-child, UU the grandparent, D1U the second child of the parent. With p = 1 encodings have no parameters:
-every step of the stack counts alike. Other chosen p weight step l by p^l. The learned p of a
-checkpoint have the factors that the model gives them, and its own t, the root of d_model.
+t the temperature.
+
+A move is read from the right, as operators are: U is the parent, D0 the first child, UU the
+grandparent, D1U the second child of the parent.
+
+With p = 1 encodings have no parameters: every step of the stack counts alike. Other chosen p weight
+step l by p^l. The learned p of a checkpoint have the factors that the model gives them, and its own t,
+the root of d_model.
 
 Example: treesyntax analyse encoding_attention checkpoint_best.pt --p 1 0.7 --moves U D0 D1U --out out
 """

@@ -1,12 +1,13 @@
 """Bring the parts of a parallel corpus into one folder, with as many training pairs as wanted.
 
 If a file NAME is absent, NAME.gz is read. --pairs N takes the first N pairs of train, with --seed N
-random ones in the order of the corpus; of two random sets with one seed, the larger holds the
-smaller. --most-words N first leaves out training pairs with more words, counted between spaces, on
-either side. Nothing else is dropped or changed: line k stays a pair of source and target.
+random ones in the order of the corpus. Of two random sets with one seed, the larger holds the smaller.
 
---test takes several pairs of files, which become one test set; test.set then names the set of each line,
-as the categories of a study, which scores each set by itself.
+--most-words N first leaves out training pairs with more words on either side, counted between spaces.
+Nothing else is dropped or changed: line k stays a pair of source and target.
+
+With several pairs of files after --test all become one test set. The file test.set then names the set of
+each line, as the categories of a study, which scores each set by itself.
 """
 
 from __future__ import annotations

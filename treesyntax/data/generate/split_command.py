@@ -1,6 +1,6 @@
 """Cut aligned text files into train, valid and test, the same for a seed on every machine.
 
-Test pairs are drawn at random, or with --longest are those with the longest sources: then lines as
+Test pairs are drawn at random. With --longest they are those with the longest sources. Then lines as
 long as the shortest of them are left out of train and valid, and their number is printed.
 """
 
