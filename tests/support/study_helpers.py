@@ -14,6 +14,7 @@ from treesyntax.study.recipe.identity import Identity, write_identity
 from treesyntax.study.recipe.recipe import Recipe, read_recipe
 from treesyntax.study.results.comparisons import Comparison
 from treesyntax.study.results.conclusions import Conclusion
+from treesyntax.study.results.first_plan import note_plan
 from treesyntax.study.results.results import Result, write_results
 from treesyntax.study.run.plan import Plan, make_plan
 
@@ -108,6 +109,7 @@ def write_study(folder: Path, recipe: Recipe) -> None:
     """A study's folder of which the results of `result` are."""
     runs = {run.name: "" for run in make_plan(recipe).runs}
     write_identity(folder, recipe, Identity("h", "0", {}, runs))
+    note_plan(folder, recipe)
 
 
 def make_study(folder: Path, *overrides: str, **changes: object) -> Path:

@@ -318,3 +318,16 @@ def test_maps_of_before_are_read(tmp_path: Path):
     (cell,) = read_cells(file)
     assert (cell.conclusion, cell.smallest, cell.significant) == ("", None, True)
     assert method_lines([cell]) == []
+
+
+def test_the_report_says_what_was_changed_after_the_first_score(tmp_path: Path):
+    out = make_study(tmp_path, score=["exact"])
+    assert not any("first score" in note for note in read_study(out).table.notes)
+    notes = read_study(out, "stack_pe").table.notes
+    change = "The baseline was sequence before the first score; now it is stack_pe."
+    assert change in notes
+    (out / "plan.json").unlink()
+    assert any(
+        note.startswith("The first plan of this study is not")
+        for note in read_study(out).table.notes
+    )

@@ -43,6 +43,7 @@ from treesyntax.study.report.table_notes import (
 from treesyntax.study.report.verdict import make_verdict
 from treesyntax.study.results.comparisons import Comparison, write_comparisons
 from treesyntax.study.results.current import comparable, current_results, other_code
+from treesyntax.study.results.first_plan import changes_since
 from treesyntax.study.results.item_scores import ItemScores
 from treesyntax.study.results.outputs import Outputs
 from treesyntax.study.results.results import RESULTS_FILE, Result
@@ -126,6 +127,7 @@ def read_study(folder: Path, baseline: str | None = None, mix_versions: bool = F
         table,
         notes=(
             *table.notes,
+            *changes_since(folder, plan.recipe),
             *pair_notes(plan, folder, begun, results),
             *data_notes(plan, folder, begun),
         ),

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
 
 from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
+from treesyntax.metrics.conclusions import CEILING, FLOOR
 from treesyntax.metrics.runs import FEWEST_RUNS, LEVEL
 from treesyntax.study.recipe.fairness import (
     BATCH_KEY,
@@ -17,6 +18,7 @@ from treesyntax.study.recipe.fairness import (
 from treesyntax.study.recipe.recipe import Recipe
 from treesyntax.study.recipe.search import FOUND
 from treesyntax.study.results.comparisons import Comparison
+from treesyntax.study.results.conclusions import HIGHEST_SCORE
 from treesyntax.study.results.results import Result
 from treesyntax.study.results.rows import is_tested
 from treesyntax.study.results.table_text import RAISED
@@ -26,8 +28,8 @@ INJECTIONS = {"encoder-injection": "{}", "decoder-injection": "{} in the decoder
 ALLOWED = 0.01
 """Share by which the number of parameters may differ without a note."""
 ALLOWED_PAIRS = 0.02
-LOWEST, HIGHEST = 1.0, 99.0
-"""Points of 100: rows that are all below the one or all above the other do not tell methods apart."""
+LOWEST, HIGHEST = (share * HIGHEST_SCORE for share in (FLOOR, CEILING))
+"""Points: rows that are all below the one or all above the other do not tell methods apart."""
 BEAM = 5
 """What fairseq searches with if a recipe does not say."""
 SIGNIFICANT, EQUAL, LOPSIDED = "†", "ns", "°"

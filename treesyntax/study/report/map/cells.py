@@ -20,16 +20,12 @@ import numpy as np
 
 from treesyntax.errors import InputError
 from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
-from treesyntax.metrics.conclusions import CEILING, FLOOR, WORDS
+from treesyntax.metrics.conclusions import WORDS
 from treesyntax.metrics.runs import LEVEL, compare_runs
 from treesyntax.metrics.statistics import holm
 from treesyntax.study.report.table import Spread
-from treesyntax.study.results.conclusions import (
-    HIGHEST_SCORE,
-    NO_VERDICT,
-    conclude_all,
-    weigh,
-)
+from treesyntax.study.report.table_notes import HIGHEST, LOWEST
+from treesyntax.study.results.conclusions import NO_VERDICT, conclude_all, weigh
 from treesyntax.study.results.domains import Domain, short_name
 from treesyntax.study.results.item_scores import ItemScores
 from treesyntax.study.results.rows import ItemRow
@@ -164,8 +160,9 @@ def grey(cells: Sequence[Cell]) -> set[str]:
     for cell in cells:
         if cell.metric.removesuffix(UNSEEN) not in LOWER_IS_BETTER:
             columns.setdefault(cell.test_set, []).append(cell.mean)
-    low, high = FLOOR * HIGHEST_SCORE, CEILING * HIGHEST_SCORE
-    return {name for name, means in columns.items() if max(means) < low or min(means) > high}
+    return {
+        name for name, means in columns.items() if max(means) < LOWEST or min(means) > HIGHEST
+    }
 
 
 def make_cell(
