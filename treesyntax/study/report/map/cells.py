@@ -160,9 +160,7 @@ def grey(cells: Sequence[Cell]) -> set[str]:
     for cell in cells:
         if cell.metric.removesuffix(UNSEEN) not in LOWER_IS_BETTER:
             columns.setdefault(cell.test_set, []).append(cell.mean)
-    return {
-        name for name, means in columns.items() if max(means) < LOWEST or min(means) > HIGHEST
-    }
+    return {name for name, means in columns.items() if max(means) < LOWEST or min(means) > HIGHEST}
 
 
 def make_cell(
