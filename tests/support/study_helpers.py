@@ -57,7 +57,7 @@ def result(
     method: str = "a",
     seed: int = 1,
     metric: str = "exact",
-    value: float = 1.0,
+    value: float = 7.0,
     n: int = 2,
     used: str | None = None,
 ) -> Result:

@@ -73,6 +73,8 @@ def test_who_did_not_rest_was_still_learning():
 def test_results_of_an_older_version_are_completed_from_the_logs(tmp_path: Path):
     folder = make_study(tmp_path, seeds=[1], score=["exact"])
     recipe = read_recipe(folder / "recipe.yaml")
+    older = [replace(one, ended=None) for one in read_results(folder / "results.jsonl")]
+    write_results(folder / "results.jsonl", older)
     assert {result.ended for result in current_results(folder, recipe)[0]} == {None}
     (folder / "logs/sequence-1").mkdir(parents=True)
     log(tmp_path, 2.0, 3.0, 4.0, REST).rename(folder / "logs/sequence-1/train.log")
