@@ -10,14 +10,20 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import torch
 import yaml
 
 from treesyntax.__main__ import main
+from treesyntax.commands.study_present import check_present
 from treesyntax.data.sentencepiece import train_model
+from treesyntax.errors import OptionError
+from treesyntax.files import write_json
 from treesyntax.metrics import text as text_metrics
 from treesyntax.study.recipe.reading import read_extended
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.recipe.shipped import shipped_recipes
+from treesyntax.study.run.ledger import marker_of
+from treesyntax.study.run.plan import make_plan
 
 
 @pytest.fixture
@@ -25,6 +31,7 @@ def corpus(tmp_path: Path, quick_flags: None, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "corpus"
     folder.mkdir()
+    (tmp_path / "m").mkdir()  # the parser's model
     for split in ("train", "valid", "test"):
         for suffix in ("en", "de", "conllu"):
             row = "1\twords\t_\t_\t_\t_\t0\troot\t_\t_\n"
@@ -302,3 +309,39 @@ def test_the_way_from_a_table_of_text_that_is_told_leads_to_a_recipe(
     words = give.removeprefix("and give ").replace("NAME", "spacy").replace("MODEL", "m").split()
     assert main(["new", "my.yaml", *words]) == 0
     assert read_recipe("my.yaml").source.lang == "en"
+
+
+@pytest.mark.parametrize(
+    ("lost", "model", "told"),
+    [
+        ("corpus/valid.de", "m", "prepare, command 1: no such file or folder: corpus/valid.de"),
+        ("", "models/en", "prepare, command 3: there is no model at models/en"),
+        ("", "en_core_web_xy", "command 3: there is no spacy model 'en_core_web_xy': give its folder"),
+    ],
+)  # fmt: skip
+def test_a_plan_says_what_is_missing(
+    corpus: Path, capsys: pytest.CaptureFixture[str], lost: str, model: str, told: str
+):
+    words = [model if word == "m" else word for word in PARSED]
+    assert main(["new", "my.yaml", *words, "spacy"]) == 0
+    if lost:
+        Path(lost).unlink()
+    assert main(["study", "my.yaml", "--plan"]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_plan_asks_for_nothing_that_is_made_already(corpus: Path):
+    assert main(["new", "my.yaml", *PARSED, "spacy"]) == 0
+    (corpus.parent / "m").rmdir()
+    for number in range(1, 6):
+        write_json(marker_of(Path("runs/my"), f"prepare-{number}"), {})
+    check_present(make_plan(read_recipe("my.yaml")), Path("runs/my"))
+    with pytest.raises(OptionError, match="command 3: there is no spacy model 'm'"):
+        check_present(make_plan(read_recipe("my.yaml")), Path("runs/other"))
+
+
+def test_a_plan_with_gpus_that_are_not_there(corpus: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["new", "my.yaml", *PARSED, "spacy"]) == 0
+    if not torch.cuda.is_available():
+        assert main(["study", "my.yaml", "--plan", "--gpus", "0"]) == 2
+        assert "there is no GPU" in capsys.readouterr().err

@@ -71,6 +71,10 @@ def test_a_study_of_own_data_is_planned_as_printed(
     assert "--data pairs.tsv --out runs/my/data/questions" in capsys.readouterr().out
     new, parse, study = parallel
     assert main(new) == 0
+    assert main([*study, "--plan"]) == 2  # the line before it downloads the model
+    assert "there is no stanza-dep model 'en'" in capsys.readouterr().err
+    monkeypatch.setenv("STANZA_RESOURCES_DIR", str(tmp_path))
+    (tmp_path / "en").mkdir()
     assert main([*study, "--plan"]) == 0
     assert re.search(r"relation_mask +0 of 3 runs done", capsys.readouterr().out)
     assert main([*study, "--dry-run"]) == 0

@@ -124,6 +124,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
             methods differ in settings that are not compared.
     """
     # They take seconds to load, and --help needs none of them.
+    from treesyntax.commands.study_present import check_present
     from treesyntax.decoding.engine import plugin_folder
     from treesyntax.study.data_summary import data_summaries, summary_lines
     from treesyntax.study.outline import outline
@@ -163,7 +164,10 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
         plan = make_plan(trials.chosen())
         part = plan.part(args.only) if args.only else plan
     options = _options(args, len(part.runs), programs)
+    if args.gpus and programs is None and not args.dry_run:
+        check_gpus(options.gpus)
     if args.plan:
+        check_present(plan, folder)
         summaries = data_summaries(recipe)
         began = read_identity(folder).digests if (folder / IDENTITY_FILE).exists() else {}
         found = outline(part, folder, began, args.jobs or options.jobs)
@@ -197,8 +201,6 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     from treesyntax.study.session import execute
     from treesyntax.study.taking_up import held_folder
 
-    if args.gpus and programs is None:
-        check_gpus(options.gpus)
     with held_folder(folder):
         whole = True
         if (line := restless(recipe)) and not loudness().quiet:

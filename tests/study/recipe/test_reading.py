@@ -130,3 +130,41 @@ def test_titles_name_the_data_of_the_user():
     assert named.title == "My questions: questions to logical forms"
     pairs = read_recipe(ROOT / "recipes/nmt/dependency.yaml", ["root=news", "source=fi"])
     assert pairs.title == "news: fi to de with dependency trees of the source"
+
+
+PATHS = {
+    "vars": {"root": "corpus", "kind": "train", "model": "en", "size": 8},
+    "prepare": [
+        "treesyntax generate pairs --train {root}/{kind}.src --model {model} --out {data}/p"
+    ],
+    "binarize": {"source-dict": "corpus/dict.txt", "workers": 1},
+}
+
+
+def test_paths_are_relative_to_the_recipe_before_the_shell(tmp_path: Path, monkeypatch):
+    for folder in ("here/corpus", "here/train", "elsewhere/corpus"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "here/corpus/dict.txt").touch()
+    write_recipe(tmp_path / "here", **PATHS)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    for path, root in (
+        ("../here/recipe.yaml", "../here/corpus"),
+        (tmp_path / "here/recipe.yaml", tmp_path / "here/corpus"),
+    ):
+        recipe = read_recipe(path)
+        # The folder train beside the recipe is not what {kind} stands for inside a path.
+        words = f"treesyntax generate pairs --train {root}/train.src --model en --out {{data}}/p"
+        assert recipe.prepare == (words,)
+        assert recipe.binarize["source-dict"] == f"{root}/dict.txt"
+    (tmp_path / "here/corpus").rename(tmp_path / "here/gone")
+    assert "--train corpus/train.src" in read_recipe("../here/recipe.yaml").prepare[0]
+    typed = read_recipe("../here/recipe.yaml", ["root=gone"])
+    assert "--train gone/train.src" in typed.prepare[0]
+
+
+def test_a_resolved_recipe_keeps_its_paths(tmp_path: Path):
+    path = write_recipe(tmp_path, **PATHS)
+    (tmp_path / "corpus").mkdir()
+    assert str(tmp_path / "corpus") in read_recipe(path).prepare[0]
+    path.write_text(f"# resolved from there\n{path.read_text()}")
+    assert "--train corpus/train.src" in read_recipe(path).prepare[0]

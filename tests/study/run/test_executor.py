@@ -103,6 +103,15 @@ def test_a_failed_command_is_started_again_as_often_as_asked(tmp_path: Path):
     assert found == {"sequence", "relation_mask"}
 
 
+def test_with_only_other_rows_did_not_fail(tmp_path: Path):
+    write_recipe(tmp_path, prepare=["no-such-program-here x"])
+    output = study(tmp_path, "--only", "stack_pe").output()
+    assert "stack_pe-1, stack_pe-2 failed: no-such-program-here cannot be started" in output
+    assert "sequence-1" not in output
+    again = study(tmp_path).output()
+    assert "sequence-1, relation_mask-1, stack_pe-1 and 3 more runs failed" in again
+
+
 def test_methods_that_differ_without_a_reason_are_refused(tmp_path: Path):
     write_recipe(tmp_path)
     said = refused(tmp_path, "--set", "methods.relation_mask.train.lr=3")

@@ -13,8 +13,8 @@ import yaml
 from treesyntax import __version__
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import atomic_file, read_json, sha256_of_value, write_json
-from treesyntax.study.recipe.reading import IMPORT
-from treesyntax.study.recipe.recipe import DATA, RECIPE_FILE, RESOLVED, SPLITS, Recipe
+from treesyntax.study.recipe.reading import IMPORT, RESOLVED
+from treesyntax.study.recipe.recipe import DATA, RECIPE_FILE, SPLITS, Recipe
 
 IDENTITY_FILE = "study.json"
 

@@ -11,6 +11,7 @@ import yaml
 
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import read_lines
+from treesyntax.study.recipe.beside import with_paths
 from treesyntax.study.recipe.shipped import shipped_name, shipped_recipe
 
 EXTENDS = "extends"
@@ -26,6 +27,8 @@ ADDED = "+"
 ALIASES = {"metrics": "score"}
 """Keys of a recipe by other names that they are looked for under."""
 
+RESOLVED = "# resolved from"
+"""Begins a resolved recipe."""
 LARGEST_FILE = 1 << 20
 """Characters of a file; PyYAML reads about a million a second."""
 MOST_VALUES = 100_000
@@ -35,10 +38,18 @@ MOST_SHOWN = 200
 """Characters of an override in a message."""
 
 
+def is_resolved(path: Path) -> bool:
+    """Whether a study wrote the recipe, with all that its rows are and paths as the shell named them."""
+    if not path.is_file():  # a pipe is read once
+        return False
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return file.read(len(RESOLVED)) == RESOLVED
+
+
 def read_extended(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     """The mapping in a recipe file, laid over those of the files that it extends.
 
-    The value of ``extends`` is the name of a file, relative to the recipe's folder, the name of a
+    Paths are relative to the recipe's folder; what is not there, to the shell's. The value of ``extends`` is the name of a file, relative to the recipe's folder, the name of a
     recipe of the package such as ``nmt/dependency``, or a list of names, later ones over earlier
     ones. Mappings are merged key by key. Any other value replaces the earlier one, null removes it,
     and a list under ``KEY+`` is added to that of ``KEY``.
@@ -51,7 +62,7 @@ def read_extended(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
         raise InputError(path, None, "extends itself", f"take {EXTENDS} out of one of the files")
     content = _read_yaml(path)
     if EXTENDS not in content:
-        return content
+        return content if is_resolved(path) else with_paths(content, content, path.parent)
     names = content.pop(EXTENDS)
     merged: dict[str, Any] = {}
     for name in names if isinstance(names, list) else [names]:
@@ -62,6 +73,7 @@ def read_extended(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
         if IMPORT in base:
             base[IMPORT] = _moved(base[IMPORT], extended.parent, path.parent)
         merged = _laid_over(merged, base, extended)
+    content = with_paths(content, _laid_over(merged, content, path), path.parent)
     return _laid_over(merged, content, path)
 
 

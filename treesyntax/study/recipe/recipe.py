@@ -13,7 +13,7 @@ from treesyntax.study.recipe.axes import AT, Axis, Variant, check_places, expand
 from treesyntax.study.recipe.checks import DATA, Check, Flags, replace_in_command, replace_variables
 from treesyntax.study.recipe.controls import CONTROLS, as_control, kind_of, linked, with_controls
 from treesyntax.study.recipe.inherit import FIRST, complete_rows
-from treesyntax.study.recipe.reading import IMPORT, apply_override, read_extended
+from treesyntax.study.recipe.reading import IMPORT, apply_override, is_resolved, read_extended
 from treesyntax.study.recipe.rows import (
     ABOUT,
     OWN,
@@ -40,8 +40,6 @@ __all__ = [
 
 RECIPE_FILE = "recipe.yaml"
 """The resolved recipe in the folder of its study."""
-RESOLVED = "# resolved from"
-"""Begins a resolved recipe, whose rows take nothing from others."""
 DEFAULTS: dict[str, Any] = {
     "question": "",
     "prepare": [],
@@ -192,12 +190,6 @@ def read_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Recipe:
     giver = None if is_resolved(path) else content.get("baseline", FIRST)
     whole = complete_rows(filled, check, giver)
     return _recipe(_ordered({**copy.deepcopy(DEFAULTS), **whole}), check)
-
-
-def is_resolved(path: Path) -> bool:
-    """Whether a study wrote the recipe, with all that its rows are."""
-    with path.open(encoding="utf-8") as file:
-        return file.read(len(RESOLVED)) == RESOLVED
 
 
 def with_content(recipe: Recipe, content: Mapping[str, Any]) -> Recipe:

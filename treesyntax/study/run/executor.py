@@ -96,6 +96,8 @@ class Executor:
         self.options, self.after = options, after
         self.devices = Devices(options.gpus)
         self.attempts: Counter[str] = Counter()
+        rows = dict.fromkeys(run.method.name for run in part.runs)
+        self.rows = tuple(rows) if len(part.runs) < len(ledger.plan.runs) else ()
         self.failures: dict[str, Failure] = {}
         self.earlier = other_failures(self.folder, {step.name for step in part.steps})
         self.children: list[_Child] = []
@@ -317,7 +319,7 @@ class Executor:
         self.watcher.finished(step, seconds)
 
     def _fail(self, step: Step, message: str) -> None:
-        failure = Failure(message, step.log)
+        failure = Failure(message, step.log, self.rows)
         if self.attempts[step.name] <= self.options.retries:
             self._queue(step)
             self.watcher.retried(step, failure)

@@ -17,10 +17,17 @@ SHOWN = 3
 
 @dataclass(frozen=True)
 class Failure:
-    """The reason why a step failed: the last line of its log, and the log."""
+    """Why a step failed.
+
+    Attributes:
+        message: the last line of its log.
+        log: its log.
+        rows: those that were tried; others that need the step were not. Empty for all.
+    """
 
     message: str
     log: str
+    rows: tuple[str, ...] = ()
 
 
 def write_failures(folder: Path, failures: Mapping[str, Failure]) -> None:
@@ -36,8 +43,12 @@ def read_failures(folder: Path) -> dict[str, Failure]:
         return {}
     try:
         content = read_json(path)
-        found = {name: Failure(**values) for name, values in content.items()}
-        if all(type(text) is str for one in found.values() for text in (one.message, one.log)):
+        found = {
+            name: Failure(**{**values, "rows": tuple(values.get("rows", ()))})
+            for name, values in content.items()
+        }
+        texts = [(one.message, one.log, *one.rows) for one in found.values()]
+        if all(type(text) is str for group in texts for text in group):
             return found
         raise TypeError
     except (InputError, TypeError, AttributeError):
@@ -67,7 +78,8 @@ def failed_runs(plan: Plan, failures: Mapping[str, Failure]) -> dict[str, Failur
         for step in plan.steps_of(run):
             if step.name == run.step("analyses"):
                 continue
-            if (failure := failure_of(step.name, plan, failures)) is not None:
+            failure = failure_of(step.name, plan, failures)
+            if failure is not None and run.method.name in (failure.rows or [run.method.name]):
                 failed.setdefault(run.name, failure)
     return failed
 

@@ -1,0 +1,120 @@
+"""What the commands of a study need and is not there, which ``--plan`` tells."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from treesyntax.commands.parse import add_parser_arguments
+from treesyntax.errors import OptionError
+from treesyntax.parsers import Kind, ParserConfig, get_kind
+from treesyntax.parsers.parser import model_path
+from treesyntax.study.recipe.recipe import DATA, Recipe
+from treesyntax.study.run.ledger import marker_of
+from treesyntax.study.run.plan import Plan
+from treesyntax.study.run.steps import OUT
+
+READS = {
+    ("parse",): (),
+    ("generate", "pairs"): ("--train", "--valid", "--test"),
+    ("generate", "questions"): ("--data",),
+}
+"""By the words of a command the flags whose values are files that it reads."""
+FILE_FLAGS = tuple(
+    f"{side}-{name}"
+    for side in ("source", "target")
+    for name in ("text", "pieces", "subword-model", "dict", "label-dict")
+)
+"""The flags of binarize that name files."""
+
+
+def check_present(plan: Plan, folder: Path) -> None:
+    """Refuse a study that lacks a file, a folder or a parser's model.
+
+    What a command has made already is not asked for again.
+
+    Args:
+        plan: the study's.
+        folder: its folder, which need not exist.
+
+    Raises:
+        OptionError: for the first that is missing, with the key of the recipe.
+    """
+    recipe = plan.recipe
+    for number, step in enumerate(plan.prepare, start=1):
+        if marker_of(folder, step.name).exists():
+            continue
+        place = f"{recipe.path}: prepare, command {number}:"
+        words = [word for word in step.command[1:] if step.command[0] == "treesyntax"]
+        for name in _read_by(words):
+            if OUT not in name and not any(Path(file).exists() for file in (name, f"{name}.gz")):
+                raise OptionError(f"{place} no such file or folder: {name}{_where(recipe)}")
+        if words[:1] == ["parse"]:
+            _check_parser(words[1:], place)
+    for method in recipe.methods:
+        for flag, value in recipe.flags(method, "binarize").items():
+            for name in (
+                (value if isinstance(value, list) else [value]) if flag in FILE_FLAGS else ()
+            ):
+                if f"{{{DATA}}}" not in str(name) and name and not Path(str(name)).is_file():
+                    raise OptionError(f"{recipe.path}: binarize.{flag}: no such file: {name}")
+
+
+def _is_installed(kind: Kind, name: str) -> bool:
+    """Whether a parser has a model of that name where it looks for it."""
+    if "stanza" in kind.packages:
+        home = os.environ.get("STANZA_RESOURCES_DIR") or Path.home() / "stanza_resources"
+        return Path(home, name).is_dir()
+    if "benepar" in kind.packages:
+        from nltk import data
+
+        return any(any(Path(folder, "models").glob(f"{name}*")) for folder in data.path)
+    return find_spec(name) is not None
+
+
+def _where(recipe: Recipe) -> str:
+    known = ", ".join(f"--set {name}=…" for name in recipe.content["vars"])
+    return f"; say where it is with {known}" if known else ""
+
+
+def _read_by(words: Sequence[str]) -> Iterator[str]:
+    """The files and folders that a command reads, as far as it is one of `READS`."""
+    for names, flags in READS.items():
+        if tuple(words[: len(names)]) != names:
+            continue
+        if not flags:
+            yield from words[1:2]
+        reading = False
+        for word in words[len(names) :]:
+            reading = word in flags if word.startswith("--") else reading
+            if reading and not word.startswith("--"):
+                yield word
+
+
+def _check_parser(words: Sequence[str], place: str) -> None:
+    """Refuse a parser whose packages or model are not there, as far as that is seen without loading it."""
+    parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    add_parser_arguments(parser.add_argument, required=False)
+    try:
+        args, _ = parser.parse_known_args(words)
+    except argparse.ArgumentError as error:
+        raise OptionError(f"{place} {error}") from None
+    if args.parser is None or args.model is None:
+        raise OptionError(f"{place} lacks --parser or --model")
+    kind = get_kind(args.parser)
+    if lost := [package for package in kind.packages if find_spec(package) is None]:
+        raise OptionError(
+            f"{place} {args.parser} needs {lost[0]}: pip install 'treesyntax[parsers]'"
+        )
+    try:
+        path = model_path(ParserConfig(args.parser, args.model, args.lang))
+    except OptionError as error:
+        raise OptionError(f"{place} {error}") from None
+    if path is None and not args.download and not _is_installed(kind, args.model):
+        raise OptionError(
+            f"{place} there is no {args.parser} model {args.model!r}: give its folder, or download it once: "
+            f"treesyntax parse FILE FILE.trees --parser {args.parser} --model {args.model} --download"
+        )
