@@ -41,7 +41,7 @@ TRIED_LINES = 20_000
 """Lines that tell whether so many subwords can be had."""
 SMALL: dict[str, dict[str, Any]] = {
     "vars": {"size": "compact"},
-    "train": {"max-update": 1500, "batch-size": 64, "lr": 0.002, "warmup-updates": 300},
+    "train": {"max-update": 1000, "batch-size": 64, "lr": 0.002, "warmup-updates": 300},
 }
 """Sizes of a translation study for two CPU cores."""
 
