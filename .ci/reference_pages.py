@@ -67,10 +67,10 @@ def command_page() -> str:
 
 def _keys(keys: Mapping[str, Key]) -> str:
     rows = [
-        f"| `{name}` | {key.type} | {key.default} | `{_cell(key.example)}` | {key.changes} | {key.meaning} |"
+        f"| `{name}` | {key.meaning} | {key.type} | {key.default} | `{_cell(key.example)}` | {key.changes} |"
         for name, key in keys.items()
     ]
-    head = "| key | type | default | example | a change does anew | what it says |"
+    head = "| key | what it says | type | default | example | a change does anew |"
     return "\n".join([head, "|---|---|---|---|---|---|", *rows])
 
 
