@@ -1,7 +1,8 @@
 """Check the prose of the pages: python .ci/prose.py
 
 A paragraph has at most 60 words, a sentence at most 30, and a paragraph has at most two numbers in brackets. A row that
-a page names is explained on it. Pages that are not rewritten yet stand in ``prose_later.txt``; one that keeps the rules
+a page names is explained on it. README and docs have at most 20,000 words, and the pages of results 4,000 of them; code,
+numbers and pages that are written from the code do not count. Pages that are not rewritten yet stand in ``prose_later.txt``; one that keeps the rules
 must leave that list, so that it only gets shorter.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import yaml
@@ -18,6 +19,12 @@ import yaml
 ROOT = Path(__file__).parents[1]
 LATER = Path(__file__).with_name("prose_later.txt")
 PARAGRAPH, SENTENCE, BRACKETS = 60, 30, 2
+RESULTS = ("docs/results", "docs/reproduction", "docs/where-trees-help")
+BUDGETS = {
+    "README.md and docs/": (("README", "docs/"), 20_000),
+    "the pages of results": (RESULTS, 4_000),
+}
+GENERATED = ("docs/methods/", "docs/commands.md", "docs/recipe-keys.md")
 
 FENCE = re.compile(r"^ *(```|~~~).*?^ *\1 *$", re.S | re.M)
 COMMENT = re.compile(r"<!--.*?-->", re.S)
@@ -113,8 +120,32 @@ def faults_of(text: str, names: Collection[str] = ()) -> list[str]:
     return faults + [f"`{name}` is named but not explained" for name in unexplained(text, names)]
 
 
+def size_of(text: str) -> int:
+    """How many words a page has, those of its tables too; code and numbers are none."""
+    text = re.sub(r"\]\([^)]*\)|<[^>]+>", "]", COMMENT.sub("", FENCE.sub("", text)))
+    return sum(bool(re.search(r"[^\W\d_]", word)) for word in text.split())
+
+
+def over_budget(known: Mapping[str, Path]) -> list[str]:
+    """Which pages together have more words than they may."""
+    sizes = {
+        page: size_of(path.read_text("utf-8"))
+        for page, path in known.items()
+        if not page.startswith(GENERATED)
+    }
+    totals = {
+        what: (sum(size for page, size in sizes.items() if page.startswith(begin)), most)
+        for what, (begin, most) in BUDGETS.items()
+    }
+    return [
+        f"{what}: {count:,} words together; at most {most:,}"
+        for what, (count, most) in totals.items()
+        if count > most
+    ]
+
+
 def main() -> int:
-    """Print all faults; the number of pages that have some, or that must leave the list, is the verdict."""
+    """Print all faults; whether there are any is the verdict."""
     names, later = row_names(), LATER.read_text("utf-8").split()
     bad = 0
     known = {str(path.relative_to(ROOT)): path for path in pages()}
@@ -122,6 +153,9 @@ def main() -> int:
         if page not in known:
             bad += 1
             print(f".ci/prose_later.txt: {page} is no page; take it out")
+    for fault in over_budget(known):
+        bad += 1
+        print(fault)
     for page, path in known.items():
         faults = faults_of(path.read_text("utf-8"), names)
         if page in later and not faults:

@@ -77,6 +77,17 @@ def test_what_is_allowed_passes(text: str):
     assert faults(text) == []
 
 
+def test_pages_over_their_budget_are_found(tmp_path):
+    page = tmp_path / "results.md"
+    page.write_text("word 12 " * 4001 + "\n```text\n" + "code " * 99 + "\n```\n", encoding="utf-8")
+    found = PROSE["over_budget"]({"docs/results-more.md": page})
+    assert found == ["the pages of results: 4,001 words together; at most 4,000"]
+    assert PROSE["over_budget"]({"docs/methods/results.md": page, "docs/commands.md": page}) == []
+    page.write_text("word | " * 20_001, encoding="utf-8")
+    found = PROSE["over_budget"]({"docs/design.md": page})
+    assert found == ["README.md and docs/: 20,001 words together; at most 20,000"]
+
+
 def test_rows_are_those_of_methods_and_recipes():
     names = PROSE["row_names"]()
     assert {"sequence", "stack_pe", "lcrs_dfs", "random_trees"} <= names
