@@ -128,7 +128,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     from treesyntax.decoding.engine import plugin_folder
     from treesyntax.study.data_summary import data_summaries, summary_lines
     from treesyntax.study.outline import outline
-    from treesyntax.study.recipe.budget import restless, trained_on
+    from treesyntax.study.recipe.budget import TRAIN_ON, restless
     from treesyntax.study.recipe.fairness import check_fairness
     from treesyntax.study.recipe.identity import IDENTITY_FILE, check_data_files, read_identity
     from treesyntax.study.recipe.recipe import read_recipe
@@ -145,13 +145,14 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
         raise OptionError("--json goes with --plan; a study's results are in its results.jsonl")
     if args.out is not None:
         check_path(args.out, "--out")
-    recipe = read_recipe(recipe_file(args.recipe), args.overrides)
-    if args.train_on is not None:
-        recipe = trained_on(recipe, args.train_on)
+    longer = [] if args.train_on is None else [f"{TRAIN_ON}={args.train_on:g}"]
+    recipe = read_recipe(recipe_file(args.recipe), [*args.overrides, *longer])
+    if recipe.train_on > 1:
         check_schedules(make_plan(recipe))
     plugin_folder()  # names fairseq if it is missing
     check_fairness(recipe)
     check_data_files(recipe)
+    trainings = [recipe.flags(method, "train") for method in recipe.methods]
     plan, folder = make_plan(recipe), args.out or default_folder(recipe)
     part = plan.part(args.only) if args.only else plan
     trials = Trials(recipe, recipe.search, folder, args.only) if recipe.search else None
@@ -179,7 +180,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
             )
             return 0
         print("\n".join(summary_lines(summaries)), end="\n" * bool(summaries))
-        if line := restless(recipe):
+        if line := restless(recipe.budget, trainings):
             print(line)
         if trials is not None:
             print("\n".join(search_outline(trials, args.jobs or cores() // args.threads)))
@@ -203,7 +204,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
 
     with held_folder(folder):
         whole = True
-        if (line := restless(recipe)) and not loudness().quiet:
+        if (line := restless(recipe.budget, trainings)) and not loudness().quiet:
             print(line)
         if trials is not None:
             trials = Trials(recipe, trials.search, folder, args.only)  # as this process finds it

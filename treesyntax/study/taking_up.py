@@ -15,6 +15,7 @@ from treesyntax.study.estimate import Estimate, outlook
 from treesyntax.study.recipe.identity import (
     IDENTITY_FILE,
     Identity,
+    check_not_shorter,
     find_changes,
     make_identity,
     read_identity,
@@ -43,6 +44,7 @@ def take_up(
     plan: Plan, folder: Path, console: Console, cluster: Cluster | None, mix_versions: bool
 ) -> tuple[Ledger, Identity]:
     """Check that a study may go on in a folder, tell what differs from before, and note it."""
+    check_not_shorter(folder, plan.recipe)
     before = read_identity(folder) if (folder / IDENTITY_FILE).exists() else None
     ledger = Ledger(plan, folder, {} if before is None else before.digests)
     for step in plan.steps:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from study.run.growing_studies import content, run, trained, updates
+from support.fake_programs import study as study_here
 from support.study_helpers import recipe_with
+from support.study_runs import commands_in
 
+from treesyntax.errors import OptionError
 from treesyntax.files import read_object
+from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.report.rows.commands import train_on_command
 from treesyntax.study.results.results import read_results
 from treesyntax.study.run.keys import Keys
 from treesyntax.study.run.logs import read_log
@@ -114,8 +120,8 @@ def test_an_earlier_end_or_another_rate_is_no_extension(change: dict, tmp_path: 
 @pytest.mark.parametrize(
     ("factor", "train", "message"),
     [
-        ("1", {}, "--train-on 1: give a number above 1"),
-        ("2", {"max-update": None}, "has no train.max-update and no train.max-epoch"),
+        ("0.5", {}, "train-on is 0.5; it must be a number from 1 on"),
+        ("2", {"max-update": None}, "but there is no train.max-update and no train.max-epoch"),
         (
             "2",
             {"lr-scheduler": "polynomial_decay"},
@@ -156,3 +162,64 @@ def test_roots_of_trainings_leave_out_their_ends_alone(tmp_path: Path):
 
     assert root(**{"max-update": 3}) == root(**{"max-update": 9, "patience": 4}) == root()
     assert root(**{"max-update": 3}) != root(**{"max-update": 3, "clip-norm": 1})
+
+
+def test_the_command_that_trains_on_goes_on_where_it_was_interrupted(tmp_path: Path, capsys):
+    """It names the resolved recipe, which has the factor and not the longer caps."""
+    once(tmp_path)
+    resolved = str(tmp_path / "out/recipe.yaml")
+    words = [resolved, "--out", str(tmp_path / "out"), "--train-on"]
+    assert study_here(tmp_path / "journal", [*words, "2"]) == 0
+    assert read_object(tmp_path / "out/runs/sequence-1/begun.json")["caps"] == {"--max-update": 10}
+    before = len(commands_in(tmp_path, "start"))
+    assert study_here(tmp_path / "journal", [*words, "2"]) == 0
+    assert study_here(tmp_path / "journal", words[:-1]) == 0
+    assert len(commands_in(tmp_path, "start")) == before
+    assert train_on_command(read_recipe(resolved), tmp_path / "out").endswith("--train-on 4")
+    assert study_here(tmp_path / "journal", [*words, "4"]) == 0
+    assert read_object(tmp_path / "out/runs/sequence-1/begun.json")["caps"] == {"--max-update": 20}
+    capsys.readouterr()
+    assert once(tmp_path, status=2) == ""
+    assert (
+        "its trainings went on to 4 times the updates; add --train-on 4" in capsys.readouterr().err
+    )
+
+
+def test_all_caps_of_a_recipe_are_raised(tmp_path: Path):
+    recipe = recipe_with(
+        tmp_path, "train-on=1.5", train={"max_update": 4}, axes={"end": {"train.max-epoch": [2, 8]}}
+    )
+    flags = [
+        recipe.flags(method, "train") for method in recipe.methods if method.base == "sequence"
+    ]
+    assert flags == [{"max_update": 6, "max-epoch": epochs} for epochs in (3, 12)]
+    assert recipe.content["train"] == {"max_update": 4}
+    assert recipe.content["train-on"] == 1.5
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"search": {"over": {"train.lr": [1, 2]}}}, "the trials of the search have the same cap"),
+        (
+            {"train": {"max-update": "{size}"}},
+            "max-update is '{size}'; set that to a larger number",
+        ),
+        ({"train": {"max-update": "soon"}}, "max-update is 'soon'; set that to a larger number"),
+    ],
+)
+def test_caps_that_cannot_be_raised(changes: dict, message: str, tmp_path: Path):
+    with pytest.raises(OptionError, match=re.escape(message)):
+        recipe_with(tmp_path, "train-on=2", **changes)
+
+
+def test_a_study_without_patience_says_what_to_do(tmp_path: Path, capsys):
+    told = "set train.patience (validations without a better score), or budget: fixed"
+    once(tmp_path, "--plan")
+    assert told in capsys.readouterr().out
+    once(tmp_path, "--plan", patience=3)
+    assert told not in capsys.readouterr().out
+    once(tmp_path, "--plan", "--set", "budget=fixed")
+    assert told not in capsys.readouterr().out
+    once(tmp_path)
+    assert told in capsys.readouterr().out

@@ -1,29 +1,33 @@
-"""When trainings end: by themselves (``train.patience``), at a cap, or after a given budget."""
+"""When trainings end: by themselves (``train.patience``), at a cap, or after a given budget.
+
+``budget: fixed`` says that the question is what a given number of updates brings. ``train-on: 2`` lets
+trainings go on to twice the updates and epochs that the recipe says, and the rest of the recipe stays as it is.
+"""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from treesyntax.errors import OptionError
 from treesyntax.study.recipe.axes import METHODS
-from treesyntax.study.recipe.recipe import FIXED, Recipe, with_content
+from treesyntax.study.recipe.checks import Check, Flags
 from treesyntax.study.recipe.search import SEARCH
 
-PATIENCE = "patience"
+REST, FIXED = BUDGETS = "rest", "fixed"
+"""What ``budget`` may be; the first is the default."""
+TRAIN_ON = "train-on"
 LIMITS = ("max-update", "max-epoch")
 
 
-def has_patience(recipe: Recipe) -> bool:
-    """Return whether the trainings of all rows may end by themselves."""
-    flags = (recipe.flags(method, "train") for method in recipe.methods)
-    return all(int(own.get(PATIENCE) or 0) > 0 for own in flags)
+def restless(budget: str, trainings: Iterable[Flags]) -> str:
+    """Return what to do where no training can rest, so that no comparison will have a mark; else "".
 
-
-def restless(recipe: Recipe) -> str:
-    """Return what to do where no training can rest, so that no comparison will have a mark; else ""."""
-    if recipe.budget == FIXED or has_patience(recipe):
+    Args:
+        budget: of the recipe.
+        trainings: the flags of training of each row.
+    """
+    if budget == FIXED or all(int(flags.get("patience") or 0) > 0 for flags in trainings):
         return ""
     return (
         "trainings end at a cap, so nobody will know if they had learned all they can, and no comparison will have a "
@@ -32,27 +36,40 @@ def restless(recipe: Recipe) -> str:
     )
 
 
-def trained_on(recipe: Recipe, factor: float) -> Recipe:
-    """Return a recipe whose trainings may go on for that many times the updates and epochs.
+def factor_of(content: Mapping[str, Any], check: Check) -> float:
+    """Return how many times longer than a recipe says its trainings may go on."""
+    factor = content.get(TRAIN_ON, 1)
+    if isinstance(factor, bool) or not isinstance(factor, int | float) or not 1 <= factor < 1e6:
+        raise check.error(
+            TRAIN_ON, f"is {factor!r}; it must be a number from 1 on, 2 for twice the updates"
+        )
+    return factor
+
+
+def trained_on(content: dict[str, Any], check: Check) -> dict[str, Any]:
+    """Return the entries of a recipe with the caps of its trainings raised as ``train-on`` says.
 
     Raises:
         OptionError: if there is no cap in numbers, or settings of a search depend on it.
     """
-    option = f"--train-on {factor:g}"
-    if not factor > 1:
-        raise OptionError(f"{option}: give a number above 1, such as 2 for twice the updates")
-    if recipe.search is not None and not {*LIMITS} & {*recipe.search.train}:
-        raise OptionError(
-            f"{option}: {recipe.path} has a {SEARCH} whose trials have the same cap and would be made anew; "
-            f"give the chosen.yaml of the study's folder as the recipe, or {SEARCH}.train a max-update"
+    factor = factor_of(content, check)
+    if factor == 1:
+        return content
+    longer = copy.deepcopy(content)
+    if SEARCH in content and not {*LIMITS} & {*content[SEARCH].get("train", {})}:
+        raise check.error(
+            TRAIN_ON,
+            f"is {factor:g}, but the trials of the {SEARCH} have the same cap and would be made anew; give the "
+            f"chosen.yaml of the study's folder as the recipe, or {SEARCH}.train a max-update",
         )
-    content = copy.deepcopy(recipe.content)
-    places = list(_caps(content))
+    places = list(_caps(longer))
     if not places:
-        raise OptionError(f"{option}: {recipe.path} has no train.max-update and no train.max-epoch")
+        raise check.error(
+            TRAIN_ON, f"is {factor:g}, but there is no train.max-update and no train.max-epoch"
+        )
     for section, key in places:
-        section[key] = _longer(section[key], factor, f"{option}: {recipe.path}: {key}")
-    return with_content(recipe, content)
+        section[key] = _longer(section[key], factor, key, check)
+    return longer
 
 
 def _caps(content: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
@@ -66,13 +83,15 @@ def _caps(content: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
                 yield section, key
 
 
-def _longer(value: Any, factor: float, place: str) -> Any:
+def _longer(value: Any, factor: float, key: str, check: Check) -> Any:
     if isinstance(value, list):
-        return [_longer(item, factor, place) for item in value]
+        return [_longer(item, factor, key, check) for item in value]
     if isinstance(value, dict):
-        return {label: _longer(item, factor, place) for label, item in value.items()}
+        return {label: _longer(item, factor, key, check) for label, item in value.items()}
     if value in (None, False, 0):
         return value
     if isinstance(value, bool) or not str(value).isdecimal():
-        raise OptionError(f"{place} is {value!r}; set it to a larger number with --set")
+        raise check.error(
+            TRAIN_ON, f"is {factor:g}, but {key} is {value!r}; set that to a larger number"
+        )
     return round(int(value) * factor)

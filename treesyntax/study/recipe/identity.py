@@ -13,6 +13,7 @@ import yaml
 from treesyntax import __version__
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import atomic_file, read_json, sha256_of_value, write_json
+from treesyntax.study.recipe.budget import TRAIN_ON
 from treesyntax.study.recipe.reading import IMPORT, RESOLVED
 from treesyntax.study.recipe.recipe import DATA, RECIPE_FILE, SPLITS, Recipe
 
@@ -83,11 +84,33 @@ def _missing(recipe: Recipe, key: str, name: str) -> OptionError:
 
 def find_changes(folder: Path, recipe: Recipe) -> list[str]:
     """A line for each difference of a recipe from the one in its study's folder."""
-    try:
-        before = yaml.safe_load((folder / RECIPE_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError, yaml.YAMLError):
+    before = _written(folder)
+    if before is None:
         return [f"{RECIPE_FILE} is lost or damaged, and is written again"]
     return list(_differences("", before, recipe.content))
+
+
+def check_not_shorter(folder: Path, recipe: Recipe) -> None:
+    """Refuse the recipe of a study whose trainings went on, without saying so: it would train shorter ones anew.
+
+    Raises:
+        OptionError: with what to add.
+    """
+    before = (_written(folder) or {}).get(TRAIN_ON, 1)
+    if isinstance(before, int | float) and before > recipe.train_on:
+        raise OptionError(
+            f"{folder}: its trainings went on to {before:g} times the updates; add --{TRAIN_ON} {before:g}, or "
+            "choose another --out for shorter ones"
+        )
+
+
+def _written(folder: Path) -> dict[str, Any] | None:
+    """The recipe in a study's folder as plain values; None if it is lost or damaged."""
+    try:
+        content = yaml.safe_load((folder / RECIPE_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError, yaml.YAMLError):
+        return None
+    return content if isinstance(content, dict) else None
 
 
 def _differences(key: str, old: Any, new: Any) -> Iterator[str]:

@@ -20,7 +20,17 @@ OPEN = ("train", "generate", "binarize", "vars")
 """Sections in which an override may add an entry; elsewhere it must name an existing one."""
 FLAT = {"axes": 2, "differences": 1, "search": 2}
 """Sections whose keys hold dots, and the depth at which those keys begin; an override may add them."""
-MAY_BE_ADDED = (*FLAT, "analyses", "average", "baseline", "budget", IMPORT, "primary", "skip")
+MAY_BE_ADDED = (
+    *FLAT,
+    "analyses",
+    "average",
+    "baseline",
+    "budget",
+    IMPORT,
+    "primary",
+    "skip",
+    "train-on",
+)
 DATA, ROOT, CORPUS = "data", "root", "corpus"
 ADDED = "+"
 """Ends a key whose list is added to that of the recipe below: ``score+: [bleu]``."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from treesyntax.jobs.imports import SUFFIX
 from treesyntax.study.recipe.axes import AT, Axis, Variant, check_places, expand, read_axes
+from treesyntax.study.recipe.budget import BUDGETS, FIXED, REST, TRAIN_ON, factor_of, trained_on
 from treesyntax.study.recipe.checks import DATA, Check, Flags, replace_in_command, replace_variables
 from treesyntax.study.recipe.controls import CONTROLS, as_control, kind_of, linked, with_controls
 from treesyntax.study.recipe.inherit import FIRST, complete_rows
@@ -28,6 +29,7 @@ from treesyntax.study.recipe.search import SEARCH, Search, read_search
 
 __all__ = [
     "DATA",
+    "FIXED",
     "RECIPE_FILE",
     "SECTIONS",
     "SPLITS",
@@ -50,7 +52,7 @@ DEFAULTS: dict[str, Any] = {
 REQUIRED = ("name", "title", "data", "train", "score", "seeds", "methods")
 OPTIONAL = (
     "analyses", "average", "axes", "baseline", "budget", "categories", "differences", IMPORT, "primary", SEARCH,
-    "skip", "strongest",
+    "skip", "strongest", TRAIN_ON,
 )  # fmt: skip
 """Keys that a resolved recipe has only if the recipe has them."""
 ORDER = (
@@ -60,8 +62,6 @@ ORDER = (
 
 SKIP = ("allowed", "refused")
 """What ``skip`` may be; the second is the default."""
-REST, FIXED = BUDGETS = "rest", "fixed"
-"""What ``budget`` may be; the first is the default."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,8 @@ class Recipe:
         budget: ``rest`` where trainings are to end by themselves (``train.patience``), so that comparisons of
             runs that were still learning have no mark; ``fixed`` where the question is what a given number of
             updates brings.
+        train_on: how many times the updates and epochs that `content` says trainings may go on; the flags of
+            rows have the longer ones.
         differences: by ``SECTION.FLAG`` why methods differ in it.
         strongest: plain rows, of which the map compares others with the best on each test set.
         imports: Python files with methods of the user's own, relative to the recipe's folder. What
@@ -111,6 +113,7 @@ class Recipe:
     search: Search | None
     skips: bool = False
     budget: str = REST
+    train_on: float = 1
 
     @property
     def primary(self) -> list[str]:
@@ -204,7 +207,8 @@ def _ordered(content: Mapping[str, Any]) -> dict[str, Any]:
     return {key: content[key] for key in ORDER if key in content}
 
 
-def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
+def _recipe(written: dict[str, Any], check: Check) -> Recipe:
+    raw = trained_on(written, check)
     variables = check.variables(raw["vars"])
     entries = with_controls(check.mapping(raw["methods"], "methods"), check)
     variants, axes = _variants({**raw, "methods": entries}, check)
@@ -224,7 +228,7 @@ def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
     seeds = check.seeds(content["seeds"], "seeds")
     recipe = Recipe(
         path=check.path,
-        content=content,
+        content={**replace_variables(written, fixed), "vars": written["vars"]},
         name=check.folder_name(content["name"], "name"),
         title=check.text(content["title"], "title"),
         question=check.text(content["question"], "question"),
@@ -247,6 +251,7 @@ def _recipe(raw: dict[str, Any], check: Check) -> Recipe:
         else None,
         skips="skip" in content and check.one_of(content["skip"], "skip", SKIP) == SKIP[0],
         budget=check.one_of(content.get("budget", REST), "budget", BUDGETS),
+        train_on=factor_of(written, check),
     )
     for method in methods if "baseline" in content else ():
         alone = recipe.baseline_of(method) is None

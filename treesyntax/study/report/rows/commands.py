@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+from treesyntax.study.recipe.budget import TRAIN_ON
 from treesyntax.study.recipe.recipe import RECIPE_FILE, Recipe
 from treesyntax.study.run.folder import default_folder
 
-TRAIN_ON, LONGER = "--train-on", 2
+LONGER = 2
 """How many times longer a training is to be that was still learning."""
 
 
@@ -26,4 +27,4 @@ def study_command(recipe: Recipe, folder: Path, *settings: str, other: Path | No
 
 def train_on_command(recipe: Recipe, folder: Path) -> str:
     """The command by which all trainings go on from their last checkpoints, to twice as many updates."""
-    return f"{study_command(recipe, folder)} {TRAIN_ON} {LONGER}"
+    return f"{study_command(recipe, folder)} --{TRAIN_ON} {LONGER * recipe.train_on:g}"
