@@ -273,4 +273,4 @@ def test_the_install_page_names_the_packages_under_the_gpl():
         if re.search(r"\b[AL]?GPL|General Public", " ".join(filter(None, words))):
             found.add(name)
     page = (ROOT / "docs/install.md").read_text("utf-8")
-    assert found == set(re.findall(r"`([\w-]+)` \([AL]?GPL", page))
+    assert found == set(re.findall(r"`([\w-]+)`\s\([AL]?GPL", page))
