@@ -25,10 +25,11 @@ ALLOWED = {
     "study": {"metrics", "data", "trees"} | GROUND,
     "analysis": {"model", "methods", "nn", "metrics", "data", "trees", "torch", "study"} | GROUND,
     "bridges": {"model", "methods", "nn", "trees", "torch", "parsers"} | GROUND,
+    "finetune": {"bridges", "model", "methods", "nn", "metrics", "parsers", "trees", "torch"} | GROUND,
     "testing": {"model", "methods", "metrics", "data", "nn", "trees", "torch"} | GROUND,
     "commands": {
         "study", "model", "methods", "decoding", "nn", "metrics", "parsers", "data", "trees",
-        "analysis", "torch",
+        "analysis", "finetune", "torch",
     } | GROUND,
     "fairseq_plugins": {
         "model", "methods", "decoding", "nn", "metrics", "parsers", "data", "trees", "torch",
@@ -56,6 +57,10 @@ ALLOWED[FACE] = {
 NARROW = {
     "analysis": {"study": ("study.recipe", "study.results")},
     "bridges": {"parsers": ("parsers.torchaudio_remedy",)},
+    "finetune": {
+        "parsers": ("parsers.torchaudio_remedy",),
+        "torch": ("finetune.command", "finetune.models", "finetune.outputs", "finetune.training"),
+    },
     "commands": {"torch": ("commands.average", "commands.methods", "commands.study", "commands.translate")},
     FACE: {"data": ("data.sets.base",), "parsers": ("parsers.torchaudio_remedy",), "study": ("study.read",)},
     "decoding": {"torch": ("decoding.constraints", "decoding.grammar", "decoding.learned_grammar",

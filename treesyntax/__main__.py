@@ -38,6 +38,9 @@ COMMANDS = {
     "translate": Command(
         "treesyntax.commands.translate", "translate text or trees with a trained model"
     ),
+    "finetune": Command(
+        "treesyntax.commands.finetune", "finetune a pretrained model of Hugging Face with trees"
+    ),
     "score": Command("treesyntax.commands.score", "score a file of outputs against references"),
     "methods": Command("treesyntax.commands.methods", "list the injection methods"),
     "analyse": Command("treesyntax.commands.analyse", "draw what a trained model has learnt"),
@@ -51,7 +54,7 @@ COMMANDS = {
     ),
 }
 
-GOES_ON = ("parse", "study")
+GOES_ON = ("finetune", "parse", "study")
 """The commands that go on where they were interrupted; the others write their output whole or not at
 all."""
 

@@ -117,7 +117,7 @@ def test_an_unknown_metric_is_answered_with_all_names() -> None:
         get_metric("tree:lamda")
     message = str(caught.value)
     assert message == (
-        "no metric is named 'tree:lamda'; there are bleu, chrf, chrf++, ter, exact, first_word, main_verb, clause_verb, bleu:TOKENIZER "
+        "no metric is named 'tree:lamda'; there are bleu, chrf, chrf++, ter, exact, accuracy, first_word, main_verb, clause_verb, micro_f1, token_accuracy, span_f1, macro_f1, bleu:TOKENIZER "
         "with TOKENIZER one of none, char, zh, intl, ja-mecab, ko-mecab, flores101, flores200, tree:NOTATION, "
         "program:NOTATION, wellformed:NOTATION, top1:NOTATION, top2:NOTATION, f1:NOTATION, productions:NOTATION with NOTATION "
         f"one of {', '.join(FORMATS)}, unordered:sexpr, unordered:sexpr_bare, unordered:prolog, "

@@ -19,6 +19,10 @@ Metrics, each in percent; FORMAT is the name of a tree format:
 Where modulo cannot tell in a bounded effort, or the compiler does not know a word of a program, a line
 counts as wrong. The signature says how many are undecided.
 
+Lines of labels, a class or the tags of a sentence, have accuracy (of whole lines), micro_f1 and macro_f1.
+macro_f1 is the mean over the classes of the references. Tags have token_accuracy, and spans such as B-PER
+I-PER have span_f1.
+
 bleu takes what stands between spaces for words (sacreBLEU's tokenizer 13a). Other tokenizers are part
 of the name: bleu:char, bleu:zh, bleu:ja-mecab and bleu:ko-mecab (they need packages, and a message
 says which), bleu:flores101 and bleu:flores200 (sacreBLEU downloads a model once), bleu:intl, bleu:none.

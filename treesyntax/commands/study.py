@@ -133,11 +133,13 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     from treesyntax.study.recipe.identity import IDENTITY_FILE, check_data_files, read_identity
     from treesyntax.study.recipe.recipe import read_recipe
     from treesyntax.study.recipe.shipped import recipe_file
+    from treesyntax.study.recipe.trainer import is_huggingface
     from treesyntax.study.run.early import CHECKER, check_early
     from treesyntax.study.run.executor import command_words
     from treesyntax.study.run.extension import check_schedules
     from treesyntax.study.run.folder import check_folder, default_folder
     from treesyntax.study.run.plan import make_plan
+    from treesyntax.study.run.process import TYPED
     from treesyntax.study.search.trials import Trials
     from treesyntax.study.searching import find_settings, search_outline
 
@@ -149,7 +151,8 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     recipe = read_recipe(recipe_file(args.recipe), [*args.overrides, *longer])
     if recipe.train_on > 1:
         check_schedules(make_plan(recipe))
-    plugin_folder()  # names fairseq if it is missing
+    finetunes = is_huggingface(recipe.content)
+    plugins = "" if finetunes else str(plugin_folder())  # which names fairseq if it is missing
     check_fairness(recipe)
     check_data_files(recipe)
     trainings = [recipe.flags(method, "train") for method in recipe.methods]
@@ -164,7 +167,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     if trials is not None:  # rows that have found their settings have them in what is shown
         plan = make_plan(trials.chosen())
         part = plan.part(args.only) if args.only else plan
-    options = _options(args, len(part.runs), programs)
+    options = _options(args, len(part.runs), plugins, programs)
     if args.gpus and programs is None and not args.dry_run:
         check_gpus(options.gpus)
     if args.plan:
@@ -187,7 +190,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
         print("\n".join(found.lines()))
         return 0
     if args.dry_run:
-        typed = replace(options, programs={})  # "treesyntax", not the Python that runs it
+        typed = replace(options, programs=TYPED)  # "treesyntax", not the Python that runs it
         for name, value in with_files(recipe.own_files, {}).items():
             print(f"export {name}={shlex.quote(value)}")
         if trials is not None:
@@ -208,7 +211,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
             print(line)
         if trials is not None:
             trials = Trials(recipe, trials.search, folder, args.only)  # as this process finds it
-            inner = _options(args, len(trials.left.runs), programs)
+            inner = _options(args, len(trials.left.runs), plugins, programs)
             inner = _on_cluster(inner, args, trials.inner, len(trials.left.runs))
             whole = find_settings(trials, inner, args.mix_versions)
             if not trials.settled:
@@ -242,9 +245,11 @@ def check_gpus(slots: Sequence[str]) -> None:
 
 
 def _options(
-    args: argparse.Namespace, runs: int, programs: Mapping[str, tuple[str, ...]] | None
+    args: argparse.Namespace,
+    runs: int,
+    plugins: str,
+    programs: Mapping[str, tuple[str, ...]] | None,
 ) -> ExecutionOptions:
-    from treesyntax.decoding.engine import plugin_folder
     from treesyntax.study.run.executor import ExecutionOptions
     from treesyntax.study.run.process import PROGRAMS, read_slots
 
@@ -260,6 +265,4 @@ def _options(
     slots = () if args.cluster else read_slots(args.gpus, os.environ)
     wanted = None if args.cluster else args.jobs
     jobs = wanted or max(1, min(len(slots) or cores() // args.threads, runs))
-    return ExecutionOptions(
-        jobs, args.threads, str(plugin_folder()), programs or PROGRAMS, args.retries, slots
-    )
+    return ExecutionOptions(jobs, args.threads, plugins, programs or PROGRAMS, args.retries, slots)

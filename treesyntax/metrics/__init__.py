@@ -16,6 +16,9 @@ the tree formats and KIND one of these:
 ``productions``  micro-averaged F1 over productions
 ``wellformed``   any tree at all
 
+Lines of labels, a class or a tag for each word, have ``accuracy``, ``micro_f1``, ``macro_f1``,
+``token_accuracy`` and ``span_f1`` (`treesyntax.metrics.labels`).
+
 `register_metric` adds one of your own. With ``:unseen`` at its end a metric counts only the lines that the training data does not have.
 """
 
@@ -36,6 +39,14 @@ from treesyntax.jobs.flags import Fault
 from treesyntax.jobs.imports import Registry
 from treesyntax.metrics.coffeescript import NOTATION, compiled_items
 from treesyntax.metrics.equivalence import CALCULI
+from treesyntax.metrics.labels import (
+    MACRO,
+    class_parts,
+    macro_f1,
+    micro_parts,
+    span_parts,
+    token_parts,
+)
 from treesyntax.metrics.runs import checkpoint_p as checkpoint_p
 from treesyntax.metrics.runs import compare_corpus_scores as compare_corpus_scores
 from treesyntax.metrics.runs import compare_runs as compare_runs
@@ -162,6 +173,8 @@ class Measured(NamedTuple):
             value, signature = found.score, str(metric.get_signature())
             if hasattr(found, "bp"):
                 lengths = f"BP {found.bp:.3f}, length ratio {found.ratio:.3f}"
+        elif plain == MACRO:
+            value, signature = float(macro_f1(lines.sum(0))), f"{plain}|v:{__version__}"
         elif lines.shape[1] == OF_PARTS:
             value = micro_f1(*lines.sum(0).tolist())
             signature = f"{plain}|avg:micro|v:{__version__}"
@@ -208,6 +221,8 @@ def measured(
     if plain in CORPUS_METRICS:
         metric = CORPUS_METRICS[plain](references=[list(references)])
         lines = line_statistics(metric, hypotheses)
+    elif plain == MACRO:
+        lines = class_parts(hypotheses, references)
     elif plain in PART_METRICS:
         parts = PART_METRICS[plain](hypotheses, references)
         lines = np.array(parts, dtype=np.float64).reshape(len(references), OF_PARTS)
@@ -223,9 +238,11 @@ def score_of_lines(name: str, lines: NDArray[np.float64]) -> float:
     return Measured(name, lines, np.zeros(len(lines), dtype=bool)).score().value
 
 
-def columns_of(name: str) -> int:
-    """How many numbers a metric keeps of a line."""
+def columns_of(name: str) -> int | None:
+    """How many numbers a metric keeps of a line; None where the references decide it."""
     plain = name.removesuffix(UNSEEN)
+    if plain == MACRO:
+        return None
     if plain in CORPUS_METRICS:
         return line_statistics(CORPUS_METRICS[plain](references=[["a"]]), ["a"]).shape[1]
     return OF_PARTS if plain in PART_METRICS or plain.startswith(F1) else 1
@@ -361,6 +378,7 @@ def _are_parts(value: object) -> bool:
 
 TEXT_ITEMS: dict[str, ItemMetric] = {
     "exact": exact_items,
+    "accuracy": exact_items,
     "first_word": first_word_items,
     "main_verb": main_verb_items,
     "clause_verb": clause_verb_items,
@@ -373,10 +391,12 @@ ITEM_METRICS: _Judges[ItemMetric] = _Judges(
 )
 """The metrics that judge each line."""
 PART_METRICS: _Judges[PartMetric] = _Judges(
-    {}, [({"f1": node_parts, "productions": production_parts}, FORMATS)], parts=True
+    {"micro_f1": micro_parts, "token_accuracy": token_parts, "span_f1": span_parts},
+    [({"f1": node_parts, "productions": production_parts}, FORMATS)],
+    parts=True,
 )
 """The metrics that count parts in each line."""
-KINDS = (CORPUS_METRICS, ITEM_METRICS, PART_METRICS)
+KINDS = (CORPUS_METRICS, ITEM_METRICS, PART_METRICS, (MACRO,))
 METRICS: Mapping[str, Metric] = _Metrics()
 
 

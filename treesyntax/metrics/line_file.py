@@ -18,6 +18,8 @@ from treesyntax.files import read_object, write_json
 
 FILE = "lines.json"
 """Its name in the folder of a run."""
+MOST_COLUMNS = 10_000
+"""Of a metric whose columns depend on the references."""
 Files = Mapping[str, str]
 """The SHA-256 of the files that were scored, by their option: ``hypothesis``, ``reference`` and so on."""
 
@@ -33,18 +35,27 @@ def pack(numbers: NDArray[Any]) -> str:
     return base64.b64encode(zlib.compress(whole.T.astype(width).tobytes(), 9)).decode("ascii")
 
 
-def unpack(text: str, lines: int, columns: int) -> NDArray[np.float64]:
+def unpack(text: str, lines: int, columns: int | None) -> NDArray[np.float64]:
     """What `pack` was given.
+
+    Args:
+        text: of `pack`.
+        lines: how many.
+        columns: how many; None for those that fit, of one byte each.
 
     Raises:
         ValueError: if the text is damaged or of another size.
     """
-    size, stream = lines * columns, zlib.decompressobj()
+    most = 4 * lines * (MOST_COLUMNS if columns is None else columns)
+    stream = zlib.decompressobj()
     try:
         # No more than fits: a short text may unpack to any size.
-        raw = stream.decompress(base64.b64decode(text, validate=True), max(4 * size, 0) + 1)
+        raw = stream.decompress(base64.b64decode(text, validate=True), max(most, 0) + 1)
     except (zlib.error, OverflowError) as error:
         raise ValueError(str(error)) from None
+    if columns is None:
+        columns = len(raw) // max(lines, 1)
+    size = lines * columns
     if not stream.eof or size < 1 or len(raw) not in (size, 2 * size, 4 * size):
         raise ValueError(f"not {columns} numbers for each of {lines} lines")
     return np.frombuffer(raw, f"<u{len(raw) // size}").reshape(columns, lines).T.astype(np.float64)

@@ -165,9 +165,12 @@ class Estimate:
         flags = self.plan.recipe.flags(run.method, "train")
         parts = [
             done / float(flags[flag])
-            for flag, done in (("max-update", log.updates), ("max-epoch", log.epochs))
+            for flag, done in (
+                ("max-update", log.updates), ("max-epoch", log.epochs),
+                ("max_steps", log.updates), ("num_train_epochs", log.epochs),
+            )
             if flags.get(flag)
-        ]
+        ]  # fmt: skip
         return min(1.0, max(parts, default=0.0))
 
     def whole(self, run: Run, log: TrainLog) -> float | None:

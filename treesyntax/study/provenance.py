@@ -17,12 +17,16 @@ PACKAGES = {"torch": "torch", "fairseq": "ve-fairseq", "sacrebleu": "sacrebleu"}
 def versions() -> dict[str, str]:
     """Versions of treesyntax, Python and the packages that numbers depend on."""
     found = {"treesyntax": __version__, "python": platform.python_version()}
-    for name, package in PACKAGES.items():
-        try:
-            found[name] = version(package)
-        except PackageNotFoundError:
-            found[name] = "not installed"
-    return found
+    return found | {name: version_of(name) for name in PACKAGES}
+
+
+@cache
+def version_of(name: str) -> str:
+    """The version of a package that numbers depend on."""
+    try:
+        return version(PACKAGES.get(name, name))
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def commit() -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from treesyntax.study.recipe import controls, inherit, recipe, rows, search
+from treesyntax.study.recipe import controls, inherit, recipe, rows, search, trainer
 from treesyntax.study.recipe.keys import KEYS, METHOD_KEYS, REQUIRED, SEARCH_KEYS
 from treesyntax.study.recipe.reading import ALIASES, EXTENDS
 from treesyntax.study.recipe.recipe import read_recipe
@@ -30,6 +30,9 @@ methods:
 
 def read(tmp_path: Path, key: str, value, *above: str):
     content = yaml.safe_load(PLAIN)
+    if key in trainer.KEYS[1:]:
+        content |= {"trainer": trainer.HUGGINGFACE, "model": "bert", "task": "causal"}
+        content |= {"data": dict.fromkeys(trainer.SPLITS, "a.jsonl"), "methods": {"plain": {}}}
     place = content
     for name in above:
         place = place.setdefault(name, {})
@@ -64,6 +67,7 @@ def test_the_keys_are_those_of_the_code():
 def test_values_and_defaults_are_those_of_the_code(tmp_path: Path):
     plain = read(tmp_path, "title", "Keys")
     assert KEYS["budget"].type == ", ".join(recipe.BUDGETS)
+    assert KEYS["trainer"].type == ", ".join(trainer.TRAINERS)
     assert KEYS["skip"].type == ", ".join(recipe.SKIP)
     assert SEARCH_KEYS["metric"].type == ", ".join(search.METRICS)
     assert SEARCH_KEYS["kind"].type == f"{search.GRID}, {search.RANDOM}"

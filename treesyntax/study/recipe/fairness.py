@@ -31,7 +31,10 @@ from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.names import GIVEN
 
 TREE_TASK = ("target-view", "tree-constraints", "no-target-eos-loss")
-NO_EFFECT = ("num-workers", "log-interval", "log-file", "no-progress-bar", "cpu")
+NO_EFFECT = (
+    "num-workers", "log-interval", "log-file", "no-progress-bar", "cpu",
+    "logging-steps", "dataloader-num-workers", "use-cpu",
+)  # fmt: skip
 FREE = {
     "binarize": (
         "source-format", "source-view", "source-control", "target-format", "target-view",
@@ -47,7 +50,8 @@ SIZE_KEY, BATCH_KEY = "train.arch", "train.max-tokens"
 
 _KINDS = {
     "model below the method": r"train\.((en|de)coder-(injection|positions)|embedding-scaling|copy-.*)",
-    "budget": r"train\.(max-update|max-epoch|max-tokens|batch-size|update-freq|patience|stop-.*)",
+    "budget": r"train\.(max-update|max-epoch|max-tokens|batch-size|update-freq|patience|stop-.*|"
+    r"max-steps|num-train-epochs|per-device-train-batch-size|gradient-accumulation-steps)",
     "choice of the checkpoint": r"train\.(valid.*|save-interval.*|.*best-checkpoint.*|keep-best.*)",
     "data": r"train\.(train-subset|combine-valid.*|skip-.*|max-(source|target)-positions)",
     "model size": r"train\.((en|de)coder-.*|share-.*|no-scale-embedding|activation-fn)",

@@ -16,6 +16,7 @@ from treesyntax.files import atomic_file, read_json, sha256_of_value, write_json
 from treesyntax.study.recipe.budget import TRAIN_ON
 from treesyntax.study.recipe.reading import IMPORT, RESOLVED
 from treesyntax.study.recipe.recipe import DATA, RECIPE_FILE, SPLITS, Recipe
+from treesyntax.study.recipe.trainer import outside_files
 
 IDENTITY_FILE = "study.json"
 
@@ -71,6 +72,9 @@ def check_data_files(recipe: Recipe) -> None:
             for name in {getattr(getattr(method, side), split) for method in recipe.methods}:
                 if f"{{{DATA}}}" not in name and not Path(name).is_file():
                     raise _missing(recipe, f"data.{side}.{split}", name)
+    for key, name in outside_files(recipe.content).items():
+        if f"{{{DATA}}}" not in name and not Path(name).is_file():
+            raise _missing(recipe, key, name)
     for name in {method.categories for method in recipe.methods} - {""}:
         if f"{{{DATA}}}" not in name and not Path(name).is_file():
             raise _missing(recipe, "categories", name)

@@ -110,6 +110,17 @@ KEYS: dict[str, Key] = {
         "allowed, refused", "refused", "allowed", DATA,
         "Whether pairs that some row cannot use are left out of all rows.",
     ),
+    "trainer": Key(
+        "fairseq, huggingface", "fairseq", "fairseq", ROWS,
+        "What trains: models from scratch, or pretrained models of Hugging Face, see [pretrained models](pretrained.md).",
+    ),
+    "model": Key(
+        "folder or name", NONE, "bert-base", TRAINING, "The pretrained model, for `trainer: huggingface`."
+    ),
+    "task": Key(
+        "name", NONE, "seq2seq", DATA,
+        "For `trainer: huggingface`: `sequence-classification`, `token-classification`, `seq2seq` or `causal`.",
+    ),
     "strongest": Key(
         "list of rows", "[]", "[sequence]", REPORT, "Plain rows; the map compares with the best of them on each test set."
     ),

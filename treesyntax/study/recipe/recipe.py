@@ -26,6 +26,7 @@ from treesyntax.study.recipe.rows import (
     make_method,
 )
 from treesyntax.study.recipe.search import SEARCH, Search, read_search
+from treesyntax.study.recipe.trainer import KEYS, as_rows, check_content
 
 __all__ = [
     "DATA",
@@ -52,7 +53,7 @@ DEFAULTS: dict[str, Any] = {
 REQUIRED = ("name", "title", "data", "train", "score", "seeds", "methods")
 OPTIONAL = (
     "analyses", "average", "axes", "baseline", "budget", "categories", "differences", IMPORT, "primary", SEARCH,
-    "skip", "strongest", TRAIN_ON,
+    "skip", "strongest", TRAIN_ON, *KEYS,
 )  # fmt: skip
 """Keys that a resolved recipe has only if the recipe has them."""
 ORDER = (
@@ -208,7 +209,7 @@ def _ordered(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _recipe(written: dict[str, Any], check: Check) -> Recipe:
-    raw = trained_on(written, check)
+    raw = as_rows(trained_on(written, check), check)
     variables = check.variables(raw["vars"])
     entries = with_controls(check.mapping(raw["methods"], "methods"), check)
     variants, axes = _variants({**raw, "methods": entries}, check)
@@ -228,7 +229,9 @@ def _recipe(written: dict[str, Any], check: Check) -> Recipe:
     seeds = check.seeds(content["seeds"], "seeds")
     recipe = Recipe(
         path=check.path,
-        content={**replace_variables(written, fixed), "vars": written["vars"]},
+        content=check_content(
+            {**replace_variables(written, fixed), "vars": written["vars"]}, check
+        ),
         name=check.folder_name(content["name"], "name"),
         title=check.text(content["title"], "title"),
         question=check.text(content["question"], "question"),

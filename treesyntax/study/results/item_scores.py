@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from treesyntax.errors import InputError
 from treesyntax.metrics import CORPUS_METRICS, OF_PARTS, UNSEEN
+from treesyntax.metrics.labels import MACRO, macro_f1
 from treesyntax.metrics.runs import pulls
 from treesyntax.metrics.statistics import corpus_score, f1_score
 from treesyntax.study.results.results import RESULTS_FILE, Result
@@ -135,6 +136,8 @@ def points(
     plain = metric.removesuffix(UNSEEN)
     if plain in CORPUS_METRICS:
         return pulls(means, corpus_score(CORPUS_METRICS[plain]()), copies)
+    if plain == MACRO:
+        return pulls(means, macro_f1, copies)
     if means.shape[-1] == OF_PARTS:
         return pulls(means, f1_score, copies)
     return 100 * means[..., 0]

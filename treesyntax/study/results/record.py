@@ -89,7 +89,7 @@ class Recorder:
             job=", ".join(log.waited) or None,
             queue_seconds=sum(log.waited.values()) if log.waited else None,
             used=json.dumps(log.used) if log.used else None,
-            ended=ending(log, self.plan.recipe.flags(run.method, "train")),
+            ended=facts.get("ended") or ending(log, self.plan.recipe.flags(run.method, "train")),
             seconds=seconds_of(self.folder, run.name, log, float(facts["train_seconds"])),
         )
 

@@ -30,7 +30,8 @@ from treesyntax.source import (
     module_file,
     read_source,
 )
-from treesyntax.study.provenance import versions
+from treesyntax.study.provenance import version_of
+from treesyntax.study.run.process import FINETUNE
 
 ENTRIES = {
     "binarize": ("treesyntax.commands.binarize",),
@@ -42,10 +43,18 @@ ENTRIES = {
     "facts": ("treesyntax.analysis.facts",),
 }
 """The modules that each kind of step runs. Reports, help and the running of studies change no number."""
+FINETUNING = {
+    **ENTRIES,
+    "train": ("treesyntax.finetune.command", "treesyntax.finetune.training"),
+    "generate": ("treesyntax.finetune.command", "treesyntax.finetune.outputs"),
+    "facts": ("treesyntax.finetune.job",),
+}
+"""The same where a pretrained model is finetuned."""
 PREPARE = "prepare"
 PREPARES = {
     "binarize": "treesyntax.commands.binarize",
     "data": "treesyntax.commands.data",
+    "finetune": "treesyntax.finetune.data",
     "generate": "treesyntax.commands.generate",
     "parse": "treesyntax.commands.parse",
 }
@@ -73,6 +82,12 @@ PACKAGES = {
     "generate": ("torch", "fairseq"),
     "score": ("sacrebleu",),
 }
+FINETUNED = {
+    "train": ("torch", "transformers", "accelerate"),
+    "generate": ("torch", "transformers"),
+    "score": ("sacrebleu",),
+}
+"""The same where a pretrained model is finetuned."""
 BOTH = " and "
 """Between the digests, or versions, of a part that was made by several."""
 RULE, FIRST_RULE, THIS_RULE = "rule", "1", "2"
@@ -106,13 +121,16 @@ def code_of(
         root: a checkout of this repository, by default the one that runs.
     """
     root = root or ROOT
+    finetunes = tuple(command[:1]) == (FINETUNE,)
+    modules, packages = (FINETUNING, FINETUNED) if finetunes else (ENTRIES, PACKAGES)
     if kind == PREPARE:
         parts = dict(_of_preparing(tuple(command), root))
     else:
-        parts = dict(_of_entries(ENTRIES.get(kind, ()), root, NO_MODEL.get(kind, ())))
+        parts = dict(_of_entries(modules.get(kind, ()), root, NO_MODEL.get(kind, ())))
     files = tuple(dict.fromkeys((*own, *listed(os.environ))))
     if kind in WITH_METHODS:
-        parts |= _of_methods(_method_words(command), _named_by_flags(command), files, root)
+        base = modules["train"]
+        parts |= _of_methods(_method_words(command), _named_by_flags(command), files, root, base)
     elif kind in GROUPS_OF:
         names, entries = _named_by_flags(command), ENTRIES.get(kind, (PREPARES["data"],))
         if kind == PREPARE:  # may be the text of a command for a shell
@@ -120,7 +138,7 @@ def code_of(
         parts |= _of_user_modules(kind, names, files, _base(entries, root), root)
     if parts:
         parts[RULE] = THIS_RULE
-    parts |= {name: versions()[name] for name in PACKAGES.get(kind, ())}
+    parts |= {name: version_of(name) for name in packages.get(kind, ())}
     return {f"{kind}: {name}": value for name, value in parts.items()}
 
 
@@ -200,7 +218,7 @@ def _is_rule(part: str) -> bool:
 
 def _is_version(part: str) -> bool:
     kind, _, name = part.partition(": ")
-    return name in PACKAGES.get(kind, ())
+    return name in (*PACKAGES.get(kind, ()), *FINETUNED.get(kind, ()))
 
 
 @cache
@@ -270,7 +288,11 @@ def _named_by_flags(command: Sequence[str]) -> frozenset[str]:
 
 @cache
 def _of_methods(
-    words: tuple[str, str], others: frozenset[str], files: tuple[Path, ...], root: Path
+    words: tuple[str, str],
+    others: frozenset[str],
+    files: tuple[Path, ...],
+    root: Path,
+    modules: tuple[str, ...],
 ) -> dict[str, str]:
     """The digests of the methods and presets that a training names, and of the user's own modules."""
     registry, presets = _registry(root), _presets(root)
@@ -295,7 +317,7 @@ def _of_methods(
             waiting += re.findall(
                 r"\w+", " ".join(spec for registered in of_paper for spec in registered.specs)
             )
-    base = _base(ENTRIES["train"], root)
+    base = _base(modules, root)
     without = [*_left_out(root), root / PRESETS]
     for name in sorted(named & registry.keys()):
         parts[f"method {name}"] = digest_of(

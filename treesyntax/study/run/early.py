@@ -19,16 +19,24 @@ from treesyntax.metrics import metric_fault
 from treesyntax.study.recipe.checks import PLACEHOLDER, flag_name
 from treesyntax.study.recipe.recipe import DATA, Method, Recipe
 from treesyntax.study.recipe.search import SEARCH
+from treesyntax.study.recipe.trainer import INJECTION, MODEL, is_huggingface
 from treesyntax.study.run.plan import Plan
-from treesyntax.study.run.process import SAFE, safe_environment
+from treesyntax.study.run.process import FINETUNE, SAFE, safe_environment
 from treesyntax.study.run.sound_commands import SoundCommands
 from treesyntax.trees.linearizations import get_linearization
 
 CHECKER = (sys.executable, SAFE, "-m", "fairseq_plugins.flags")
 """The program that knows the flags of fairseq-train and fairseq-generate; it loads torch."""
+FINETUNE_CHECKER = (sys.executable, SAFE, "-m", "treesyntax.finetune.checking")
+"""The program that knows transformers' TrainingArguments, and which models there are."""
 OURS = {"score": metric_fault, "binarize": option_fault}
 """What finds the fault of a command line of ours."""
-SECTIONS = {"binarize": "binarize", "fairseq-train": "train", "fairseq-generate": "generate"}
+SECTIONS = {
+    "binarize": "binarize",
+    "fairseq-train": "train",
+    "fairseq-generate": "generate",
+    FINETUNE: "train",
+}
 """The section of a recipe that has the flags of each program."""
 
 VALUE = re.compile(r"--([a-z-]+) (text|[a-z]+_[a-z]+)\b")
@@ -51,7 +59,9 @@ def check_early(plan: Plan, checker: Sequence[str] = CHECKER) -> None:
     """
     recipe, method = plan.recipe, plan.recipe.methods[0]
     commands: dict[Command, Method] = {("score", metric): method for metric in recipe.score}
-    commands |= _commands(plan)
+    finetunes = is_huggingface(recipe.content)
+    checker = checker and (FINETUNE_CHECKER if finetunes else checker)
+    commands |= _finetunings(plan) if finetunes else _commands(plan)
     for command, method in commands.items():
         _refuse(recipe, method, command[0], _left_over(command))
         if command[0] in OURS and not recipe.own_files:
@@ -68,6 +78,15 @@ def check_early(plan: Plan, checker: Sequence[str] = CHECKER) -> None:
         asked.items(), _ask(checker, list(asked), user_files), strict=True
     ):
         _refuse(recipe, method, command[0], fault or _loses_text(recipe, command, method))
+
+
+def _finetunings(plan: Plan) -> dict[Command, Method]:
+    """The different trainings of the first seed, each with the first row that has it."""
+    commands: dict[Command, Method] = {}
+    for run in plan.runs[: len(plan.recipe.methods)]:
+        words = plan.steps_of(run)[0].command
+        commands.setdefault(tuple(words[: words.index("--out")]), run.method)
+    return commands
 
 
 def _commands(plan: Plan) -> dict[Command, Method]:
@@ -181,6 +200,10 @@ def _refuse(recipe: Recipe, method: Method, program: str, fault: Fault | None) -
     axis = next((one.name for one in recipe.axes if f"{section}.{flag}" in one.options), "")
     if axis == SEARCH:
         key = f"{SEARCH}: {section}.{flag}"
+    elif flag == MODEL and method.arch == recipe.content[MODEL]:
+        key = MODEL
+    elif flag in (MODEL, INJECTION):
+        key = f"methods.{method.name}.{flag}"
     elif flag == "arch":
         key = f"methods.{method.name}.arch"
     elif flag and kept not in own and (kept in shared or program != "binarize"):

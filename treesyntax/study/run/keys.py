@@ -211,7 +211,7 @@ def _without_names(word: str) -> str:
 
 def checkpoints_kept(train: Step) -> int:
     """How many of its last checkpoints a training leaves; -1 on its command line means all."""
-    kept = int(flag_value(train, KEPT) or 0)
+    kept = int(flag_value(train, KEPT) or 1)  # of a finetuning the best model
     return kept if kept >= 0 else sys.maxsize
 
 

@@ -15,6 +15,8 @@ from functools import cached_property
 from treesyntax.data.encoding import TEXT
 from treesyntax.errors import OptionError, unknown_name
 from treesyntax.study.recipe.recipe import SPLITS, Method, Recipe, Side, flag_words
+from treesyntax.study.recipe.trainer import is_huggingface
+from treesyntax.study.run import huggingface
 from treesyntax.study.run.steps import (
     BINARIZE,
     OUT,
@@ -129,6 +131,24 @@ def make_plan(recipe: Recipe) -> Plan:
     Runs are ordered by seed first, so that an unfinished study has something of every method.
     """
     prepare = _prepare_steps(recipe)
+    runs = tuple(Run(method, seed) for seed in recipe.seeds for method in recipe.methods)
+    steps_of = _finetuning if is_huggingface(recipe.content) else _binarizing
+    steps = steps_of(recipe, runs, prepare)
+    return Plan(recipe, (*prepare, *steps, *study_step(recipe, runs)), runs)
+
+
+def _finetuning(recipe: Recipe, runs: Sequence[Run], prepare: Sequence[Step]) -> list[Step]:
+    """The steps of trainer: huggingface: data once for all rows, then the runs."""
+    ready = tuple(step.name for step in prepare[-1:])
+    data = list(huggingface.data_steps(recipe, len(prepare) + 1, ready))
+    return [
+        *data,
+        *(step for run in runs for step in huggingface.run_steps(recipe, run, data[-1])),
+    ]
+
+
+def _binarizing(recipe: Recipe, runs: Sequence[Run], prepare: Sequence[Step]) -> list[Step]:
+    """The steps of trainer: fairseq: each distinct setting of binarize once, then the runs."""
     ready = tuple(step.name for step in prepare[-1:])
     groups = _binarize_groups(recipe)
     binarize = [_binarize_step(recipe, methods, ready) for methods in groups]
@@ -137,7 +157,6 @@ def make_plan(recipe: Recipe) -> Plan:
         for methods, step in zip(groups, binarize, strict=True)
         for method in methods
     }
-    runs = tuple(Run(method, seed) for seed in recipe.seeds for method in recipe.methods)
     lenders = _with_trees(recipe, folder_of)
     steps = [
         step
@@ -146,7 +165,7 @@ def make_plan(recipe: Recipe) -> Plan:
             recipe, run, folder_of[run.method.name], lenders.get(run.method.name, [])
         )
     ]
-    return Plan(recipe, (*prepare, *binarize, *steps, *study_step(recipe, runs)), runs)
+    return [*binarize, *steps]
 
 
 def _with_trees(recipe: Recipe, folder_of: dict[str, Step]) -> dict[str, list[Step]]:

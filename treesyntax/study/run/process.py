@@ -12,7 +12,8 @@ from treesyntax.errors import OptionError
 GPU = re.compile(r"[0-9]{1,3}|(?:GPU|MIG)-[\w/-]+")
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 TRAIN = "fairseq-train"
-USERS = (TRAIN, "fairseq-generate")
+FINETUNE = "finetune"
+USERS = (TRAIN, "fairseq-generate", FINETUNE)
 """The programs that get GPUs of their own; the others see those of the study."""
 
 
@@ -67,7 +68,7 @@ class Devices:
         """The variables for a command with that slot; generation takes one GPU only."""
         if not slot:
             return {}
-        return {VISIBLE: slot if program == TRAIN else slot.split(",")[0]}
+        return {VISIBLE: slot if program in (TRAIN, FINETUNE) else slot.split(",")[0]}
 
 
 SAFE = "-P"
@@ -77,10 +78,13 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
     "treesyntax": (sys.executable, SAFE, "-m", "treesyntax.__main__"),
     "fairseq-train": (sys.executable, SAFE, "-m", "fairseq_cli.train"),
     "fairseq-generate": (sys.executable, SAFE, "-m", "fairseq_cli.generate"),
+    FINETUNE: (sys.executable, SAFE, "-m", "treesyntax.__main__", "finetune"),
     "python": (sys.executable,),
 }
 """The words that each program name in a plan stands for. Any other first word is run as it is. Tests
 pass a mapping of their own."""
+TYPED = {FINETUNE: ("treesyntax", "finetune")}
+"""The programs that are typed by other words than their names."""
 
 
 def resolve(

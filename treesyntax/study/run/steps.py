@@ -166,7 +166,7 @@ def run_steps(
     if recipe.flags(run.method, "binarize").get("copy-unknown"):
         pair = f"{recipe.source.lang}-{recipe.target.lang}"
         read += ["--unknown", f"{data}/test.{pair}.{recipe.source.lang}.unknown"]
-    unseen = _training_files(recipe, run.method)
+    unseen = training_files(recipe, run.method)
     flags = {**TRAIN_DEFAULTS, **recipe.flags(run.method, "train")}
     _check_checkpoints(recipe, flags)
     kept = str(flags.pop("keep-interval-updates", 1))
@@ -175,39 +175,39 @@ def run_steps(
     train_words = [word.replace(RUN, f"{OUT}/{run.folder}") for word in flag_words(flags)]
     if recipe.skips:
         train_words += ["--leave-out", f"{OUT}/{left_out_file(group_of(recipe, run.method))}"]
-    averaging = _step(
+    averaging = make_step(
         average, ["treesyntax", "average", f"{OUT}/{checkpoints}", "--last", recipe.average,
         "--out", f"{OUT}/{mean}"],
         train, mean,
     )  # fmt: skip
     analyses = _analyses(run, data, mean if recipe.average else "", facts, with_trees)
     lines = f"{run.folder}/{LINES}"
-    scoring = _step(
+    scoring = make_step(
         score, ["treesyntax", "score", "--reference", reference, "--hypothesis",
         f"{OUT}/{hypotheses}", *metrics, *unseen, "--json", "--lines", f"{OUT}/{lines}"],
         collect, stdout=f"{run.folder}/scores.json",
     )  # fmt: skip
     return [
-        _step(
+        make_step(
             train, ["fairseq-train", data, *common, "--arch", run.method.arch, *train_words,
             "--seed", run.seed, "--save-dir", f"{OUT}/{checkpoints}",
             "--no-epoch-checkpoints", "--keep-interval-updates", kept, "--log-format", "json"],
             binarized.name, best,
         ),
         *([averaging] if recipe.average else []),
-        _step(
+        make_step(
             generate, ["fairseq-generate", data, *common, "--path", f"{OUT}/{tested}",
             "--gen-subset", "test", "--results-path", f"{OUT}/{run.folder}/generated",
             *flag_words(recipe.flags(run.method, "generate"))],
             average if recipe.average else train, generated,
         ),
-        _step(
+        make_step(
             collect, ["python", SAFE, "-m", "treesyntax.study.run.hypotheses", f"{OUT}/{generated}",
             f"{OUT}/{hypotheses}", "--reference", reference, *read],
             generate, hypotheses,
         ),
         replace(scoring, outputs=(*scoring.outputs, lines)),
-        _step(
+        make_step(
             facts, ["treesyntax", "analyse", "facts", f"{OUT}/{tested}", "--last", f"{OUT}/{last}"],
             score, stdout=f"{run.folder}/facts.json",
         ),
@@ -247,7 +247,7 @@ def _analyses(run: Run, data: str, mean: str, need: str, with_trees: Sequence[St
         words += ["--tested", f"{OUT}/{mean}"]
     if with_trees:
         words += ["--trees", *(f"{OUT}/{step.outputs[0]}" for step in with_trees)]
-    step = _step(run.step("analyses"), [*words, "--out", f"{OUT}/{folder}"], need, folder)
+    step = make_step(run.step("analyses"), [*words, "--out", f"{OUT}/{folder}"], need, folder)
     return replace(step, needs=(*step.needs, *(other.name for other in with_trees)))
 
 
@@ -289,7 +289,7 @@ def _reading(recipe: Recipe, method: Method) -> list[str]:
     return words
 
 
-def _training_files(recipe: Recipe, method: Method) -> list[str]:
+def training_files(recipe: Recipe, method: Method) -> list[str]:
     """The flags for scores of unseen lines; none where no metric needs them, since flags are hashed."""
     if not any(name.endswith(UNSEEN) for name in recipe.score):
         return []
@@ -298,6 +298,7 @@ def _training_files(recipe: Recipe, method: Method) -> list[str]:
     return [word for name, file in files.items() for word in (f"--{name}", inside(file))]
 
 
-def _step(name: str, words: list[Any], need: str, output: str = "", stdout: str = "") -> Step:
+def make_step(name: str, words: list[Any], need: str, output: str = "", stdout: str = "") -> Step:
+    """A step of a run that needs another one."""
     outputs = (output or stdout,)
     return Step(name, tuple(str(word) for word in words), (need,), outputs, stdout)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treesyntax.study.recipe.recipe import Recipe
+from treesyntax.study.recipe.trainer import chosen_by
 from treesyntax.study.results.results import Result
 
 
@@ -49,7 +50,10 @@ def _selected_by(recipe: Recipe) -> str:
     """What the best checkpoint was chosen by, as fairseq's flag names it; loss unless told."""
     flags = (recipe.flags(method, "train") for method in recipe.methods)
     return " or ".join(
-        dict.fromkeys(str(one.get("best-checkpoint-metric", "loss")) for one in flags)
+        dict.fromkeys(
+            str(one.get("best-checkpoint-metric") or chosen_by(recipe.content, one))
+            for one in flags
+        )
     )
 
 

@@ -1,0 +1,206 @@
+"""Data files of all kinds become the same examples; what is wrong in one is told with its line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from treesyntax.errors import InputError, OptionError
+from treesyntax.finetune.data import (
+    check_answers,
+    classes_of,
+    held_out,
+    read_examples,
+    write_data,
+    write_texts,
+)
+from treesyntax.finetune.job import (
+    Job,
+    read_job,
+    read_settings,
+    write_job,
+)
+from treesyntax.study.run.huggingface import setting_words
+from treesyntax.trees.controls import control_tree
+from treesyntax.trees.formats import parse_tree
+
+BRACKETS = "(S (NP (DT the) (NN cat)) (VP sat))"
+TREE = parse_tree(BRACKETS, "ptb")
+
+
+def job(task: str = "sequence-classification", **fields: Any) -> Job:
+    return Job("model", task, **{"tree_format": "ptb", **fields})
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    file = folder / name
+    file.write_bytes(gzip.compress(text.encode())) if name.endswith(".gz") else file.write_text(
+        text
+    )
+    return file
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "fields"),
+    [
+        ("a.jsonl", json.dumps({"text": "the cat sat", "tree": BRACKETS, "label": 1}), {}),
+        ("a.jsonl.gz", json.dumps({"s": "the cat sat", "t": BRACKETS, "c": "1"}), {"columns": {"text": "s", "tree": "t", "label": "c"}}),
+        ("a.tsv", f"label\ttext\ttree\n1\tthe cat sat\t{BRACKETS}", {}),
+        ("a.tsv.gz", f"1\tthe cat sat\t{BRACKETS}", {"header": ("label", "text", "tree")}),
+    ],
+)  # fmt: skip
+def test_files_of_all_kinds_are_the_same_example(tmp_path: Path, name: str, text: str, fields):
+    (example,) = read_examples(job(**fields), write(tmp_path, name, f"{text}\n"))
+    assert example.inputs == {"text": "the cat sat", "tree": TREE}
+    assert (example.answer, example.source, example.target) == ("1", "the cat sat", "1")
+
+
+def test_trees_and_answers_may_stand_in_files_of_their_own(tmp_path: Path):
+    source = write(tmp_path, "a.src", "the cat sat\n")
+    trees, targets = write(tmp_path, "a.ptb", f"{BRACKETS}\n"), write(tmp_path, "a.tgt", "x  y\n")
+    (example,) = read_examples(job("seq2seq"), source, trees, targets)
+    assert (example.inputs["tree"], example.target) == (TREE, "x y")
+    short = write(tmp_path, "b.tgt", "x\ny\n")
+    with pytest.raises(InputError, match=r"b.tgt: has 2 lines, but .*a.src has 1 examples"):
+        read_examples(job("seq2seq"), source, trees, short)
+
+
+def test_a_treebank_is_tagged_by_its_parts_of_speech(tmp_path: Path):
+    rows = [["1", "the", "DET", "2"], ["2", "cat", "NOUN", "0"]]
+    lines = [f"{i}\t{w}\t_\t{tag}\tX{i}\t_\t{head}\tdep\t_\t_" for i, w, tag, head in rows]
+    file = write(
+        tmp_path,
+        "a.conllu",
+        "# text = the cat\n1-2\tthecat" + "\t_" * 8 + "\n" + "\n".join(lines) + "\n\n",
+    )
+    (example,) = read_examples(job("token-classification"), file)
+    assert example.inputs["words"] == ["the", "cat"]
+    assert example.answer == ["DET", "NOUN"]
+    assert len(example.inputs["tree"]) == 2
+    (other,) = read_examples(job("token-classification", columns={"label": "xpos"}), file)
+    assert other.answer == ["X1", "X2"]
+
+
+def test_a_line_may_have_several_examples_with_words_of_their_own(tmp_path: Path):
+    row = {"tokens": ["the", "cat", "sat"], "heads": [2, 3, 0], "relations": ["d", "s", "r"]}
+    row["aspects"] = [
+        {"start": 1, "end": 2, "polarity": "good"},
+        {"start": 0, "end": 1, "polarity": "bad"},
+    ]
+    names = {
+        "words": "tokens",
+        "heads": "heads",
+        "relations": "relations",
+        "start": "start",
+        "end": "end",
+        "label": "polarity",
+    }
+    file = write(tmp_path, "a.jsonl", json.dumps(row))
+    examples = read_examples(job(each="aspects", columns=names), file)
+    assert [one.inputs["words_pair"] for one in examples] == [["cat"], ["the"]]
+    assert [one.source for one in examples] == ["the cat sat ||| cat", "the cat sat ||| the"]
+    assert (
+        examples[0].inputs["tree"].relations == ("r", "s", "d")
+        or examples[0].inputs["tree"].relations
+    )
+    with pytest.raises(InputError, match="has no list of objects 'aspect'"):
+        read_examples(job(each="aspect", columns=names), file)
+
+
+def test_words_of_the_tree_take_the_place_of_a_text_with_escapes(tmp_path: Path):
+    file = write(tmp_path, "a.tsv", "label\ttext\ttree\n1\ta\\/b c\t(S (X a\\/b) (X c))\n")
+    (example,) = read_examples(job(columns={"words": "tree"}), file)
+    assert example.inputs["words"] == ["a/b", "c"]
+    assert "text" not in example.inputs
+
+
+def test_a_control_has_the_words_under_another_tree(tmp_path: Path):
+    file = write(tmp_path, "a.jsonl", json.dumps({"text": "the cat sat", "tree": BRACKETS}))
+    (example,) = read_examples(job(control="random", control_seed=7), file)
+    assert example.inputs["tree"] == control_tree(TREE, "random", 7)
+
+
+@pytest.mark.parametrize("count", [1, 40, 99])
+def test_no_sentence_is_in_training_and_validation(tmp_path: Path, count: int):
+    rows = [{"text": f"s {n // 2}", "tree": None, "label": str(n % 2)} for n in range(200)]
+    file = write(tmp_path, "a.jsonl", "\n".join(map(json.dumps, rows)))
+    examples = read_examples(job(), file)
+    train, valid = held_out(examples, count)
+    assert len(train) + len(valid) == 200
+    assert count <= len(valid) <= count + 1
+    assert not {one.source for one in train} & {one.source for one in valid}
+    other_train, _ = held_out(examples[::-1], count)
+    assert {one.source for one in train} == {one.source for one in other_train}
+
+
+def test_what_a_study_writes_is_read_as_the_same(tmp_path: Path):
+    row = {"words": ["the", "cat", "sat"], "tree": BRACKETS, "label": ["D", "N", "V"]}
+    first = read_examples(job("token-classification"), write(tmp_path, "a.jsonl", json.dumps(row)))
+    write_data(job("token-classification"), "train", first, tmp_path)
+    again = read_examples(
+        job("token-classification", tree_format="jsonl"), tmp_path / "train.jsonl"
+    )
+    assert again == first
+    assert (tmp_path / "train.source").read_text() == "the cat sat\n"
+    assert (tmp_path / "train.target").read_text() == "D N V\n"
+    write_texts("train", first, tmp_path)
+    assert (tmp_path / "train.text").read_text() == "the cat sat\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.jsonl", '{"text": "a"}\n{"text"', "a.jsonl:2: is not JSON"),
+        ("a.jsonl", "[1]", "a.jsonl:1: is no object"),
+        ("a.jsonl", '{"sentence": "a"}', "a.jsonl:1: has no column text or words"),
+        ("a.jsonl", '{"text": "a", "label": 0.5}', "has the label 0.5; a class is a name or a whole number"),
+        ("a.jsonl", '{"text": "a", "tree": "(S a"}', "a.jsonl:1: "),
+        ("a.tsv", "label\ttext\n1\ta\tb\n", "a.tsv:2: has 3 columns, but label, text are 2"),
+        ("a.jsonl", "", "a.jsonl: is empty"),
+    ],
+)  # fmt: skip
+def test_a_fault_in_data_is_told_with_its_line(tmp_path: Path, name: str, text: str, message: str):
+    with pytest.raises(InputError) as caught:
+        read_examples(job(), write(tmp_path, name, text))
+    assert message in str(caught.value)
+
+
+def test_answers_are_those_of_the_training_data(tmp_path: Path):
+    file = write(tmp_path, "a.jsonl", '{"text": "a", "label": 10}\n{"text": "b", "label": 9}')
+    examples = read_examples(job(), file)
+    assert classes_of(examples) == ("9", "10")
+    with pytest.raises(
+        InputError, match="example 1 has the class '10', which the training data lacks"
+    ):
+        check_answers(examples, file, job(labels=("9",)))
+    bare = read_examples(job(), write(tmp_path, "b.jsonl", '{"text": "a"}'))
+    with pytest.raises(InputError, match="example 1 has no column 'label'"):
+        check_answers(bare, "b.jsonl", job())
+
+
+def test_tags_are_one_for_each_word(tmp_path: Path):
+    file = write(tmp_path, "a.jsonl", '{"words": ["a", "b"], "label": ["X"]}')
+    with pytest.raises(InputError, match="has 1 tags for 2 words"):
+        read_examples(job("token-classification"), file)
+
+
+def test_settings_are_read_as_they_are_written(tmp_path: Path):
+    settings = {
+        "learning_rate": 5e-05,
+        "bf16": True,
+        "group_by_length": False,
+        "optim": "adamw_torch",
+        "max_steps": 3,
+    }
+    words = list(setting_words(settings, "--set"))
+    assert read_settings(words[1::2]) == settings
+    assert read_settings(["learning-rate=1e-5"]) == {"learning_rate": 1e-5}
+    with pytest.raises(OptionError, match="--set bf16: write it as NAME=VALUE"):
+        read_settings(["bf16"])
+    one = job(settings=settings, labels=("a",), header=("x",))
+    write_job(tmp_path, one)
+    assert read_job(tmp_path) == one

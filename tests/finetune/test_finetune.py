@@ -1,0 +1,337 @@
+"""One command finetunes a tiny model of each task, goes on after a kill, and writes what score reads."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("transformers", reason="transformers is no part of the base")
+pytest.importorskip("accelerate", reason="accelerate is no part of the base")
+
+from treesyntax.__main__ import main
+from treesyntax.finetune import training
+from treesyntax.finetune.job import FACTS_FILE, read_job
+
+QUICK = [
+    "--set", "logging_steps=2", "--set", "learning_rate=0.01", "--set", "use_cpu=true",
+    "--set", "per_device_train_batch_size=8",
+]  # fmt: skip
+BY_TASK = {
+    "sequence-classification": ("bert", ["--columns", "text=text"]),
+    "token-classification": ("bert", ["--columns", "words=tokens", "label=tags"]),
+    "seq2seq": ("t5", []),
+    "causal": ("gpt2", []),
+}
+
+
+def words(pretrained: Path, out: Path, task: str = "sequence-classification", *more: str):
+    kind, columns = BY_TASK[task]
+    files = [f"--{split}={pretrained / f'{split}.jsonl'}" for split in ("train", "valid")]
+    return [
+        "finetune", "--model", str(pretrained / kind), "--task", task, *files, *columns,
+        "--tree-format", "ptb", "--out", str(out), *QUICK, *more,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("task", BY_TASK)
+def test_each_task_is_trained_and_writes_a_line_an_example(
+    pretrained: Path, tmp_path: Path, task: str, capsys: pytest.CaptureFixture[str]
+):
+    out = tmp_path / "out"
+    test = str(pretrained / "test.jsonl")
+    arguments = words(
+        pretrained, out, task, "--injection", "relation_mask", "--max-steps", "6",
+        "--test", test, "--set", "eval_steps=3", "--set", "max_target_length=6",
+    )  # fmt: skip
+    assert main(arguments) == 0
+    hypotheses, references = (
+        (out / f"{name}.txt").read_text("utf-8").splitlines()
+        for name in ("hypotheses", "references")
+    )
+    assert len(hypotheses) == len(references) == 8
+    assert "best at update" in capsys.readouterr().out
+    rows = [json.loads(line) for line in Path(test).read_text("utf-8").splitlines()]
+    key = {"sequence-classification": "label", "token-classification": "tags"}.get(task, "target")
+    wanted = [row[key] if isinstance(row[key], str) else " ".join(row[key]) for row in rows]
+    assert references == wanted
+    if task == "token-classification":
+        assert [len(line.split()) for line in hypotheses] == [len(row["tokens"]) for row in rows]
+    if task == "sequence-classification":
+        assert {*hypotheses} <= {"furry", "other"}
+    facts = json.loads((out / FACTS_FILE).read_text("utf-8"))
+    assert facts["updates"] == 6
+    assert facts["best_update"] in (3, 6)
+    assert facts["injection"] == "relation_mask"
+    assert not [*out.glob("checkpoint-*")]
+
+
+def test_a_class_is_learnt(pretrained: Path, tmp_path: Path):
+    out = tmp_path / "out"
+    arguments = words(
+        pretrained, out, "sequence-classification", "--set", "num_train_epochs=12",
+        "--test", str(pretrained / "test.jsonl"),
+    )  # fmt: skip
+    assert main(arguments) == 0
+    lines = [(out / f"{name}.txt").read_text("utf-8") for name in ("hypotheses", "references")]
+    assert lines[0] == lines[1]
+
+
+class Killed(BaseException):
+    """As by the system."""
+
+
+@pytest.mark.parametrize("task", ["sequence-classification", "seq2seq"])
+def test_a_killed_training_goes_on_to_the_same_numbers(
+    pretrained: Path, tmp_path: Path, task: str, monkeypatch: pytest.MonkeyPatch
+):
+    more = ["--injection", "relation_mask+tree_distance", "--set", "num_train_epochs=4"]
+    more += ["--set", "tree_learning_rate=0.05", "--patience", "3"]
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    assert main(words(pretrained, whole, task, *more)) == 0
+    saved = training.Log.on_save
+    seen: list[int] = []
+
+    def kill(self, args, state, control, **rest):
+        saved(self, args, state, control, **rest)
+        seen.append(state.global_step)
+        if len(seen) in (1, 3):
+            raise Killed
+
+    monkeypatch.setattr(training.Log, "on_save", kill)
+    for _ in range(2):
+        with pytest.raises(Killed):
+            main(words(pretrained, cut, task, *more))
+    # A kill within a save leaves a checkpoint without its last file.
+    last = training.last_checkpoint(cut)
+    assert last is not None
+    broken = cut / "checkpoint-99"
+    shutil.copytree(last, broken)
+    (broken / "trainer_state.json").unlink()
+    assert main(words(pretrained, cut, task, *more)) == 0
+    ours, theirs = ((folder / "model/model.safetensors").read_bytes() for folder in (whole, cut))
+    assert ours == theirs
+    facts = [json.loads((folder / FACTS_FILE).read_text()) for folder in (whole, cut)]
+    for fact in facts:
+        fact.pop("train_seconds")
+    assert facts[0] == facts[1]
+
+
+def test_a_training_that_rests_ends_early_also_when_it_was_killed_there(
+    pretrained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    # At this rate nothing is learnt, so that no validation is better than the first.
+    more = ["--patience", "2", "--set", "num_train_epochs=9", "--set", "learning_rate=0"]
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    assert main(words(pretrained, whole, "sequence-classification", *more)) == 0
+    facts = json.loads((whole / FACTS_FILE).read_text())
+    assert (facts["best_update"], facts["updates"], facts["ended"]) == (3, 9, "rested")
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "_facts", lambda *_: (_ for _ in ()).throw(Killed))
+        with pytest.raises(Killed):
+            main(words(pretrained, cut, "sequence-classification", *more))
+    assert main(words(pretrained, cut, "sequence-classification", *more)) == 0
+    again = json.loads((cut / FACTS_FILE).read_text())
+    assert (again["best_update"], again["updates"], again["ended"]) == (3, 9, "rested")
+
+
+def test_a_folder_that_was_moved_keeps_its_best_model(pretrained: Path, tmp_path: Path):
+    out = tmp_path / "out"
+    state = {"global_step": 6, "best_global_step": 3, "best_model_checkpoint": "/gone/checkpoint-3"}
+    for step in (3, 6):
+        (out / f"checkpoint-{step}").mkdir(parents=True)
+        (out / f"checkpoint-{step}/trainer_state.json").write_text(
+            json.dumps({**state, "global_step": step})
+        )
+    last = training.last_checkpoint(out)
+    assert last == out / "checkpoint-6"
+    known = json.loads((last / "trainer_state.json").read_text())
+    assert known["best_model_checkpoint"] == str(out / "checkpoint-3")
+
+
+def test_a_seed_sets_head_order_and_dropout(pretrained: Path, tmp_path: Path):
+    files = []
+    for name, seed in (("a", "1"), ("b", "1"), ("c", "2")):
+        out = tmp_path / name
+        assert (
+            main(
+                words(
+                    pretrained,
+                    out,
+                    "sequence-classification",
+                    "--seed",
+                    seed,
+                    "--max-steps",
+                    "2",
+                    "--set",
+                    "eval_steps=2",
+                )
+            )
+            == 0
+        )
+        files.append((out / "model/model.safetensors").read_bytes())
+    assert files[0] == files[1] != files[2]
+
+
+@pytest.mark.parametrize("injection", ["", "relation_mask", "stack_pe", "tree_reg(weight=0.1)"])
+def test_all_methods_begin_with_the_same_head(pretrained: Path, injection: str):
+    import torch
+
+    from treesyntax.finetune.job import Job
+    from treesyntax.finetune.models import load_model
+
+    made = []
+    for spec in ("", injection):
+        job = Job(
+            str(pretrained / "bert"), "sequence-classification", injection=spec, labels=("a", "b")
+        )
+        torch.manual_seed(5)
+        made.append(load_model(job).model.classifier.weight)
+    assert torch.equal(*made)
+
+
+def test_a_loss_from_trees_changes_training_and_needs_no_tree_afterwards(
+    pretrained: Path, tmp_path: Path
+):
+    import torch
+    from safetensors.torch import load_file
+
+    weights = []
+    for name, spec in (("plain", ""), ("loss", "tree_reg(layer=1, weight=0.1)")):
+        out = tmp_path / name
+        assert (
+            main(
+                words(
+                    pretrained,
+                    out,
+                    "sequence-classification",
+                    "--injection",
+                    spec,
+                    "--max-steps",
+                    "2",
+                    "--set",
+                    "eval_steps=2",
+                )
+            )
+            == 0
+        )
+        weights.append(load_file(out / "model/model.safetensors"))
+    assert weights[0].keys() == weights[1].keys()
+    assert not all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+    bare = tmp_path / "bare.jsonl"
+    bare.write_text('{"text": "the cat sat"}\n{"text": "the bird sang"}\n')
+    assert main(["finetune", "--predict", str(tmp_path / "loss"), "--test", str(bare)]) == 0
+    assert len((tmp_path / "loss/hypotheses.txt").read_text().splitlines()) == 2
+
+
+def test_layers_that_are_frozen_stay_and_others_move(pretrained: Path, tmp_path: Path):
+    import torch
+    from safetensors.torch import load_file
+
+    out = tmp_path / "out"
+    assert (
+        main(
+            words(
+                pretrained,
+                out,
+                "sequence-classification",
+                "--set",
+                "freeze=1",
+                "--max-steps",
+                "2",
+                "--set",
+                "eval_steps=2",
+            )
+        )
+        == 0
+    )
+    before = {
+        f"bert.{name}": value
+        for name, value in load_file(pretrained / "bert/model.safetensors").items()
+    }
+    after = load_file(out / "model/model.safetensors")
+    moved = {name for name, value in before.items() if not torch.equal(value, after[name])}
+    assert {name for name in moved if "layer.1." in name}
+    assert not {name for name in moved if "layer.0." in name or "embeddings" in name}
+
+
+def test_a_rate_of_their_own_moves_the_methods_further(pretrained: Path, tmp_path: Path):
+    from safetensors.torch import load_file
+
+    sizes = []
+    for name, rate in (("slow", "0"), ("fast", "0.1")):
+        out = tmp_path / name
+        assert (
+            main(
+                words(
+                    pretrained,
+                    out,
+                    "sequence-classification",
+                    "--injection",
+                    "tree_distance",
+                    "--set",
+                    f"tree_learning_rate={rate}",
+                    "--set",
+                    "learning_rate=0.0001",
+                    "--set",
+                    "lr_scheduler_type=constant",
+                    "--max-steps",
+                    "2",
+                    "--set",
+                    "eval_steps=2",
+                )
+            )
+            == 0
+        )
+        tables = load_file(out / "model/model.safetensors")
+        sizes.append(
+            max(float(value.abs().max()) for name, value in tables.items() if ".trees." in name)
+        )
+    assert sizes[1] / sizes[0] == pytest.approx(1000, rel=0.3)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--set", "learning_rat=1"], "train.learning_rat: no setting of training is named 'learning_rat'; did you mean 'learning_rate'?"),
+        (["--set", "learning_rate=quick"], "train.learning_rate is 'quick'; it must be like its default"),
+        (["--set", "seed=3"], "train.seed is set by treesyntax; give --seed"),
+        (["--set", "patience=-1"], "train.patience is -1; it must be a whole number, 0 or more"),
+        (["--set", "freeze=3"], "train.freeze is 3, but the model has 2 layers"),
+        (["--set", "metric_for_best_model=acuracy"], "did you mean 'accuracy'"),
+        (["--task", "tagging"], "--task: no task is named 'tagging'"),
+        (["--model", "no-such/model"], "no-such/model is no folder, and no model of that name is in the cache of Hugging Face; download it first, with hf download no-such/model"),
+        (["--columns", "text=sentence"], "train.jsonl:1: has no column 'sentence' (text); it has text, tokens"),
+        (["--columns", "tekst=text"], "--columns: no kind of column is named 'tekst'"),
+        (["--injection", "relation_mas"], "unknown method 'relation_mas'"),
+        (["--injection", "parent_head"], "this loss is about attention"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_one_line(
+    pretrained: Path, tmp_path: Path, more: list[str], message: str, capsys
+):
+    assert main([*words(pretrained, tmp_path / "out"), *more]) == 2
+    lines = [line for line in capsys.readouterr().err.splitlines() if "| INFO |" not in line]
+    assert len(lines) == 1
+    assert message in lines[0]
+
+
+def test_another_job_in_a_folder_is_refused(pretrained: Path, tmp_path: Path, capsys):
+    arguments = words(
+        pretrained,
+        tmp_path / "out",
+        "sequence-classification",
+        "--max-steps",
+        "1",
+        "--set",
+        "eval_steps=1",
+    )
+    assert main(arguments) == 0
+    assert main([*arguments, "--seed", "2"]) == 2
+    assert (
+        "has another finetuning, with another seed; choose another --out" in capsys.readouterr().err
+    )
+    assert main(arguments) == 0
+    assert read_job(tmp_path / "out").labels == ("furry", "other")

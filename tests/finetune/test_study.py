@@ -1,0 +1,229 @@
+"""A study with trainer: huggingface: from a JSON-lines file and a model folder to a report with conclusions."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+pytest.importorskip("transformers", reason="transformers is no part of the base")
+pytest.importorskip("accelerate", reason="accelerate is no part of the base")
+
+from treesyntax.__main__ import main
+from treesyntax.errors import OptionError
+from treesyntax.study.recipe.fairness import check_fairness
+from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.results.results import read_results
+from treesyntax.study.run.code import code_of
+from treesyntax.study.run.early import check_early
+from treesyntax.study.run.plan import make_plan
+
+
+def content(pretrained: Path, **changes: Any) -> dict[str, Any]:
+    return {
+        "name": "furry",
+        "title": "Furry or not",
+        "trainer": "huggingface",
+        "model": str(pretrained / "bert"),
+        "task": "sequence-classification",
+        "data": {
+            **{split: str(pretrained / f"{split}.jsonl") for split in ("train", "valid", "test")},
+            "format": "ptb",
+        },
+        "train": {
+            "learning_rate": 0.02, "tree_learning_rate": 0.05, "num_train_epochs": 2,
+            "per_device_train_batch_size": 8, "logging_steps": 2, "patience": 2, "use_cpu": True,
+        },
+        "score": ["accuracy", "macro_f1"],
+        "seeds": [1, 2],
+        "baseline": "plain",
+        "methods": {
+            "plain": {"about": "the model without trees"},
+            "masks": {"injection": "relation_mask", "controls": ["random"]},
+        },
+        **changes,
+    }  # fmt: skip
+
+
+def write(folder: Path, recipe: dict[str, Any]) -> Path:
+    file = folder / "furry.yaml"
+    file.write_text(yaml.safe_dump(recipe, sort_keys=False), "utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def study(pretrained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("study")
+    assert (
+        main(
+            [
+                "study",
+                str(write(folder, content(pretrained))),
+                "--out",
+                str(folder / "out"),
+                "--jobs",
+                "1",
+            ]
+        )
+        == 0
+    )
+    return folder / "out"
+
+
+def test_a_study_goes_from_lines_and_a_model_to_a_report(study: Path):
+    results = read_results(study / "results.jsonl")
+    rows = ["plain", "masks", "masks/random"]
+    assert sorted({(result.method, result.seed, result.metric) for result in results}) == sorted(
+        (row, seed, metric)
+        for row in rows
+        for seed in (1, 2)
+        for metric in ("accuracy", "macro_f1")
+    )
+    one = next(result for result in results if result.method == "masks")
+    assert one.injection == "relation_mask"
+    assert one.ended in ("rested", "cap", "last")
+    assert one.updates == 6
+    assert "train: transformers" in one.code
+    assert "train: method relation_mask" in one.code
+    assert "train: finetune" in one.code
+    assert "train: fairseq_plugins" not in one.code
+    report = (study / "report.html").read_text("utf-8")
+    for word in ("masks/random", "accuracy", "macro_f1", "Furry or not"):
+        assert word in report
+    with (study / "tables/table.csv").open(encoding="utf-8") as stream:
+        assert {line["method"] for line in csv.DictReader(stream)} == {*rows}
+
+
+def test_a_control_reads_other_trees_and_the_plain_row_none(study: Path):
+    jobs = {
+        name: json.loads((study / f"runs/{name}-1/checkpoints/finetune.json").read_text())
+        for name in ("plain", "masks", "masks.random")
+    }
+    assert [job["control"] for job in jobs.values()] == ["", "", "random"]
+    assert [job["injection"] for job in jobs.values()] == ["", "relation_mask", "relation_mask"]
+
+
+def test_a_killed_study_goes_on_to_the_same_table(study: Path, pretrained: Path, tmp_path: Path):
+    recipe = write(tmp_path, content(pretrained))
+    out = tmp_path / "out"
+    words = [
+        sys.executable,
+        "-m",
+        "treesyntax.__main__",
+        "study",
+        str(recipe),
+        "--out",
+        str(out),
+        "--jobs",
+        "1",
+    ]
+    for run in ("plain-1", "masks-2"):
+        process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        folder = out / "runs" / run / "checkpoints"
+        while process.poll() is None and not [*folder.glob("checkpoint-*/trainer_state.json")]:
+            try:
+                process.wait(0.02)
+            except subprocess.TimeoutExpired:
+                continue
+        process.kill()
+        process.wait()
+    assert main(["study", str(recipe), "--out", str(out), "--jobs", "1"]) == 0
+    tables = [
+        sorted((one.method, one.seed, one.metric, one.value, one.valid_loss, one.updates, one.ended)
+               for one in read_results(folder / "results.jsonl"))
+        for folder in (study, out)
+    ]  # fmt: skip
+    assert tables[0] == tables[1]
+
+
+def test_a_run_is_done_by_hand(pretrained: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    recipe = write(tmp_path, content(pretrained))
+    out = str(tmp_path / "out")
+    assert main(["finetune", str(recipe), "--row", "masks", "--seed", "2", "--out", out]) == 0
+    told = capfd.readouterr().out
+    assert json.loads(told[told.index("[\n") :])[0]["metric"] == "accuracy"
+    assert main(["finetune", str(recipe), "--seed", "9", "--out", out]) == 2
+    assert "--seed 9: the recipe has 1, 2" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"trainer": "hugingface"}, "no trainer is named 'hugingface'; did you mean 'huggingface'?"),
+        ({"task": "tagging"}, "task is 'tagging'; it must be one of sequence-classification"),
+        ({"model": None}, "lacks the key 'model'"),
+        ({"average": 3}, "average does not belong to trainer: huggingface"),
+        ({"data": {"train": "a", "valid": "b", "tset": "c"}}, "did you mean 'test'"),
+        ({"methods": {"plain": {"arch": "tree_sequence"}}}, "has an unknown key 'arch'"),
+        ({"methods": {"plain": {"controls": ["random"]}, "x": {}}}, "controls"),
+    ],
+)  # fmt: skip
+def test_recipes_are_checked(
+    pretrained: Path, tmp_path: Path, changes: dict[str, Any], message: str
+):
+    recipe = {**content(pretrained), **changes}
+    recipe = {key: value for key, value in recipe.items() if value is not None}
+    with pytest.raises(OptionError) as caught:
+        read_recipe(write(tmp_path, recipe))
+    assert message in str(caught.value)
+
+
+def test_keys_of_this_trainer_belong_to_it(pretrained: Path, tmp_path: Path):
+    recipe = {**content(pretrained), "trainer": "fairseq"}
+    with pytest.raises(OptionError, match="model belongs to trainer: huggingface"):
+        read_recipe(write(tmp_path, recipe))
+
+
+def test_rows_that_differ_in_training_are_refused(pretrained: Path, tmp_path: Path):
+    recipe = content(pretrained)
+    recipe["methods"]["masks"]["train"] = {"learning_rate": 0.1}
+    with pytest.raises(OptionError, match="methods differ in train.learning"):
+        check_fairness(read_recipe(write(tmp_path, recipe)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"train": {"learning_rat": 1}}, "train.learning_rat: no setting of training is named"),
+        ({"model": "no/model"}, "model: no/model is no folder, and no model of that name is in the cache"),
+        ({"methods": {"plain": {}, "x": {"injection": "relation_mas"}}}, "methods.x.injection: unknown method 'relation_mas'"),
+        ({"score": ["acuracy"]}, "score: no metric is named 'acuracy'"),
+    ],
+)  # fmt: skip
+def test_what_would_fail_is_told_before_anything_is_made(
+    pretrained: Path, tmp_path: Path, changes: dict[str, Any], message: str
+):
+    plan = make_plan(read_recipe(write(tmp_path, {**content(pretrained), **changes})))
+    with pytest.raises(OptionError) as caught:
+        check_early(plan)
+    assert message in str(caught.value)
+
+
+def test_a_parser_makes_the_trees(pretrained: Path, tmp_path: Path):
+    recipe = content(pretrained)
+    recipe["data"] |= {"format": "conllu", "parser": "--parser stanza-dep --model models/en"}
+    steps = make_plan(read_recipe(write(tmp_path, recipe))).prepare
+    assert [step.command[1] for step in steps] == [
+        "finetune",
+        "parse",
+        "parse",
+        "parse",
+        "finetune",
+    ]
+    assert steps[1].command[2:4] == ("{out}/data/train.text", "{out}/data/train.parsed")
+    assert "{out}/data/test.parsed" in steps[-1].command
+
+
+def test_the_code_of_a_training_is_that_of_its_trainer():
+    ours, theirs = code_of("train", ["finetune"]), code_of("train", ["fairseq-train"])
+    assert "train: finetune" in ours
+    assert "train: finetune" not in theirs
+    assert "train: fairseq_plugins" in theirs
+    assert "train: fairseq_plugins" not in ours
+    assert not [part for part in ours if "study" in part]

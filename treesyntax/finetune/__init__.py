@@ -1,0 +1,1 @@
+"""Finetuning of pretrained models with trees: data, a bridge and outputs around transformers' Trainer."""

@@ -1,0 +1,345 @@
+"""The flags of a finetuning, and what they ask for; ``treesyntax finetune`` adds recipes to it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from treesyntax.errors import OptionError
+from treesyntax.files import write_text
+
+SPLITS = ("train", "valid", "test")
+WRITTEN = "jsonl"
+"""The format of trees in a folder of data."""
+ENDINGS = {
+    "rested": "it rested",
+    "cap": "it ended by its number of updates",
+    "last": "its last update was its best, so it was still learning",
+}
+LAUNCHED = "LOCAL_RANK"
+"""What accelerate and torchrun tell each process of several."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the model, the data, the methods and the settings."""
+    add = parser.add_argument
+    add(
+        "source",
+        nargs="?",
+        type=Path,
+        help="a folder that --write-data wrote, or a recipe with trainer: huggingface, in place of data",
+    )
+    add("--model", help="a folder, or a name in the cache of Hugging Face; nothing is downloaded")
+    add("--task", help="sequence-classification, token-classification, seq2seq or causal")
+    for split in SPLITS:
+        add(
+            f"--{split}",
+            type=Path,
+            metavar="FILE",
+            help=f"{split} data: .jsonl, .tsv or .conllu, or .gz",
+        )
+        add(
+            f"--{split}-trees",
+            type=Path,
+            metavar="FILE",
+            help="its trees, where they are in a file of their own",
+        )
+    for split in SPLITS:
+        add(
+            f"--{split}-target",
+            type=Path,
+            metavar="FILE",
+            help=f"the answers of {split}, one a line, where they are in a file of their own",
+        )
+    add(
+        "--columns",
+        nargs="+",
+        default=[],
+        metavar="KIND=NAME",
+        help="the columns text, words, tree, heads, relations, label, target, text_pair, words_pair, tree_pair, start and end (of words that are the second sentence); words=tree takes the words of the tree",
+    )
+    add(
+        "--hold-out",
+        type=int,
+        default=0,
+        metavar="N",
+        help="examples of --train to validate on, where there is no --valid",
+    )
+    add(
+        "--each",
+        default="",
+        metavar="COLUMN",
+        help="a list of objects in JSON lines, such as aspects, each of which is an example",
+    )
+    add(
+        "--header",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="the columns of a table without a line of names",
+    )
+    add("--tree-format", default="", metavar="NAME", help="of trees, see treesyntax methods")
+    add(
+        "--injection",
+        default="",
+        metavar="SPEC",
+        help="methods, such as relation_mask+tree_distance",
+    )
+    add(
+        "--control",
+        default="",
+        metavar="NAME",
+        help="random, flat or right_branching trees in place of those of the data",
+    )
+    add("--control-seed", type=int, default=1, metavar="N", help="of the control (default 1)")
+    add("--seed", type=int, help="of new parameters, order and dropout (default 1)")
+    add(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of training, may be repeated",
+    )
+    add(
+        "--generate",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="what model.generate is given, such as num_beams=4",
+    )
+    add("--max-steps", type=int, metavar="N", help="updates after which training ends")
+    add(
+        "--patience",
+        type=int,
+        metavar="N",
+        help="validations without a better one after which it ends",
+    )
+    add("--accumulate", type=int, metavar="N", help="batches in an update")
+    add("--bf16", action="store_true", help="compute in bfloat16")
+    add(
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help="of the finetuning; the same command goes on in it",
+    )
+    add(
+        "--predict",
+        type=Path,
+        metavar="FOLDER",
+        help="a finetuning that is done: only write outputs for --test",
+    )
+    add(
+        "--hypotheses",
+        type=Path,
+        metavar="FILE",
+        help="the outputs (default hypotheses.txt in the folder)",
+    )
+    add(
+        "--generated", type=Path, metavar="FILE", help="the outputs in the form of fairseq-generate"
+    )
+    add("--batch-size", type=int, default=32, metavar="N", help="of outputs (default 32)")
+    add(
+        "--sources-only",
+        action="store_true",
+        help="with --write-data: only the texts, for a parser",
+    )
+    add("--write-data", type=Path, metavar="FOLDER", help="only write the data as a study keeps it")
+    add(
+        "--facts",
+        type=Path,
+        metavar="FOLDER",
+        help="only print size, losses and time of a finetuning",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do what is asked for; returns 0.
+
+    Raises:
+        OptionError: for flags that are missing or do not fit together.
+        InputError: for data that cannot be read.
+    """
+    if args.facts is not None:
+        from treesyntax.files import read_json
+        from treesyntax.finetune.job import FACTS_FILE
+
+        print(json.dumps(read_json(args.facts / FACTS_FILE)))
+        return 0
+    if args.source is not None:
+        _take_folder(args)
+    if args.predict is not None:
+        _need(args, "test")
+        _predict(args, args.predict)
+        return 0
+    if args.write_data is not None:
+        _write_data(args)
+        return 0
+    _need(args, "model", "task", "train", "out", *(() if args.hold_out else ("valid",)))
+    job = job_of(args)
+    if _launch():
+        return 0
+    from treesyntax.finetune.training import finetune
+
+    files = {
+        name: value
+        for split in ("train", "valid")
+        for name in (split, f"{split}_trees", f"{split}_target")
+        if (value := getattr(args, name)) is not None
+    }
+    facts = finetune(job, args.out, files)
+    if args.test is not None and os.environ.get(LAUNCHED, "0") == "0":
+        _predict(args, args.out)
+    print(
+        f"{args.out}: best at update {facts['best_update']} of {facts['updates']}, validation "
+        f"{facts['best_metric']:.4g}; {ENDINGS[facts['ended']]}"
+    )
+    return 0
+
+
+def job_of(args: argparse.Namespace) -> Any:
+    """The job that the flags stand for."""
+    from treesyntax.finetune.job import Job, read_settings
+
+    settings = read_settings(args.set)
+    short = {
+        "max_steps": args.max_steps,
+        "patience": args.patience,
+        "gradient_accumulation_steps": args.accumulate,
+        "bf16": args.bf16 or None,
+    }
+    settings |= {name: value for name, value in short.items() if value is not None}
+    return Job(
+        model=args.model or "",
+        task=args.task or "",
+        columns=_columns(args.columns),
+        each=args.each,
+        hold_out=args.hold_out if args.valid is None else 0,
+        header=tuple(args.header),
+        tree_format=args.tree_format,
+        injection=args.injection,
+        control="" if args.control == "given" else args.control,
+        control_seed=args.control_seed,
+        seed=1 if args.seed is None else args.seed,
+        settings=settings,
+        generate=read_settings(args.generate, "--generate"),
+    )
+
+
+def _take_folder(args: argparse.Namespace) -> None:
+    """Take the files of a folder of data that flags do not name."""
+    if not args.source.is_dir():
+        raise OptionError(f"{args.source} is neither a recipe nor a folder of --write-data")
+    for split in SPLITS[:2] if args.predict is None else SPLITS[2:]:
+        if getattr(args, split) is None:
+            setattr(args, split, args.source / f"{split}.jsonl")
+    args.tree_format = args.tree_format or WRITTEN
+
+
+def _columns(texts: Sequence[str]) -> dict[str, str]:
+    columns = {}
+    for text in texts:
+        name, equals, column = text.partition("=")
+        if not equals or not column:
+            raise OptionError(f"--columns {text}: write it as KIND=NAME, such as text=sentence")
+        columns[name] = column
+    return columns
+
+
+def _need(args: argparse.Namespace, *names: str) -> None:
+    for name in names:
+        if getattr(args, name) is None:
+            raise OptionError(f"--{name} is needed, or a recipe; see treesyntax finetune --help")
+
+
+def _launch() -> bool:
+    """Where a machine has several GPUs, do all in one process for each; whether that was done."""
+    if LAUNCHED in os.environ:
+        return False
+    import torch
+
+    if torch.cuda.device_count() < 2:
+        return False
+    count = str(torch.cuda.device_count())
+    words = [
+        sys.executable,
+        "-m",
+        "accelerate.commands.launch",
+        "--multi_gpu",
+        "--num_processes",
+        count,
+    ]
+    done = subprocess.run([*words, "-m", "treesyntax", *sys.argv[1:]], check=False)
+    if done.returncode:
+        raise OptionError(f"the processes of {count} GPUs ended with status {done.returncode}")
+    return True
+
+
+def _predict(args: argparse.Namespace, folder: Path) -> None:
+    """Write the outputs of a finetuning for a test set."""
+    import torch
+
+    from treesyntax.finetune.data import read_examples
+    from treesyntax.finetune.job import MODEL_FOLDER, read_job
+    from treesyntax.finetune.models import load_trained
+    from treesyntax.finetune.outputs import NO_TAG, predict
+    from treesyntax.jobs.terminal import progress_bar
+
+    job = read_job(folder)
+    examples = read_examples(job, args.test, args.test_trees, args.test_target)
+    trained = load_trained(job, folder / MODEL_FOLDER)
+    if torch.cuda.is_available():
+        trained.model.to("cuda")
+    with progress_bar() as bar:
+        shown = bar.add_task("outputs", total=len(examples))
+        lines = predict(
+            job, trained, examples, args.batch_size, lambda done: bar.update(shown, completed=done)
+        )
+    if cut := sum(NO_TAG in line.split() for line in lines):
+        print(
+            f"treesyntax finetune: {cut} inputs were cut; tags that are lacking count as wrong",
+            file=sys.stderr,
+        )
+    if args.generated is not None:
+        args.generated.parent.mkdir(parents=True, exist_ok=True)
+        texts = [f"D-{number}\t0\t{line}\n" for number, line in enumerate(lines)]
+        write_text(args.generated, "".join(texts))
+        return
+    write_text(args.hypotheses or folder / "hypotheses.txt", "".join(f"{line}\n" for line in lines))
+    if all(example.answer is not None for example in examples):
+        references = "".join(f"{example.target}\n" for example in examples)
+        write_text(folder / "references.txt", references)
+
+
+def _write_data(args: argparse.Namespace) -> None:
+    from treesyntax.finetune.data import (
+        check_answers,
+        held_out,
+        read_examples,
+        write_data,
+        write_texts,
+    )
+
+    _need(args, "task", "train", "test", *(() if args.hold_out else ("valid",)))
+    job = job_of(args)
+    for split in SPLITS:
+        file = getattr(args, split)
+        if file is None:
+            continue
+        examples = read_examples(
+            job, file, getattr(args, f"{split}_trees"), getattr(args, f"{split}_target")
+        )
+        sets = {split: examples}
+        if split == "train" and args.valid is None:
+            sets["train"], sets["valid"] = held_out(examples, args.hold_out)
+        for name, chosen in sets.items():
+            if args.sources_only:
+                write_texts(name, chosen, args.write_data)
+                continue
+            check_answers(chosen, file, job)
+            write_data(job, name, chosen, args.write_data)

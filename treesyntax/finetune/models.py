@@ -1,0 +1,219 @@
+"""A pretrained model with its tokenizer, the methods in it, and what of it stays as it was."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from treesyntax.bridges.collator import TreeCollator
+from treesyntax.bridges.huggingface import HuggingFaceBridge
+from treesyntax.errors import OptionError, need_package
+from treesyntax.finetune.job import CAUSAL, CLASSES, SEQ2SEQ, TAGS, Job
+from treesyntax.methods import METHODS
+from treesyntax.model.composition import Composition, parse_spec
+from treesyntax.nn.injection import LayerStates, Site, hooks_of
+from treesyntax.nn.tree_batch import TreeBatch
+
+CLASS_OF_TASK = {
+    CLASSES: "AutoModelForSequenceClassification",
+    TAGS: "AutoModelForTokenClassification",
+    SEQ2SEQ: "AutoModelForSeq2SeqLM",
+    CAUSAL: "AutoModelForCausalLM",
+}
+LOSS = "loss"
+"""The hook of methods that need no tree once a model is trained."""
+
+
+class Pretrained(NamedTuple):
+    """A model as it is trained.
+
+    Attributes:
+        model: a bridge, or a model without trees where no method needs any.
+        tokenizer: of the model.
+        losses: methods that add to the loss in training; None without any.
+        reads_trees: whether each call of the model needs trees.
+    """
+
+    model: Any
+    tokenizer: Any
+    losses: Losses | None
+    reads_trees: bool
+
+
+class Losses(nn.Module):
+    """Losses from trees over the states of a model of transformers.
+
+    Args:
+        spec: methods with no other hook.
+        site: the sizes of the model's layers.
+
+    Raises:
+        OptionError: for methods about attention, which the attention with trees does not keep.
+    """
+
+    def __init__(self, spec: str, site: Site) -> None:
+        super().__init__()
+        self.methods = Composition(spec, site)
+        self.site = site
+
+    def forward(self, states: tuple[Tensor, ...], tree: TreeBatch) -> Tensor:
+        """The loss of a batch, a mean over its examples.
+
+        Args:
+            states: [B, T, d_model] before the first layer and after each.
+            tree: over the tokens of the batch.
+        """
+        total = states[0].new_zeros(())
+        for layer in range(self.site.layers):
+            known = LayerStates(states[layer], _no_attention, states[layer + 1])
+            for method in self.methods.methods:
+                loss = method.loss(layer, known, tree)
+                total = total if loss is None else total + loss
+        return total / len(states[0])
+
+
+def _no_attention(heads: int) -> Tensor:
+    raise OptionError(
+        "this loss is about attention, which models of transformers do not keep; take tree_reg, or train "
+        "with fairseq"
+    )
+
+
+def load_tokenizer(name: str) -> Any:
+    """The tokenizer of a model, with a token to pad with."""
+    from transformers import AutoTokenizer
+
+    tokenizer = _from_disk(AutoTokenizer, name)
+    if tokenizer.pad_token is None and tokenizer.eos_token is not None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def load_model(job: Job) -> Pretrained:
+    """Load a pretrained model and put the methods of a job into it. New parameters follow torch's seed.
+
+    The task's own parameters come first, so that all methods begin with the same ones.
+
+    Raises:
+        OptionError: if the model is neither a folder nor in the cache, or methods do not fit it.
+    """
+    need_package("transformers", "huggingface", "finetuning")
+    import transformers
+
+    transformers.utils.logging.set_verbosity_error()  # new heads are expected
+    transformers.utils.logging.disable_progress_bar()
+    tokenizer = load_tokenizer(job.model)
+    options: dict[str, Any] = {"dtype": torch.float32}
+    if job.labels:
+        numbers = {label: number for number, label in enumerate(job.labels)}
+        options |= {"label2id": numbers, "id2label": {n: label for label, n in numbers.items()}}
+        options |= {"num_labels": len(numbers)}
+    model = _from_disk(getattr(transformers, CLASS_OF_TASK[job.task]), job.model, **options)
+    if model.config.pad_token_id is None:
+        model.config.pad_token_id = tokenizer.pad_token_id
+    freeze(model, job.ours("freeze"))
+    in_model, in_loss = split_spec(job.injection)
+    losses = None
+    if in_loss:
+        sizes = model.config
+        site = Site(sizes.hidden_size, sizes.num_attention_heads, sizes.num_hidden_layers)
+        losses = Losses(in_loss, site)
+    bridge = HuggingFaceBridge(model, in_model) if in_model else model
+    return Pretrained(bridge, tokenizer, losses, bool(in_model))
+
+
+def check_model(job: Job) -> None:
+    """Make sure that a model and its tokenizer are there, without loading its numbers.
+
+    Raises:
+        OptionError: if they are not.
+    """
+    from transformers import AutoConfig
+
+    _from_disk(AutoConfig, job.model)
+    load_tokenizer(job.model)
+
+
+def load_trained(job: Job, folder: Path) -> Pretrained:
+    """Load what a finetuning saved."""
+    in_model, _ = split_spec(job.injection)
+    tokenizer = load_tokenizer(str(folder))
+    if in_model:
+        return Pretrained(HuggingFaceBridge.from_pretrained(str(folder)), tokenizer, None, True)
+    import transformers
+
+    model = _from_disk(getattr(transformers, CLASS_OF_TASK[job.task]), str(folder))
+    return Pretrained(model, tokenizer, None, False)
+
+
+def split_spec(spec: str) -> tuple[str, str]:
+    """The methods of a specification that are in a model, and those that are a loss in training alone."""
+    texts: tuple[list[str], list[str]] = ([], [])
+    for name, options in parse_spec(spec).items():
+        if not METHODS[name].needs_tree and not hooks_of(METHODS[name]):
+            continue  # the plain model
+        arguments = ", ".join(f"{key}={value!r}" for key, value in options.items())
+        is_loss = hooks_of(METHODS[name]) == [LOSS, "leaks_future"] or METHODS[name].training_only
+        texts[is_loss].append(f"{name}({arguments})" if arguments else name)
+    return "+".join(texts[0]), "+".join(texts[1])
+
+
+def collator_of(job: Job, tokenizer: Any) -> TreeCollator:
+    """The collator of a job's examples."""
+    numbers = {label: number for number, label in enumerate(job.labels)}
+    return TreeCollator(
+        tokenizer,
+        "jsonl",
+        label2id=numbers or None,
+        max_length=job.ours("max_length") or None,
+        max_target_length=job.ours("max_target_length") or None,
+        decoder_only=job.task == CAUSAL,
+    )
+
+
+def freeze(model: Any, layers: int) -> None:
+    """Keep the embeddings and the first layers of a model as they are.
+
+    Raises:
+        OptionError: if it has fewer layers.
+    """
+    if not layers:
+        return
+    stacks = [
+        module
+        for module in model.base_model.modules()
+        if isinstance(module, nn.ModuleList) and len(module) == model.config.num_hidden_layers
+    ]
+    if not stacks or layers > len(stacks[0]):
+        count = len(stacks[0]) if stacks else 0
+        raise OptionError(f"train.freeze is {layers}, but the model has {count} layers")
+    frozen = [*model.get_input_embeddings().parameters()]
+    embeddings = getattr(model.base_model, "embeddings", None)
+    frozen += [] if embeddings is None else [*embeddings.parameters()]
+    for layer in stacks[0][:layers]:
+        frozen += [*layer.parameters()]
+    for parameter in frozen:
+        parameter.requires_grad_(False)
+
+
+def _from_disk(loader: Any, name: str, **options: Any) -> Any:
+    """Load from a folder or from the cache; nothing is downloaded."""
+    if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
+        raise OptionError(f"{name} holds no model of transformers (config.json is missing)")
+    try:
+        return loader.from_pretrained(name, local_files_only=True, **options)
+    except OSError as error:
+        if Path(name).is_dir():
+            reason = " ".join(str(error).split())[:200]
+            raise OptionError(f"{name} cannot be loaded ({reason})") from None
+        raise OptionError(
+            f"{name} is no folder, and no model of that name is in the cache of Hugging Face; download it "
+            f"first, with hf download {name}"
+        ) from None
+    except (ValueError, KeyError, json.JSONDecodeError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise OptionError(f"{name} cannot be loaded as a model for this task ({reason})") from None

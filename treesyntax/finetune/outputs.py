@@ -1,0 +1,137 @@
+"""What a model says of examples, as lines that ``treesyntax score`` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from treesyntax.finetune.data import Example
+from treesyntax.finetune.job import CAUSAL, CLASSES, TAGS, WRITES, Job
+from treesyntax.finetune.models import Pretrained, collator_of
+
+NO_TAG = "_"
+"""The tag of a word that was cut from an input that is too long; it counts as wrong."""
+IGNORED = -100
+MOST_NEW_TOKENS = 128
+"""Of an output, unless ``max_new_tokens`` or ``max_target_length`` says otherwise."""
+
+
+def predict(
+    job: Job,
+    trained: Pretrained,
+    examples: Sequence[Example],
+    batch_size: int,
+    tell: Callable[[int], object] = lambda count: None,
+) -> list[str]:
+    """Return one line an example: its class, the tags of its words, or the text that the model writes.
+
+    Args:
+        job: what the model was trained for.
+        trained: the model.
+        examples: answers in them are not read.
+        batch_size: examples in one call.
+        tell: called after each batch with the number of examples that are done.
+    """
+    model = trained.model
+    before = model.training
+    model.eval()
+    lines: list[str] = []
+    try:
+        with torch.no_grad():
+            for batch, chosen in _batches(job, trained, examples, batch_size):
+                lines += _lines(job, trained, batch, chosen)
+                tell(len(lines))
+    finally:
+        model.train(before)
+    return lines
+
+
+def _batches(
+    job: Job, trained: Pretrained, examples: Sequence[Example], batch_size: int
+) -> Iterator[tuple[dict[str, Any], Sequence[Example]]]:
+    tokenizer, side = trained.tokenizer, trained.tokenizer.padding_side
+    collator = collator_of(job, tokenizer)
+    device = next(trained.model.parameters()).device
+    for start in range(0, len(examples), batch_size):
+        chosen = examples[start : start + batch_size]
+        inputs = [dict(example.inputs) for example in chosen]
+        if job.task == TAGS:  # so that labels say which token is the first of which word
+            inputs = [{**given, "labels": [*range(len(given["words"]))]} for given in inputs]
+        tokenizer.padding_side = "left" if job.task == CAUSAL else side
+        try:
+            batch = _moved(collator(inputs), device)
+        finally:
+            tokenizer.padding_side = side
+        if not trained.reads_trees:
+            del batch["tree"]
+        yield batch, chosen
+
+
+def _lines(
+    job: Job, trained: Pretrained, batch: dict[str, Any], chosen: Sequence[Example]
+) -> list[str]:
+    if job.task in WRITES:
+        options = {"max_new_tokens": job.ours("max_target_length") or MOST_NEW_TOKENS}
+        if job.task == CAUSAL:
+            options["pad_token_id"] = trained.tokenizer.pad_token_id
+        ids = trained.model.generate(**batch, **{**options, "do_sample": False, **job.generate})
+        if job.task == CAUSAL:
+            ids = ids[:, batch["input_ids"].shape[1] :]
+        texts = trained.tokenizer.batch_decode(ids, skip_special_tokens=True)
+        return [" ".join(text.split()) for text in texts]
+    of_words = batch.pop("labels", None)
+    best = trained.model(**batch).logits.argmax(-1).cpu().numpy()
+    if job.task == CLASSES:
+        return [job.labels[number] for number in best]
+    return [
+        " ".join(tags_of(row, words, job.labels, len(example.inputs["words"])))
+        for row, words, example in zip(best, of_words.cpu().numpy(), chosen, strict=True)
+    ]
+
+
+def tags_of(
+    numbers: NDArray[np.int64], words: NDArray[np.int64], labels: Sequence[str], count: int
+) -> list[str]:
+    """The tag of each of some words.
+
+    Args:
+        numbers: of the class of each token [T].
+        words: of each token the word that it is the first of, else `IGNORED` [T].
+        labels: of the classes.
+        count: how many words there are; those that were cut get `NO_TAG`.
+    """
+    tags = [NO_TAG] * count
+    for number, word in zip(numbers.tolist(), words.tolist(), strict=True):
+        if word != IGNORED:
+            tags[word] = labels[number]
+    return tags
+
+
+def lines_of_logits(job: Job, logits: Any, answers: Any) -> tuple[list[str], list[str]]:
+    """Outputs and references of a validation set, from what a Trainer gathered.
+
+    Args:
+        job: of classes or tags.
+        logits: [examples, classes], or [examples, T, classes].
+        answers: [examples], or [examples, T] with `IGNORED` where no answer is.
+    """
+    best = np.asarray(logits[0] if isinstance(logits, tuple) else logits).argmax(-1)
+    if job.task == CLASSES:
+        return [[job.labels[n] for n in numbers] for numbers in (best.tolist(), answers.tolist())]  # type: ignore[return-value]
+    pairs: tuple[list[str], list[str]] = ([], [])
+    for row, wanted in zip(best, answers, strict=True):
+        counts = wanted != IGNORED
+        for lines, numbers in zip(pairs, (row[counts], wanted[counts]), strict=True):
+            lines.append(" ".join(job.labels[number] for number in numbers.tolist()))
+    return pairs
+
+
+def _moved(batch: dict[str, Any], device: torch.device) -> dict[str, Any]:
+    return {
+        name: _moved(value, device) if isinstance(value, dict) else value.to(device)
+        for name, value in batch.items()
+    }

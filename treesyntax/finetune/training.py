@@ -1,0 +1,489 @@
+"""Train a job with transformers' Trainer: resumed where it was killed, stopped where it rests.
+
+The log has the lines of fairseq-train, so that a study follows both alike (`treesyntax.study.run.logs`).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from treesyntax.bridges.bridge import read_batch
+from treesyntax.bridges.collator import TreeCollator
+from treesyntax.errors import InputError, OptionError, TreeError, need_package, unknown_name
+from treesyntax.files import read_json, read_object, sha256_of, write_json
+from treesyntax.finetune.data import Example, check_answers, classes_of, held_out, read_examples
+from treesyntax.finetune.job import (
+    CLASSES,
+    FACTS_FILE,
+    JOB_FILE,
+    MODEL_FOLDER,
+    OURS,
+    TAGS,
+    WRITES,
+    Job,
+    read_job,
+    write_job,
+)
+from treesyntax.finetune.models import Pretrained, collator_of, load_model, split_spec
+from treesyntax.finetune.outputs import lines_of_logits, predict
+from treesyntax.metrics import LOWER_IS_BETTER, METRICS, measured
+from treesyntax.parsers.torchaudio_remedy import hide_broken_torchaudio
+
+hide_broken_torchaudio()
+need_package("transformers", "huggingface", "finetuning")
+need_package("accelerate", "huggingface", "finetuning")
+
+from transformers import (  # noqa: E402
+    EarlyStoppingCallback,
+    PrinterCallback,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+    set_seed,
+)
+
+STATE_FILE, SECONDS_FILE = "trainer_state.json", "seconds.json"
+CHECKPOINT = "checkpoint-"
+RESTED, CAP, LAST = "rested", "cap", "last"
+LOSS = "loss"
+STEPS, EPOCH = "steps", "epoch"
+OURS_BY_DEFAULT: dict[str, Any] = {
+    "report_to": [],
+    "save_total_limit": 2,
+    "logging_steps": 50,
+    "eval_strategy": EPOCH,
+    "dataloader_pin_memory": torch.cuda.is_available(),
+}
+KNOWN = {field.name: field for field in fields(TrainingArguments) if field.init}
+
+
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """Refuse settings that are neither TrainingArguments nor ours, or of another type.
+
+    Raises:
+        OptionError: for the first, with the nearest name.
+    """
+    for name, value in settings.items():
+        if name in OURS:
+            continue
+        if name not in KNOWN:
+            raise unknown_name("setting of training", name, (*KNOWN, *OURS), f"train.{name}:")
+        default = KNOWN[name].default
+        kinds = {bool: (bool,), int: (int,), float: (int, float)}.get(type(default))
+        if kinds and value is not None and (type(value) not in kinds):
+            raise OptionError(f"train.{name} is {value!r}; it must be like its default {default!r}")
+
+
+def arguments_of(job: Job, out: Path, examples: int) -> TrainingArguments:
+    """The TrainingArguments of a job on so many examples: validated after each epoch unless told otherwise."""
+    check_settings(job.settings)
+    settings = {name: value for name, value in job.settings.items() if name not in OURS}
+    chosen = {**OURS_BY_DEFAULT, **settings}
+    if "eval_steps" in settings and "eval_strategy" not in settings:
+        chosen["eval_strategy"] = STEPS
+    batch = int(
+        chosen.get("per_device_train_batch_size", KNOWN["per_device_train_batch_size"].default)
+    )
+    pairs = batch * int(chosen.get("gradient_accumulation_steps") or 1)
+    most = int(chosen.get("max_steps") or 0)
+    if chosen["eval_strategy"] == EPOCH and 0 < most < examples / pairs:  # less than an epoch
+        chosen |= {"eval_strategy": STEPS, "eval_steps": most}
+    chosen["save_strategy"] = chosen["eval_strategy"]
+    if chosen["eval_strategy"] == STEPS:
+        chosen["save_steps"] = chosen.setdefault("eval_steps", chosen["logging_steps"])
+    best = chosen.setdefault("metric_for_best_model", _usual_metric(job))
+    chosen.setdefault("greater_is_better", best != LOSS and best not in LOWER_IS_BETTER)
+    if best != LOSS and best not in METRICS:
+        raise unknown_name("metric", best, (LOSS, *METRICS), "train.metric_for_best_model:")
+    try:
+        return TrainingArguments(
+            output_dir=str(out),
+            seed=job.seed,
+            data_seed=job.seed,
+            remove_unused_columns=False,
+            load_best_model_at_end=True,
+            restore_callback_states_from_checkpoint=True,
+            prediction_loss_only=job.task in WRITES,
+            disable_tqdm=not sys.stderr.isatty(),
+            **chosen,
+        )
+    except (ValueError, TypeError, ImportError) as error:
+        raise OptionError(f"train: {' '.join(str(error).split())[:300]}") from None
+
+
+def _usual_metric(job: Job) -> str:
+    if job.task in WRITES:
+        return LOSS
+    if job.task == CLASSES:
+        return "accuracy"
+    return "span_f1" if any(label.startswith("B-") for label in job.labels) else "token_accuracy"
+
+
+def metrics_of(job: Job, best: str) -> list[str]:
+    """The metrics of validation."""
+    usual = {CLASSES: ["accuracy", "macro_f1"], TAGS: ["token_accuracy"]}.get(job.task, [])
+    return list(dict.fromkeys([*usual, *([] if best == LOSS else [best])]))
+
+
+def finetune(job: Job, out: Path, files: Mapping[str, Path]) -> dict[str, Any]:
+    """Train a job to its end, from its last checkpoint if it has one; return what came out.
+
+    Args:
+        job: what is trained.
+        out: the folder; the same job goes on in it, another one is refused.
+        files: ``train`` and ``valid``, and ``train_trees`` and ``valid_trees`` for trees in files of their own.
+
+    Raises:
+        OptionError: for settings that do not exist, a model that is not there, another job's folder.
+        InputError: for data that cannot be read.
+    """
+    check_settings(job.settings)
+    split_spec(job.injection)
+    data = {
+        split: read_examples(
+            job, files[split], files.get(f"{split}_trees"), files.get(f"{split}_target")
+        )
+        for split in ("train", "valid")
+        if split in files
+    }
+    if "valid" not in data:
+        data["train"], data["valid"] = held_out(data["train"], job.hold_out)
+    check_answers(data["train"], files["train"], job)
+    if job.task in (CLASSES, TAGS):
+        job = replace(job, labels=classes_of(data["train"]))
+    check_answers(data["valid"], files.get("valid", files["train"]), job)
+    job = replace(job, files={name: sha256_of(file) for name, file in sorted(files.items())})
+    _take(job, out)
+    if facts := read_object(out / FACTS_FILE):
+        return facts
+    arguments = arguments_of(job, out, len(data["train"]))
+    set_seed(job.seed)
+    pretrained = load_model(job)
+    collator = collator_of(job, pretrained.tokenizer)
+    rows = {
+        split: _encoded(job, collator, examples, files.get(split, files["train"]))
+        for split, examples in data.items()
+    }
+    log = Log(out, arguments.process_index == 0)
+    if collator.cut:
+        log.write(f"{collator.cut} inputs or outputs are too long for the model and are cut")
+    trainer = TreeTrainer(job, pretrained, data["valid"], arguments, collator, rows, log)
+    last = last_checkpoint(out)
+    log.begin(last)
+    if last is None or not _rests(last, job.ours("patience")):
+        trainer.train(resume_from_checkpoint=None if last is None else str(last))
+    else:
+        trainer.state = trainer.state.load_from_json(str(last / STATE_FILE))
+    facts = _facts(job, pretrained.model, trainer, log)
+    best = out / f"{CHECKPOINT}{facts['best_update']}"
+    if trainer.is_world_process_zero():
+        _keep(best, out / MODEL_FOLDER)
+        write_json(out / FACTS_FILE, facts)
+        for checkpoint in out.glob(f"{CHECKPOINT}*"):
+            shutil.rmtree(checkpoint)
+    if facts["ended"] == RESTED:
+        log.write(
+            f"early stop since valid performance hasn't improved for last {job.ours('patience')} runs"
+        )
+    log.end(facts["train_seconds"])
+    return facts
+
+
+def _take(job: Job, out: Path) -> None:
+    """Make sure that a folder is empty, or of this job."""
+    out.mkdir(parents=True, exist_ok=True)
+    if (out / JOB_FILE).exists():
+        before = read_job(out)
+        if before != job:
+            changed = [
+                field.name
+                for field in fields(Job)
+                if getattr(before, field.name) != getattr(job, field.name)
+            ]
+            raise OptionError(
+                f"{out} has another finetuning, with another {' and '.join(changed)}; choose another --out"
+            )
+    elif any(not item.name.startswith(".") for item in out.iterdir()):
+        raise OptionError(f"{out} is not empty and has no finetuning; choose another --out")
+    else:
+        write_job(out, job)
+
+
+def _encoded(
+    job: Job, collator: TreeCollator, examples: Sequence[Example], file: Path
+) -> list[dict[str, Any]]:
+    """The examples as a model reads them, tokenized once."""
+    key = "target" if job.task in WRITES else "labels" if job.task == TAGS else "label"
+    rows = []
+    for number, example in enumerate(examples, start=1):
+        try:
+            rows.append(collator.encode({**example.inputs, key: example.answer}))
+        except (TreeError, OptionError) as error:
+            raise InputError(file, None, f"example {number}: {error}") from None
+    return rows
+
+
+def last_checkpoint(out: Path) -> Path | None:
+    """The last whole checkpoint in a folder; those that a kill left unfinished are removed."""
+    found: dict[int, Path] = {}
+    for checkpoint in out.glob(f"{CHECKPOINT}*"):
+        state = read_object(checkpoint / STATE_FILE)  # which is written last
+        if not state:
+            shutil.rmtree(checkpoint)
+            continue
+        found[int(state["global_step"])] = checkpoint
+    if not found:
+        return None
+    last = found[max(found)]
+    state = read_object(last / STATE_FILE)
+    best = state.get("best_global_step")
+    if best in found:  # the folder may have been moved
+        state["best_model_checkpoint"] = str(found[best])
+        write_json(last / STATE_FILE, state, 2)
+    return last
+
+
+def _rests(checkpoint: Path, patience: int) -> bool:
+    """Whether early stopping ended a training at a checkpoint, before it was killed."""
+    callbacks = read_object(checkpoint / STATE_FILE).get("stateful_callbacks", {})
+    stopping = callbacks.get(EarlyStoppingCallback.__name__, {})
+    count = stopping.get("attributes", {}).get("early_stopping_patience_counter", 0)
+    return 0 < patience <= count
+
+
+def _keep(checkpoint: Path, folder: Path) -> None:
+    """The model of a checkpoint without what training needs."""
+    staged = folder.with_name(f".{folder.name}.part")
+    shutil.rmtree(staged, ignore_errors=True)
+    shutil.copytree(
+        checkpoint,
+        staged,
+        ignore=shutil.ignore_patterns(
+            "optimizer*", "scheduler*", "rng_state*", "scaler*", "trainer_state*", "training_args*"
+        ),
+    )
+    shutil.rmtree(folder, ignore_errors=True)
+    os.replace(staged, folder)
+
+
+def _facts(job: Job, model: Any, trainer: TreeTrainer, log: Log) -> dict[str, Any]:
+    state = trainer.state
+    losses = {
+        entry["step"]: entry["eval_loss"] for entry in state.log_history if "eval_loss" in entry
+    }
+    best = state.best_global_step
+    if best is None or best not in losses:
+        raise OptionError(
+            "training ended without a validation; raise max_steps or lower eval_steps"
+        )
+    return {
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "trained_parameters": sum(p.numel() for p in model.parameters() if p.requires_grad),
+        "valid_loss": losses[best],
+        "best_update": best,
+        "updates": state.global_step,
+        "train_seconds": round(log.seconds(), 1),
+        "injection": job.injection,
+        "best_metric": state.best_metric,
+        "ended": _ending(state),
+    }
+
+
+def _ending(state: Any) -> str:
+    """How a training ended, as a study says it: it rested, or met its cap, at its best update or after it."""
+    if state.global_step < state.max_steps:
+        return RESTED
+    return LAST if state.best_global_step == state.global_step else CAP
+
+
+class TreeTrainer(Trainer):
+    """transformers' Trainer over batches with trees.
+
+    Args:
+        job: what is trained.
+        pretrained: the model.
+        valid: the validation set, for tasks that write text.
+        arguments: of the training.
+        collator: of the rows.
+        rows: encoded examples of ``train`` and ``valid``.
+        log: told of all that happens.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        pretrained: Pretrained,
+        valid: Sequence[Example],
+        arguments: TrainingArguments,
+        collator: TreeCollator,
+        rows: Mapping[str, list[dict[str, Any]]],
+        log: Log,
+    ) -> None:
+        self.job, self.pretrained, self.valid = job, pretrained, valid
+        self.metrics = metrics_of(job, str(arguments.metric_for_best_model))
+        super().__init__(
+            model=pretrained.model,
+            args=arguments,
+            data_collator=collator,
+            train_dataset=rows["train"],
+            eval_dataset=rows["valid"],
+            processing_class=pretrained.tokenizer,
+            compute_metrics=None if job.task in WRITES else self._scores,
+            callbacks=[log],
+        )
+        self.remove_callback(PrinterCallback)
+        if patience := job.ours("patience"):
+            self.add_callback(EarlyStoppingCallback(patience))
+
+    def compute_loss(
+        self,
+        model: Any,
+        inputs: dict[str, Any],
+        return_outputs: bool = False,
+        num_items_in_batch: Any = None,
+    ) -> Any:
+        """The model's loss, and in training those from trees."""
+        inputs = dict(inputs)
+        losses = self.pretrained.losses if model.training else None
+        tree = inputs["tree"] if self.pretrained.reads_trees else inputs.pop("tree")
+        if losses is None:
+            return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+        loss, outputs = super().compute_loss(
+            model, {**inputs, "output_hidden_states": True}, True, num_items_in_batch
+        )
+        states = outputs.get("encoder_hidden_states") or outputs["hidden_states"]
+        shares = 1 if num_items_in_batch is None else self.args.gradient_accumulation_steps
+        loss = loss + losses(states, read_batch(tree)) / shares
+        return (loss, outputs) if return_outputs else loss
+
+    def create_optimizer(self, model: Any = None) -> Any:
+        """transformers' optimizer, with a rate of their own for the methods' parameters."""
+        new = self.optimizer is None
+        optimizer = super().create_optimizer(model)
+        if not new or not (rate := self.job.ours("tree_learning_rate")):
+            return optimizer
+        named = self.pretrained.model.named_parameters()
+        trees = {id(parameter) for name, parameter in named if ".trees." in f".{name}"}
+        for group in list(optimizer.param_groups):
+            own = [parameter for parameter in group["params"] if id(parameter) in trees]
+            if own:
+                group["params"] = [p for p in group["params"] if id(p) not in trees]
+                optimizer.add_param_group({**group, "params": own, "lr": float(rate)})
+        return optimizer
+
+    def evaluation_loop(self, *args: Any, **kwargs: Any) -> Any:
+        """transformers' loop; for tasks that write text with the scores of what the model writes."""
+        result = super().evaluation_loop(*args, **kwargs)
+        if self.job.task in WRITES and self.metrics:
+            trained = self.pretrained._replace(model=self.model)
+            lines = predict(self.job, trained, self.valid, self.args.per_device_eval_batch_size)
+            references = [example.target for example in self.valid]
+            scores = self._of_lines(lines, references)
+            named = {f"eval_{name}": value for name, value in scores.items()}
+            result = result._replace(metrics={**(result.metrics or {}), **named})
+        return result
+
+    def _scores(self, prediction: Any) -> dict[str, float]:
+        return self._of_lines(
+            *lines_of_logits(self.job, prediction.predictions, prediction.label_ids)
+        )
+
+    def _of_lines(self, lines: list[str], references: list[str]) -> dict[str, float]:
+        return {name: measured(name, lines, references).score().value for name in self.metrics}
+
+
+class Log(TrainerCallback):
+    """Tells a training in the lines of fairseq-train, and keeps how long it took.
+
+    Args:
+        out: the folder of the training.
+        tells: whether this process is the one that writes.
+    """
+
+    def __init__(self, out: Path, tells: bool) -> None:
+        self.file, self.tells = out / SECONDS_FILE, tells
+        self.before, self.started = 0.0, time.monotonic()
+        self.last = (self.started, 0)
+
+    def write(self, text: str) -> None:
+        """One line with the time of day."""
+        if self.tells:
+            now = f"{datetime.now():%Y-%m-%d %H:%M:%S}"
+            print(f"{now} | INFO | finetune | {text}", file=sys.stderr, flush=True)
+
+    def seconds(self) -> float:
+        """Of the whole training, those before a kill included as far as they were kept."""
+        return self.before + time.monotonic() - self.started
+
+    def begin(self, checkpoint: Path | None) -> None:
+        """Say where training begins."""
+        if checkpoint is None:
+            self.write("| No existing checkpoint found")
+            return
+        step = int(read_json(checkpoint / STATE_FILE)["global_step"])
+        self.before = float(read_object(self.file).get(str(step), 0.0))
+        self.last = (time.monotonic(), step)
+        self.write(f"| Loaded checkpoint {checkpoint} (@ {step} updates)")
+
+    def end(self, seconds: float) -> None:
+        """Say that training is over."""
+        self.write(f"done training in {seconds:.1f} seconds")
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        """A line for each report of the training loss."""
+        if not logs or LOSS not in logs:
+            return
+        now, (before, step) = time.monotonic(), self.last
+        self.last = (now, state.global_step)
+        pairs = args.train_batch_size * args.gradient_accumulation_steps * args.world_size
+        stats = {
+            "epoch": int(state.epoch or 0) + 1,
+            "update": round(float(state.epoch or 0), 3),
+            "loss": round(float(logs[LOSS]), 4),
+            "ups": round((state.global_step - step) / max(now - before, 1e-9), 4),
+            "bsz": pairs,
+            "num_updates": state.global_step,
+            "lr": logs.get("learning_rate"),
+        }
+        if torch.cuda.is_available():
+            stats["gb_free"] = round(torch.cuda.mem_get_info()[0] / 2**30, 1)
+        self._stats("train_inner", stats)
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **known: Any) -> None:
+        """A line for each validation."""
+        scores = {
+            f"valid_{name.removeprefix('eval_')}": round(float(value), 6)
+            for name, value in known["metrics"].items()
+            if name.startswith("eval_") and not name.endswith(("_per_second", "_runtime"))
+        }
+        stats = {"epoch": int(state.epoch or 0), **scores, "valid_num_updates": state.global_step}
+        self._stats("valid", stats)
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """A line for each checkpoint."""
+        known = read_object(self.file)
+        if self.tells:
+            write_json(self.file, {**known, str(state.global_step): round(self.seconds(), 1)})
+        self.write(
+            f"Saved checkpoint (epoch {int(state.epoch or 0)} @ {state.global_step} updates)"
+        )
+
+    def _stats(self, tag: str, stats: dict[str, Any]) -> None:
+        if self.tells:
+            now = f"{datetime.now():%Y-%m-%d %H:%M:%S}"
+            print(f"{now} | INFO | {tag} | {json.dumps(stats)}", file=sys.stderr, flush=True)
+
+
+logging.getLogger("transformers.trainer").setLevel(logging.ERROR)

@@ -1,0 +1,94 @@
+"""Metrics over lines of labels: the class of a text, or a tag for each word.
+
+`accuracy` is whether a line has the labels of its reference. The others count parts, so that the score of
+any lines is a function of sums over them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesyntax.errors import need_package
+from treesyntax.metrics.trees import Parts, check_aligned
+
+MACRO = "macro_f1"
+
+
+def micro_parts(hypotheses: Sequence[str], references: Sequence[str]) -> Parts:
+    """Labels in common, and labels in both: with one label a line, F1 is the accuracy."""
+    pairs = zip(*_labels(hypotheses, references), strict=True)
+    return [
+        ((Counter(found) & Counter(wanted)).total(), len(found) + len(wanted))
+        for found, wanted in pairs
+    ]
+
+
+def token_parts(hypotheses: Sequence[str], references: Sequence[str]) -> Parts:
+    """Words with the tag of the reference, and twice all words; so F1 is the share of right tags."""
+    return [
+        (sum(map(str.__eq__, found, wanted)), 2 * len(wanted))
+        for found, wanted in zip(*_labels(hypotheses, references), strict=True)
+    ]
+
+
+def span_parts(hypotheses: Sequence[str], references: Sequence[str]) -> Parts:
+    """Spans of tags such as B-PER I-PER in common, and spans in both.
+
+    What a span is, seqeval decides, in its lenient mode as conlleval: one that begins with I- counts too.
+
+    Raises:
+        OptionError: if seqeval is not installed.
+    """
+    need_package("seqeval", "huggingface", "the metric span_f1")
+    from seqeval.metrics.sequence_labeling import get_entities
+
+    parts = []
+    for found, wanted in zip(*_labels(hypotheses, references), strict=True):
+        spans = [set(get_entities(tags)) for tags in (found, wanted)]
+        parts.append((len(spans[0] & spans[1]), len(spans[0]) + len(spans[1])))
+    return parts
+
+
+def class_parts(hypotheses: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
+    """What the mean of the F1 of each class is a function of.
+
+    The classes are those of the references; what is said beyond them only costs recall.
+
+    Returns:
+        [lines, 2 * classes]: how often both have each class, then how often either has it.
+    """
+    found, wanted = _labels(hypotheses, references)
+    classes = sorted({label for labels in wanted for label in labels})
+    number = {label: place for place, label in enumerate(classes)}
+    parts = np.zeros((len(wanted), 2 * len(classes)))
+    for line, (ours, theirs) in enumerate(zip(found, wanted, strict=True)):
+        for label, count in (Counter(ours) & Counter(theirs)).items():
+            parts[line, number[label]] = count
+        for label, count in (Counter(ours) + Counter(theirs)).items():
+            if label in number:
+                parts[line, len(classes) + number[label]] = count
+    return parts
+
+
+def macro_f1(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean over classes of F1 in percent; of classes that none of the lines has, nothing counts.
+
+    Args:
+        sums: [samples, 2 * classes], see `class_parts`.
+    """
+    common, total = np.split(sums, 2, axis=-1)
+    scores = 200 * common / np.maximum(total, 1e-9)
+    present = total > 0
+    count = present.sum(-1)
+    return np.where(count > 0, (scores * present).sum(-1) / np.maximum(count, 1), 100.0)
+
+
+def _labels(
+    hypotheses: Sequence[str], references: Sequence[str]
+) -> tuple[list[list[str]], list[list[str]]]:
+    check_aligned(hypotheses, references)
+    return [line.split() for line in hypotheses], [line.split() for line in references]
