@@ -20,6 +20,7 @@ from treesyntax.study.results.results import read_results
 from treesyntax.study.run.keys import Keys
 from treesyntax.study.run.logs import read_log
 from treesyntax.study.run.plan import make_plan
+from treesyntax.study.search.trials import trial_recipe
 
 pytestmark = pytest.mark.usefixtures("quick")
 
@@ -211,6 +212,15 @@ def test_all_caps_of_a_recipe_are_raised(tmp_path: Path):
 def test_caps_that_cannot_be_raised(changes: dict, message: str, tmp_path: Path):
     with pytest.raises(OptionError, match=re.escape(message)):
         recipe_with(tmp_path, "train-on=2", **changes)
+
+
+def test_trials_of_a_search_are_not_trained_on(tmp_path: Path):
+    search = {"over": {"train.lr": [1, 2]}, "train": {"max-update": 3}}
+    recipes = [recipe_with(tmp_path, f"train-on={factor}", search=search) for factor in (1, 2)]
+    trials = [trial_recipe(recipe, recipe.search) for recipe in recipes]
+    ends = [{trial.flags(row, "train")["max-update"] for row in trial.methods} for trial in trials]
+    assert ends == [{3}, {3}]
+    assert [recipe.flags(recipe.methods[0], "train")["max-update"] for recipe in recipes] == [5, 10]
 
 
 def test_a_study_without_patience_says_what_to_do(tmp_path: Path, capsys):

@@ -124,6 +124,10 @@ KEYS: dict[str, Key] = {
     "strongest": Key(
         "list of rows", "[]", "[sequence]", REPORT, "Plain rows; the map compares with the best of them on each test set."
     ),
+    "train-on": Key(
+        "number from 1 on", "1", "2", "trains on",
+        "How many times the updates and epochs of the recipe trainings may go on, as `--train-on`.",
+    ),
 }  # fmt: skip
 """The keys of a recipe."""
 

@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from treesyntax.study.recipe.budget import TRAIN_ON
 from treesyntax.study.recipe.identity import IDENTITY_FILE, read_identity
 from treesyntax.study.recipe.recipe import Method, Recipe, with_content
 from treesyntax.study.recipe.search import SEARCH, Search
@@ -40,7 +41,7 @@ def trial_recipe(recipe: Recipe, search: Search) -> Recipe:
     content: dict[str, Any] = {
         key: copy.deepcopy(value)
         for key, value in recipe.content.items()
-        if key not in (SEARCH, "average", "baseline", "strongest")
+        if key not in (SEARCH, TRAIN_ON, "average", "baseline", "strongest")
     }
     content["seeds"] = list(search.seeds)
     content["baseline"] = next(
