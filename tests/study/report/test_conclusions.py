@@ -23,6 +23,7 @@ import treesyntax as ts
 from treesyntax.__main__ import main
 from treesyntax.metrics import compare_runs
 from treesyntax.metrics.statistics import holm
+from treesyntax.study.recipe.rows import run_name
 from treesyntax.study.report.map.cells import Cell, grey, method_lines, read_cells
 from treesyntax.study.report.map.draw import draw_map, table_rows
 from treesyntax.study.report.report import Study, read_study, write_report
@@ -331,3 +332,24 @@ def test_the_report_says_what_was_changed_after_the_first_score(tmp_path: Path):
         note.startswith("The first plan of this study is not")
         for note in read_study(out).table.notes
     )
+
+
+def test_what_logs_tell_of_older_records_goes_with_the_scores_by_item(tmp_path: Path, capsys):
+    """A study whose results do not say how its trainings ended has the same words away from its logs."""
+    out = make_study(tmp_path, methods=methods("relation_mask"), score=["exact"])
+    results = [replace(one, ended=None) for one in read_results(out / "results.jsonl")]
+    write_results(out / "results.jsonl", results)
+    for one in results:
+        losses = (3.0, 2.0, 1.0) if one.method == "stack_pe" else (1.0, 2.0, 3.0)
+        lines = [
+            f't | INFO | valid | {{"valid_loss": "{loss}", "valid_num_updates": "{at}"}}'
+            for at, loss in enumerate(losses, start=1)
+        ]
+        lines += ["early stop since valid performance hasn't improved"] * (one.method != "stack_pe")
+        write(out / f"logs/{run_name(one.method, one.seed)}/train.log", lines)
+    study = read_study(out)
+    assert words(study) == {"relation_mask": "syntax helps", "stack_pe": "still learning"}
+    write_report(study)
+    kept = copied(out, tmp_path / "kept")
+    assert (kept / "table.csv").read_bytes() == (out / "tables/table.csv").read_bytes()
+    assert "not known whether" not in capsys.readouterr().out

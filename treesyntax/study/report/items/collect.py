@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from hashlib import sha256
+from pathlib import Path
 
 from treesyntax.errors import TreeSyntaxError
 from treesyntax.metrics.line_file import pack
+from treesyntax.study.recipe.rows import run_name
 from treesyntax.study.report.items.file import (
     ITEMS_FILE,
     ItemCategories,
@@ -16,7 +19,7 @@ from treesyntax.study.report.items.file import (
     write_file,
 )
 from treesyntax.study.results.outputs import Outputs
-from treesyntax.study.results.results import Result
+from treesyntax.study.results.results import RESULTS_FILE, Result, read_results
 from treesyntax.study.results.rows import ItemRow, is_tested
 
 
@@ -54,9 +57,19 @@ def write_items(
     if runs:
         head = (study_hash, recipe.score, tuple(recipe.primary), recipe.seeds, tuple(rows), copies)
         keys = tuple(dict.fromkeys(result.run for result in results))
-        write_file(
-            path, ItemFile(*head, tuple(runs), tuple(categories.values()), keys, recipe.budget)
-        )
+        kinds, completed = tuple(categories.values()), _completed(outputs.folder, results)
+        items = ItemFile(*head, tuple(runs), kinds, keys, recipe.budget, completed)
+        write_file(path, items)
+
+
+def _completed(folder: Path, results: Sequence[Result]) -> dict[str, str]:
+    """By run what the logs of the study told of it beyond results.jsonl."""
+    recorded = {one.key: one for one in read_results(folder / RESULTS_FILE)}
+    return {
+        run_name(one.method, one.seed): json.dumps([one.ended, one.seconds])
+        for one in results
+        if one.key in recorded and one != recorded[one.key]
+    }
 
 
 def _categories(outputs: Outputs, row: str, metric: str) -> ItemCategories:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -79,6 +79,8 @@ class ItemFile:
         outputs: as :attr:`treesyntax.study.results.results.Result.run` of all results that count; none
             in files from before they were kept.
         budget: as :attr:`treesyntax.study.recipe.recipe.Recipe.budget`.
+        completed: by run, as JSON, how its training ended and the seconds of its steps, where the study's logs
+            told what results.jsonl does not.
     """
 
     hash: str
@@ -91,6 +93,7 @@ class ItemFile:
     categories: tuple[ItemCategories, ...] = ()
     outputs: tuple[str, ...] = ()
     budget: str = REST
+    completed: Mapping[str, str] = field(default_factory=dict)
 
 
 def pack_items(items: NDArray[np.intp]) -> str:
@@ -121,7 +124,7 @@ def unpack_items(text: str, lines: int) -> NDArray[np.intp]:
 
 def write_file(path: Path, found: ItemFile) -> None:
     """Write the file, all or nothing."""
-    head = {field.name: getattr(found, field.name) for field in fields(ItemFile)}
+    head = {item.name: getattr(found, item.name) for item in fields(ItemFile)}
     head["rows"] = [*map(asdict, head["rows"])]
     head["categories"] = [*map(asdict, head["categories"])]
     values = [head, *map(asdict, head.pop("runs"))]
@@ -157,10 +160,11 @@ KINDS: dict[str, type] = {"str": str, "int": int} | {
 def _made(kind: type[Made], values: Mapping[str, Any]) -> Made:
     """One of the classes above from values of a file, whose types are checked."""
     found = {}
-    for field in fields(kind):  # type: ignore[arg-type]
-        if field.default is not MISSING and field.name not in values:
+    for item in fields(kind):  # type: ignore[arg-type]
+        optional = item.default is not MISSING or item.default_factory is not MISSING
+        if optional and item.name not in values:
             continue
-        name, value = str(field.type), values[field.name]
+        name, value = str(item.type), values[item.name]
         if name.startswith("tuple"):
             inner, value = value, tuple(value)
             name = name.removeprefix("tuple[").partition(",")[0]
@@ -168,6 +172,6 @@ def _made(kind: type[Made], values: Mapping[str, Any]) -> Made:
             inner = [*value.keys(), *value.values()] if name.startswith("Mapping") else [value]
             name = "str" if name.startswith("Mapping") else name
         if not all(type(one) is KINDS[name] for one in inner):
-            raise TypeError(f"{field.name} is of another type")
-        found[field.name] = value
+            raise TypeError(f"{item.name} is of another type")
+        found[item.name] = value
     return kind(**found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import TypeVar
 
 from treesyntax.errors import InputError
 from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
-from treesyntax.study.report.items.file import ItemFile, read_items
+from treesyntax.study.recipe.rows import run_name
+from treesyntax.study.report.items.file import REMEDY, ItemFile, read_items
 from treesyntax.study.results.current import Comparable
 from treesyntax.study.results.results import RESULTS_FILE, Result, read_results
 from treesyntax.study.results.rows import ItemRow, Pair
@@ -43,16 +45,32 @@ def read_part(path: Path) -> Part:
     if not (folder / RESULTS_FILE).is_file() and (folder.parent / RESULTS_FILE).is_file():
         folder = folder.parent
     rows = {row.row for row in stored.rows}
-    results = [
-        result
-        for result in read_results(folder / RESULTS_FILE)
-        if result.hash == stored.hash
-        and result.method in rows
-        and result.seed in stored.seeds
-        and result.metric in stored.score
-        and (not stored.outputs or result.run in stored.outputs)
-    ]
+    try:
+        results = [
+            completed(result, stored.completed)
+            for result in read_results(folder / RESULTS_FILE)
+            if result.hash == stored.hash
+            and result.method in rows
+            and result.seed in stored.seeds
+            and result.metric in stored.score
+            and (not stored.outputs or result.run in stored.outputs)
+        ]
+    except (TypeError, ValueError) as error:
+        raise InputError(path, None, f"says of a run what cannot be ({error!r})", REMEDY) from None
     return Part({row.row: path for row in stored.rows}, stored, results)
+
+
+def completed(result: Result, known: Mapping[str, str]) -> Result:
+    """A result with what the study's logs told of its run.
+
+    Raises:
+        ValueError: if that is no JSON of the kind.
+    """
+    text = known.get(run_name(result.method, result.seed))
+    if text is None:
+        return result
+    ended, seconds = json.loads(text)
+    return replace(result, ended=ended, seconds=dict(seconds))
 
 
 def join(parts: Sequence[Part]) -> Part:
