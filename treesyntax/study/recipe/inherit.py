@@ -1,7 +1,8 @@
-"""What a row of a recipe takes from others: all of the row that ``like`` names, and the baseline's data.
+"""What a row of a recipe takes from others: all of the row that ``like`` names, and the first row's data.
 
-A row that says nothing of its data reads and writes what its baseline does. So the shortest row that can be
-written, ``rotary: {arch: "tree_rotary_{size}"}``, differs from the baseline in its method alone. One key
+The first row is the baseline, unless another is named. A row that says nothing of its data reads and
+writes what the first does. So the shortest row that can be
+written, ``rotary: {arch: "tree_rotary_{size}"}``, differs from it in its method alone. One key
 of ``binarize`` or ``data`` is enough to say all of the row's data: what it leaves out is as for all rows.
 """
 
@@ -16,18 +17,15 @@ from treesyntax.study.recipe.checks import DATA, Check
 from treesyntax.study.recipe.controls import CONTROLS, kind_of
 
 LIKE, METHODS, ABOUT, BINARIZE = "like", "methods", "about", "binarize"
-FIRST = ""
-"""Stands for the first row, which is the baseline where the recipe names none."""
 
 
-def complete_rows(content: Mapping[str, Any], check: Check, giver: str | None) -> dict[str, Any]:
+def complete_rows(content: Mapping[str, Any], check: Check, inherit: bool) -> dict[str, Any]:
     """A recipe whose rows have what they take from others.
 
     Args:
         content: the recipe as it is written.
         check: of the recipe.
-        giver: the baseline, whose data rows take that say nothing of theirs; None if all rows have
-            theirs, as in a resolved recipe.
+        inherit: whether rows without data take the first row's; those of a resolved recipe have theirs.
 
     Raises:
         OptionError: for a ``like`` that names no row, or rows that are like each other.
@@ -36,14 +34,11 @@ def complete_rows(content: Mapping[str, Any], check: Check, giver: str | None) -
     if not all(isinstance(row, dict) for row in rows.values()):
         return dict(content)  # which the rules of rows refuse
     rows = {name: _like(name, rows, (), check) for name in rows}
-    baseline = "" if giver is None else _baseline(giver, rows)
-    for name, row in rows.items() if baseline else ():
+    # Not that of another row that is named as the baseline: to compare with another changes no row.
+    first = next(iter(rows.values()), {})
+    for name, row in rows.items() if inherit else ():
         if not kind_of(name) and BINARIZE not in row and DATA not in row:
-            row |= {
-                key: copy.deepcopy(rows[baseline][key])
-                for key in (BINARIZE, DATA)
-                if key in rows[baseline]
-            }
+            row |= {key: copy.deepcopy(first[key]) for key in (BINARIZE, DATA) if key in first}
     return {**content, METHODS: rows}
 
 
@@ -73,11 +68,3 @@ def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
         if isinstance(value, dict) and isinstance(below.get(key), dict)
     }
     return copy.deepcopy({**below, **above, **both})
-
-
-def _baseline(named: Any, rows: Mapping[str, Any]) -> str:
-    """The method that is the baseline, or whose row is; "" for none."""
-    if named == FIRST:
-        return next(iter(rows), "")
-    fits = (name for name in rows if named == name or str(named).startswith(f"{name}-"))
-    return max(fits, key=len, default="")

@@ -13,7 +13,7 @@ from treesyntax.study.recipe.axes import AT, Axis, Variant, check_places, expand
 from treesyntax.study.recipe.budget import BUDGETS, FIXED, REST, TRAIN_ON, factor_of, trained_on
 from treesyntax.study.recipe.checks import DATA, Check, Flags, replace_in_command, replace_variables
 from treesyntax.study.recipe.controls import CONTROLS, as_control, kind_of, linked, with_controls
-from treesyntax.study.recipe.inherit import FIRST, complete_rows
+from treesyntax.study.recipe.inherit import complete_rows
 from treesyntax.study.recipe.reading import IMPORT, apply_override, is_resolved, read_extended
 from treesyntax.study.recipe.rows import (
     ABOUT,
@@ -190,16 +190,14 @@ def read_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Recipe:
     for section, *names in set_keys:
         if section == "vars" and names and isinstance(filled["vars"], dict):
             check.used(names[0], content, filled)
-    # Not the one of --set: another baseline to compare with changes no row.
-    giver = None if is_resolved(path) else content.get("baseline", FIRST)
-    whole = complete_rows(filled, check, giver)
+    whole = complete_rows(filled, check, inherit=not is_resolved(path))
     return _recipe(_ordered({**copy.deepcopy(DEFAULTS), **whole}), check)
 
 
 def with_content(recipe: Recipe, content: Mapping[str, Any]) -> Recipe:
     """A recipe with other content, checked as if it stood in the same file."""
     check = Check(recipe.path)
-    whole = complete_rows(content, check, None)
+    whole = complete_rows(content, check, inherit=False)
     return _recipe(_ordered({**copy.deepcopy(DEFAULTS), **whole}), check)
 
 
