@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,8 @@ from fairseq import checkpoint_utils
 from fairseq.dataclass.configs import CheckpointConfig
 
 
-def keep_checkpoints_at_ends_of_epochs() -> None:
-    """Let fairseq keep them, too, if --keep-interval-updates asks for more than one."""
-    fairseq_save = checkpoint_utils.save_checkpoint
+def keeping_ends_of_epochs(fairseq_save: Callable[..., Any]) -> Callable[..., Any]:
+    """Keep checkpoints of ends of epochs, too, if --keep-interval-updates asks for more than one."""
 
     # fairseq notes the best score on the function of this name, whichever it is.
     @wraps(fairseq_save)
@@ -40,7 +40,7 @@ def keep_checkpoints_at_ends_of_epochs() -> None:
             _keep(cfg, f"{epoch_itr.epoch}_{updates}", trainer.checkpoint_suffix)
         return saved
 
-    checkpoint_utils.save_checkpoint = save_checkpoint
+    return save_checkpoint
 
 
 def _keep(cfg: CheckpointConfig, moment: str, suffix: str) -> None:

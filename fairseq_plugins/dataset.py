@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
 import torch
-from fairseq.criterions import label_smoothed_cross_entropy_with_rdrop as r_drop
 from fairseq.data import BaseWrapperDataset, LanguagePairDataset
 
 from fairseq_plugins.pairs import check_batch_limit
@@ -81,18 +82,16 @@ class TreePairDataset(BaseWrapperDataset):
         return [*batches, left_out] if len(left_out) else batches
 
 
-_duplicate_input = r_drop.duplicate_input
+def with_trees(duplicate: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict[str, Any]]:
+    """Double the trees of a batch that R-Drop runs twice: fairseq doubles tensors alone."""
 
+    @wraps(duplicate)
+    def duplicate_input(sample: dict[str, Any]) -> dict[str, Any]:
+        doubled = duplicate(sample)
+        inputs = doubled.get("net_input", doubled)
+        if inputs.get("source_tree"):
+            tree = inputs["source_tree"].items()
+            inputs["source_tree"] = {name: torch.cat([value, value]) for name, value in tree}
+        return doubled
 
-def double_trees_too() -> None:
-    """Make R-Drop, which runs each batch twice, double its trees: fairseq doubles tensors alone."""
-    r_drop.duplicate_input = _with_trees
-
-
-def _with_trees(sample: dict[str, Any]) -> dict[str, Any]:
-    doubled = _duplicate_input(sample)
-    inputs = doubled.get("net_input", doubled)
-    if inputs.get("source_tree"):
-        tree = inputs["source_tree"].items()
-        inputs["source_tree"] = {name: torch.cat([value, value]) for name, value in tree}
-    return doubled
+    return duplicate_input

@@ -9,7 +9,7 @@ from fairseq.search import BeamSearch
 from fairseq.sequence_generator import EnsembleModel, SequenceGenerator
 from torch import Tensor
 
-from fairseq_plugins.model import PARTIAL_TREES
+from fairseq_plugins.model import TreeDecoder
 from fairseq_plugins.search import ConstrainedBeamSearch
 from treesyntax.decoding.constraints import Constraints
 from treesyntax.errors import OptionError
@@ -27,9 +27,16 @@ class PlacingEnsemble(EnsembleModel):
     ) -> Any:
         """Log-probabilities of the next tokens, averaged over the models."""
         partial = self.search.place(tokens)
-        for state in incremental_states:
-            state[PARTIAL_TREES] = partial
-        return super().forward_decoder(tokens, encoder_outs, incremental_states, temperature)
+        decoders = [
+            model.decoder for model in self.models if isinstance(model.decoder, TreeDecoder)
+        ]
+        for decoder in decoders:
+            decoder.partial_trees = partial
+        try:
+            return super().forward_decoder(tokens, encoder_outs, incremental_states, temperature)
+        finally:
+            for decoder in decoders:
+                decoder.partial_trees = None
 
 
 class ConstrainedGenerator(SequenceGenerator):

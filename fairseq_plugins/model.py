@@ -30,9 +30,7 @@ from treesyntax.nn.tree_batch import TreeBatch
 
 MODEL = "tree_transformer"
 KV_CACHE = "treesyntax"
-PARTIAL_TREES = "partial trees"
-"""Our keys in fairseq's incremental state. The trees are there where the generator has placed the
-prefix, for the decoders of all models and for its search."""
+"""Our key in fairseq's incremental state."""
 
 EncoderOut = dict[str, list[Tensor]]
 
@@ -155,7 +153,13 @@ class TreeEncoder(Encoder, FairseqEncoder):
 
 
 class TreeDecoder(Decoder, FairseqIncrementalDecoder):
-    """Decoder over ``prev_output_tokens``; its kv cache lives in fairseq's incremental state."""
+    """Decoder over ``prev_output_tokens``; its kv cache lives in fairseq's incremental state.
+
+    Attributes:
+        partial_trees: of the prefixes, while a generator that has placed them asks for the next tokens.
+    """
+
+    partial_trees: Any = None
 
     def __init__(
         self,
@@ -183,7 +187,7 @@ class TreeDecoder(Decoder, FairseqIncrementalDecoder):
         cache = partial = None
         if incremental_state is not None:
             cache = incremental_state.setdefault(KV_CACHE, KVCache())
-            partial = incremental_state.get(PARTIAL_TREES)
+            partial = self.partial_trees
         padding = encoder_out["encoder_padding_mask"]
         source = EncoderOutput(
             encoder_out["encoder_out"][0].transpose(0, 1),

@@ -11,11 +11,12 @@ In training fairseq does not pass the checkpoint to the task, so the data are co
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from fairseq import checkpoint_utils, options
-from fairseq.trainer import Trainer
+from fairseq import checkpoint_utils
 
 from fairseq_plugins.data_record import ESSENTIAL, FIELDS
 from fairseq_plugins.training.ending import end_if_over
@@ -27,26 +28,43 @@ from treesyntax.errors import InputError
 from treesyntax.model.checkpoint import peek
 from treesyntax.model.composition import parse_spec
 
-_add_checkpoint_args = options.add_checkpoint_args
-_load_checkpoint = Trainer.load_checkpoint
-
 RESETS = ("reset_optimizer", "reset_lr_scheduler", "reset_meters", "reset_dataloader")
 
 
-def _with_default(parser: ArgumentParser) -> Any:
-    group = _add_checkpoint_args(parser)
-    parser.set_defaults(load_checkpoint_on_all_dp_ranks=True)
-    return group
-
-
-def resume_in_every_process() -> None:
+def resuming_in_every_process(add_args: Callable[..., Any]) -> Callable[..., Any]:
     """Make ``--load-checkpoint-on-all-dp-ranks`` the default of fairseq's training."""
-    options.add_checkpoint_args = _with_default
+
+    @wraps(add_args)
+    def add_checkpoint_args(parser: ArgumentParser) -> Any:
+        group = add_args(parser)
+        parser.set_defaults(load_checkpoint_on_all_dp_ranks=True)
+        return group
+
+    return add_checkpoint_args
 
 
-def _checked_load(
-    trainer: Any, filename: str, reset_optimizer: bool = False, *rest: Any, **named: Any
+def resuming_on_data_that_fit(fairseq_load: Callable[..., Any]) -> Callable[..., Any]:
+    """Compare the data of a checkpoint with the trainer's own before it resumes.
+
+    It raises InputError if they do not fit.
+    """
+
+    @wraps(fairseq_load)
+    def load_checkpoint(trainer: Any, filename: str, *rest: Any, **named: Any) -> Any:
+        return checked_load(fairseq_load, trainer, filename, *rest, **named)
+
+    return load_checkpoint
+
+
+def checked_load(
+    fairseq_load: Callable[..., Any],
+    trainer: Any,
+    filename: str,
+    reset_optimizer: bool = False,
+    *rest: Any,
+    **named: Any,
 ) -> Any:
+    """Resume a training from a checkpoint of the same data, methods and order of parameters."""
     hold_folder(trainer.cfg)
     heed_warnings()
     find_misfit = getattr(trainer.task, "find_misfit", None)
@@ -71,7 +89,7 @@ def _checked_load(
 
     checkpoint_utils.load_checkpoint_to_cpu = load_in_our_order
     try:
-        extra_state = _load_checkpoint(trainer, filename, reset_optimizer, *rest, **named)
+        extra_state = fairseq_load(trainer, filename, reset_optimizer, *rest, **named)
     finally:
         checkpoint_utils.load_checkpoint_to_cpu = load
     if not (reset_optimizer or trainer.cfg.checkpoint.reset_meters):
@@ -101,11 +119,3 @@ def _check_methods(content: dict[str, Any], model: Any, filename: str) -> None:
                     filename, None, f"was trained with {flag} {then[name]!r}, not with {now!r}",
                     f"go on with {flag} {then[name]!r}, or train anew in another --save-dir",
                 )  # fmt: skip
-
-
-def resume_on_data_that_fit() -> None:
-    """Let fairseq's trainer compare the data of a checkpoint with its own before it resumes.
-
-    It raises InputError if they do not fit.
-    """
-    Trainer.load_checkpoint = _checked_load

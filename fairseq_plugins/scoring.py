@@ -18,7 +18,7 @@ from fairseq.scoring import BaseScorer, register_scorer
 
 from treesyntax.errors import OptionError, TreeError
 from treesyntax.metrics import Score, get_metric
-from treesyntax.trees.linearizations import MALFORMED, from_linearization
+from treesyntax.trees.linearizations import TreeText, from_linearization
 
 # Unknown symbols where tokens have slots; fairseq itself makes <<unk>> of a reference's <unk>.
 UNKNOWN_NODE = re.compile(r"(?<!\S)<unk>(?=/\S+(?!\S))")
@@ -70,12 +70,13 @@ class TreeScorer(BaseScorer):
     def _text(self, line: str, reference: bool = False) -> str:
         if not self.cfg.scoring_view or self.kind == "exact":
             return line
+        form = TreeText(self.cfg.scoring_view, self.cfg.scoring_format)
+        if not reference:
+            return form.text(line)
         try:
-            return from_linearization(line, self.cfg.scoring_view, self.cfg.scoring_format)
+            return from_linearization(line, *form)
         except TreeError as error:
-            if reference:
-                raise OptionError(f"reference {len(self.ref) + 1}: {error}") from None
-            return MALFORMED
+            raise OptionError(f"reference {len(self.ref) + 1}: {error}") from None
 
     def _scored(self) -> Score:
         (score,) = self.metric(self.pred, self.ref)

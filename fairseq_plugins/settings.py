@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, wraps
 from itertools import count
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from fairseq import checkpoint_utils
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.file_io import PathManager
 from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_DATACLASS_REGISTRY
@@ -178,31 +177,37 @@ def _is_our_task(name: str) -> bool:
     return issubclass(TASK_REGISTRY.get(name, object), TreeTranslationTask)
 
 
-def check_before_loading() -> None:
-    """Let fairseq load no checkpoint before `check_settings` has seen it."""
-    load = checkpoint_utils.load_checkpoint_to_cpu
-    load_ensemble = checkpoint_utils.load_model_ensemble_and_task
-    building = False  # a resumed training builds nothing from the settings of its checkpoint
+_building: list[str] = []
+"""The checkpoints that a model is built from; a resumed training builds nothing from its settings."""
+
+
+def checked_load(load: Callable[..., Any]) -> Callable[..., Any]:
+    """Load no checkpoint before `check_settings` has seen it."""
 
     @wraps(load)
-    def checked_load(path: str, *rest: Any, **named: Any) -> Any:
+    def checked(path: str, *rest: Any, **named: Any) -> Any:
         local = PathManager.get_local_path(path)
         state = peek(local) or load_checkpoint(local)
-        check_settings(path, state, building)
-        if building:
+        check_settings(path, state, bool(_building))
+        if _building:
             check_sizes(path, state)
         return load(path, *rest, **named)
 
+    return checked
+
+
+def checked_ensemble(load_ensemble: Callable[..., Any]) -> Callable[..., Any]:
+    """Build no model of a checkpoint with other settings than ours, and say in one line what is wrong with it."""
+
     @wraps(load_ensemble)
     def load_ours(filenames: list[str], *rest: Any, **named: Any) -> Any:
-        nonlocal building
         for name in filenames:
             if not Path(PathManager.get_local_path(name)).is_file():
                 whole = os.pathsep.join(filenames)
                 if Path(whole).exists():
                     check_path(whole, "--path")
                 raise InputError(name, None, "does not exist", "give a checkpoint with --path")
-        building = True
+        _building.extend(filenames)
         try:
             return load_ensemble(filenames, *rest, **named)
         except (TreeSyntaxError, OSError):
@@ -212,7 +217,6 @@ def check_before_loading() -> None:
             cause = f"its settings make no model ({reason})"
             raise InputError(", ".join(filenames)[:500], None, cause, "train it again") from error
         finally:
-            building = False
+            _building.clear()
 
-    checkpoint_utils.load_checkpoint_to_cpu = checked_load
-    checkpoint_utils.load_model_ensemble_and_task = load_ours
+    return load_ours

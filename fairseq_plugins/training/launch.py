@@ -11,12 +11,12 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import torch
-from fairseq import options
 from fairseq.distributed import utils as distributed_utils
 from torch.multiprocessing import ProcessExitedException
 
@@ -41,8 +41,6 @@ TWO_ON_CPUS = (
 )
 ADD_TASK = "add --task tree_translation"
 
-_call_main = distributed_utils.call_main
-_parse = options.parse_args_and_arch
 _held = ExitStack()
 
 
@@ -88,32 +86,46 @@ def check_launch(cfg: Any, environment: Mapping[str, str], gpus: int) -> None:
         )
 
 
-def _checked_main(cfg: Any, main: Callable[..., None], **kwargs: Any) -> None:
-    if hasattr(cfg, "common"):
-        check_launch(cfg, os.environ, torch.cuda.device_count())
-    try:
-        _call_main(cfg, main, **kwargs)
-    except ProcessExitedException as error:  # one of the processes that fairseq starts, a GPU each
-        if error.exit_code == SAVED:
-            sys.exit(SAVED)
-        raise
+def checked_main(fairseq_main: Callable[..., None]) -> Callable[..., None]:
+    """Check how a program is launched before it begins."""
+
+    @wraps(fairseq_main)
+    def call_main(cfg: Any, main: Callable[..., None], **kwargs: Any) -> None:
+        if hasattr(cfg, "common"):
+            check_launch(cfg, os.environ, torch.cuda.device_count())
+        try:
+            fairseq_main(cfg, main, **kwargs)
+        except (
+            ProcessExitedException
+        ) as error:  # one of the processes that fairseq starts, a GPU each
+            if error.exit_code == SAVED:
+                sys.exit(SAVED)
+            raise
+
+    return call_main
 
 
-def _checked_parse(*words: Any, **named: Any) -> Any:
-    try:
-        parsed = _parse(*words, **named)
-    except ValueError as error:
-        if "--fp16" not in str(error):
-            raise
-        raise OptionError("--fp16 and --bf16 exclude each other; leave one out") from None
-    except KeyError as error:  # fairseq-validate and fairseq-eval-lm without --task
-        if error.args != (None,):
-            raise
-        raise OptionError(f"no --task is given; {ADD_TASK}") from None
-    args = parsed[0] if isinstance(parsed, tuple) else parsed
-    if getattr(args, "task", "") == "language_modeling" and Path(args.data, MANIFEST).is_file():
-        raise OptionError(f"{args.data} holds pairs, not text of one language; {ADD_TASK}")
-    return parsed
+def checked_parse(parse: Callable[..., Any]) -> Callable[..., Any]:
+    """Say in one line what is wrong with options that fairseq's parser does not look at."""
+
+    @wraps(parse)
+    def parse_args_and_arch(*words: Any, **named: Any) -> Any:
+        try:
+            parsed = parse(*words, **named)
+        except ValueError as error:
+            if "--fp16" not in str(error):
+                raise
+            raise OptionError("--fp16 and --bf16 exclude each other; leave one out") from None
+        except KeyError as error:  # fairseq-validate and fairseq-eval-lm without --task
+            if error.args != (None,):
+                raise
+            raise OptionError(f"no --task is given; {ADD_TASK}") from None
+        args = parsed[0] if isinstance(parsed, tuple) else parsed
+        if getattr(args, "task", "") == "language_modeling" and Path(args.data, MANIFEST).is_file():
+            raise OptionError(f"{args.data} holds pairs, not text of one language; {ADD_TASK}")
+        return parsed
+
+    return parse_args_and_arch
 
 
 def hold_folder(cfg: Any) -> None:
@@ -141,9 +153,7 @@ def _one_line(kind: type[BaseException], error: BaseException, trace: TracebackT
         sys.__excepthook__(kind, error, trace)
 
 
-def check_launches() -> None:
-    """Let fairseq check how it is launched, and show what users can mend in one line."""
-    distributed_utils.call_main = _checked_main
-    options.parse_args_and_arch = _checked_parse
+def show_one_line() -> None:
+    """Show what users can mend in one line, without a traceback."""
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _one_line

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
-
-from fairseq.trainer import Trainer
 
 ENTRY = "patience"
 """Of a checkpoint's ``extra_state``: the best score, and how many validations ago it was."""
 COUNTED = ("best", "num_runs")
 MODULES = ("__main__", "fairseq_cli.train")
 """Where fairseq's training is, started as a module or by its command."""
-
-_save_checkpoint = Trainer.save_checkpoint
 
 
 def _counter() -> Callable[..., bool] | None:
@@ -27,11 +24,17 @@ def _counter() -> Callable[..., bool] | None:
     return next((function for function in functions if function is not None), None)
 
 
-def _save(trainer: Trainer, filename: str, extra_state: dict[str, Any]) -> Any:
-    counter = _counter()
-    if counter is not None and hasattr(counter, COUNTED[0]):
-        extra_state = {**extra_state, ENTRY: {name: getattr(counter, name) for name in COUNTED}}
-    return _save_checkpoint(trainer, filename, extra_state)
+def with_count(save: Callable[..., Any]) -> Callable[..., Any]:
+    """Write the count into each checkpoint."""
+
+    @wraps(save)
+    def save_checkpoint(trainer: Any, filename: str, extra_state: dict[str, Any]) -> Any:
+        counter = _counter()
+        if counter is not None and hasattr(counter, COUNTED[0]):
+            extra_state = {**extra_state, ENTRY: {name: getattr(counter, name) for name in COUNTED}}
+        return save(trainer, filename, extra_state)
+
+    return save_checkpoint
 
 
 def count_on(extra_state: dict[str, Any] | None) -> None:
@@ -46,8 +49,3 @@ def count_on(extra_state: dict[str, Any] | None) -> None:
 def validations_waited() -> int:
     """How many validations ago the best one was; 0 where nothing is counted."""
     return int(getattr(_counter(), COUNTED[1], 0))
-
-
-def keep_count() -> None:
-    """Let fairseq's trainer write the count into each checkpoint."""
-    Trainer.save_checkpoint = _save

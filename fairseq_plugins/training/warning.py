@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
 from typing import Any
@@ -16,7 +17,6 @@ from typing import Any
 import torch
 from fairseq import checkpoint_utils
 from fairseq.distributed import utils as distributed_utils
-from fairseq.trainer import Trainer
 
 from treesyntax.jobs.node import SAVED, WARNING
 
@@ -44,15 +44,19 @@ def _is_warned(trainer: Any) -> bool:
     return bool(told.item())
 
 
-def save_at_the_warning() -> None:
-    """Let fairseq's trainer look for the warning after each update."""
-    train_step, train_iterator = Trainer.train_step, Trainer.get_train_iterator
-    fairseq_save = checkpoint_utils.save_checkpoint
+def with_epoch(train_iterator: Callable[..., Any]) -> Callable[..., Any]:
+    """Let the trainer know its epoch, which fairseq passes around."""
 
     @wraps(train_iterator)
     def get_train_iterator(trainer: Any, *args: Any, **kwargs: Any) -> Any:
         trainer.tree_epoch = train_iterator(trainer, *args, **kwargs)
         return trainer.tree_epoch
+
+    return get_train_iterator
+
+
+def heeding_the_warning(train_step: Callable[..., Any]) -> Callable[..., Any]:
+    """Look for the warning after each update, and save."""
 
     @wraps(train_step)
     def step(trainer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -63,6 +67,12 @@ def save_at_the_warning() -> None:
             _save_and_end(trainer)
         return result
 
+    return step
+
+
+def ending_at_the_warning(fairseq_save: Callable[..., Any]) -> Callable[..., Any]:
+    """End a training that was warned and is saved."""
+
     # fairseq notes the best score on the function of this name, whichever it is.
     @wraps(fairseq_save)
     def save_checkpoint(cfg: Any, trainer: Any, epoch_itr: Any, val_loss: float | None) -> Any:
@@ -72,8 +82,7 @@ def save_at_the_warning() -> None:
             sys.exit(SAVED)
         return saved
 
-    Trainer.get_train_iterator, Trainer.train_step = get_train_iterator, step
-    checkpoint_utils.save_checkpoint = save_checkpoint
+    return save_checkpoint
 
 
 def _goes_on(trainer: Any) -> bool:

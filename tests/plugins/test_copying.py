@@ -29,7 +29,7 @@ from treesyntax.errors import OptionError
 from treesyntax.study.run.hypotheses import main as collect
 from treesyntax.trees.copies import copied_forms, is_placeholder, placeholder, with_words
 from treesyntax.trees.formats.for2lam import LAMBDA
-from treesyntax.trees.linearizations import as_text
+from treesyntax.trees.linearizations import TreeText
 from treesyntax.trees.symbols import from_nary, from_siblings, nary_tokens, sibling_tokens
 from treesyntax.trees.tree import Tree
 
@@ -160,7 +160,7 @@ def test_unknown_words_are_numbered_and_come_back(names, tmp_path, capsys, linea
     assert unknown[:3] == ["x y", "x y", "y x"]
     assert set(lines_of(data / "train.src-tgt.src.unknown")) == {""}
     trees = [with_words(row, words.split()) for row, words in zip(sides[1], unknown, strict=True)]
-    written = [as_text(" ".join(row), linearization, "sexpr") for row in trees]
+    written = [TreeText(linearization, "sexpr").text(" ".join(row)) for row in trees]
     assert written == lines_of(names / "new.tgt")
     # The references come back from the output of fairseq-generate, too.
     rows = [f"D-{number}\t-1\t{' '.join(row)}\n" for number, row in enumerate(sides[1])]

@@ -120,26 +120,25 @@ def test_translation_with_other_data_is_refused(folder, kind, capsys):
 
 
 @pytest.fixture
-def loaded(monkeypatch) -> list[str]:
+def loaded() -> list[str]:
     """What fairseq's own loading is then asked for."""
-    asked: list[str] = []
-    monkeypatch.setattr(resume, "_load_checkpoint", lambda trainer, name, *rest: asked.append(name))
-    return asked
+    return []
 
 
-def go_on(data: Path, checkpoint: Path, *reset: str) -> None:
+def go_on(loaded: list[str], data: Path, checkpoint: Path, *reset: str) -> None:
     flags = dict.fromkeys(resume.RESETS, False) | dict.fromkeys(reset, True)
     cfg = SimpleNamespace(checkpoint=SimpleNamespace(no_save=True, **flags))
     trainer = SimpleNamespace(task=task_of(data), cfg=cfg)
-    resume._checked_load(trainer, str(checkpoint), flags["reset_optimizer"])
+    load = resume.resuming_on_data_that_fit(lambda trainer, name, *rest: loaded.append(name))
+    load(trainer, str(checkpoint), flags["reset_optimizer"])
 
 
 @pytest.mark.parametrize("kind", MISFITS)
 def test_a_training_does_not_go_on_with_other_data(folder, kind, loaded):
-    go_on(folder / "data", folder / "model.pt")
-    go_on(folder / "data", folder / "gone.pt")
+    go_on(loaded, folder / "data", folder / "model.pt")
+    go_on(loaded, folder / "data", folder / "gone.pt")
     with pytest.raises(InputError) as caught:
-        go_on(folder / kind, folder / "model.pt")
+        go_on(loaded, folder / kind, folder / "model.pt")
     assert loaded == [str(folder / "model.pt"), str(folder / "gone.pt")]
     assert str(caught.value).startswith(f"{folder / 'model.pt'}: ")
     assert MISFITS[kind][0].format(folder / kind) in str(caught.value)
@@ -151,11 +150,11 @@ def test_a_training_does_not_go_on_with_other_data(folder, kind, loaded):
 @pytest.mark.parametrize("reset", resume.RESETS)
 def test_fine_tuning_may_change_the_trees_but_not_what_tokens_mean(folder, kind, reset, loaded):
     if kind not in STRICT:
-        go_on(folder / kind, folder / "model.pt", reset)
+        go_on(loaded, folder / kind, folder / "model.pt", reset)
         assert len(loaded) == 1
         return
     with pytest.raises(InputError, match=re.escape(MISFITS[kind][1]) + "$"):
-        go_on(folder / kind, folder / "model.pt", reset)
+        go_on(loaded, folder / kind, folder / "model.pt", reset)
 
 
 @pytest.mark.parametrize("kind", ["data", *MISFITS])
@@ -165,7 +164,7 @@ def test_checkpoints_that_remember_nothing_still_load(folder, kind, tmp_path, lo
         torch.save(
             {**state, "task_state": old} if old is not None else {"model": {}}, tmp_path / "m.pt"
         )
-        go_on(folder / kind, tmp_path / "m.pt")
+        go_on(loaded, folder / kind, tmp_path / "m.pt")
         task_of(folder / kind).load_state_dict(old or {})
     assert len(loaded) == 3
 

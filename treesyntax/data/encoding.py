@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from treesyntax.trees.names import GIVEN
+from treesyntax.trees.names import TEXT as TEXT
 
 SIDES = ("source", "target")
-TEXT = "text"
 MANIFEST = "binarize.json"
 """Beside binarized data: all options and counts."""
 MANIFEST = "binarize.json"

@@ -12,8 +12,7 @@ import sentencepiece
 from treesyntax.data.manifest import SideData
 from treesyntax.decoding.engine import Hypothesis
 from treesyntax.errors import InputError
-from treesyntax.trees.linearizations import MALFORMED, as_text, get_linearization
-from treesyntax.trees.names import SHUFFLED
+from treesyntax.trees.linearizations import MALFORMED, tree_text
 
 ToText = Callable[[Sequence[str]], str]
 """Makes text of target tokens."""
@@ -29,11 +28,11 @@ def make_to_text(side: SideData) -> ToText:
     data. If the segmentation is not known, the tokens stay as they are.
     """
     encoding = side.encoding
-    if side.has_trees and get_linearization(encoding.linearization).tree is not None:
-        seed = encoding.control_seed if encoding.control == SHUFFLED else None
-        return lambda tokens: as_text(
-            " ".join(tokens), encoding.linearization, encoding.format_name, seed
-        )
+    form = tree_text(
+        encoding.format_name, encoding.linearization, encoding.control, encoding.control_seed
+    )
+    if form is not None:
+        return lambda tokens: form.text(" ".join(tokens))
     if encoding.model is not None:
         return _decoder(encoding.model)
     if side.segmented and encoding.subwords_style == "sentencepiece":

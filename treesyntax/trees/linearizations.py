@@ -20,6 +20,7 @@ from treesyntax.errors import OptionError, TreeError, unknown_name
 from treesyntax.trees.binary import to_binary
 from treesyntax.trees.controls import unshuffled
 from treesyntax.trees.formats import get_format
+from treesyntax.trees.names import GIVEN, SHUFFLED, TEXT
 from treesyntax.trees.symbols import breadth_first as breadth_first_nodes
 from treesyntax.trees.symbols import (
     from_nary,
@@ -279,14 +280,43 @@ def from_linearization(
     return get_format(format_name).write(tree)
 
 
-def as_text(
-    line: str, linearization: str, format_name: str, shuffle_seed: int | None = None
-) -> str:
-    """As `from_linearization`, but `MALFORMED` where the tokens are no tree."""
-    try:
-        return from_linearization(line, linearization, format_name, shuffle_seed)
-    except TreeError:
-        return MALFORMED
+class TreeText(NamedTuple):
+    """How the tokens of a target become the text of a tree again.
+
+    Attributes:
+        linearization: of the tokens.
+        format_name: of the text.
+        shuffle_seed: of shuffled control trees; None for trees as they were given.
+    """
+
+    linearization: str
+    format_name: str
+    shuffle_seed: int | None = None
+
+    def text(self, line: str) -> str:
+        """As `from_linearization`, but `MALFORMED` where the tokens are no tree."""
+        try:
+            return from_linearization(line, *self)
+        except TreeError:
+            return MALFORMED
+
+
+def tree_text(
+    format_name: str, linearization: str | None, control: str = GIVEN, control_seed: int = 0
+) -> TreeText | None:
+    """How a target's tokens become text again; None where they stay tokens of text.
+
+    Args:
+        format_name: of the target's files; a name that is no tree format, such as ``text``, has no trees.
+        linearization: of its tokens; None where none is named, so that none determines the tree.
+        control: the kind of trees that took the place of the given ones.
+        control_seed: of these.
+    """
+    if linearization is None or format_name == TEXT:
+        return None
+    if get_linearization(linearization).tree is None:
+        return None
+    return TreeText(linearization, format_name, control_seed if control == SHUFFLED else None)
 
 
 def _with_words(tree: Tree) -> Tree:

@@ -3,6 +3,8 @@
 `tests/trees/test_names.py` compares them with the tables of what they name.
 """
 
+TEXT = "text"
+"""In place of a format: no trees."""
 GIVEN = "given"
 CONTROLS = (GIVEN, "random", "right_branching", "flat")
 SHUFFLED = "shuffled"

@@ -23,7 +23,7 @@ from treesyntax.study.recipe.trainer import INJECTION, MODEL, is_huggingface
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.process import FINETUNE, SAFE, safe_environment
 from treesyntax.study.run.sound_commands import SoundCommands
-from treesyntax.trees.linearizations import get_linearization
+from treesyntax.trees.linearizations import tree_text
 
 CHECKER = (sys.executable, SAFE, "-m", "fairseq_plugins.flags")
 """The program that knows the flags of fairseq-train and fairseq-generate; it loads torch."""
@@ -126,8 +126,8 @@ def _loses_text(recipe: Recipe, command: Command, method: Method) -> Fault | Non
     if command[0] != "binarize":
         return None
     flags = recipe.flags(method, "binarize")
-    view, notation = flags.get("target-view"), flags.get("target-format") or TEXT
-    if notation == TEXT or (view and get_linearization(str(view)).tree is not None):
+    notation = flags.get("target-format") or TEXT
+    if notation == TEXT or tree_text(str(notation), flags.get("target-view")) is not None:
         return None
     return Fault(
         "target-format",

@@ -20,7 +20,7 @@ from treesyntax.errors import InputError, OptionError, TreeSyntaxError
 from treesyntax.files import atomic_file, read_lines
 from treesyntax.trees.copies import with_words
 from treesyntax.trees.formats import get_format
-from treesyntax.trees.linearizations import LINEARIZATIONS, as_text
+from treesyntax.trees.linearizations import LINEARIZATIONS, TreeText
 
 PREFIX = "D-"
 SHOWN = 5
@@ -102,8 +102,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise OptionError("--linearization and --notation need each other")
         if args.linearization is not None:
             get_format(args.notation)  # or refuse, whatever the hypotheses are
-            form = (args.linearization, args.notation, args.shuffle_seed)
-            hypotheses = [as_text(line, *form) for line in hypotheses]
+            form = TreeText(args.linearization, args.notation, args.shuffle_seed)
+            hypotheses = [form.text(line) for line in hypotheses]
         write_hypotheses(args.out, hypotheses)
     except TreeSyntaxError as error:
         print(f"hypotheses: {error}", file=sys.stderr)

@@ -21,8 +21,7 @@ from treesyntax.study.recipe.axes import shared_point
 from treesyntax.study.recipe.recipe import DATA, Flags, Method, Recipe, flag_words
 from treesyntax.study.recipe.rows import run_name
 from treesyntax.study.run.process import SAFE
-from treesyntax.trees.linearizations import get_linearization
-from treesyntax.trees.names import SHUFFLED
+from treesyntax.trees.linearizations import tree_text
 
 OUT = "{out}"
 PLUGINS = "{plugins}"
@@ -276,17 +275,15 @@ def _has_masks(recipe: Recipe, method: Method) -> bool:
 def _reading(recipe: Recipe, method: Method) -> list[str]:
     """How hypotheses become text again: of a tree's linearization, or of subwords with bytes."""
     flags = recipe.flags(method, "binarize")
-    linearization, notation = flags.get("target-view"), flags.get("target-format", TEXT)
-    if (
-        linearization is None
-        or notation == TEXT
-        or get_linearization(str(linearization)).tree is None
-    ):
+    form = tree_text(
+        str(flags.get("target-format") or TEXT), flags.get("target-view"),
+        str(flags.get("target-control")), int(flags.get("control-seed") or 0),
+    )  # fmt: skip
+    if form is None:
         return ["--bytes"] if flags.get("subword-byte-fallback") else []
-    words = ["--linearization", str(linearization), "--notation", str(notation)]
-    if flags.get("target-control") == SHUFFLED:
-        words += ["--shuffle-seed", str(flags.get("control-seed", 0))]
-    return words
+    words = ["--linearization", form.linearization, "--notation", form.format_name]
+    seed = form.shuffle_seed
+    return words if seed is None else [*words, "--shuffle-seed", str(seed)]
 
 
 def training_files(recipe: Recipe, method: Method) -> list[str]:

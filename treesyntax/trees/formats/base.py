@@ -16,6 +16,7 @@ from treesyntax.files import read_lines
 from treesyntax.jobs import imports
 from treesyntax.jobs.imports import Registry
 from treesyntax.remarks import Remark, at_line, remark, remarks_of
+from treesyntax.trees.names import TEXT
 from treesyntax.trees.tree import Tree
 
 SPACE = "␣"
@@ -115,7 +116,7 @@ def register_format(tree_format: Format) -> Format:
     Raises:
         ValueError: if another format has that name, or it is no plain word.
     """
-    if tree_format.name == "text":
+    if tree_format.name == TEXT:
         raise ValueError("text is what has no trees; give the format another name")
     FORMATS.add(tree_format.name, tree_format, tree_format.parse)
     return tree_format
