@@ -35,7 +35,7 @@ def complete_rows(content: Mapping[str, Any], check: Check, inherit: bool) -> di
         return dict(content)  # which the rules of rows refuse
     rows = {name: _like(name, rows, (), check) for name in rows}
     # Not that of another row that is named as the baseline: to compare with another changes no row.
-    first = next(iter(rows.values()), {})
+    first: dict[str, Any] = next(iter(rows.values()), {})
     for name, row in rows.items() if inherit else ():
         if not kind_of(name) and BINARIZE not in row and DATA not in row:
             row |= {key: copy.deepcopy(first[key]) for key in (BINARIZE, DATA) if key in first}
