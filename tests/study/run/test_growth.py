@@ -51,6 +51,15 @@ def test_a_study_grows_in_one_folder_and_trains_nothing_twice(tmp_path: Path, ca
     assert told in capsys.readouterr().err
 
 
+def test_a_new_metric_is_scored_before_new_rows_are_trained(tmp_path: Path):
+    run(tmp_path, "--jobs", "1")
+    methods = content(tmp_path)["methods"]
+    methods["new"] = {"arch": "tree_up_down_mini", "binarize": {"source-format": "for"}}
+    steps = run(tmp_path, "--jobs", "1", methods=methods, score=["exact", "bleu"]).split()
+    first = next(place for place, step in enumerate(steps) if "new-" in step)
+    assert steps[:first].count("score") == 4
+
+
 def test_results_say_what_each_step_of_a_run_took(tmp_path: Path):
     run(tmp_path, seeds=[1])
     kinds = {"train", "generate", "hypotheses", "score", "facts", "analyses"}

@@ -119,13 +119,13 @@ class Executor:
         self.programs = Preloaded(log, shared, 0 if options.cluster else left, loaded)
         self.index = {step.name: index for index, step in enumerate(self.plan.steps)}
         # The steps that wait for others, and by whether they are jobs the indices of those that do
-        # not wait; the smallest is started next.
+        # not wait; the smallest is started next. Trainings are last: what is trained is scored first.
         self.waiting = TopologicalSorter(
             {name: set(needs) - self.done for name, needs in part.needs.items()
              if name not in self.done}
         )  # fmt: skip
         self.waiting.prepare()
-        self.ready: dict[bool, list[int]] = {False: [], True: []}
+        self.ready: dict[bool, list[tuple[bool, int]]] = {False: [], True: []}
         # Trainings wait until all data that can be made is made and its pairs are compared.
         self.held: list[Step] = []
         self.data = [step.name for step in part.steps if step.kind == BINARIZE]
@@ -161,7 +161,8 @@ class Executor:
         if step.kind == "train" and not self.compared:
             self.held.append(step)
             return
-        heapq.heappush(self.ready[self.submission.takes(step)], self.index[step.name])
+        order = step.kind == "train", self.index[step.name]
+        heapq.heappush(self.ready[self.submission.takes(step)], order)
 
     def _queue_ready(self) -> None:
         for name in self.waiting.get_ready():
@@ -175,7 +176,7 @@ class Executor:
         for is_job, limit in enumerate((options.jobs, options.submitted)):
             queue = self.ready[bool(is_job)]
             while queue and len(started[is_job]) < limit:
-                self._start(self.plan.steps[heapq.heappop(queue)])
+                self._start(self.plan.steps[heapq.heappop(queue)[1]])
         self._submit()
 
     def _may_come(self, name: str) -> bool:
