@@ -222,7 +222,7 @@ def test_a_row_is_like_one_that_there_is(tmp_path: Path, rows: dict, told: str):
 def test_targets_that_cannot_be_turned_back_are_refused(tmp_path: Path, view: str | None):
     """Outputs without brackets were scored against forms with them: 0.00, and a mark."""
     flags = {"source-control": "given"} if view is None else {"target-view": view}
-    path = rows_of(tmp_path, lost={"arch": "tree_rotary_tiny", "binarize": flags})
+    path = rows_of(tmp_path, lost={"arch": "tree_sequence_tiny", "binarize": flags})
     for more in (["--plan"], ["--dry-run"], []):
         said = refused(tmp_path, *more)
         key = f"{path}: methods.lost.binarize.target-linearization: {view or 'preorder'}"
@@ -233,7 +233,7 @@ def test_targets_that_cannot_be_turned_back_are_refused(tmp_path: Path, view: st
 
 
 def test_dependency_trees_that_are_written_as_words_are_refused_in_studies(tmp_path: Path):
-    row = {"arch": "tree_rotary_tiny", "binarize": {"target-format": "conllu"}}
+    row = {"arch": "tree_sequence_tiny", "binarize": {"target-format": "conllu"}}
     rows_of(tmp_path, lost=row)
     said = refused(tmp_path, "--plan")
     assert (
