@@ -81,8 +81,8 @@ def test_the_command_refuses_unseen_without_the_files(tmp_path: Path, capsys) ->
 
 
 def test_the_command_refuses_unknown_metrics_and_files(tmp_path: Path, capsys) -> None:
-    assert score(tmp_path, "a\n", "a\n", "--metric", "accuracy") == 2
-    assert "no metric is named 'accuracy'; there are bleu," in capsys.readouterr().err
+    assert score(tmp_path, "a\n", "a\n", "--metric", "accuracies") == 2
+    assert "no metric is named 'accuracies'; there are bleu," in capsys.readouterr().err
     assert main(["score", "--reference", str(tmp_path / "x"), "--hypothesis", "y"]) == 2
     assert "x: cannot be read (No such file or directory)" in capsys.readouterr().err
 

@@ -101,7 +101,10 @@ def test_unreadable_files_are_refused(files, capsys, tmp_path):
 
 def test_impossible_subword_vocabularies_are_refused_with_the_limit(files, capsys):
     message = refused(files, capsys, "--subword-vocab", 9000)
-    assert re.search(r"train\.ptb: the text has too few .* of 9000; the largest .* is \d+", message)
+    assert re.search(
+        r"train\.ptb: the text has too few .* of 9000; the largest .* is --subword-vocab \d+",
+        message,
+    )
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def attend_with_table(
     if ids is None or table is None:
         ids = table = None
     else:
-        ids = ids.expand(len(q), -1, -1)
+        ids = ids.expand(len(q), q.shape[2], k.shape[2])
     if mask is not None:
         mask = mask.expand(len(q), 1, q.shape[2], k.shape[2])
     return _TableAttention.apply(q, k, v, table, ids, own, mask, hidden, dropout)
@@ -156,6 +156,8 @@ class _TableAttention(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, ids, own, empty, output, *stored = ctx.saved_tensors
+        # Of one type with q, also where mixed precision computed the output: products in place are not cast.
+        gradient = gradient.to(q.dtype)
         # A row's sum of weights times their gradients is that of the output times its gradient.
         sums = (gradient * output).sum(-1, keepdim=True)
         # Compiled code cannot look first; it is no work there.
@@ -171,8 +173,9 @@ class _TableAttention(torch.autograd.Function):
         for (row, band, keys), weights, kept in zip(
             ctx.tiles, stored[::2], stored[1::2], strict=True
         ):
-            above = _flat(gradient, row, band)
-            of_logits = torch.bmm(above, _flat(v, row, keys).transpose(1, 2))
+            weights, kept = weights.to(q.dtype), kept.to(q.dtype)
+            above, values = _flat(gradient, row, band), _flat(v, row, keys).transpose(1, 2)
+            of_logits = above.new_empty(weights.shape).baddbmm_(above, values, beta=0)
             of_logits.mul_(kept).addcmul_(weights, _flat(sums, row, band), value=-1)
             by_pair = of_logits.unflatten(0, (-1, q.shape[1]))
             if empty is not None:
