@@ -131,6 +131,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     from treesyntax.study.recipe.budget import TRAIN_ON, restless
     from treesyntax.study.recipe.fairness import check_fairness
     from treesyntax.study.recipe.identity import IDENTITY_FILE, check_data_files, read_identity
+    from treesyntax.study.recipe.inherit import inherited_line
     from treesyntax.study.recipe.recipe import read_recipe
     from treesyntax.study.recipe.shipped import recipe_file
     from treesyntax.study.recipe.trainer import is_huggingface
@@ -156,6 +157,11 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     check_fairness(recipe)
     check_data_files(recipe)
     trainings = [recipe.flags(method, "train") for method in recipe.methods]
+    notes = [
+        restless(recipe.budget, trainings),
+        inherited_line(recipe.inherits, recipe.methods[0].base),
+    ]
+    notes = [*filter(None, notes)]
     plan, folder = make_plan(recipe), args.out or default_folder(recipe)
     part = plan.part(args.only) if args.only else plan
     trials = Trials(recipe, recipe.search, folder, args.only) if recipe.search else None
@@ -183,7 +189,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
             )
             return 0
         print("\n".join(summary_lines(summaries)), end="\n" * bool(summaries))
-        if line := restless(recipe.budget, trainings):
+        for line in notes:
             print(line)
         if trials is not None:
             print("\n".join(search_outline(trials, args.jobs or cores() // args.threads)))
@@ -207,7 +213,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
 
     with held_folder(folder):
         whole = True
-        if (line := restless(recipe.budget, trainings)) and not loudness().quiet:
+        for line in () if loudness().quiet else notes:
             print(line)
         if trials is not None:
             trials = Trials(recipe, trials.search, folder, args.only)  # as this process finds it

@@ -16,6 +16,7 @@ from support.study_runs import refused
 from treesyntax import __main__ as cli
 from treesyntax.errors import OptionError
 from treesyntax.jobs.flags import Fault, find_fault
+from treesyntax.study.recipe.inherit import inherited_line
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.run.early import check_early
 from treesyntax.study.run.plan import make_plan
@@ -192,6 +193,10 @@ def test_a_row_that_says_nothing_of_its_data_has_the_baselines(tmp_path: Path):
         flags["rotary"] == flags["sequence"] == {"source-format": "text", "target-format": "text"}
     )
     assert flags["bigger"] == flags["grown"]
+    assert recipe.inherits == ("rotary",)
+    assert inherited_line(("rotary",), "sequence") == (
+        "rotary: no binarize and no data, so it has those of sequence"
+    )
     assert recipe.methods[-1].train == {"lr": 1}
     copy = tmp_path / "again.yaml"
     copy.write_text(f"# resolved from {path}\n{json.dumps(recipe.content)}")

@@ -9,7 +9,7 @@ of ``binarize`` or ``data`` is enough to say all of the row's data: what it leav
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from treesyntax.errors import unknown_name
@@ -40,6 +40,28 @@ def complete_rows(content: Mapping[str, Any], check: Check, inherit: bool) -> di
         if not kind_of(name) and BINARIZE not in row and DATA not in row:
             row |= {key: copy.deepcopy(first[key]) for key in (BINARIZE, DATA) if key in first}
     return {**content, METHODS: rows}
+
+
+def changed_rows(written: Mapping[str, Any], whole: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the methods that have the data of the first one, since they say nothing about their own."""
+    before, after = written[METHODS], whole[METHODS]
+    return tuple(
+        name
+        for name, row in after.items()
+        if isinstance(row, dict)
+        and LIKE not in before[name]
+        and any(key in row and key not in before[name] for key in (BINARIZE, DATA))
+    )
+
+
+def inherited_line(names: Sequence[str], first: str) -> str:
+    """Return a line that says so, "" if there are none."""
+    rows = ", ".join(names)
+    return (
+        f"{rows}: no binarize and no data, so {'it has' if len(names) == 1 else 'they have'} those of {first}"
+        if names
+        else ""
+    )
 
 
 def _like(

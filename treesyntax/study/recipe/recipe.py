@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from treesyntax.study.recipe.axes import AT, Axis, Variant, check_places, expand
 from treesyntax.study.recipe.budget import BUDGETS, FIXED, REST, TRAIN_ON, factor_of, trained_on
 from treesyntax.study.recipe.checks import DATA, Check, Flags, replace_in_command, replace_variables
 from treesyntax.study.recipe.controls import CONTROLS, as_control, kind_of, linked, with_controls
-from treesyntax.study.recipe.inherit import complete_rows
+from treesyntax.study.recipe.inherit import changed_rows, complete_rows
 from treesyntax.study.recipe.reading import IMPORT, apply_override, is_resolved, read_extended
 from treesyntax.study.recipe.rows import (
     ABOUT,
@@ -88,6 +88,7 @@ class Recipe:
             runs a study executes them, what reads one does not.
         search: how settings are found before the runs; None for a study without.
         skips: whether pairs that some row cannot use are left out of all rows; else they stop the study.
+        inherits: methods that say nothing about their data, and so have that of the first one.
     """
 
     path: Path
@@ -113,6 +114,7 @@ class Recipe:
     imports: tuple[str, ...]
     search: Search | None
     skips: bool = False
+    inherits: tuple[str, ...] = ()
     budget: str = REST
     train_on: float = 1
 
@@ -191,7 +193,8 @@ def read_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Recipe:
         if section == "vars" and names and isinstance(filled["vars"], dict):
             check.used(names[0], content, filled)
     whole = complete_rows(filled, check, inherit=not is_resolved(path))
-    return _recipe(_ordered({**copy.deepcopy(DEFAULTS), **whole}), check)
+    recipe = _recipe(_ordered({**copy.deepcopy(DEFAULTS), **whole}), check)
+    return replace(recipe, inherits=changed_rows(filled, whole))
 
 
 def with_content(recipe: Recipe, content: Mapping[str, Any]) -> Recipe:
