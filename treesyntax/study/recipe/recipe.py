@@ -254,6 +254,7 @@ def _recipe(written: dict[str, Any], check: Check) -> Recipe:
         if SEARCH in content
         else None,
         skips="skip" in content and check.one_of(content["skip"], "skip", SKIP) == SKIP[0],
+        inherits=(),
         budget=check.one_of(content.get("budget", REST), "budget", BUDGETS),
         train_on=factor_of(written, check),
     )
