@@ -16,7 +16,7 @@ ALLOWED = {
     "ground": GROUND,
     "trees": GROUND,
     "data": {"trees"} | GROUND,
-    "parsers": {"trees"} | GROUND,
+    "parsers": {"trees", "transformers"} | GROUND,
     "metrics": {"trees"} | GROUND,
     "nn": {"trees", "torch"} | GROUND,
     "methods": {"nn", "trees", "torch"} | GROUND,
@@ -25,7 +25,9 @@ ALLOWED = {
     "study": {"metrics", "data", "trees"} | GROUND,
     "analysis": {"model", "methods", "nn", "metrics", "data", "trees", "torch", "study"} | GROUND,
     "bridges": {"model", "methods", "nn", "trees", "torch", "parsers"} | GROUND,
-    "finetune": {"bridges", "model", "methods", "nn", "metrics", "parsers", "trees", "torch"} | GROUND,
+    "finetune": {
+        "bridges", "model", "methods", "nn", "metrics", "parsers", "trees", "torch", "transformers",
+    } | GROUND,
     "testing": {"model", "methods", "metrics", "data", "nn", "trees", "torch"} | GROUND,
     "commands": {
         "study", "model", "methods", "decoding", "nn", "metrics", "parsers", "data", "trees",
@@ -37,7 +39,7 @@ ALLOWED = {
     } | GROUND,
 }  # fmt: skip
 """Each room and what it may import beside itself. ``ground`` is the files at the top of the package;
-``torch`` and ``fairseq`` are those libraries, which all other rooms do without."""
+``torch``, ``fairseq`` and ``transformers`` are those libraries, which all other rooms do without."""
 
 FACE = "face"
 """The public names of the package itself. They come from all rooms that need no fairseq; no room may
@@ -69,7 +71,10 @@ NARROW = {
 """Where a room may not use all it is allowed: of ``study`` only these parts; ``torch`` only in these
 files."""
 
-LIBRARIES = {"torch": "torch", "fairseq": "fairseq", "fairseq_cli": "fairseq"}
+LIBRARIES = {
+    "torch": "torch", "fairseq": "fairseq", "fairseq_cli": "fairseq", "transformers": "transformers",
+    "accelerate": "transformers",
+}  # fmt: skip
 FILES = [
     file
     for package in ("treesyntax", "fairseq_plugins")
@@ -127,6 +132,11 @@ def test_a_file_imports_what_its_room_may(file: Path):
     [
         ("treesyntax.trees.made_up", "from treesyntax.data import manifest", "trees"),
         ("treesyntax.study.run.made_up", "def late():\n    import torch", "study"),
+        (
+            "treesyntax.study.run.made_up",
+            "def late():\n    from transformers import Trainer",
+            "study",
+        ),
         ("treesyntax.nn.made_up", "import fairseq.utils", "nn"),
         ("treesyntax.analysis.made_up", "import treesyntax.study.run.plan", "analysis"),
         ("treesyntax.commands.made_up", "import torch", "commands"),

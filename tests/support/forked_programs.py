@@ -30,6 +30,7 @@ from treesyntax import __main__ as cli
 from treesyntax.jobs import preloaded, processes
 from treesyntax.methods import METHODS
 from treesyntax.study.run import early
+from treesyntax.study.run.fairseq import Fairseq
 from treesyntax.study.run.process import SAFE
 
 LOADED = (
@@ -81,7 +82,7 @@ def check_flags(
     words: Sequence[str], env: Mapping[str, str], **given: Any
 ) -> subprocess.CompletedProcess[str]:
     """As ``subprocess.run`` of the program that checks the flags of a study."""
-    assert words == early.CHECKER, words
+    assert words == Fairseq.checker, words
 
     def run() -> int:
         sys.stdin = io.StringIO(given["input"])

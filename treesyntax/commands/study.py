@@ -134,13 +134,13 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     from treesyntax.study.recipe.inherit import inherited_line
     from treesyntax.study.recipe.recipe import read_recipe
     from treesyntax.study.recipe.shipped import recipe_file
-    from treesyntax.study.recipe.trainer import is_huggingface
-    from treesyntax.study.run.early import CHECKER, check_early
+    from treesyntax.study.run.early import check_early
     from treesyntax.study.run.executor import command_words
     from treesyntax.study.run.extension import check_schedules
     from treesyntax.study.run.folder import check_folder, default_folder
     from treesyntax.study.run.plan import make_plan
     from treesyntax.study.run.process import TYPED
+    from treesyntax.study.run.trainers import trainer_of
     from treesyntax.study.search.trials import Trials
     from treesyntax.study.searching import find_settings, search_outline
 
@@ -152,8 +152,8 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     recipe = read_recipe(recipe_file(args.recipe), [*args.overrides, *longer])
     if recipe.train_on > 1:
         check_schedules(make_plan(recipe))
-    finetunes = is_huggingface(recipe.content)
-    plugins = "" if finetunes else str(plugin_folder())  # which names fairseq if it is missing
+    # Where fairseq is missing, this names it.
+    plugins = str(plugin_folder()) if trainer_of(recipe).needs_plugins else ""
     check_fairness(recipe)
     check_data_files(recipe)
     trainings = [recipe.flags(method, "train") for method in recipe.methods]
@@ -166,7 +166,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     part = plan.part(args.only) if args.only else plan
     trials = Trials(recipe, recipe.search, folder, args.only) if recipe.search else None
     # Tests bring programs of their own, which have flags of their own.
-    checker = CHECKER if programs is None else ()
+    checker = None if programs is None else ()
     for checked in [plan, trials.whole] if trials else [plan]:
         check_early(checked, checker)
     check_folder(folder)

@@ -29,8 +29,6 @@ MODULES = (
 )  # fmt: skip
 """Those that may be forks, started by ``python -P -m MODULE``."""
 LOADED = ("fairseq_cli.train", "fairseq_cli.generate", "torch._dynamo", "sacrebleu")
-FINETUNES = ("treesyntax.finetune.training", "sacrebleu")
-"""What is loaded where pretrained models are finetuned."""
 SERVER = "treesyntax.jobs.forking"
 PATIENCE = 1.0
 """Seconds to wait for an answer before looking whether there is still somebody to give it."""

@@ -6,29 +6,25 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 
 from treesyntax import errors
 from treesyntax.data.binarize.options import option_fault
-from treesyntax.data.encoding import TEXT, WORDS_LINEARIZATION
+from treesyntax.data.encoding import TEXT
 from treesyntax.errors import OptionError
-from treesyntax.jobs.flags import DATA_TREES, Fault
+from treesyntax.jobs.flags import Fault
 from treesyntax.jobs.imports import listed, with_files
 from treesyntax.metrics import metric_fault
 from treesyntax.study.recipe.checks import PLACEHOLDER, flag_name
 from treesyntax.study.recipe.recipe import DATA, Method, Recipe
 from treesyntax.study.recipe.search import SEARCH
-from treesyntax.study.recipe.trainer import INJECTION, MODEL, is_huggingface
+from treesyntax.study.recipe.trainer import INJECTION, MODEL
 from treesyntax.study.run.plan import Plan
-from treesyntax.study.run.process import FINETUNE, SAFE, safe_environment
+from treesyntax.study.run.process import FINETUNE, safe_environment
 from treesyntax.study.run.sound_commands import SoundCommands
+from treesyntax.study.run.steps import Command
 from treesyntax.trees.linearizations import tree_text
 
-CHECKER = (sys.executable, SAFE, "-m", "fairseq_plugins.flags")
-"""The program that knows the flags of fairseq-train and fairseq-generate; it loads torch."""
-FINETUNE_CHECKER = (sys.executable, SAFE, "-m", "treesyntax.finetune.checking")
-"""The program that knows transformers' TrainingArguments, and which models there are."""
 OURS = {"score": metric_fault, "binarize": option_fault}
 """What finds the fault of a command line of ours."""
 SECTIONS = {
@@ -41,27 +37,25 @@ SECTIONS = {
 
 VALUE = re.compile(r"--([a-z-]+) (text|[a-z]+_[a-z]+)\b")
 """A flag with its value in a message of binarize; a recipe has both with a colon."""
-DATA_FOLDER = "data"
-"""Stands for the folder of any data, which is no fault of a command line."""
-Command = tuple[str, ...]
 
 
-def check_early(plan: Plan, checker: Sequence[str] = CHECKER) -> None:
+def check_early(plan: Plan, checker: Sequence[str] | None = None) -> None:
     """Refuse metrics, flags, methods and notations that would fail only hours later.
 
     Args:
         plan: the study's.
-        checker: the words of the program that checks fairseq's flags; none, and they are not
-            checked.
+        checker: the words of the program that checks the flags of trainings, by default that of
+            their trainer; without words they are not checked.
 
     Raises:
         OptionError: for the first fault, with the key of the recipe.
     """
     recipe, method = plan.recipe, plan.recipe.methods[0]
+    checker = plan.trainer.checker if checker is None else checker
     commands: dict[Command, Method] = {("score", metric): method for metric in recipe.score}
-    finetunes = is_huggingface(recipe.content)
-    checker = checker and (FINETUNE_CHECKER if finetunes else checker)
-    commands |= _finetunings(plan) if finetunes else _commands(plan)
+    for run in plan.runs[: len(recipe.methods)]:
+        for command in plan.commands_of(run):
+            commands.setdefault(command, run.method)
     for command, method in commands.items():
         _refuse(recipe, method, command[0], _left_over(command))
         if command[0] in OURS and not recipe.own_files:
@@ -78,47 +72,6 @@ def check_early(plan: Plan, checker: Sequence[str] = CHECKER) -> None:
         asked.items(), _ask(checker, list(asked), user_files), strict=True
     ):
         _refuse(recipe, method, command[0], fault or _loses_text(recipe, command, method))
-
-
-def _finetunings(plan: Plan) -> dict[Command, Method]:
-    """The different trainings of the first seed, each with the first row that has it."""
-    commands: dict[Command, Method] = {}
-    for run in plan.runs[: len(plan.recipe.methods)]:
-        words = plan.steps_of(run)[0].command
-        commands.setdefault(tuple(words[: words.index("--out")]), run.method)
-    return commands
-
-
-def _commands(plan: Plan) -> dict[Command, Method]:
-    """The different command lines of the first seed, each with the first row that has it."""
-    commands: dict[Command, Method] = {}
-    steps = {step.name: step for step in plan.steps}
-    for run in plan.runs[: len(plan.recipe.methods)]:
-        train, generate = steps[run.step("train")], steps[run.step("generate")]
-        commands.setdefault(steps[train.needs[0]].command[1:], run.method)
-        for step in (train, generate):
-            words = list(step.command)
-            place = words.index("--user-dir")
-            del words[place : place + 2]
-            words[1] = DATA_FOLDER
-            kept = [
-                word for word in words if run.folder not in word
-            ]  # values of --save-dir, --path
-            known = [_data_trees(plan.recipe, run.method)] if step is train else []
-            commands.setdefault((*_without_folders(kept), *known), run.method)
-    return commands
-
-
-def _without_folders(words: Sequence[str]) -> list[str]:
-    """The words without the flags for folders of a run, which differ between seeds and rows."""
-    return [word for word in words if word not in ("--save-dir", "--path", "--results-path")]
-
-
-def _data_trees(recipe: Recipe, method: Method) -> str:
-    """What the checker of a training must know of the row's data."""
-    flags = recipe.flags(method, "binarize")
-    source, target = (flags.get(key) for key in ("source-format", "target-view"))
-    return f"{DATA_TREES}{source or TEXT}:{target or WORDS_LINEARIZATION}"
 
 
 def _loses_text(recipe: Recipe, command: Command, method: Method) -> Fault | None:

@@ -20,8 +20,7 @@ from treesyntax.jobs.cluster import Cluster
 from treesyntax.jobs.imports import with_files
 from treesyntax.jobs.interrupts import raise_if_asked
 from treesyntax.jobs.node import peak_line
-from treesyntax.jobs.preloaded import FINETUNES, LOADED, Preloaded
-from treesyntax.study.recipe.trainer import is_huggingface
+from treesyntax.jobs.preloaded import Preloaded
 from treesyntax.study.run import process
 from treesyntax.study.run.checkpoints import is_trained, repair_checkpoints
 from treesyntax.study.run.explain import in_recipe
@@ -115,8 +114,8 @@ class Executor:
         left = sum(step.kind == "train" and step.name not in self.done for step in part.steps)
         shared = process.common_environment("", options.threads)
         log = self.folder / "logs/preloaded.log"
-        loaded = FINETUNES if is_huggingface(self.plan.recipe.content) else LOADED
-        self.programs = Preloaded(log, shared, 0 if options.cluster else left, loaded)
+        runs = 0 if options.cluster else left
+        self.programs = Preloaded(log, shared, runs, self.plan.trainer.loaded)
         self.index = {step.name: index for index, step in enumerate(self.plan.steps)}
         # The steps that wait for others, and by whether they are jobs the indices of those that do
         # not wait; the smallest is started next. Trainings are last: what is trained is scored first.

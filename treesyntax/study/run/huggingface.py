@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from treesyntax.metrics.line_file import FILE as LINES
 from treesyntax.study.recipe.recipe import SPLITS, Flags, Recipe
 from treesyntax.study.recipe.trainer import (
     COLUMNS,
@@ -23,19 +23,43 @@ from treesyntax.study.recipe.trainer import (
     TREES,
 )
 from treesyntax.study.run.process import FINETUNE as PROGRAM
+from treesyntax.study.run.process import SAFE
 from treesyntax.study.run.steps import (
     OUT,
     PREPARE,
-    SAFE,
+    Command,
     Run,
     Step,
     inside,
     make_step,
-    training_files,
+    scoring_steps,
 )
 
 
-def data_steps(recipe: Recipe, number: int, needs: tuple[str, ...]) -> Iterator[Step]:
+class HuggingFace:
+    """transformers' Trainer by ``treesyntax finetune``, see :class:`treesyntax.study.run.trainers.Trainer`."""
+
+    loaded: tuple[str, ...] = ("treesyntax.finetune.training", "sacrebleu")
+    checker: tuple[str, ...] = (sys.executable, SAFE, "-m", "treesyntax.finetune.checking")
+    needs_plugins = False
+    drops_pairs = False
+
+    def steps(
+        self, recipe: Recipe, runs: Sequence[Run], number: int, needs: tuple[str, ...]
+    ) -> list[Step]:
+        """Data once for all rows, then the runs."""
+        data = list(_data_steps(recipe, number, needs))
+        return [*data, *(step for run in runs for step in _run_steps(recipe, run, data[-1]))]
+
+    def commands(
+        self, recipe: Recipe, run: Run, data: Step, steps: Sequence[Step]
+    ) -> Iterator[Command]:
+        """That of its training, without the folder of the run."""
+        words = steps[0].command
+        yield words[: words.index("--out")]
+
+
+def _data_steps(recipe: Recipe, number: int, needs: tuple[str, ...]) -> Iterator[Step]:
     """The steps that read the data of a recipe and write it as the study keeps it, trees parsed if need be.
 
     Args:
@@ -79,44 +103,27 @@ def data_steps(recipe: Recipe, number: int, needs: tuple[str, ...]) -> Iterator[
     yield Step(f"{PREPARE}-{number}", tuple(common), needs)
 
 
-def run_steps(recipe: Recipe, run: Run, data: Step) -> list[Step]:
+def _run_steps(recipe: Recipe, run: Run, data: Step) -> list[Step]:
     """From training to the facts of what was trained."""
     flags = dict(recipe.flags(run.method, "train"))
     injection = flags.pop(FLAG, None) or ""
     out = f"{OUT}/{run.checkpoints}"
-    generated = f"{run.folder}/generated/generate-test.txt"
-    hypotheses, lines = f"{run.folder}/hypotheses.txt", f"{run.folder}/{LINES}"
-    train, generate, collect, score, facts = map(
-        run.step, ("train", "generate", "hypotheses", "score", "facts")
-    )
-    reference = inside(run.method.target.test)
-    metrics = [word for metric in recipe.score for word in ("--metric", metric)]
+    train, generate, score, facts = map(run.step, ("train", "generate", "score", "facts"))
     training = make_step(
         train,
         [PROGRAM, f"{OUT}/data", "--model", inside(run.method.arch), "--task", recipe.content[TASK],
-         *(["--injection", injection] if injection else []), *_control(recipe.flags(run.method, "binarize")), *setting_words(flags, "--set"),
-         *setting_words(recipe.flags(run.method, "generate"), "--generate"),
+         *(["--injection", injection] if injection else []), *_control(recipe.flags(run.method, "binarize")), *_setting_words(flags, "--set"),
+         *_setting_words(recipe.flags(run.method, "generate"), "--generate"),
          "--seed", run.seed, "--out", out],
         data.name, f"{run.checkpoints}/facts.json",
-    )  # fmt: skip
-    scoring = make_step(
-        score, ["treesyntax", "score", "--reference", reference, "--hypothesis",
-        f"{OUT}/{hypotheses}", *metrics, *training_files(recipe, run.method), "--json",
-        "--lines", f"{OUT}/{lines}"],
-        collect, stdout=f"{run.folder}/scores.json",
     )  # fmt: skip
     return [
         replace(training, outputs=(f"{run.checkpoints}/facts.json", f"{run.checkpoints}/model")),
         make_step(
-            generate, [PROGRAM, f"{OUT}/data", "--predict", out, "--generated", f"{OUT}/{generated}"],
-            train, generated,
+            generate, [PROGRAM, f"{OUT}/data", "--predict", out, "--generated", f"{OUT}/{run.generated}"],
+            train, run.generated,
         ),
-        make_step(
-            collect, ["python", SAFE, "-m", "treesyntax.study.run.hypotheses", f"{OUT}/{generated}",
-            f"{OUT}/{hypotheses}", "--reference", reference],
-            generate, hypotheses,
-        ),
-        replace(scoring, outputs=(*scoring.outputs, lines)),
+        *scoring_steps(recipe, run),
         make_step(
             facts, ["treesyntax", PROGRAM, "--facts", out], score, stdout=f"{run.folder}/facts.json",
         ),
@@ -132,7 +139,7 @@ def _control(binarize: Flags) -> list[str]:
     ]
 
 
-def setting_words(flags: Mapping[str, Any], flag: str) -> Iterator[str]:
+def _setting_words(flags: Mapping[str, Any], flag: str) -> Iterator[str]:
     """Settings as words of a command line; False is a value of its own, unlike in flags."""
     for name, value in flags.items():
         if value is not None:

@@ -31,7 +31,6 @@ from treesyntax.data.pairs import (
 from treesyntax.errors import InputError, OptionError
 from treesyntax.study.recipe.recipe import Flags, Method, Recipe
 from treesyntax.study.recipe.rows import row_of_run
-from treesyntax.study.recipe.trainer import is_huggingface
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import group_of, left_out_file, located
 
@@ -115,7 +114,7 @@ Uses = dict[str, dict[str, Use]]
 
 def uses_of(plan: Plan, folder: Path) -> Uses:
     """What each row uses of each split, as far as its data is there."""
-    if is_huggingface(plan.recipe.content):
+    if not plan.trainer.drops_pairs:
         return {}  # all rows read the same tokens, whatever their trees
     lengths = cache(read_lengths)
     found: Uses = {}

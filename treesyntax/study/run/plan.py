@@ -5,33 +5,24 @@ Commands are symbolic, see :mod:`treesyntax.study.run.steps`.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shlex
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
-from treesyntax.data.encoding import TEXT
 from treesyntax.errors import OptionError, unknown_name
-from treesyntax.study.recipe.recipe import SPLITS, Method, Recipe, Side, flag_words
-from treesyntax.study.recipe.trainer import is_huggingface
-from treesyntax.study.run import huggingface
+from treesyntax.study.recipe.recipe import Recipe
 from treesyntax.study.run.steps import (
     BINARIZE,
-    OUT,
     PREPARE,
     PREPARED,
+    Command,
     Run,
     Step,
     inside,
-    languages,
-    run_steps,
     study_step,
 )
-
-LONGEST_NAME = 120
-"""Letters in the name of a folder; most file systems allow 255 bytes."""
+from treesyntax.study.run.trainers import Trainer, trainer_of
 
 
 @dataclass(frozen=True)
@@ -41,6 +32,16 @@ class Plan:
     recipe: Recipe
     steps: tuple[Step, ...]
     runs: tuple[Run, ...]
+
+    @property
+    def trainer(self) -> Trainer:
+        """What trains its runs."""
+        return trainer_of(self.recipe)
+
+    def commands_of(self, run: Run) -> Iterator[Command]:
+        """The command lines of a run that can be checked before anything is made."""
+        steps = self.steps_of(run)
+        return self.trainer.commands(self.recipe, run, self._step_of_name[steps[0].needs[0]], steps)
 
     def steps_of(self, run: Run) -> list[Step]:
         """The run's own steps."""
@@ -126,59 +127,15 @@ class Plan:
 
 
 def make_plan(recipe: Recipe) -> Plan:
-    """The steps of a recipe: prepare, binarize each distinct setting once, then the runs.
+    """The steps of a recipe: its own commands, data, then the runs.
 
     Runs are ordered by seed first, so that an unfinished study has something of every method.
     """
     prepare = _prepare_steps(recipe)
     runs = tuple(Run(method, seed) for seed in recipe.seeds for method in recipe.methods)
-    steps_of = _finetuning if is_huggingface(recipe.content) else _binarizing
-    steps = steps_of(recipe, runs, prepare)
+    ready = tuple(step.name for step in prepare[-1:])
+    steps = trainer_of(recipe).steps(recipe, runs, len(prepare) + 1, ready)
     return Plan(recipe, (*prepare, *steps, *study_step(recipe, runs)), runs)
-
-
-def _finetuning(recipe: Recipe, runs: Sequence[Run], prepare: Sequence[Step]) -> list[Step]:
-    """The steps of trainer: huggingface: data once for all rows, then the runs."""
-    ready = tuple(step.name for step in prepare[-1:])
-    data = list(huggingface.data_steps(recipe, len(prepare) + 1, ready))
-    return [
-        *data,
-        *(step for run in runs for step in huggingface.run_steps(recipe, run, data[-1])),
-    ]
-
-
-def _binarizing(recipe: Recipe, runs: Sequence[Run], prepare: Sequence[Step]) -> list[Step]:
-    """The steps of trainer: fairseq: each distinct setting of binarize once, then the runs."""
-    ready = tuple(step.name for step in prepare[-1:])
-    groups = _binarize_groups(recipe)
-    binarize = [_binarize_step(recipe, methods, ready) for methods in groups]
-    folder_of = {
-        method.name: step
-        for methods, step in zip(groups, binarize, strict=True)
-        for method in methods
-    }
-    lenders = _with_trees(recipe, folder_of)
-    steps = [
-        step
-        for run in runs
-        for step in run_steps(
-            recipe, run, folder_of[run.method.name], lenders.get(run.method.name, [])
-        )
-    ]
-    return [*binarize, *steps]
-
-
-def _with_trees(recipe: Recipe, folder_of: dict[str, Step]) -> dict[str, list[Step]]:
-    """For each method that reads plain text, the steps that make trees of the same source."""
-    trees: dict[Side, dict[str, Step]] = {}
-    texts = []
-    for method in recipe.methods:
-        if recipe.flags(method, "binarize").get("source-format", TEXT) == TEXT:
-            texts.append(method)
-        else:
-            step = folder_of[method.name]
-            trees.setdefault(method.source, {})[step.name] = step
-    return {method.name: list(trees.get(method.source, {}).values()) for method in texts}
 
 
 def _prepare_steps(recipe: Recipe) -> list[Step]:
@@ -193,34 +150,3 @@ def _prepare_steps(recipe: Recipe) -> list[Step]:
         needs = tuple(step.name for step in steps[-1:])
         steps.append(Step(f"{PREPARE}-{number}", words, needs))
     return steps
-
-
-def _binarize_groups(recipe: Recipe) -> list[list[Method]]:
-    """The methods that share their data and all settings of binarize."""
-    groups: dict[str, list[Method]] = {}
-    for method in recipe.methods:
-        setting = [recipe.flags(method, "binarize"), asdict(method.source), asdict(method.target)]
-        groups.setdefault(json.dumps(setting, sort_keys=True), []).append(method)
-    return list(groups.values())
-
-
-def _binarize_step(recipe: Recipe, methods: Sequence[Method], needs: tuple[str, ...]) -> Step:
-    first = methods[0]
-    name = _joined([method.name.replace("/", ".") for method in methods])
-    folder = f"binarized/{name}"
-    # The study may have been killed after the folder was complete, before it marked the step as done.
-    words = ["treesyntax", "binarize", f"{OUT}/{folder}", "--overwrite", *languages(recipe)]
-    for split in SPLITS:
-        files = (getattr(side, split) for side in (first.source, first.target))
-        words += [f"--{split}", *map(inside, files)]
-    words += [inside(word) for word in flag_words(recipe.flags(first, "binarize"))]
-    return Step(f"{BINARIZE}/{name}", tuple(words), needs, (folder,))
-
-
-def _joined(names: Sequence[str]) -> str:
-    """The names of methods as one; many are the first, their number and a hash of all."""
-    name = "+".join(names)
-    if len(name) <= LONGEST_NAME:
-        return name
-    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-    return f"{names[0]}+{len(names) - 1}-more-{digest}"
