@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,6 +35,15 @@ def words(pretrained: Path, out: Path, task: str = "sequence-classification", *m
         "finetune", "--model", str(pretrained / kind), "--task", task, *files, *columns,
         "--tree-format", "ptb", "--out", str(out), *QUICK, *more,
     ]  # fmt: skip
+
+
+def two_updates(pretrained: Path, out: Path, *more: str) -> dict[str, Any]:
+    """The numbers of a classifier after two updates."""
+    from safetensors.torch import load_file
+
+    short = ["--max-steps", "2", "--set", "eval_steps=2"]
+    assert main(words(pretrained, out, "sequence-classification", *short, *more)) == 0
+    return load_file(out / "model/model.safetensors")
 
 
 @pytest.mark.parametrize("task", BY_TASK)
@@ -196,28 +206,12 @@ def test_a_loss_from_trees_changes_training_and_needs_no_tree_afterwards(
     pretrained: Path, tmp_path: Path
 ):
     import torch
-    from safetensors.torch import load_file
 
-    weights = []
-    for name, spec in (("plain", ""), ("loss", "tree_reg(layer=1, weight=0.1)")):
-        out = tmp_path / name
-        assert (
-            main(
-                words(
-                    pretrained,
-                    out,
-                    "sequence-classification",
-                    "--injection",
-                    spec,
-                    "--max-steps",
-                    "2",
-                    "--set",
-                    "eval_steps=2",
-                )
-            )
-            == 0
-        )
-        weights.append(load_file(out / "model/model.safetensors"))
+    specs = {"plain": "", "loss": "tree_reg(layer=1, weight=0.1)"}
+    weights = [
+        two_updates(pretrained, tmp_path / name, "--injection", spec)
+        for name, spec in specs.items()
+    ]
     assert weights[0].keys() == weights[1].keys()
     assert not all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
     bare = tmp_path / "bare.jsonl"
@@ -230,64 +224,26 @@ def test_layers_that_are_frozen_stay_and_others_move(pretrained: Path, tmp_path:
     import torch
     from safetensors.torch import load_file
 
-    out = tmp_path / "out"
-    assert (
-        main(
-            words(
-                pretrained,
-                out,
-                "sequence-classification",
-                "--set",
-                "freeze=1",
-                "--max-steps",
-                "2",
-                "--set",
-                "eval_steps=2",
-            )
-        )
-        == 0
-    )
+    after = two_updates(pretrained, tmp_path / "out", "--set", "freeze=1")
     before = {
         f"bert.{name}": value
         for name, value in load_file(pretrained / "bert/model.safetensors").items()
     }
-    after = load_file(out / "model/model.safetensors")
     moved = {name for name, value in before.items() if not torch.equal(value, after[name])}
     assert {name for name in moved if "layer.1." in name}
     assert not {name for name in moved if "layer.0." in name or "embeddings" in name}
 
 
 def test_a_rate_of_their_own_moves_the_methods_further(pretrained: Path, tmp_path: Path):
-    from safetensors.torch import load_file
-
     sizes = []
     for name, rate in (("slow", "0"), ("fast", "0.1")):
-        out = tmp_path / name
-        assert (
-            main(
-                words(
-                    pretrained,
-                    out,
-                    "sequence-classification",
-                    "--injection",
-                    "tree_distance",
-                    "--set",
-                    f"tree_learning_rate={rate}",
-                    "--set",
-                    "learning_rate=0.0001",
-                    "--set",
-                    "lr_scheduler_type=constant",
-                    "--max-steps",
-                    "2",
-                    "--set",
-                    "eval_steps=2",
-                )
-            )
-            == 0
-        )
-        tables = load_file(out / "model/model.safetensors")
+        numbers = two_updates(
+            pretrained, tmp_path / name, "--injection", "tree_distance",
+            "--set", f"tree_learning_rate={rate}", "--set", "learning_rate=0.0001",
+            "--set", "lr_scheduler_type=constant",
+        )  # fmt: skip
         sizes.append(
-            max(float(value.abs().max()) for name, value in tables.items() if ".trees." in name)
+            max(float(value.abs().max()) for key, value in numbers.items() if ".trees." in key)
         )
     assert sizes[1] / sizes[0] == pytest.approx(1000, rel=0.3)
 
@@ -319,15 +275,8 @@ def test_what_is_wrong_is_one_line(
 
 
 def test_another_job_in_a_folder_is_refused(pretrained: Path, tmp_path: Path, capsys):
-    arguments = words(
-        pretrained,
-        tmp_path / "out",
-        "sequence-classification",
-        "--max-steps",
-        "1",
-        "--set",
-        "eval_steps=1",
-    )
+    short = ["--max-steps", "1", "--set", "eval_steps=1"]
+    arguments = words(pretrained, tmp_path / "out", "sequence-classification", *short)
     assert main(arguments) == 0
     assert main([*arguments, "--seed", "2"]) == 2
     assert (

@@ -26,6 +26,45 @@ LAUNCHED = "LOCAL_RANK"
 """What accelerate and torchrun tell each process of several."""
 
 
+FILES = {
+    "out": ("FOLDER", "folder of the training; the same command goes on in it after a kill"),
+    "predict": ("FOLDER", "train nothing: write outputs of this finished training for --test"),
+    "hypotheses": ("FILE", "where the outputs go (default: hypotheses.txt in the folder)"),
+    "generated": ("FILE", "write the outputs in the form of fairseq-generate instead"),
+    "write-data": ("FOLDER", "train nothing: write the data as a study keeps it"),
+    "facts": ("FOLDER", "only print size, losses and time of a finished training"),
+}
+"""Flags with a path: what stands for it in the help, and what it is for."""
+TEXTS = {
+    "each": (
+        "COLUMN",
+        "a column with a list of objects, such as aspects: each object is an example",
+    ),
+    "tree-format": ("NAME", "format of trees that are text, see treesyntax methods"),
+    "injection": ("SPEC", "methods in the model, such as relation_mask+tree_distance"),
+    "control": ("NAME", "random, flat or right_branching: trees without syntax in place of yours"),
+}
+"""Flags with a text, by default empty."""
+LISTS = {
+    "columns": ("KIND=NAME", "which column is what, such as text=sentence label=class; words=tree takes the "
+                "words of the tree"),
+    "header": ("NAME", "names of the columns, for a table without a line of names"),
+}  # fmt: skip
+"""Flags with several texts."""
+REPEATED = {
+    "set": "a setting of training, such as learning_rate=3e-5",
+    "generate": "what model.generate is given, such as num_beams=4",
+}
+"""Flags with NAME=VALUE that may be given several times."""
+COUNTS = {
+    "seed": "seed of new parameters, order and dropout (default 1)",
+    "max-steps": "updates after which training ends",
+    "patience": "validations without a better one after which training ends",
+    "accumulate": "batches in an update",
+}
+"""Flags with a number that have no default of their own."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the model, the data, the methods and the settings."""
     add = parser.add_argument
@@ -33,128 +72,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "source",
         nargs="?",
         type=Path,
-        help="a folder that --write-data wrote, or a recipe with trainer: huggingface, in place of data",
+        help="a recipe with trainer: huggingface, or a folder that --write-data wrote",
     )
     add("--model", help="a folder, or a name in the cache of Hugging Face; nothing is downloaded")
     add("--task", help="sequence-classification, token-classification, seq2seq or causal")
     for split in SPLITS:
-        add(
-            f"--{split}",
-            type=Path,
-            metavar="FILE",
-            help=f"{split} data: .jsonl, .tsv or .conllu, or .gz",
-        )
-        add(
-            f"--{split}-trees",
-            type=Path,
-            metavar="FILE",
-            help="its trees, where they are in a file of their own",
-        )
-    for split in SPLITS:
-        add(
-            f"--{split}-target",
-            type=Path,
-            metavar="FILE",
-            help=f"the answers of {split}, one a line, where they are in a file of their own",
-        )
-    add(
-        "--columns",
-        nargs="+",
-        default=[],
-        metavar="KIND=NAME",
-        help="the columns text, words, tree, heads, relations, label, target, text_pair, words_pair, tree_pair, start and end (of words that are the second sentence); words=tree takes the words of the tree",
-    )
+        files = {
+            split: f"{split} data: .jsonl, .tsv or .conllu, or .gz of them",
+            f"{split}-trees": f"trees of {split}, one a line, if they have a file of their own",
+            f"{split}-target": f"answers of {split}, one a line, if they have a file of their own",
+        }
+        for name, text in files.items():
+            add(f"--{name}", type=Path, metavar="FILE", help=text)
+    for name, (metavar, text) in LISTS.items():
+        add(f"--{name}", nargs="+", default=[], metavar=metavar, help=text)
+    for name, (metavar, text) in TEXTS.items():
+        add(f"--{name}", default="", metavar=metavar, help=text)
     add(
         "--hold-out",
         type=int,
         default=0,
         metavar="N",
-        help="examples of --train to validate on, where there is no --valid",
+        help="without --valid: examples of --train to validate on",
     )
-    add(
-        "--each",
-        default="",
-        metavar="COLUMN",
-        help="a list of objects in JSON lines, such as aspects, each of which is an example",
-    )
-    add(
-        "--header",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="the columns of a table without a line of names",
-    )
-    add("--tree-format", default="", metavar="NAME", help="of trees, see treesyntax methods")
-    add(
-        "--injection",
-        default="",
-        metavar="SPEC",
-        help="methods, such as relation_mask+tree_distance",
-    )
-    add(
-        "--control",
-        default="",
-        metavar="NAME",
-        help="random, flat or right_branching trees in place of those of the data",
-    )
-    add("--control-seed", type=int, default=1, metavar="N", help="of the control (default 1)")
-    add("--seed", type=int, help="of new parameters, order and dropout (default 1)")
-    add(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting of training, may be repeated",
-    )
-    add(
-        "--generate",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="what model.generate is given, such as num_beams=4",
-    )
-    add("--max-steps", type=int, metavar="N", help="updates after which training ends")
-    add(
-        "--patience",
-        type=int,
-        metavar="N",
-        help="validations without a better one after which it ends",
-    )
-    add("--accumulate", type=int, metavar="N", help="batches in an update")
+    add("--control-seed", type=int, default=1, metavar="N", help="seed of random trees (default 1)")
+    for name, text in REPEATED.items():
+        add(
+            f"--{name}",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help=f"{text}; may be repeated",
+        )
+    for name, text in COUNTS.items():
+        add(f"--{name}", type=int, metavar="N", help=text)
     add("--bf16", action="store_true", help="compute in bfloat16")
+    for name, (metavar, text) in FILES.items():
+        add(f"--{name}", type=Path, metavar=metavar, help=text)
     add(
-        "--out",
-        type=Path,
-        metavar="FOLDER",
-        help="of the finetuning; the same command goes on in it",
+        "--batch-size",
+        type=int,
+        default=32,
+        metavar="N",
+        help="examples at a time for outputs (default 32)",
     )
-    add(
-        "--predict",
-        type=Path,
-        metavar="FOLDER",
-        help="a finetuning that is done: only write outputs for --test",
-    )
-    add(
-        "--hypotheses",
-        type=Path,
-        metavar="FILE",
-        help="the outputs (default hypotheses.txt in the folder)",
-    )
-    add(
-        "--generated", type=Path, metavar="FILE", help="the outputs in the form of fairseq-generate"
-    )
-    add("--batch-size", type=int, default=32, metavar="N", help="of outputs (default 32)")
     add(
         "--sources-only",
         action="store_true",
         help="with --write-data: only the texts, for a parser",
-    )
-    add("--write-data", type=Path, metavar="FOLDER", help="only write the data as a study keeps it")
-    add(
-        "--facts",
-        type=Path,
-        metavar="FOLDER",
-        help="only print size, losses and time of a finetuning",
     )
 
 
