@@ -112,8 +112,8 @@ def _run_steps(recipe: Recipe, run: Run, data: Step) -> list[Step]:
     training = make_step(
         train,
         [PROGRAM, f"{OUT}/data", "--model", inside(run.method.arch), "--task", recipe.content[TASK],
-         *(["--injection", injection] if injection else []), *_control(recipe.flags(run.method, "binarize")), *_setting_words(flags, "--set"),
-         *_setting_words(recipe.flags(run.method, "generate"), "--generate"),
+         *(["--injection", injection] if injection else []), *_control(recipe.flags(run.method, "binarize")), *setting_words(flags, "--set"),
+         *setting_words(recipe.flags(run.method, "generate"), "--generate"),
          "--seed", run.seed, "--out", out],
         data.name, f"{run.checkpoints}/facts.json",
     )  # fmt: skip
@@ -139,7 +139,7 @@ def _control(binarize: Flags) -> list[str]:
     ]
 
 
-def _setting_words(flags: Mapping[str, Any], flag: str) -> Iterator[str]:
+def setting_words(flags: Mapping[str, Any], flag: str) -> Iterator[str]:
     """Settings as words of a command line; False is a value of its own, unlike in flags."""
     for name, value in flags.items():
         if value is not None:
