@@ -14,6 +14,7 @@ from support.study_helpers import write_recipe
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.results.current import current_results
 from treesyntax.study.results.results import read_results
+from treesyntax.study.run.plan import make_plan
 
 pytestmark = pytest.mark.usefixtures("quick")
 
@@ -169,6 +170,51 @@ def test_prepared_data_are_found_in_another_study_beside(tmp_path: Path, capsys)
     shown = run(tmp_path, out="third", seeds=[1], binarize={"subword-vocab": 3})
     assert "generate" not in shown.split()  # the second has them too
     assert (tmp_path / "third/data/p/train.src").read_text() == "a\nb\n"
+
+
+def test_prepared_data_lie_under_the_first_row_that_reads_them_and_say_which_rows_do(tmp_path: Path):
+    methods = content(tmp_path)["methods"]
+    methods["new"] = {"arch": "tree_up_down_mini", "binarize": {"source-format": "for"}}
+    run(tmp_path, seeds=[1], methods=methods)
+    folders = sorted((tmp_path / "out/binarized").iterdir())
+    assert [folder.name for folder in folders] == ["sequence", "stack_pe"]
+    assert "these rows read: stack_pe, new\n" in (folders[1] / "README.txt").read_text()
+    methods["third"] = methods["new"]
+    assert "binarize" not in run(tmp_path, seeds=[1], methods=methods)
+    assert "stack_pe, new, third\n" in (folders[1] / "README.txt").read_text()
+    assert run(tmp_path, seeds=[1], methods=methods) == ""
+
+
+def test_a_study_with_the_long_names_of_older_versions_goes_on(tmp_path: Path):
+    """Its folders have the names of all rows that read them; what is done is not done again."""
+    methods = content(tmp_path)["methods"]
+    methods["new"] = {"arch": "tree_up_down_mini", "binarize": {"source-format": "for"}}
+    run(tmp_path, seeds=[1], methods=methods)
+    out = tmp_path / "out"
+    (out / "binarized/stack_pe/README.txt").unlink()
+    (out / "binarized/stack_pe").rename(out / "binarized/stack_pe+new")
+    marker = out / "done/binarize/stack_pe+new.json"
+    marker.write_text(marker.read_text().replace("binarized/stack_pe/", "binarized/stack_pe+new/"))
+    plan = make_plan(read_recipe(tmp_path / "recipe.yaml"))
+    assert plan.data_folder(plan.recipe.methods[1], out) == out / "binarized/stack_pe+new"
+    started = run(tmp_path, seeds=[1, 2], methods=methods)
+    assert trained(started) == ["sequence-2", "stack_pe-2", "new-2"]
+    assert "binarize" not in started
+    assert plan.data_folder(plan.recipe.methods[1], out) == out / "binarized/stack_pe"
+    assert (out / "binarized/stack_pe/train.bin").is_file()
+
+
+def test_data_in_the_way_of_another_setting_are_kept_aside_and_come_back(tmp_path: Path):
+    """A row that moves to other data takes their folder's name; the former data are not lost."""
+    methods = content(tmp_path)["methods"]
+    moved = {**methods, "sequence": {**methods["sequence"], "binarize": {"source-format": "for"}}}
+    run(tmp_path, seeds=[1])
+    assert "binarize" not in run(tmp_path, seeds=[1], methods=moved)
+    readme = (tmp_path / "out/binarized/sequence/README.txt").read_text()
+    assert "these rows read: sequence, stack_pe\n" in readme
+    back = run(tmp_path, seeds=[1])
+    assert "binarize" not in back
+    assert trained(back) == []
 
 
 def test_a_row_that_was_taken_away_is_in_no_figure(tmp_path: Path):

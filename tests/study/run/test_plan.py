@@ -71,7 +71,7 @@ def test_text_borrows_trees_from_the_data_of_others(path: Path):
     plain, own = steps["sequence-1/analyses"], steps["stack_pe-1/analyses"]
     assert plain.needs == ("sequence-1/facts", "binarize/relation_mask+stack_pe")
     assert plain.command[plain.command.index("--trees") + 1] == (
-        "{out}/binarized/relation_mask+stack_pe"
+        "{out}/binarized/relation_mask"
     )
     assert "--trees" not in own.command
     assert own.needs == ("stack_pe-1/facts",)
@@ -139,7 +139,7 @@ def test_commands_of_a_run(path: Path):
     overrides = ["train.log-interval=7", "methods.stack_pe.train.lr=0.5"]
     commands = steps_by_name(make_plan(read_recipe(path, overrides)))
     train = commands["stack_pe-2/train"]
-    assert train[:2] == ("fairseq-train", "{out}/binarized/relation_mask+stack_pe")
+    assert train[:2] == ("fairseq-train", "{out}/binarized/relation_mask")
     text = " ".join(train)
     for part in (
         "--user-dir {plugins} --task tree_translation --source-lang for --target-lang lambda",

@@ -141,13 +141,13 @@ def find_quantities(plan: Plan, folder: Path) -> list[Quantity]:
     Lengths are tokens as the first row reads them. Source trees are read as the first row with
     trees does, target trees as binarize or a metric names their notation.
     """
-    recipe, first = plan.recipe, plan.recipe.methods[0]
+    first = plan.recipe.methods[0]
     references = located(first.target.test, folder)
     if not references.is_file():
         return []
     size = sum(1 for _ in read_lines(references))
     found = []
-    data = located(plan.steps_of(Run(first, recipe.seeds[0]))[0].command[1], folder)
+    data = plan.data_folder(first, folder)
     try:
         sizes = TokenData(find_prefix(data, SPLIT, "source")).sizes
         label = f"length of the source (tokens of {first.name})"

@@ -10,7 +10,6 @@ from treesyntax.data.manifest import read_manifest
 from treesyntax.errors import InputError
 from treesyntax.study.report.table_notes import ALLOWED, uneven
 from treesyntax.study.run.plan import Plan
-from treesyntax.study.run.steps import Run, located
 
 Facts = TypeVar("Facts")
 
@@ -41,7 +40,7 @@ def _of_manifests(plan: Plan, folder: Path, pick: Callable[[Any], Facts]) -> dic
     """What ``pick`` finds in the manifest of each row's data."""
     found = {}
     for method in plan.recipe.methods:
-        data = located(plan.steps_of(Run(method, plan.recipe.seeds[0]))[0].command[1], folder)
+        data = plan.data_folder(method, folder)
         try:
             facts = read_manifest(data, pick)
         except InputError:

@@ -54,7 +54,7 @@ from treesyntax.study.run.code import mixed_parts, of_first_rule, unknown_parts
 from treesyntax.study.run.failures import read_failures
 from treesyntax.study.run.ledger import check_read
 from treesyntax.study.run.plan import Plan, make_plan
-from treesyntax.study.run.steps import Run, located
+from treesyntax.study.run.steps import located
 
 TEMPLATES = Path(__file__).parent
 SCRIPT = TEMPLATES / "report_sort.js"
@@ -182,7 +182,7 @@ def _long_references(plan: Plan, folder: Path, table: StudyTable) -> list[str]:
     rows: dict[str, list[str]] = {}
     begun = {row.method for row in table.rows}
     for method in (method for method in plan.recipe.methods if method.name in begun):
-        data = located(plan.steps_of(Run(method, plan.recipe.seeds[0]))[0].command[1], folder)
+        data = plan.data_folder(method, folder)
         flags = plan.recipe.flags(method, "generate")
         try:
             sources, targets = (

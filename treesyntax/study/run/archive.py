@@ -113,16 +113,24 @@ def settle(ledger: Ledger) -> Iterator[str]:
 def _stale_data(ledger: Ledger) -> Iterator[str]:
     """Move aside prepared data that the plan does not want where it makes others."""
     folder = ledger.folder
-    keys = {ledger.keys.of[step.name] for step in ledger.plan.steps}
-    names = {step.name for step in ledger.plan.steps if step.name.startswith(BINARIZE)}
+    keys = set(ledger.keys.of.values())
+    wanted = {
+        name: ledger.keys.of[step.name]
+        for step in ledger.plan.steps
+        if step.kind == BINARIZE
+        for name in (step.name, *step.outputs)
+    }
     for file in prepared_markers(folder):
         marker, step = read_object(file), str(file.relative_to(folder / DONE))[: -len(".json")]
         whole = step.startswith(BINARIZE)
         outputs, key = marker.get("outputs"), marker.get("key")
-        if key in keys or not isinstance(outputs, dict) or (whole and step not in names):
+        if not isinstance(outputs, dict):
+            continue
+        folders = {str(Path(*Path(name).parts[:2])) for name in outputs}  # binarized/NAME
+        others = any(wanted.get(name, key) != key for name in (step, *folders))
+        if not others if whole else key in keys:
             continue
         place = _aside(folder, step.replace("/", "-"), str(key))
-        folders = {str(Path(*Path(name).parts[:2])) for name in outputs}  # binarized/NAME
         for name in folders if whole else outputs:
             if (folder / name).exists():
                 _rename(folder / name, place / name)

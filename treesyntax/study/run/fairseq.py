@@ -16,6 +16,7 @@ from treesyntax.study.recipe.recipe import SPLITS, Flags, Method, Recipe, Side, 
 from treesyntax.study.run.process import SAFE
 from treesyntax.study.run.steps import (
     BINARIZE,
+    BINARIZED,
     OUT,
     PLUGINS,
     RUN,
@@ -121,8 +122,9 @@ def _binarize_groups(recipe: Recipe) -> list[list[Method]]:
 
 def _binarize_step(recipe: Recipe, methods: Sequence[Method], needs: tuple[str, ...]) -> Step:
     first = methods[0]
-    name = _joined([method.name.replace("/", ".") for method in methods])
-    folder = f"binarized/{name}"
+    names = [method.name.replace("/", ".") for method in methods]
+    # The step has the names of all rows, as the markers of older studies have; the folder that of the first.
+    name, folder = _joined(names), f"{BINARIZED}/{_joined(names[:1])}"
     # The study may have been killed after the folder was complete, before it marked the step as done.
     words = ["treesyntax", "binarize", f"{OUT}/{folder}", "--overwrite", *languages(recipe)]
     for split in SPLITS:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from treesyntax.errors import OptionError
-from treesyntax.files import atomic_file, atomic_folder, read_object, write_json
+from treesyntax.files import atomic_file, atomic_folder, read_object, write_json, write_text
 from treesyntax.study.provenance import commit, versions
 from treesyntax.study.recipe.identity import Identity
 from treesyntax.study.run.code import code_of, look_again, merged
@@ -31,6 +31,13 @@ REPEATED = ("hypotheses", "score", "facts")
 """Kinds of steps of seconds, done again where only their code is another."""
 LARGE = ("train", "average", "analyses")
 """Kinds whose outputs are checkpoints or figures: that they exist is enough."""
+README = "README.txt"
+README_TEXT = """\
+The tokens and trees that the models of these rows read: {rows}
+
+Sentences with their trees:  treesyntax inspect FOLDER
+From which files, and how:   binarize.json (treesyntax binarize --help)
+"""
 NO_CONTENT = ".json"
 """Records of how data was made hold paths and versions, which do not make other data."""
 
@@ -189,6 +196,13 @@ class Ledger:
                     "was made from; restore that, or choose another --out"
                 )
         write_json(marker_of(self.folder, step.name), noted, None)
+        self._explain(step)
+
+    def _explain(self, step: Step) -> None:
+        """Write into a folder of prepared data which rows read it."""
+        if step.kind == BINARIZE:
+            rows = ", ".join(self.plan.rows_of_data.get(step.name, []))
+            write_text(self.folder / step.outputs[0] / README, README_TEXT.format(rows=rows))
 
     def _outputs(self, step: Step) -> dict[str, str]:
         """The digests of the files that a step wrote, by their names inside the study."""
@@ -204,7 +218,7 @@ class Ledger:
             for name in names
             for file in ([f"{name}/{one}" for one in files_in(self.folder / name)]
                          if (self.folder / name).is_dir() else [name])
-            if (self.folder / file).is_file()
+            if (self.folder / file).is_file() and Path(file).name != README
         ]  # fmt: skip
         found = {file: self.digests.of(self.folder / file) for file in files}
         return {file: digest for file, digest in found.items() if others.get(file) != digest}
@@ -232,6 +246,7 @@ class Ledger:
                 "outputs": {name: self.digests.of(self.folder / name) for name in names},
             }
             write_json(marker_of(self.folder, step.name), {**noted, "taken": str(folder)}, None)
+            self._explain(step)
             return folder
         return None
 

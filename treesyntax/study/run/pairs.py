@@ -32,7 +32,7 @@ from treesyntax.errors import InputError, OptionError
 from treesyntax.study.recipe.recipe import Flags, Method, Recipe
 from treesyntax.study.recipe.rows import row_of_run
 from treesyntax.study.run.plan import Plan
-from treesyntax.study.run.steps import group_of, left_out_file, located
+from treesyntax.study.run.steps import group_of, left_out_file
 
 POSITIONS = 1024
 """Most tokens of a side where no flag says it, in fairseq and in our models."""
@@ -120,7 +120,7 @@ def uses_of(plan: Plan, folder: Path) -> Uses:
     found: Uses = {}
     runs = {run.method.name: run for run in plan.runs}
     for name, run in runs.items():
-        data = located(plan.steps_of(run)[0].command[1], folder)
+        data = plan.data_folder(run.method, folder)
         for split, bounds in bounds_of(plan.recipe, run.method).items():
             if bounds.subsets != (split,):
                 continue  # a recipe's own subsets: what of them is too long its trainings tell

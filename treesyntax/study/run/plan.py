@@ -9,9 +9,10 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from treesyntax.errors import OptionError, unknown_name
-from treesyntax.study.recipe.recipe import Recipe
+from treesyntax.study.recipe.recipe import Method, Recipe
 from treesyntax.study.run.steps import (
     BINARIZE,
     PREPARE,
@@ -20,6 +21,7 @@ from treesyntax.study.run.steps import (
     Run,
     Step,
     inside,
+    located,
     study_step,
 )
 from treesyntax.study.run.trainers import Trainer, trainer_of
@@ -115,6 +117,22 @@ class Plan:
             return step.command
         train = self._steps_by_run[run][0]
         return (*train.command, *self._step_of_name[train.needs[0]].command, *step.command)
+
+    def data_folder(self, method: Method, folder: Path) -> Path:
+        """Return where the data that a row's models read lies in a study's folder."""
+        train = self.steps_of(Run(method, self.recipe.seeds[0]))[0]
+        data = located(train.command[1], folder)
+        of_all_rows = data.with_name(train.needs[0].partition("/")[2])  # as older versions named it
+        return of_all_rows if not data.exists() and of_all_rows.is_dir() else data
+
+    @cached_property
+    def rows_of_data(self) -> dict[str, list[str]]:
+        """The rows that read what a binarize step makes, by the step's name."""
+        rows: dict[str, list[str]] = {}
+        for method in self.recipe.methods:
+            train = self.steps_of(Run(method, self.recipe.seeds[0]))[0]
+            rows.setdefault(train.needs[0], []).append(method.name)
+        return rows
 
     @cached_property
     def _step_of_name(self) -> dict[str, Step]:
