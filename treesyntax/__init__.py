@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from treesyntax.trees.linearizations import get_linearization
     from treesyntax.trees.tree import Tree
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _PLACES = {
     "bridges.collator": ("TreeCollator",),
