@@ -1,6 +1,6 @@
 """Check the prose of the pages: python .ci/prose.py
 
-A paragraph has at most 60 words, a sentence at most 30, and a paragraph has at most two numbers in brackets. A row that
+A paragraph has at most 60 words, a sentence 30, a list 110, and a paragraph has at most two numbers in brackets. A row that
 a page names is explained on it. README and docs have at most 20,000 words, and the pages of results 4,000 of them. Code,
 numbers and pages that are written from the code do not count. Pages that are not rewritten yet stand in
 ``prose_later.txt``; one that keeps the rules must leave that list, so that it only gets shorter.
@@ -18,7 +18,7 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 LATER = Path(__file__).with_name("prose_later.txt")
-PARAGRAPH, SENTENCE, BRACKETS = 60, 30, 2
+PARAGRAPH, SENTENCE, LIST, BRACKETS = 60, 30, 110, 2
 RESULTS = ("docs/results.", "docs/results-", "docs/reproduction", "docs/where-trees-help")
 BUDGETS = {
     "README.md and docs/": (("README", "docs/"), 20_000),
@@ -73,6 +73,13 @@ def paragraphs(text: str) -> Iterator[str]:
             lines.append(ITEM.sub("", line).strip())
 
 
+def lists(text: str) -> Iterator[str]:
+    """The lists of a page, items together, as far as no empty line parts them."""
+    for block in re.split(r"\n\s*\n", COMMENT.sub("", FENCE.sub("", text))):
+        if ITEM.match(block):
+            yield " ".join(ITEM.sub("", line).strip() for line in block.splitlines())
+
+
 def words_of(text: str) -> int:
     """How many words a text has; code in a line is one."""
     text = re.sub(r"`[^`]*`", "code", text)
@@ -120,6 +127,9 @@ def faults_of(text: str, names: Collection[str] = ()) -> list[str]:
                 faults.append(
                     f"“{sentence[:50]}…”: a sentence of {count} words; at most {SENTENCE}"
                 )
+    for text_of_list in lists(text):
+        if (count := words_of(LINK.sub(r"\1", text_of_list))) > LIST:
+            faults.append(f"“{text_of_list[:50]}…”: a list of {count} words; at most {LIST}")
     return faults + [f"`{name}` is named but not explained" for name in unexplained(text, names)]
 
 

@@ -44,6 +44,7 @@ def test_a_list_of_later_pages_only_gets_shorter(tmp_path, monkeypatch, capsys):
     [
         ("A word. " * 31, "a paragraph of 62 words; at most 60"),
         ("- " + "word " * 31, "a sentence of 31 words; at most 30"),
+        ("- A word.\n- A word.\n" * 28, "a list of 112 words; at most 110"),
         ("Gains 2 points [1.0, 3.0], 3 runs (p = 0.1).", "3 numbers in brackets; at most 2"),
         ("The row `lcrs_dfs` wins.", "`lcrs_dfs` is named but not explained"),
         ("| `lcrs_dfs` | 81.1 | 0.4 |", "`lcrs_dfs` is named but not explained"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -246,6 +248,56 @@ def test_a_rate_of_their_own_moves_the_methods_further(pretrained: Path, tmp_pat
             max(float(value.abs().max()) for key, value in numbers.items() if ".trees." in key)
         )
     assert sizes[1] / sizes[0] == pytest.approx(1000, rel=0.3)
+
+
+@pytest.mark.parametrize("task", ["sequence-classification", "causal"])
+def test_collected_batches_and_two_processes_equal_one_large_batch(
+    pretrained: Path, tmp_path: Path, task: str
+):
+    import torch
+    from safetensors.torch import load_file
+
+    kind = BY_TASK[task][0]
+    shutil.copytree(pretrained / kind, tmp_path / kind)  # without dropout, which differs by process
+    file = tmp_path / kind / "config.json"
+    names = (
+        "hidden_dropout_prob",
+        "attention_probs_dropout_prob",
+        "resid_pdrop",
+        "embd_pdrop",
+        "attn_pdrop",
+    )
+
+    file.write_text(json.dumps({**json.loads(file.read_text()), **dict.fromkeys(names, 0.0)}))
+    ways = {
+        "large": ["--set", "per_device_train_batch_size=8"],
+        "collected": ["--set", "per_device_train_batch_size=4", "--accumulate", "2"],
+        "processes": ["--set", "per_device_train_batch_size=4"],
+    }
+    plain = ["--set", "optim=sgd", "--set", "learning_rate=0.5", "--set", "max_grad_norm=0"]
+    spec = ["--injection", "relation_mask", "--max-steps", "3", "--set", "eval_steps=3"]
+    found = {}
+    for name, batches in ways.items():
+        arguments = words(pretrained, tmp_path / name, task, *plain, *spec, *batches)
+        arguments[arguments.index("--model") + 1] = str(tmp_path / kind)
+        if name == "processes":
+            launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m"]
+            done = subprocess.run(
+                [*launch, "treesyntax", *arguments], capture_output=True, text=True
+            )
+            assert done.returncode == 0, done.stderr
+            assert done.stdout.count("best at update") == 1
+        else:
+            assert main(arguments) == 0
+        facts = json.loads((tmp_path / name / FACTS_FILE).read_text())
+        found[name] = load_file(tmp_path / name / "model/model.safetensors"), facts["valid_loss"]
+    numbers, loss = found.pop("large")
+    for name, (others, other_loss) in found.items():
+        assert other_loss == pytest.approx(loss, rel=1e-4), name
+        for key, value in numbers.items():
+            torch.testing.assert_close(
+                others[key], value, rtol=1e-4, atol=1e-5, msg=f"{name}: {key}"
+            )
 
 
 @pytest.mark.parametrize(

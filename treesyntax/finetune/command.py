@@ -22,8 +22,8 @@ ENDINGS = {
     "cap": "it ended by its number of updates",
     "last": "its last update was its best, so it was still learning",
 }
-LAUNCHED = "LOCAL_RANK"
-"""What accelerate and torchrun tell each process of several."""
+LAUNCHED, PROCESS = "LOCAL_RANK", "RANK"
+"""What accelerate and torchrun tell each process of several: its number on the machine, and among all."""
 
 
 FILES = {
@@ -158,7 +158,9 @@ def run(args: argparse.Namespace) -> int:
         if (value := getattr(args, name)) is not None
     }
     facts = finetune(job, args.out, files)
-    if args.test is not None and os.environ.get(LAUNCHED, "0") == "0":
+    if os.environ.get(PROCESS, "0") != "0":
+        return 0  # the first of several processes writes and tells
+    if args.test is not None:
         _predict(args, args.out)
     print(
         f"{args.out}: best at update {facts['best_update']} of {facts['updates']}, validation "

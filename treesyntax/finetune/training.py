@@ -25,6 +25,7 @@ from treesyntax.errors import InputError, OptionError, TreeError, need_package, 
 from treesyntax.files import read_json, read_object, sha256_of, write_json
 from treesyntax.finetune.data import Example, check_answers, classes_of, held_out, read_examples
 from treesyntax.finetune.job import (
+    CAUSAL,
     CLASSES,
     FACTS_FILE,
     JOB_FILE,
@@ -215,7 +216,7 @@ def _take(job: Job, out: Path) -> None:
             raise OptionError(
                 f"{out} has another finetuning, with another {' and '.join(changed)}; choose another --out"
             )
-    elif any(not item.name.startswith(".") for item in out.iterdir()):
+    elif any(not item.name.startswith(".") and item.name != JOB_FILE for item in out.iterdir()):
         raise OptionError(f"{out} is not empty and has no finetuning; choose another --out")
     else:
         write_job(out, job)
@@ -241,7 +242,7 @@ def last_checkpoint(out: Path) -> Path | None:
     for checkpoint in out.glob(f"{CHECKPOINT}*"):
         state = read_object(checkpoint / STATE_FILE)  # which is written last
         if not state:
-            shutil.rmtree(checkpoint)
+            shutil.rmtree(checkpoint, ignore_errors=True)  # another process may do the same
             continue
         found[int(state["global_step"])] = checkpoint
     if not found:
@@ -343,6 +344,9 @@ class TreeTrainer(Trainer):
             compute_metrics=None if job.task in WRITES else self._scores,
             callbacks=[log],
         )
+        # Most models take a number of items and do not use it: their losses are means, which only then are divided
+        # among the batches of an update and not multiplied by the processes.
+        self.model_accepts_loss_kwargs = job.task == CAUSAL
         self.remove_callback(PrinterCallback)
         if patience := job.ours("patience"):
             self.add_callback(EarlyStoppingCallback(patience))
