@@ -6,11 +6,12 @@ import argparse
 from pathlib import Path
 
 import pytest
-from support.study_helpers import recipe_content, write_recipe
+from support.study_helpers import recipe_content, write_recipe, write_study
 
 from treesyntax.commands.study_search import take_search
 from treesyntax.commands.translate import add_arguments
 from treesyntax.errors import OptionError
+from treesyntax.study.recipe.recipe import read_recipe
 
 CHECKPOINT = "runs/sequence-2/checkpoints/checkpoint_best.pt"
 
@@ -28,7 +29,8 @@ def study(tmp_path: Path) -> Path:
     methods = recipe_content()["methods"]
     methods["sequence"]["generate"] = {"lenpen": 2, "min-len": 3}
     generate = {"beam": 1, "max-len-a": 1.5, "max-len-b": 10, "tree-constraints": "none"}
-    write_recipe(tmp_path, generate=generate, methods=methods)
+    recipe = write_recipe(tmp_path, generate=generate, methods=methods)
+    write_study(tmp_path, read_recipe(recipe))
     return tmp_path
 
 

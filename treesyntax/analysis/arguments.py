@@ -38,12 +38,18 @@ def _all(*arguments: Argument) -> Argument:
 
 
 _CHECKPOINT = _argument(
-    "checkpoint", metavar="CHECKPOINT", type=Path, help="file that fairseq-train wrote"
+    "checkpoint",
+    metavar="CHECKPOINT",
+    type=Path,
+    help="file that fairseq-train wrote, or the folder of a run or a study",
 )
 _SIDE = _argument(
     "--side", choices=SIDES, default=SIDES[0], help="whose methods to show (default %(default)s)"
 )
-_DATA = _argument("data", metavar="DATA", type=Path, help="folder that treesyntax binarize wrote")
+_DATA = _argument(
+    "data", metavar="DATA", type=Path, nargs="?",
+    help="folder that treesyntax binarize wrote (default: that of the run)",
+)  # fmt: skip
 _SUBSET = _argument("--subset", default=SUBSET, help="train, valid or test (default %(default)s)")
 _SENTENCE = _argument(
     "--sentence", type=int, default=0, metavar="N", help="its index in the subset (default 0)"
@@ -119,7 +125,7 @@ ARGUMENTS: dict[str, Argument] = {
     ),
     "relative_tables": _all(_CHECKPOINT, _SIDE, _OUT),
     "run": _all(
-        _argument("checkpoints", metavar="CHECKPOINTS", type=Path, help="folder of a training's checkpoints"),
+        _argument("checkpoints", metavar="CHECKPOINTS", type=Path, help="folder of a training's checkpoints, or of a run or a study"),
         _DATA,
         _argument("--tested", type=Path, metavar="FILE", help="draw this checkpoint (default: the best one)"),
         _argument("--trees", type=Path, nargs="*", default=[], metavar="DATA", help="other folders, whose trees serve if their tokens are the same"),
@@ -133,7 +139,7 @@ ARGUMENTS: dict[str, Argument] = {
         _OUT,
     ),
     "strength_trajectories": _all(
-        _argument("checkpoints", metavar="CHECKPOINT", type=Path, nargs="+", help="files of one training"),
+        _argument("checkpoints", metavar="CHECKPOINT", type=Path, nargs="+", help="files of one training, or the folder of a run or a study"),
         _SIDE,
         _OUT,
     ),

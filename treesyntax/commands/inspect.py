@@ -3,12 +3,13 @@
 Of a FILE with its --format: how many trees, words and labels, how deep, the first tree, and all that the
 reader left out or found odd. Of a table (.tsv) the second column is read. --format text is for text.
 
-Of a folder DATA: each line is a node, indented by its depth. Columns: number of the node, its parent,
+Of the folder of a study, of a run, or of DATA: each line is a node, indented by its depth. Columns: number of the node, its parent,
 its slot among the parent's children, and the tokens that it stands for, each with its position.
 
 Examples:
 
   treesyntax inspect train.conllu --format conllu
+  treesyntax inspect runs/my --split valid
   treesyntax inspect data-bin/en-sv --split train --side source --index 0 --count 3
 """
 
@@ -37,8 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
         "data",
-        metavar="FILE|DATA",
-        help="a file of trees, or a folder written by treesyntax binarize",
+        metavar="FILE|STUDY|RUN|DATA",
+        help="a file of trees; a study's folder, for all that its rows read; a run's; or one that treesyntax "
+        "binarize wrote",
     )
     notation = parser.add_argument(
         "--format", metavar="FORMAT", help=f"of a FILE: {', '.join((TEXT, *FORMATS))}"
@@ -64,14 +66,34 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.format is not None or Path(args.data).is_file():
         return _inspect_file(args)
+    if args.count < 1:
+        raise OptionError(f"--count {args.count}: at least 1 is needed")
+    for folder in _folders(Path(args.data)):
+        _inspect_folder(folder, args)
+    return 0
+
+
+def _folders(place: Path) -> list[Path]:
+    """The folders of prepared data of a study or a run; a folder of such data itself."""
+    from treesyntax.study.trained import prepared_folders, studies_here, study_of
+
+    if study_of(place) is not None:
+        return prepared_folders(place)
+    if not place.is_dir():
+        raise InputError(
+            place, None, "is no folder of binarized data", f"check the name{studies_here(place)}"
+        )
+    return [place]
+
+
+def _inspect_folder(folder: Path, args: argparse.Namespace) -> None:
     from treesyntax.data.dictionary import Dictionary  # --help needs none of these
     from treesyntax.data.manifest import check_tokens
     from treesyntax.data.token_files import TokenData, find_prefix
     from treesyntax.data.tree_store import TreeStore
 
-    if args.count < 1:
-        raise OptionError(f"--count {args.count}: at least 1 is needed")
-    prefix = find_prefix(Path(args.data), args.split, args.side)
+    prefix = find_prefix(folder, args.split, args.side)
+    shown_as = prefix.name if folder == Path(args.data) else str(prefix)
     data = TokenData(prefix)
     if not 0 <= args.index < len(data):
         raise OptionError(f"--index {args.index}: {prefix.name} has sentences 0 to {len(data) - 1}")
@@ -93,11 +115,10 @@ def run(args: argparse.Namespace) -> int:
             }
             print(json.dumps(shown, ensure_ascii=False))
             continue
-        print(f"{prefix.name} {sentence}: {len(tokens)} tokens")
+        print(f"{shown_as} {sentence}: {len(tokens)} tokens")
         print(" ".join(tokens))
         if store is not None:
             print("\n".join(draw(store[sentence], tokens)))
-    return 0
 
 
 def _inspect_file(args: argparse.Namespace) -> int:

@@ -50,19 +50,16 @@ def _study_flags(checkpoint: Path) -> dict[str, Any]:
     """The generate flags of the row that a checkpoint is of; none if it is of no study."""
     from treesyntax.study.recipe.recipe import RECIPE_FILE, read_recipe
     from treesyntax.study.recipe.rows import row_of_run
+    from treesyntax.study.trained import study_of
 
-    path = checkpoint.absolute()
-    for folder in path.parents:
-        file, place = folder / RECIPE_FILE, path.relative_to(folder).parts
-        if place[0] != "runs" or len(place) < 3 or not file.is_file():
-            continue
-        try:
-            recipe = read_recipe(file)
-        except TreeSyntaxError as error:
-            print(f"{error}; translate searches with its own defaults", file=sys.stderr)
-            return {}
-        row, _ = row_of_run(place[1])
-        for method in recipe.methods:
-            if method.name == row:
-                return recipe.flags(method, "generate")
-    return {}
+    study, run = study_of(checkpoint) or (Path(), "")
+    if not run:
+        return {}
+    try:
+        recipe = read_recipe(study / RECIPE_FILE)
+    except TreeSyntaxError as error:
+        print(f"{error}; translate searches with its own defaults", file=sys.stderr)
+        return {}
+    row, _ = row_of_run(run)
+    flags = (recipe.flags(one, "generate") for one in recipe.methods if one.name == row)
+    return next(flags, {})

@@ -44,8 +44,10 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from treesyntax.commands.parse import add_arguments as add_parse_arguments
 from treesyntax.commands.parse import add_parser_arguments
 from treesyntax.commands.study_search import take_search
+from treesyntax.data.encoding import MANIFEST
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import check_path, sha256_of
 from treesyntax.parsers import ParserConfig, get_kind, load_parser
@@ -67,8 +69,8 @@ SEARCH = "search (without a flag: as in the study that trained the checkpoint, e
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     add = parser.add_argument
-    add("data", metavar="DATA", help="folder written by treesyntax binarize")
-    add("--path", required=True, metavar="FILE", help="checkpoint, or several separated by ':'")
+    add("data", metavar="STUDY|RUN|DATA", help="folder of a study (its best run translates), of a run, or of data that treesyntax binarize wrote")  # fmt: skip
+    add("--path", metavar="FILE", help="with DATA: checkpoint, or several separated by ':'")
     add("--input", default="-", metavar="FILE", help="UTF-8 text (.gz is unpacked); - is stdin (-)")
     add(
         "--output", default="-", metavar="FILE", help="grows in FILE.part, and has its name when it is whole; - is stdout (-)"
@@ -141,6 +143,7 @@ def run(args: argparse.Namespace) -> int:
     from treesyntax.parsers.cases import in_words
 
     check_path(args.data, "DATA")
+    _take_run(args)
     _check_checkpoints(args.path)
     take_search(args)
     _check_numbers(args)
@@ -196,6 +199,38 @@ def run(args: argparse.Namespace) -> int:
     if isinstance(batches, ParsedBatches):
         print(f"{batches.cases.lines} lines: {in_words(batches.cases)}", file=sys.stderr)
     return 0
+
+
+def _take_run(args: argparse.Namespace) -> None:
+    """Take model, data and parser of a study's or a run's folder, as far as they are not given."""
+    from treesyntax.study.trained import find_trained, studies_here, study_of
+
+    place = Path(args.data)
+    if study_of(place) is None:
+        if args.path is None and (place / MANIFEST).is_file():
+            raise OptionError(
+                f"--path is missing: {place} is data; name a checkpoint, or the folder of a study or a run in "
+                f"place of DATA{studies_here(place)}"
+            )
+        if args.path is None:
+            raise OptionError(
+                f"{place} is the folder of no study and of no run{studies_here(place)}"
+            )
+        return
+    trained = find_trained(place)
+    args.data = str(trained.data)
+    args.path = args.path or str(trained.checkpoint)
+    taken = []
+    if not (args.parser or args.parsed) and trained.parsing:
+        words = argparse.ArgumentParser()
+        add_parse_arguments(words)
+        parsed = words.parse_args(trained.parsing[0])
+        for name in ("parser", "model", "lang", "pretokenized", "max_words"):
+            setattr(args, name, getattr(parsed, name))
+        taken = [f"parsed by {parsed.parser} with {parsed.model}"]
+    if not args.quiet:
+        how = "; ".join(filter(None, [trained.why, *taken]))
+        print(f"{trained.folder} translates" + f" ({how})" * bool(how), file=sys.stderr)
 
 
 def _check_checkpoints(names: str) -> None:

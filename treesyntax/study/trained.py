@@ -1,0 +1,166 @@
+"""The trained models of a study, for commands that are given the folder of a study or of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+from treesyntax.errors import OptionError
+from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
+from treesyntax.study.recipe.identity import IDENTITY_FILE
+from treesyntax.study.recipe.recipe import RECIPE_FILE, SPLITS, Method, read_recipe
+from treesyntax.study.results.current import current_results
+from treesyntax.study.run.keys import PARSE
+from treesyntax.study.run.plan import Plan, make_plan
+from treesyntax.study.run.steps import BINARIZED, OUT, Run, inside
+
+RUNS = "runs"
+MOST_NAMED = 12
+"""Folders that a message lists."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A run that has a model.
+
+    Attributes:
+        study: the study's folder.
+        plan: of the study.
+        run: the run.
+        why: how it was chosen, "" for a run that was named.
+    """
+
+    study: Path
+    plan: Plan
+    run: Run
+    why: str = ""
+
+    @property
+    def folder(self) -> Path:
+        """The run's folder."""
+        return self.study / self.run.folder
+
+    @property
+    def checkpoints(self) -> Path:
+        """The folder of its training's checkpoints."""
+        return self.study / self.run.checkpoints
+
+    @property
+    def checkpoint(self) -> Path:
+        """The model that the study tests: the mean of the last checkpoints, or the best one."""
+        if self.plan.recipe.average:
+            return self.folder / "checkpoint_average.pt"
+        return self.checkpoints / "checkpoint_best.pt"
+
+    @property
+    def data(self) -> Path:
+        """The folder of prepared data that it reads."""
+        return self.plan.data_folder(self.run.method, self.study)
+
+    @property
+    def parsing(self) -> list[tuple[str, ...]]:
+        """The words after ``treesyntax parse`` of the recipe's commands that made its source trees."""
+        source = self.run.method.source
+        trees = {inside(getattr(source, split)) for split in SPLITS}
+        words = (step.command[2:] for step in self.plan.prepare if step.command[:2] == PARSE)
+        return [
+            tuple(word.replace(OUT, str(self.study)) for word in command)
+            for command in words
+            if trees & {*command}
+        ]
+
+
+def study_of(place: Path) -> tuple[Path, str] | None:
+    """Return the study's folder that a path is or lies in, with the name of the run if it lies in one.
+
+    Prepared data lies in no run: for it, and for a path in no study, this is None.
+    """
+    whole = place.absolute()
+    for folder in (whole, *whole.parents):
+        if (folder / IDENTITY_FILE).is_file():
+            below = whole.relative_to(folder).parts
+            if below and (below[0] != RUNS or len(below) < 2):
+                return None
+            shown = [one for one in (place, *place.parents) if one.absolute() == folder]
+            return (shown or [folder])[0], "".join(below[1:2])
+    return None
+
+
+def find_trained(place: Path, suits: Callable[[Plan, Method], bool] | None = None) -> Trained:
+    """Return the run that a folder is or lies in; of a study's folder the best run of its primary metric.
+
+    Args:
+        place: a study's folder, or a run's, or a path inside one.
+        suits: whether a row is preferred, in a study's folder.
+
+    Raises:
+        OptionError: if it is none of these, or nothing is trained there; with the folders that exist.
+    """
+    found = study_of(place)
+    if found is None:
+        raise OptionError(f"{place} is the folder of no study and of no run{studies_here(place)}")
+    study, name = found
+    plan = make_plan(read_recipe(study / RECIPE_FILE))
+    trained = [run for run in plan.runs if Trained(study, plan, run).checkpoint.is_file()]
+    if not trained:
+        raise OptionError(
+            f"{study} has no run with a checkpoint_best.pt yet; treesyntax study goes on with it"
+        )
+    if name or len(trained) == 1:
+        for run in trained:
+            if not name or run.folder == f"{RUNS}/{name}":
+                return Trained(study, plan, run)
+        state = "is not trained yet" if (study / RUNS / name).is_dir() else "is no run"
+        raise OptionError(
+            f"{place}: {name} {state}; these are trained: {_listed([study / run.folder for run in trained])}"
+        )
+    preferred = [run for run in trained if suits and suits(plan, run.method)]
+    return _best(study, plan, preferred or trained)
+
+
+def prepared_folders(place: Path) -> list[Path]:
+    """Return the folders of the data that a run, or all rows of a study, read, as far as they are made."""
+    study, name = study_of(place) or (place, "")
+    plan = make_plan(read_recipe(study / RECIPE_FILE))
+    runs = [run for run in plan.runs if not name or run.name == name]
+    folders = dict.fromkeys(plan.data_folder(run.method, study) for run in runs)
+    found = [folder for folder in folders if folder.is_dir()]
+    if not found:
+        every = sorted((study / BINARIZED).glob("*"))
+        there = f"; there are {_listed(every)}" if every else ""
+        raise OptionError(f"{place}: its data is not made yet{there}")
+    return found
+
+
+def _best(study: Path, plan: Plan, trained: Sequence[Run]) -> Trained:
+    """The run with the best score, of the row with the best mean; the first one where nothing is scored."""
+    scores: dict[str, dict[int, float]] = {}
+    for result in current_results(study, plan.recipe)[0]:
+        method = next(one for one in plan.recipe.methods if one.name == result.method)
+        if result.metric == method.primary and Run(method, result.seed) in trained:
+            sign = -1 if result.metric.removesuffix(UNSEEN) in LOWER_IS_BETTER else 1
+            scores.setdefault(method.name, {})[result.seed] = sign * result.value
+    if not scores:
+        return Trained(
+            study, plan, trained[0], f"the first of {len(trained)} runs; none is scored yet"
+        )
+    row = max(scores, key=lambda name: fmean(scores[name].values()))
+    seed = max(scores[row], key=lambda number: scores[row][number])
+    run = next(run for run in trained if (run.method.name, run.seed) == (row, seed))
+    why = f"the best of {len(trained)} runs in {run.method.primary} on the test set"
+    return Trained(study, plan, run, why)
+
+
+def studies_here(place: Path) -> str:
+    """The end of a message: the studies that exist beside a path and where studies are made."""
+    around = dict.fromkeys([Path(RUNS), place.parent, place, place / RUNS])
+    found = [file.parent for near in around for file in sorted(near.glob(f"*/{IDENTITY_FILE}"))]
+    return f"; studies: {_listed(found)}" if found else "; there is no study here"
+
+
+def _listed(folders: Sequence[Path]) -> str:
+    names = [str(folder) for folder in dict.fromkeys(folders)]
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
