@@ -72,7 +72,7 @@ def test_from_two_text_files_to_a_table(tmp_path: Path):
     assert "fairseq-train" in (tmp_path / "commands.txt").read_text()
     with (tmp_path / "runs/try/tables/results.csv").open(encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
-    assert [(row["method"], row["metric"]) for row in rows if row["n"] == "12"] == [
+    assert [(row["row"], row["metric"]) for row in rows if row["lines"] == "12"] == [
         (method, metric)
         for method in ("sequence", "relation_mask", "random_trees")
         for metric in ("bleu", "chrf", "ter")

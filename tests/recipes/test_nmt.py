@@ -221,10 +221,10 @@ def test_from_raw_text_over_constituency_trees_to_the_table(tmp_path: Path):
     treesyntax(tmp_path, "study", FOLDER / "constituency.yaml", "--out", out, "--jobs", "1", *words)
     with (out / "tables" / "results.csv").open(encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
-    assert {(row["method"], row["metric"]) for row in rows} == {
+    assert {(row["row"], row["metric"]) for row in rows} == {
         ("relation_mask", metric) for metric in ("bleu", "chrf", "ter")
     }
-    assert all(int(row["n"]) == 12 for row in rows)
+    assert all(int(row["lines"]) == 12 for row in rows)
     check_source_text(out, (tmp_path / "corpus" / "test.en").read_text("utf-8").splitlines())
 
 

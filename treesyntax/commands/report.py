@@ -5,6 +5,7 @@ scores by item, with the figure of its verdict.
 
 Examples:
   treesyntax report runs/for2lam-demo
+  treesyntax report runs/for2lam-demo --for-paper paper --columns exact parameters
   treesyntax report docs/results/demo/items.jsonl
   treesyntax report here/tables/items.jsonl there/tables/items.jsonl --out both
   treesyntax report runs/structure-all/tables/map.csv
@@ -16,7 +17,7 @@ import argparse
 from pathlib import Path
 
 from treesyntax.errors import OptionError
-from treesyntax.study.results.figure_files import paper_arguments, papers_of
+from treesyntax.study.results.figure_files import TEXT_WIDTH, paper_arguments, papers_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +39,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mix-versions", action="store_true", help="test rows of different code against each other"
     )
+    parser.add_argument(
+        "--for-paper", type=Path, metavar="OUT",
+        help="also write a short table.tex, figures as PDF at the width of a column (3.03 inches unless --width), and "
+        "methods.txt, two sentences on runs, items, test, correction and versions, into this folder",
+    )  # fmt: skip
+    parser.add_argument(
+        "--columns", nargs="+", metavar="COLUMN", default=[],
+        help="of that table.tex: metrics of the study, parameters, minutes, runs (default: the metric that decides)",
+    )  # fmt: skip
     paper_arguments(parser)
 
 
@@ -55,6 +65,10 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.mix_versions and paths[0].is_file() and not all(scores):
         raise OptionError("--mix-versions is for a study or its items.jsonl; a map is only drawn")
+    if args.columns and not args.for_paper:
+        raise OptionError("--columns are those of the table of --for-paper OUT")
+    if args.for_paper and paths[0].is_file():
+        raise OptionError("--for-paper is for the folder of a study")
     if all(scores):
         from treesyntax.study.report.items.again import tables_again
 
@@ -72,8 +86,10 @@ def run(args: argparse.Namespace) -> int:
         with papers_of(args):
             print(draw_file(path))
         return 0
+    from treesyntax.study.report.paper import COLUMN_WIDTH
     from treesyntax.study.session import report  # figures take a second to load
 
-    with papers_of(args):
-        report(path, args.baseline, args.mix_versions)
+    width = COLUMN_WIDTH if args.for_paper else TEXT_WIDTH
+    with papers_of(args, width, args.for_paper):
+        report(path, args.baseline, args.mix_versions, args.for_paper, args.columns)
     return 0

@@ -3,12 +3,12 @@
 Nothing here needs pandas, but ``pandas.DataFrame`` takes all records as they are::
 
     study = ts.read_study("runs/for2lam-demo")
-    pandas.DataFrame(study.runs).groupby("row")["exact"].mean()
+    pandas.DataFrame(study.runs).groupby(["metric", "row"])["score"].mean()
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,11 @@ from treesyntax.study.results.item_scores import ItemScores
 from treesyntax.study.results.outputs import Outputs
 from treesyntax.study.results.rows import is_tested, make_rows
 from treesyntax.study.results.significance import compare, compare_rows
+from treesyntax.study.results.tidy import run_records
 from treesyntax.study.run.ledger import check_read
 from treesyntax.study.run.plan import make_plan
 
 Record = dict[str, Any]
-OF_A_METRIC = ("metric", "value", "signature", "n", "lengths")
-"""The fields of a result that differ between the metrics of a run."""
 
 
 class StudyData:
@@ -57,15 +56,8 @@ class StudyData:
 
     @cached_property
     def runs(self) -> list[Record]:
-        """One record for each run: its facts once, and each metric's score under the metric's name."""
-        runs: dict[tuple[str, int], Record] = {}
-        for result in self.results:
-            facts = asdict(result)
-            common = {"row": facts.pop("method"), "seed": facts.pop("seed")}
-            common |= {name: value for name, value in facts.items() if name not in OF_A_METRIC}
-            record = runs.setdefault((result.method, result.seed), common)
-            record[result.metric] = result.value
-        return list(runs.values())
+        """One record for each run and metric, as in ``tables/results.csv``: row, seed, metric, score and others."""
+        return run_records(self.plan.recipe, self.results)
 
     @cached_property
     def lines(self) -> list[Record]:

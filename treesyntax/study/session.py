@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from treesyntax.study.report.paper import write_paper
 from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.report.table import make_console, print_line, print_table
 from treesyntax.study.results.current import current_results
@@ -80,15 +82,27 @@ def _restore_results(recorder: Recorder, done: set[str]) -> None:
         write_results(path, found)
 
 
-def report(folder: Path, baseline: str | None = None, mix_versions: bool = False) -> None:
+def report(
+    folder: Path,
+    baseline: str | None = None,
+    mix_versions: bool = False,
+    paper: Path | None = None,
+    columns: Sequence[str] = (),
+) -> None:
     """Write the report of a study, finished or not, and print its table.
 
     Args:
         folder: the study's folder.
         baseline: another baseline than the recipe's.
         mix_versions: compare rows of different code too.
+        paper: folder for the files of a paper.
+        columns: of its table, see :func:`treesyntax.study.report.paper.write_paper`.
     """
     study, console = read_study(folder, baseline, mix_versions), make_console()
+    if paper is not None:
+        write_paper(study.table, study.plan.recipe, study.results, columns, paper)
     page = write_report(study)
     print_table(study.table, console)
     print_line(console, f"report: {page}")
+    if paper is not None:
+        print_line(console, f"for the paper: {', '.join(map(str, sorted(paper.iterdir())))}")

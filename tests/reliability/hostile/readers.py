@@ -29,7 +29,6 @@ from treesyntax.parsers import PARSERS
 from treesyntax.parsers.record_text import read_offsets
 from treesyntax.study.recipe.identity import read_identity
 from treesyntax.study.recipe.recipe import read_recipe
-from treesyntax.study.report.table_files import results_csv
 from treesyntax.study.results.results import read_results, write_results
 from treesyntax.study.run.failures import read_failures
 from treesyntax.study.run.hypotheses import read_hypotheses
@@ -167,7 +166,6 @@ def _results(folder: Path) -> None:
 def _read_results(folder: Path) -> None:
     found = read_results(folder / "results.jsonl")
     assert len({item.key for item in found}) == len(found)
-    results_csv(found)
     write_results(folder / "results.jsonl", [result(seed=9)])
 
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 import shutil
 import subprocess
-from dataclasses import asdict, fields, replace
 from pathlib import Path
 from statistics import fmean
 
 import pytest
-from support.study_helpers import RATES, make_study, result, score
+from support import ROOT
+from support.study_helpers import RATES, make_study, score
 
+import treesyntax as ts
+from treesyntax.study.recipe.recipe import SPLITS
 from treesyntax.study.report.items.file import read_items
 from treesyntax.study.report.report import Study, read_study, write_report
 from treesyntax.study.report.table_files import latex_table, results_csv, table_csv
-from treesyntax.study.results.results import Result
+from treesyntax.study.results.tidy import COLUMNS
 
 
 @pytest.fixture
@@ -26,21 +27,33 @@ def study(tmp_path: Path) -> Study:
     return read_study(make_study(tmp_path, title="Trees & 100% of {them}_"))
 
 
-def test_results_as_csv_are_results_jsonl(study: Study):
-    odd = replace(
-        result(value=0.1 + 0.2), tokens_per_second=None, commands=['a "b", c', "d\ne"], device="x,y"
-    )
-    results = [*study.results, odd]
-    rows = list(csv.DictReader(io.StringIO(results_csv(results))))
-    texts = {item.name for item in fields(Result) if item.type in ("str", "str | None")}
-    found = [
-        {
-            name: value if name in texts and value != "null" else json.loads(value)
-            for name, value in row.items()
-        }
-        for row in rows
-    ]
-    assert found == [asdict(item) for item in results]
+def test_results_as_csv_are_tidy_and_those_of_read_study(study: Study):
+    write_report(study)
+    text = (study.folder / "tables/results.csv").read_text("utf-8")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert len(rows) == len(study.results) == 3 * 3 * 2
+    assert len(rows[0]) == 12
+    assert {(row["row"], row["seed"], row["metric"]): float(row["score"]) for row in rows} == {
+        (one.method, str(one.seed), one.metric): one.value for one in study.results
+    }
+    runs = ts.read_study(study.folder).runs
+    assert [
+        {name: "" if value is None else str(value) for name, value in run.items()} for run in runs
+    ] == rows
+    page = (ROOT / "docs/analysis.md").read_text("utf-8")
+    assert [f"| `{name}` | {text} |" in page for name, text in COLUMNS.items()] == [True] * 12
+
+
+def test_tidy_results_name_the_test_set(tmp_path: Path):
+    axes = {"domain": {"vars.d": ["law", "news"]}}
+    out = make_study(tmp_path, axes=axes, vars={"size": 8, "d": "law"}, prepare=[
+        "treesyntax generate for2lam --out {data}/{d} --size {size}"
+    ], data={
+        side: {"lang": lang, **{split: f"{{data}}/{{d}}/{split}.{suffix}" for split in SPLITS}}
+        for side, lang, suffix in (("source", "for", "src"), ("target", "lambda", "tgt"))
+    })  # fmt: skip
+    found = {run["test_set"] for run in ts.read_study(out).runs}
+    assert found == {"domain=law", "domain=news"}
 
 
 def test_the_table_as_csv_has_full_numbers(study: Study):
@@ -62,7 +75,7 @@ def test_the_table_as_csv_has_full_numbers(study: Study):
 def test_the_report_writes_the_tables(study: Study):
     write_report(study)
     tables = study.folder / "tables"
-    assert (tables / "results.csv").read_text() == results_csv(study.results)
+    assert (tables / "results.csv").read_text() == results_csv(study.plan.recipe, study.results)
     assert (tables / "table.csv").read_text() == table_csv(study.table)
     assert (tables / "table.tex").read_text() == latex_table(study.table)
     assert {run.row for run in read_items(tables / "items.jsonl").runs} == {*RATES}

@@ -172,7 +172,9 @@ def test_prepared_data_are_found_in_another_study_beside(tmp_path: Path, capsys)
     assert (tmp_path / "third/data/p/train.src").read_text() == "a\nb\n"
 
 
-def test_prepared_data_lie_under_the_first_row_that_reads_them_and_say_which_rows_do(tmp_path: Path):
+def test_prepared_data_lie_under_the_first_row_that_reads_them_and_say_which_rows_do(
+    tmp_path: Path,
+):
     methods = content(tmp_path)["methods"]
     methods["new"] = {"arch": "tree_up_down_mini", "binarize": {"source-format": "for"}}
     run(tmp_path, seeds=[1], methods=methods)

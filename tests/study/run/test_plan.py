@@ -70,9 +70,7 @@ def test_text_borrows_trees_from_the_data_of_others(path: Path):
     steps = {step.name: step for step in make_plan(read_recipe(path)).steps}
     plain, own = steps["sequence-1/analyses"], steps["stack_pe-1/analyses"]
     assert plain.needs == ("sequence-1/facts", "binarize/relation_mask+stack_pe")
-    assert plain.command[plain.command.index("--trees") + 1] == (
-        "{out}/binarized/relation_mask"
-    )
+    assert plain.command[plain.command.index("--trees") + 1] == ("{out}/binarized/relation_mask")
     assert "--trees" not in own.command
     assert own.needs == ("stack_pe-1/facts",)
 

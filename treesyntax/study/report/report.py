@@ -222,7 +222,7 @@ def write_report(study: Study) -> Path:
     if study.comparisons:
         write_comparisons(study.folder, study.comparisons)
     for name, text in (
-        ("results.csv", results_csv(study.results)),
+        ("results.csv", results_csv(study.plan.recipe, study.results)),
         ("table.csv", table_csv(study.table)),
         ("table.tex", latex_table(study.table)),
     ):

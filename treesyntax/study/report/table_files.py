@@ -1,6 +1,6 @@
 """The table of a study as files for papers and spreadsheets, in the folder ``tables``.
 
-``results.csv`` has all of results.jsonl, a line a run and metric; ``table.csv`` the rows of the table
+``results.csv`` has a line a run and metric, see :mod:`treesyntax.study.results.tidy`; ``table.csv`` the rows of the table
 with means, standard deviations, intervals and p-values in full; ``table.tex`` the table itself, or
 one for each test set and a summary. For report.md the table is Markdown.
 """
@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, fields
-from typing import Any
 
+from treesyntax.study.recipe.recipe import Recipe
 from treesyntax.study.report.categories import CategoryScore
 from treesyntax.study.report.table import StudyTable
 from treesyntax.study.report.table_notes import (
@@ -30,6 +28,7 @@ from treesyntax.study.results.table_text import (
     markdown_lines,
     markdown_text,
 )
+from treesyntax.study.results.tidy import COLUMNS, run_records
 
 TABLE_COLUMNS = (
     "test_set", "system", "method", "metric", "mean", "sd", "seeds", "parameters", "pairs_per_second", "baseline",
@@ -44,14 +43,9 @@ CATEGORY_COLUMNS = (
 )  # fmt: skip
 
 
-def results_csv(results: Sequence[Result]) -> str:
-    """results.jsonl as CSV: texts as they are, everything else as JSON, nothing rounded."""
-    rows = [list(map(_cell, asdict(result).values())) for result in results]
-    return csv_text([[item.name for item in fields(Result)], *rows])
-
-
-def _cell(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def results_csv(recipe: Recipe, results: Sequence[Result]) -> str:
+    """A line a run and metric; nothing is rounded, and what is not known is empty."""
+    return csv_text([[*COLUMNS], *(list(one.values()) for one in run_records(recipe, results))])
 
 
 def table_csv(table: StudyTable) -> str:

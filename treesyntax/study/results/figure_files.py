@@ -31,19 +31,24 @@ DOTS = 300
 """Pixels an inch."""
 
 
-_paper: ContextVar[tuple[tuple[str, ...], float]] = ContextVar("paper", default=((), TEXT_WIDTH))
-"""The formats beside SVG, and the width of their figures."""
+_paper: ContextVar[tuple[tuple[str, ...], float, Path | None]] = ContextVar(
+    "paper", default=((), TEXT_WIDTH, None)
+)
+"""The formats beside SVG, the width of their figures, and their folder."""
 
 
 @contextmanager
-def paper_formats(formats: Sequence[str], width: float = TEXT_WIDTH) -> Iterator[None]:
+def paper_formats(
+    formats: Sequence[str], width: float = TEXT_WIDTH, folder: Path | None = None
+) -> Iterator[None]:
     """Figures that are written inside are written in these formats too.
 
     Args:
         formats: of `FORMATS`.
         width: inches that PDF and PNG may be wide.
+        folder: for PDF and PNG; None for that of the SVG.
     """
-    token = _paper.set((tuple(name for name in formats if name != "svg"), width))
+    token = _paper.set((tuple(name for name in formats if name != "svg"), width, folder))
     try:
         yield
     finally:
@@ -57,17 +62,27 @@ def paper_arguments(parser: argparse.ArgumentParser) -> None:
         help="of figures; SVG is always written, PDF and PNG beside it (default svg)",
     )  # fmt: skip
     parser.add_argument(
-        "--width", type=float, default=TEXT_WIDTH, metavar="INCHES",
-        help="that PDF and PNG may be wide; no letters are smaller than 7 points (default %(default)s)",
+        "--width", type=float, metavar="INCHES",
+        help=f"that PDF and PNG may be wide; no letters are smaller than 7 points (default {TEXT_WIDTH})",
     )  # fmt: skip
 
 
-def papers_of(args: argparse.Namespace) -> AbstractContextManager[None]:
-    """What these arguments ask for; nothing for a command without them."""
-    width = getattr(args, "width", TEXT_WIDTH)
+def papers_of(
+    args: argparse.Namespace, default: float = TEXT_WIDTH, folder: Path | None = None
+) -> AbstractContextManager[None]:
+    """What these arguments ask for; nothing for a command without them.
+
+    Args:
+        args: of a command.
+        default: width where none is given.
+        folder: of PDF and PNG, which is a folder for a paper: PDF is always written there.
+    """
+    given = getattr(args, "width", None)
+    width = default if given is None else given
     if not LEAST_WIDTH <= width <= MOST_WIDTH:
         raise OptionError(f"--width {width:g}: give {LEAST_WIDTH:g} to {MOST_WIDTH:g} inches")
-    return paper_formats(getattr(args, "format", ()), width)
+    formats = getattr(args, "format", ())
+    return paper_formats([*formats, "pdf"] if folder else formats, width, folder)
 
 
 def svg_text(figure: Figure, salt: str = "treesyntax") -> str:
@@ -98,16 +113,16 @@ def write_figure_files(figure: Figure, path: Path, salt: str = "treesyntax") -> 
     """
     import matplotlib
 
-    text, (formats, width) = svg_text(figure, salt), _paper.get()
+    text, (formats, width, folder) = svg_text(figure, salt), _paper.get()
     write_text(path, text)
     if formats:
         fit(figure, width)
-    for name in formats:
+    for name in dict.fromkeys(formats):
         settings: dict[str, Any] = {"metadata": {"CreationDate": None}} if name == "pdf" else {}
         with (
             # Fonts as TrueType: many venues refuse those of type 3.
             matplotlib.rc_context({"pdf.fonttype": 42}),
-            atomic_file(path.with_suffix(f".{name}")) as staged,
+            atomic_file((folder or path.parent) / f"{path.stem}.{name}") as staged,
         ):
             figure.savefig(staged, format=name, dpi=DOTS, **settings)
     return text

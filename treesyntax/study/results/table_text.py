@@ -23,13 +23,14 @@ def latex_text(text: object) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in str(text))
 
 
-def latex_lines(caption: str, header: Sequence[object], rows: Rows) -> list[str]:
+def latex_lines(caption: str, header: Sequence[object], rows: Rows, label: str = "") -> list[str]:
     """The lines of a table, which needs the package booktabs; its first column is flush left."""
     head, *body = (" & ".join(map(latex_text, line)) + r" \\" for line in (header, *rows))
     return [
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{latex_text(caption)}}}",
+        *([rf"\label{{{label}}}"] if label else []),
         rf"\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}",
         r"\toprule",
         head,

@@ -1,0 +1,163 @@
+"""What goes into a paper: a short table and two sentences on the method, rendered from a study's table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from treesyntax.errors import unknown_name
+from treesyntax.files import write_text
+from treesyntax.metrics.runs import FEWEST_RUNS, LEVEL
+from treesyntax.study.recipe.recipe import Recipe
+from treesyntax.study.report.table import NOTHING, Row, StudyTable
+from treesyntax.study.report.table_notes import SIGNIFICANT, direction, listed
+from treesyntax.study.results.comparisons import Comparison
+from treesyntax.study.results.results import Result
+from treesyntax.study.results.table_text import BOOKTABS, latex_lines
+
+COLUMN_WIDTH = 3.03
+"""Inches: a column of a page with two, as of ACL."""
+OF_ROWS = ("parameters", "minutes", "runs")
+"""Columns beside metrics."""
+TABLE, METHODS = "table.tex", "methods.txt"
+
+
+def write_paper(
+    table: StudyTable, recipe: Recipe, results: Sequence[Result], columns: Sequence[str], out: Path
+) -> None:
+    """Write the table and the sentences into a folder.
+
+    Args:
+        table: of the study.
+        recipe: of the same.
+        results: of the same.
+        columns: metrics and `OF_ROWS`; by default the metrics that decide.
+        out: the folder.
+
+    Raises:
+        OptionError: for a column that there is none of.
+    """
+    known = [*recipe.score, *OF_ROWS]
+    for name in columns:
+        if name not in known:
+            raise unknown_name("column", name, known, "--columns:")
+    write_text(out / TABLE, paper_table(table, recipe, columns or recipe.primary))
+    write_text(out / METHODS, methods_text(table, recipe, results))
+
+
+def paper_table(table: StudyTable, recipe: Recipe, columns: Sequence[str]) -> str:
+    """The table with the differences beside the scores, and the conclusions; one for each test set."""
+    groups: dict[str, list[Row]] = {}
+    for row in table.rows:
+        test_set = table.domains[row.method].name if table.domains else ""
+        groups.setdefault(test_set, []).append(row)
+    lines = [BOOKTABS]
+    for test_set, rows in groups.items():
+        tests = [row.tests[name] for row in rows for name in columns if name in row.tests]
+        title = f"{table.title}: {test_set}" if test_set else table.title
+        label = re.sub(r"[^\w.-]+", "-", f"tab:{recipe.name}-{test_set}".strip("-")).replace(
+            "tab-", "tab:", 1
+        )
+        header, cells = _cells(rows, columns, bool(table.conclusions))
+        lines += latex_lines(f"{title}. {_caption(rows, columns, tests)}", header, cells, label)
+    return "\n".join(lines) + "\n"
+
+
+def _cells(
+    rows: Sequence[Row], columns: Sequence[str], concludes: bool
+) -> tuple[list[str], list[list[str]]]:
+    header = ["system"]
+    cells = [[row.method] for row in rows]
+    for name in columns:
+        compared = any(name in row.tests for row in rows)
+        header += [name, *(["difference"] if compared else [])]
+        for row, line in zip(rows, cells, strict=True):
+            if name in OF_ROWS:
+                line.append(_of_row(row, name))
+                continue
+            line.append(str(row.metrics[name]) if name in row.metrics else NOTHING)
+            line += [_difference(row.tests.get(name))] if compared else []
+    if concludes:
+        header.append("conclusion")
+        for row, line in zip(rows, cells, strict=True):
+            line.append(str(row.conclusion or NOTHING))
+    return header, cells
+
+
+def _of_row(row: Row, name: str) -> str:
+    if name == "parameters":
+        return NOTHING if row.parameters is None else f"{row.parameters:,}"
+    return row.seeds if name == "runs" else str(row.minutes or NOTHING)
+
+
+def _difference(test: Comparison | None) -> str:
+    if test is None:
+        return NOTHING
+    mark = f" {SIGNIFICANT}" if test.significant else ""
+    interval = "" if test.low is None else f" [{test.low:+.2f}, {test.high:+.2f}]"
+    return f"{test.difference:+.2f}{interval}{mark}"
+
+
+def _caption(rows: Sequence[Row], columns: Sequence[str], tests: Sequence[Comparison]) -> str:
+    metrics = [name for name in columns if name not in OF_ROWS]
+    shown = [row.metrics[name].values for row in rows for name in metrics if name in row.metrics]
+    runs = sorted({len(values) for values in shown})
+    spread = "Mean ± standard deviation over" if runs and runs[0] >= FEWEST_RUNS else "Mean of"
+    parts = [f"{spread} {_span(runs)} runs ({direction(metrics)})"] if runs else []
+    if tests:
+        names = listed(list(dict.fromkeys(one.baseline for one in tests)))
+        interval = " with its 95 % interval" if any(one.low is not None for one in tests) else ""
+        parts.append(f"difference from {names}{interval}")
+    if any(one.significant for one in tests):
+        parts.append(f"{SIGNIFICANT} p < {LEVEL} after Holm's correction")
+    return "; ".join(parts) + "." * bool(parts)
+
+
+def methods_text(table: StudyTable, recipe: Recipe, results: Sequence[Result]) -> str:
+    """Two sentences: runs, items, test and correction; then versions."""
+    primary = [one for one in table.comparisons if one.primary]
+    tested = [one for one in primary if one.p is not None]
+    metrics = listed(list(dict.fromkeys(one.metric for one in primary) or recipe.primary))
+    seeds = {
+        row.method: {one.seed for one in results if one.method == row.method} for row in table.rows
+    }
+    numbers = ", ".join(map(str, sorted(set().union(*seeds.values()))))
+    trained = f"We trained {len(seeds)} systems with {_span(map(len, seeds.values()))} seeds each ({numbers})"
+    if tested:
+        baselines = listed(list(dict.fromkeys(one.baseline for one in tested)))
+        family = sum(one.in_family for one in tested)
+        first = (
+            f"{trained} and tested their differences from {baselines} in {metrics} on "
+            f"{_span(one.items for one in tested)} test items with a two-sided t test that takes training runs and test "
+            f"items as crossed random factors (Satterthwaite's degrees of freedom), at p < {LEVEL} after Holm's "
+            f"correction for {family} comparison{'s' * (family != 1)}; intervals hold 95 % and are not corrected."
+        )
+    else:
+        first = (
+            f"{trained}; no difference in {metrics} was tested, as fewer than {FEWEST_RUNS} runs of a system or of "
+            "its baseline have it."
+        )
+    return f"{first}\n{_versions(results)}\n"
+
+
+def _versions(results: Sequence[Result]) -> str:
+    """The sentence on software: each package with all its versions, and how the metrics were computed."""
+    found: dict[str, dict[str, None]] = {}
+    for one in results:
+        for name, version in one.versions.items():
+            found.setdefault(name, {})[version] = None
+    used = [f"{name} {' and '.join(versions)}" for name, versions in found.items()]
+    commits = dict.fromkeys(one.commit[:12] for one in results if one.commit)
+    commit = f" (commit {', '.join(commits)})" if commits else ""
+    signatures = dict.fromkeys(f"{one.metric}: {one.signature}" for one in results)
+    return f"Software: {', '.join(used)}{commit}; metrics: {'; '.join(signatures)}."
+
+
+def _span(numbers: Iterable[int]) -> str:
+    """``5``, or ``3 to 5`` where they differ."""
+    known = sorted({*numbers})
+    if not known:
+        return "0"
+    ends = dict.fromkeys((known[0], known[-1]))
+    return " to ".join(f"{number:,}" for number in ends)

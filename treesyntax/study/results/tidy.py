@@ -1,0 +1,38 @@
+"""The runs of a study as tidy records, a record a run and metric: ``tables/results.csv`` and ``read_study(…).runs``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from treesyntax.study.recipe.recipe import Recipe
+from treesyntax.study.results.domains import Domain, find_domains
+from treesyntax.study.results.results import Result
+
+COLUMNS = {
+    "study": "name of the recipe",
+    "test_set": "of a study with several; empty otherwise",
+    "row": "name of the row",
+    "seed": "of the run",
+    "metric": "name of the metric",
+    "score": "of the run in that metric, in points",
+    "lines": "of the test set that the metric counts",
+    "parameters": "that are trained",
+    "updates": "of the training",
+    "ended": "`rested`, `cap` or `last`, see [protocol](protocol.md); empty if it is not known",
+    "minutes": "of the training with its validations",
+    "signature": "how the metric was computed",
+}
+"""The columns with what they hold."""
+
+
+def run_records(recipe: Recipe, results: Iterable[Result]) -> list[dict[str, Any]]:
+    """Return a record of `COLUMNS` for each result; what is not known is None."""
+    domains, nowhere = find_domains(recipe), Domain("", "")
+    return [
+        dict(zip(COLUMNS, (
+            one.recipe, domains.get(one.method, nowhere).name, one.method, one.seed, one.metric, one.value,
+            one.n, one.parameters, one.updates, one.ended, one.train_seconds / 60, one.signature,
+        ), strict=True))
+        for one in results
+    ]  # fmt: skip
