@@ -29,9 +29,11 @@ SYNTAX_HELPS, MECHANISM_HELPS = "syntax helps", "mechanism helps"
 NOT_SHOWN, HURTS = "not shown", "hurts"
 STILL_LEARNING, TOO_FEW_RUNS = "still learning", "too few runs"
 ON_THE_FLOOR, AT_THE_CEILING = "on the floor", "at the ceiling"
+NOTHING_TO_COMPARE = "nothing to compare"
+"""Of a study's row whose outputs are all no trees; :func:`conclude` sees scores alone, and never says it."""
 WORDS = (
     SYNTAX_HELPS, MECHANISM_HELPS, NOT_SHOWN, HURTS, STILL_LEARNING, TOO_FEW_RUNS, ON_THE_FLOOR,
-    AT_THE_CEILING,
+    AT_THE_CEILING, NOTHING_TO_COMPARE,
 )  # fmt: skip
 MOST_LEARNING = 1 / 3
 """The share of runs that may have been still learning when they ended."""

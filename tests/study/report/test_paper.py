@@ -12,6 +12,7 @@ from support.study_helpers import make_study
 
 from treesyntax.__main__ import main
 from treesyntax.study.report.report import read_study
+from treesyntax.study.results.results import read_results, write_results
 
 
 @pytest.fixture
@@ -98,6 +99,14 @@ def test_too_few_runs_are_not_said_to_be_tested(tmp_path: Path):
     text = (paper(make_study(tmp_path, seeds=[1, 2])) / "methods.txt").read_text("utf-8")
     assert "no difference in exact was tested, as fewer than 3 runs" in text
     assert "t test" not in text
+
+
+def test_a_partial_table_says_so_in_its_caption(study: Path):
+    found = [one for one in read_results(study / "results.jsonl") if one.method != "stack_pe"]
+    (study / "results.jsonl").unlink()
+    write_results(study / "results.jsonl", found)
+    text = (paper(study) / "table.tex").read_text("utf-8")
+    assert "PARTIAL TABLE without all runs of stack\\_pe}" in text
 
 
 def test_a_table_for_each_test_set(tmp_path: Path):

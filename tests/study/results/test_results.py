@@ -11,7 +11,7 @@ from support.study_helpers import make_study, result, write_recipe
 from treesyntax.errors import InputError
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.report.report import read_study, write_report
-from treesyntax.study.results.current import current_results, missing_seeds
+from treesyntax.study.results.current import current_results, missing_scores
 from treesyntax.study.results.results import read_results, write_results
 
 
@@ -73,9 +73,12 @@ def test_two_truths_of_one_run_are_refused(tmp_path: Path):
         current_results(out, recipe)
 
 
-def test_seeds_without_a_result_are_known_by_row(tmp_path: Path):
+def test_seeds_without_a_result_are_known_by_row_and_metric(tmp_path: Path):
     recipe = read_recipe(write_recipe(tmp_path, seeds=[1, 2, 3]))
     keys = [("sequence", seed, metric) for seed in (1, 2, 3) for metric in recipe.score]
     keys += [("stack_pe", 1, "exact"), ("stack_pe", 2, "exact"), ("stack_pe", 2, "tree:lambda")]
     found = [result(*key) for key in keys]
-    assert missing_seeds(recipe, found) == {"relation_mask": [1, 2, 3], "stack_pe": [1, 3]}
+    assert missing_scores(recipe, found) == {
+        "relation_mask": {"exact": [1, 2, 3], "tree:lambda": [1, 2, 3]},
+        "stack_pe": {"exact": [3], "tree:lambda": [1, 3]},
+    }

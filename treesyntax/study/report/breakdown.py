@@ -14,17 +14,16 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from treesyntax.data.encoding import TEXT
 from treesyntax.data.token_files import TokenData, find_prefix
 from treesyntax.errors import TreeSyntaxError
 from treesyntax.files import read_lines
 from treesyntax.metrics import UNSEEN, is_readable, score_of_lines
 from treesyntax.study.report.curves import Lines
-from treesyntax.study.results.outputs import Outputs
+from treesyntax.study.results.outputs import Outputs, notation_of
 from treesyntax.study.results.results import Result
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import Run, located
-from treesyntax.trees.formats import FORMATS, get_format, read_trees
+from treesyntax.trees.formats import get_format, read_trees
 from treesyntax.trees.tree import Tree
 
 if TYPE_CHECKING:  # matplotlib is loaded by those who draw
@@ -155,19 +154,11 @@ def find_quantities(plan: Plan, folder: Path) -> list[Quantity]:
     except TreeSyntaxError:
         pass
     for side in ("source", "target"):
-        notation = _notation(plan, side)
+        notation = notation_of(plan, side)
         path = located(getattr(first, side).test, folder)
         depths = _depths(path, notation, side) if notation else []
         found.append(Quantity(f"{side}_depth", f"depth of the {side} tree (edges)", tuple(depths)))
     return [one for one in found if len(one.values) == size and len(one.bins) > 1]
-
-
-def _notation(plan: Plan, side: str) -> str | None:
-    flags = [plan.recipe.flags(method, "binarize") for method in plan.recipe.methods]
-    named = [str(one.get(f"{side}-format", TEXT)) for one in flags]
-    if side == "target":
-        named += [metric.removesuffix(UNSEEN).partition(":")[2] for metric in plan.recipe.score]
-    return next((name for name in named if name in FORMATS), None)
 
 
 def _depths(path: Path, notation: str, side: str) -> list[int]:

@@ -60,7 +60,10 @@ def paper_table(table: StudyTable, recipe: Recipe, columns: Sequence[str]) -> st
             "tab-", "tab:", 1
         )
         header, cells = _cells(rows, columns, bool(table.conclusions))
-        lines += latex_lines(f"{title}. {_caption(rows, columns, tests)}", header, cells, label)
+        caption = " ".join(
+            filter(None, [f"{title}.", _caption(rows, columns, tests), table.missing])
+        )
+        lines += latex_lines(caption, header, cells, label)
     return "\n".join(lines) + "\n"
 
 
@@ -76,7 +79,9 @@ def _cells(
             if name in OF_ROWS:
                 line.append(_of_row(row, name))
                 continue
-            line.append(str(row.metrics[name]) if name in row.metrics else NOTHING)
+            line.append(
+                str(row.metrics[name]) if name in row.metrics and not row.is_blank else NOTHING
+            )
             line += [_difference(row.tests.get(name))] if compared else []
     if concludes:
         header.append("conclusion")
@@ -92,7 +97,7 @@ def _of_row(row: Row, name: str) -> str:
 
 
 def _difference(test: Comparison | None) -> str:
-    if test is None:
+    if test is None or test.no_trees:
         return NOTHING
     mark = f" {SIGNIFICANT}" if test.significant else ""
     interval = "" if test.low is None else f" [{test.low:+.2f}, {test.high:+.2f}]"

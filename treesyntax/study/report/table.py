@@ -26,6 +26,7 @@ from treesyntax.study.report.table_notes import (
     limit_notes,
     pairs_note,
     parameter_note,
+    partial_note,
     row_notes,
     search_note,
     sentence,
@@ -92,9 +93,14 @@ class Row:
 
     def metric(self, metric: str) -> str:
         """The text of a cell: mean, standard deviation and whether it is significant."""
-        if metric not in self.metrics:
+        if metric not in self.metrics or self.is_blank:
             return NOTHING
         return f"{self.metrics[metric]}{verdict(self.tests.get(metric))}"
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether its outputs are all no trees, of which no score says anything."""
+        return any(one.no_trees == self.method for one in self.tests.values())
 
     @property
     def conclusion(self) -> Conclusion | None:
@@ -119,6 +125,7 @@ class StudyTable:
         domains: the test set of each row, if there are several.
         coinciding: metrics that are not shown, each with the shown one that says the same.
         advice: what to do next; in the report, but not in a table for a paper.
+        missing: rows, runs and metrics without a score, also the first note; "" for a whole table.
     """
 
     title: str
@@ -131,6 +138,7 @@ class StudyTable:
     domains: Mapping[str, Domain] = field(default_factory=dict)
     coinciding: Mapping[str, str] = field(default_factory=dict)
     advice: tuple[str, ...] = ()
+    missing: str = ""
 
     @property
     def shown(self) -> list[str]:
@@ -238,7 +246,9 @@ def make_table(
     coinciding = find_coinciding(recipe, rows)
     shown = [one for one in comparisons if one.metric not in coinciding]
     parameters = {row.method: row.parameters for row in rows if row.parameters is not None}
+    missing = partial_note(recipe, results) if results else ""
     notes = [
+        *([missing] if missing else []),
         *(
             f"{mark} {', '.join(names)}: {text}"
             for mark, (text, names) in zip(marked, texts.items(), strict=True)
@@ -263,6 +273,7 @@ def make_table(
         recipe.primary,
         find_domains(recipe),
         coinciding,
+        missing=missing,
     )
 
 

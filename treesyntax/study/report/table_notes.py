@@ -19,6 +19,7 @@ from treesyntax.study.recipe.recipe import Recipe
 from treesyntax.study.recipe.search import FOUND
 from treesyntax.study.results.comparisons import Comparison
 from treesyntax.study.results.conclusions import HIGHEST_SCORE
+from treesyntax.study.results.current import missing_scores
 from treesyntax.study.results.results import Result
 from treesyntax.study.results.rows import is_tested
 from treesyntax.study.results.table_text import RAISED
@@ -73,6 +74,21 @@ def footnote_mark(number: int) -> str:
 def listed(names: Sequence[str]) -> str:
     """``a, b and c``."""
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def partial_note(recipe: Recipe, results: Sequence[Result]) -> str:
+    """Which rows, runs and metrics a table lacks; "" for a whole one."""
+    groups: dict[str, list[str]] = {}
+    for name, metrics in missing_scores(recipe, results).items():
+        for seeds in dict.fromkeys(map(tuple, metrics.values())):
+            of = [metric for metric, missing in metrics.items() if tuple(missing) == seeds]
+            some_metrics = listed(of) * (len(of) < len(recipe.score))
+            numbers = f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
+            some_seeds = numbers * (len(seeds) < len(recipe.seeds))
+            what = " of ".join(filter(None, [some_metrics, some_seeds])) or "all runs"
+            groups.setdefault(what, []).append(name)
+    parts = [f"{what} of {listed(names)}" for what, names in groups.items()]
+    return f"PARTIAL TABLE without {'; '.join(parts)}" if parts else ""
 
 
 def coinciding_notes(coinciding: Mapping[str, str]) -> list[str]:
@@ -200,7 +216,8 @@ def would_find(comparisons: Sequence[Comparison]) -> str:
 def sentence(one: Comparison) -> str:
     """The conclusion on a row with its reason."""
     why = "" if one.conclusion is None else one.conclusion.why
-    return f"{one.method}: {one.conclusion}. {why[:1].upper()}{why[1:]}."
+    of = "" if one.conclusion is None or one.conclusion.is_verdict else f" in {one.metric}"
+    return f"{one.method}: {one.conclusion}{of}. {why[:1].upper()}{why[1:]}."
 
 
 def unknown_endings(
@@ -240,10 +257,14 @@ def significance_notes(recipe: Recipe, comparisons: Sequence[Comparison]) -> lis
             "or two standard deviations of its runs). Runs are skewed there, and p < 0.05 comes too easily if one of "
             "the two varies much more than the other: in up to 15 % of simulated pairs of equal rows"
         )
-    few = list(dict.fromkeys(one.method for one in comparisons if one.p is None))
-    if few:
+    few: dict[str, list[str]] = {}
+    for one in comparisons:
+        if one.p is None and not one.no_trees:
+            few.setdefault(one.method, []).append(one.metric)
+    for metrics in dict.fromkeys(map(tuple, few.values())):
+        rows = [name for name, of_row in few.items() if tuple(of_row) == metrics]
         notes.append(
-            f"No verdict on {', '.join(few)}: fewer than {FEWEST_RUNS} runs of the row or of its "
+            f"No verdict on {', '.join(rows)} in {listed(metrics)}: fewer than {FEWEST_RUNS} runs of the row or of its "
             "baseline do not show how much runs vary; the runs themselves are shown"
         )
     notes += _same_notes(tested)
@@ -297,7 +318,7 @@ def comparison_cells(one: Comparison) -> list[str]:
     interval = "–" if one.low is None else f"{one.low:+.2f} to {one.high:+.2f}"
     items = str(one.items) if one.items == one.lines else f"{one.items} ({one.lines} lines)"
     return [
-        one.method, one.baseline, one.metric, f"{one.difference:+.2f}", interval,
+        one.method, one.baseline, one.metric, "–" if one.no_trees else f"{one.difference:+.2f}", interval,
         "–" if one.holm_p is None else _p(one.holm_p) + (LOPSIDED if one.lopsided else ""),
         f"{one.runs[0]} and {one.runs[1]}", items,
         "–" if one.smallest is None else f"{one.smallest:.2f}", _p(one.checkpoint_p),

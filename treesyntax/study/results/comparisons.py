@@ -46,6 +46,7 @@ class Comparison:
         still_learning: runs of the row and of its baseline that were still learning at their end, of those
             of which it is known.
         conclusion: what the row shows; None in other metrics than the primary one, and for controls.
+        no_trees: the row or its baseline, if none of its outputs is a tree and trees are wanted; "" otherwise.
     """
 
     method: str
@@ -71,6 +72,7 @@ class Comparison:
     control_of: str = ""
     still_learning: tuple[int, int] = (0, 0)
     conclusion: Conclusion | None = None
+    no_trees: str = ""
 
     @property
     def tested(self) -> bool:

@@ -15,6 +15,7 @@ from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
 from treesyntax.metrics.conclusions import (
     AT_THE_CEILING,
     MOST_LEARNING,
+    NOTHING_TO_COMPARE,
     ON_THE_FLOOR,
     STILL_LEARNING,
     TOO_FEW_RUNS,
@@ -26,7 +27,7 @@ from treesyntax.metrics.runs import RunComparison, compare_runs
 from treesyntax.metrics.statistics import holm
 from treesyntax.study.results.item_scores import ItemScores
 
-NO_VERDICT = (STILL_LEARNING, TOO_FEW_RUNS, ON_THE_FLOOR, AT_THE_CEILING)
+NO_VERDICT = (STILL_LEARNING, TOO_FEW_RUNS, ON_THE_FLOOR, AT_THE_CEILING, NOTHING_TO_COMPARE)
 HIGHEST_SCORE = 100.0
 
 
@@ -94,6 +95,7 @@ def weigh(
     controls: Sequence[str],
     metric: str,
     baseline_p: float,
+    no_trees: str = "",
 ) -> Evidence:
     """Compare a row with its baseline and the control that counts.
 
@@ -104,6 +106,7 @@ def weigh(
         controls: those of its controls; without runs they do not count.
         metric: that decides.
         baseline_p: p against the baseline, corrected; NaN for none.
+        no_trees: the row or the baseline if none of its outputs is a tree; "" otherwise.
     """
     lower = metric.removesuffix(UNSEEN) in LOWER_IS_BETTER
     copies = scores.copies(baseline, metric)
@@ -120,6 +123,8 @@ def weigh(
     limits = (-inf, inf) if lower else (0.0, HIGHEST_SCORE)
     over_baseline = compare_runs(own, other, copies, few_items=True)
     open_word = no_verdict(tables, copies, (first, second, sum(third)), limits)
+    if no_trees:
+        open_word = NOTHING_TO_COMPARE, f"none of the outputs of {no_trees} is a tree"
     return Evidence(
         over_baseline, baseline_p, over_control, control, open_word, lower, scores.updates(names)
     )

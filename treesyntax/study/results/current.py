@@ -52,18 +52,18 @@ def current_results(folder: Path, recipe: Recipe) -> tuple[list[Result], list[st
     return with_endings(list(found.values()), folder, recipe), others
 
 
-def missing_seeds(recipe: Recipe, results: Iterable[Result]) -> dict[str, list[int]]:
-    """By row the seeds that lack a result in a metric of the recipe; rows without such are left out."""
+def missing_scores(recipe: Recipe, results: Iterable[Result]) -> dict[str, dict[str, list[int]]]:
+    """Return by row and metric of the recipe the seeds that lack a result; what lacks none is left out."""
     known = {result.key for result in results}
     missing = {
-        method.name: [
-            seed
-            for seed in recipe.seeds
-            if not all((method.name, seed, metric) in known for metric in recipe.score)
-        ]
+        method.name: {
+            metric: seeds
+            for metric in recipe.score
+            if (seeds := [one for one in recipe.seeds if (method.name, one, metric) not in known])
+        }
         for method in recipe.methods
     }
-    return {name: seeds for name, seeds in missing.items() if seeds}
+    return {name: metrics for name, metrics in missing.items() if metrics}
 
 
 def comparable(results: Iterable[Result], mix_versions: bool = False) -> Comparable:

@@ -15,6 +15,7 @@ from treesyntax.files import read_lines, sha256_of
 from treesyntax.metrics import UNSEEN, measured, unseen_lines
 from treesyntax.metrics.line_file import FILE as LINES
 from treesyntax.metrics.line_file import LineFile
+from treesyntax.metrics.trees import parse_hypothesis
 from treesyntax.study.recipe.recipe import Side
 from treesyntax.study.results.results import Result
 from treesyntax.study.run.plan import Plan
@@ -62,6 +63,15 @@ class Outputs:
     def output(self, run: Run) -> Path:
         """The hypotheses of a run."""
         return self.folder / run.folder / "hypotheses.txt"
+
+    def has_no_tree(self, row: str) -> bool:
+        """Whether trees are wanted of a row and no line of any of its runs is one."""
+        notation = notation_of(self.plan, "target")
+        files = [self.output(Run(self.methods[row], seed)) for seed in self.plan.recipe.seeds]
+        lines = [line for file in files if file.is_file() for line in self.text(file)]
+        return bool(notation and lines) and not any(
+            parse_hypothesis(line, notation) for line in lines
+        )
 
     def references(self, row: str) -> list[str]:
         """The test set of a row."""
@@ -154,3 +164,12 @@ class Outputs:
 
     def _file(self, name: str) -> Path:
         return located(name, self.folder)
+
+
+def notation_of(plan: Plan, side: str) -> str | None:
+    """The notation of trees on a side, as binarize or a metric names it; None for text."""
+    flags = [plan.recipe.flags(method, "binarize") for method in plan.recipe.methods]
+    named = [str(one.get(f"{side}-format", TEXT)) for one in flags]
+    if side == "target":
+        named += [metric.removesuffix(UNSEEN).partition(":")[2] for metric in plan.recipe.score]
+    return next((name for name in named if name in FORMATS), None)

@@ -36,6 +36,7 @@ class ItemRow:
         controls: the rows over trees without syntax that it is compared with.
         control_of: the row that it is a control of; "" for none. On controls there is no conclusion.
         curve: the name that the row has at all numbers of training pairs; "" where only one was trained.
+        no_trees: the row, or its baseline, if trees are wanted and none of its outputs is one; "" otherwise.
     """
 
     row: str
@@ -49,6 +50,7 @@ class ItemRow:
     controls: tuple[str, ...] = ()
     control_of: str = ""
     curve: str = ""
+    no_trees: str = ""
 
     def compared(self) -> list[Pair]:
         """The scores by item that its comparisons need, but those of controls, which need not be there."""
@@ -86,6 +88,7 @@ def make_rows(
             baseline.name if baseline and tested else "", tested, strongest.get(method.name, ""),
             (baseline or method).name, tuple(name for name in method.controls if may_compare(method.name, name)),
             method.control_of, curves.get(method.name, ""),
+            next((one.name for one in (method, baseline) if one and tested and outputs.has_no_tree(one.name)), ""),
         ))  # fmt: skip
     return tuple(rows)
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from treesyntax.jobs.terminal import tracked
 from treesyntax.metrics.runs import checkpoint_p, compare_runs
@@ -23,6 +24,9 @@ from treesyntax.study.results.item_scores import ItemScores
 from treesyntax.study.results.rows import ItemRow
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import located
+
+NO_TEST: dict[str, Any] = dict.fromkeys(("low", "high", "p", "smallest", "error"))
+"""Of a row that there is nothing to compare of."""
 
 
 def compare(
@@ -41,13 +45,14 @@ def compare(
         (row, metric)
         for metric in sorted(metrics, key=lambda metric: metric not in primary)
         for row in rows
-        if metric in row.tested
+        if metric in row.tested and (metric == row.primary or not row.no_trees)
     ]
     by_name = {row.row: row for row in rows}
     comparisons = corrected([
         replace(
-            compare_rows(scores, row.row, row.baseline, metric),
+            compare_rows(scores, row.row, row.baseline, metric), **(NO_TEST if row.no_trees else {}),
             seeds=seeds, primary=metric == row.primary, control_of=row.control_of,
+            no_trees=row.no_trees,
             still_learning=(
                 scores.still_learning(row.row, metric), scores.still_learning(row.baseline, metric)
             ),
@@ -58,7 +63,7 @@ def compare(
     evidence = [
         weigh(
             scores, one.method, one.baseline, by_name[one.method].controls, one.metric,
-            math.nan if one.holm_p is None else one.holm_p,
+            math.nan if one.holm_p is None else one.holm_p, by_name[one.method].no_trees,
         )
         for one in concluded
     ]  # fmt: skip

@@ -109,7 +109,7 @@ def make_cells(scores: ItemScores, rows: Sequence[ItemRow]) -> list[Cell]:
     evidence = [
         weigh(
             scores, shown[at].row, shown[at].strongest, shown[at].controls, shown[at].primary,
-            math.nan if (p := cells[at].holm_p) is None else p,
+            math.nan if (p := cells[at].holm_p) is None else p, shown[at].no_trees,
         )
         for at in concluded
     ]  # fmt: skip
