@@ -144,7 +144,7 @@ def test_a_report_of_some_rows_says_nothing_else_of_the_others(tmp_path: Path):
     for name in ("report.html", "report.md"):
         text = (folder / name).read_text()
         assert text.count(line) == 1
-        shared = "relation_mask+stack_pe"  # the folder of the data of both
+        shared = "binarize/relation_mask+stack_pe"  # the step that made the data of both
         assert "stack_pe" not in text.replace(line, "").replace(shared, ""), name
     latex = (folder / "tables/table.tex").read_text()
     assert "stack" not in latex

@@ -125,7 +125,7 @@ class StudyTable:
         domains: the test set of each row, if there are several.
         coinciding: metrics that are not shown, each with the shown one that says the same.
         advice: what to do next; in the report, but not in a table for a paper.
-        missing: rows, runs and metrics without a score, also the first note; "" for a whole table.
+        missing: runs and metrics of the rows without a score, also the first note; "" for a whole table.
     """
 
     title: str
@@ -246,7 +246,7 @@ def make_table(
     coinciding = find_coinciding(recipe, rows)
     shown = [one for one in comparisons if one.metric not in coinciding]
     parameters = {row.method: row.parameters for row in rows if row.parameters is not None}
-    missing = partial_note(recipe, results) if results else ""
+    missing = partial_note(recipe, results)
     notes = [
         *([missing] if missing else []),
         *(

@@ -77,15 +77,18 @@ def listed(names: Sequence[str]) -> str:
 
 
 def partial_note(recipe: Recipe, results: Sequence[Result]) -> str:
-    """Which rows, runs and metrics a table lacks; "" for a whole one."""
+    """The runs and metrics that rows of a table lack; "" for a whole one. Rows without any are advised to run."""
+    begun = {result.method for result in results}
     groups: dict[str, list[str]] = {}
     for name, metrics in missing_scores(recipe, results).items():
+        if name not in begun:
+            continue
         for seeds in dict.fromkeys(map(tuple, metrics.values())):
             of = [metric for metric, missing in metrics.items() if tuple(missing) == seeds]
             some_metrics = listed(of) * (len(of) < len(recipe.score))
             numbers = f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
             some_seeds = numbers * (len(seeds) < len(recipe.seeds))
-            what = " of ".join(filter(None, [some_metrics, some_seeds])) or "all runs"
+            what = " of ".join(filter(None, [some_metrics, some_seeds]))
             groups.setdefault(what, []).append(name)
     parts = [f"{what} of {listed(names)}" for what, names in groups.items()]
     return f"PARTIAL TABLE without {'; '.join(parts)}" if parts else ""
