@@ -111,6 +111,9 @@ def test_a_recipe_says_what_its_rows_are_and_what_is_to_be_done(
         "8 rows, which it explains, and 3 seeds\nof the pairs are drawn: 4 for valid, 4 for test"
         in said
     )
+    sizes = "A training: size mini, 1,500 updates of 64 pairs, no early stopping (patience)."
+    assert sizes in text
+    assert sizes in said
     assert "a first table, of 9 trainings:" in said
     assert re.search(r"a run of this size takes about \d+ to \d+ minutes on a CPU core", said)
     assert "corrected for all rows" in said

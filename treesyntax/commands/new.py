@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=1000)
     plan = _plan(args.recipe, content)
     summary = summary_lines(data_summaries(plan.recipe))
-    write_text(args.recipe, f"# {first}\n# {command}\n#\n{_rows(plan)}{text}")
+    write_text(args.recipe, f"# {first}\n# {command}\n#\n# {_sizes(plan)}\n#\n{_rows(plan)}{text}")
     print("\n".join([*summary, ""]), end="")
     print("\n".join(_told(args, plan, plan.part(rows), content["vars"], [first, command])))
     return 0
@@ -109,6 +109,17 @@ def _plan(recipe: Path, content: Mapping[str, Any]) -> Plan:
     own = {key: value for key, value in content.items() if key != EXTENDS}
     whole = laid_over(read_extended(base), own)
     return make_plan(with_content(replace(read_recipe(base), path=recipe), whole))
+
+
+def _sizes(plan: Plan) -> str:
+    """What a training is: its size, its updates, and when it ends."""
+    recipe = plan.recipe
+    flags = recipe.flags(recipe.methods[0], "train")
+    batch = f" of {pairs} pairs" if (pairs := flags.get("batch-size")) else ""
+    patience = flags.get("patience")
+    end = f"ended early by patience {patience}" if patience else "no early stopping (patience)"
+    size = recipe.content["vars"]["size"]
+    return f"A training: size {size}, {int(flags['max-update']):,} updates{batch}, {end}."
 
 
 def _rows(plan: Plan) -> str:
@@ -137,6 +148,7 @@ def _told(
         f"{args.recipe} is written: {len(recipe.methods)} rows, which it explains, and "
         f"{len(recipe.seeds)} seeds",
         *([f"of the pairs are drawn: {', '.join(sets)}"] if sets else []),
+        _sizes(plan),
         "look at it first; nothing is trained:",
         f"  {command} --plan",
         f"then a first table, of {len(few.runs)} trainings:",
