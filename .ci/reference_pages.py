@@ -1,4 +1,4 @@
-"""Pages of the documentation that list: keys of recipes and commands with their options, from the code.
+"""Pages of the documentation that list: keys of recipes, commands with their options, and words, from the code.
 
 ``make figures`` writes them (``python .ci/reference_pages.py``), and a test says when a page is not what the code says.
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from treesyntax.__main__ import COMMANDS, make_parser
 from treesyntax.study.recipe.keys import KEYS, METHOD_KEYS, SEARCH_KEYS, Key
+from treesyntax.study.words import WORDS
 
 DOCS = Path(__file__).parents[1] / "docs"
 CORES = re.compile(r"\(all cores: \d+\)")
@@ -47,6 +48,28 @@ Every command with its options; `treesyntax COMMAND --help` prints the same. All
 (every step, and where an error comes from). `make figures` writes this page from the code.
 
 """
+
+
+GLOSSARY = """# Glossary
+
+The words in tables, reports and messages. Every report has this list at its end. `make figures` writes this page from
+`treesyntax/study/words.py`.
+
+| word | meaning |
+|---|---|
+{words}
+
+How a difference is tested: [statistics](statistics.md).
+"""
+
+
+def glossary_page() -> str:
+    """Return the page of the words in tables and reports."""
+    rows = [
+        f'| <a id="{anchor}"></a>{word.text} | {word.meaning}{f" ([more]({word.page}))" if word.page else ""} |'
+        for anchor, word in WORDS.items()
+    ]
+    return GLOSSARY.format(words="\n".join(rows))
 
 
 def recipe_page() -> str:
@@ -133,7 +156,7 @@ def _cell(text: str) -> str:
     return text.replace("|", r"\|")
 
 
-PAGES = {"recipe-keys.md": recipe_page, "commands.md": command_page}
+PAGES = {"recipe-keys.md": recipe_page, "commands.md": command_page, "glossary.md": glossary_page}
 
 if __name__ == "__main__":
     for name, make in PAGES.items():

@@ -176,6 +176,20 @@ def test_a_step_backward_in_a_study_is_found():
     assert backward("run", "from treesyntax.study.results.current import mixed_parts")
 
 
+def test_one_file_knows_which_trainers_a_study_has():
+    """Plan, checks and executor ask the trainer of a recipe, whichever it is."""
+    trainers = {f"treesyntax.study.run.{name}" for name in ("fairseq", "huggingface")}
+    knowing = {
+        module_of(file)
+        for file in (ROOT / "treesyntax").rglob("*.py")
+        for name in imported(file.read_text("utf-8"))
+        if name in trainers
+        or name.rpartition(".")[0] in trainers
+        or name.endswith(".is_huggingface")
+    }
+    assert knowing == {"treesyntax.study.run.trainers", "treesyntax.commands.finetune"}
+
+
 METHOD_FILES = sorted((ROOT / "treesyntax" / "methods").rglob("[!_]*.py"))
 
 

@@ -52,7 +52,11 @@ _DATA = _argument(
 )  # fmt: skip
 _SUBSET = _argument("--subset", default=SUBSET, help="train, valid or test (default %(default)s)")
 _SENTENCE = _argument(
-    "--sentence", type=int, default=0, metavar="N", help="its index in the subset (default 0)"
+    "--sentence",
+    type=int,
+    default=0,
+    metavar="N",
+    help="index of the sentence in the subset (default 0)",
 )
 _NODES = _all(
     _argument(
@@ -67,13 +71,15 @@ _NODES = _all(
 )  # fmt: skip
 _TREE = _argument(
     "--tree", default="(S (NP the cat) (VP sees (NP it)))", metavar="BRACKETS",
-    help="to draw (default %(default)s)",
+    help="tree to draw (default %(default)s)",
 )  # fmt: skip
 _METRIC = _argument(
     "--metric", required=True, help="one in the study's results.jsonl, such as bleu"
 )
 _OUT = _all(
-    _argument("--out", type=Path, required=True, metavar="FOLDER", help="for figures, numbers"),
+    _argument(
+        "--out", type=Path, required=True, metavar="FOLDER", help="folder for figures and numbers"
+    ),
     paper_arguments,
 )
 
@@ -90,7 +96,7 @@ ARGUMENTS: dict[str, Argument] = {
         _SIDE,
         _argument("--p", type=float, nargs="*", default=[1.0, 0.9, 0.6], help="draw these p too; 1 has no parameters (default 1 0.9 0.6)"),
         _argument("--moves", nargs="*", default=[], metavar="MOVE", help="such as U D0 UU D1U (default: parent, children, grandparent, siblings)"),
-        _argument("--temperature", type=float, default=1.0, help="that scores of --p are divided by (default 1)"),
+        _argument("--temperature", type=float, default=1.0, help="temperature that scores of --p are divided by (default 1)"),
         _NODES,
         _OUT,
     ),
@@ -116,8 +122,8 @@ ARGUMENTS: dict[str, Argument] = {
         _argument("places", metavar="PLACE", type=Path, nargs="+", help="folders of studies, or JSON files of analyses"),
         _argument("--kind", choices=PANELS, default=PANELS[0], help="what to draw (default %(default)s)"),
         _SIDE,
-        _argument("--rows", nargs="+", default=[], metavar="ROW", help="of the studies (default all)"),
-        _argument("--seeds", type=int, nargs="+", default=[], metavar="N", help="of the studies (default all)"),
+        _argument("--rows", nargs="+", default=[], metavar="ROW", help="rows of the studies (default all)"),
+        _argument("--seeds", type=int, nargs="+", default=[], metavar="N", help="seeds of the studies (default all)"),
         _argument("--layers", type=int, nargs="+", default=[], metavar="N", help="from 1 (default all)"),
         _argument("--heads", type=int, nargs="+", default=[], metavar="N", help="from 1 (default all)"),
         _argument("--limit", type=float, metavar="X", help="end of the colour scale, the same for several figures (default: the largest value shown)"),

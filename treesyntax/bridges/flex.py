@@ -17,7 +17,7 @@ ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
 def score_mods(methods: Composition, tree: TreeBatch) -> Callable[[int], ScoreMod]:
-    """The ``score_mod`` of each layer, by the index of the layer.
+    """Return the ``score_mod`` of each layer, by the index of the layer.
 
     Relations that can be computed from coordinates of single nodes are, without a tensor of T x T;
     others are looked up in one of small integers. Encodings of nodes are no part of it: add

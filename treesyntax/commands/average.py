@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, help="folder of the checkpoints of one training")
     parser.add_argument(
         "--last", type=int, default=8, metavar="N",
-        help="how many of them; fewer are refused (%(default)s)",
+        help="how many of them; fewer are refused (default %(default)s)",
     )  # fmt: skip
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the mean of them")
 

@@ -29,7 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     getter = commands.add_parser("get", help="make the folder of a data set")
     add = getter.add_argument
     suggest(
-        add("name", metavar="NAME", help="of the data set, see treesyntax data list"), set_names
+        add("name", metavar="NAME", help="name of the data set, see treesyntax data list"),
+        set_names,
     )
     add("folder", type=Path, metavar="DIR", help="folder to write")
     add(
@@ -42,7 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also write valid and each test set as PART.sample with N lines of each category, always the same "
         "ones (default 0: no samples)",
     )  # fmt: skip
-    add("--seed", type=int, default=1, help="of what is drawn or generated: 0, 1, 2, … (default 1)")
+    add(
+        "--seed",
+        type=int,
+        default=1,
+        help="seed of what is drawn or generated: 0, 1, 2, … (default 1)",
+    )
     add(
         "--train", type=int, default=0, metavar="N",
         help="training examples, the first N; some generated sets can have more than they have by default. The "

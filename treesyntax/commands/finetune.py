@@ -42,7 +42,7 @@ KINDS = ("prepare", "train", "generate", "hypotheses", "score")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of a finetuning, and the row of a recipe."""
     command.add_arguments(parser)
-    parser.add_argument("--row", help="of a recipe (default the first)")
+    parser.add_argument("--row", help="with a recipe: the row to train (default the first)")
 
 
 def run(args: argparse.Namespace) -> int:

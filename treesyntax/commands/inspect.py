@@ -43,15 +43,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "binarize wrote",
     )
     notation = parser.add_argument(
-        "--format", metavar="FORMAT", help=f"of a FILE: {', '.join((TEXT, *FORMATS))}"
+        "--format", metavar="FORMAT", help=f"format of a FILE: {', '.join((TEXT, *FORMATS))}"
     )
     suggest(notation, lambda: (TEXT, *FORMATS))
-    parser.add_argument("--split", default="train", help="train, valid or test (%(default)s)")
-    parser.add_argument("--side", choices=SIDES, default="source", help="(%(default)s)")
     parser.add_argument(
-        "--index", type=int, default=0, help="number of the first sentence, from 0 (%(default)s)"
+        "--split", default="train", help="train, valid or test (default %(default)s)"
     )
-    parser.add_argument("--count", type=int, default=1, help="how many sentences (%(default)s)")
+    parser.add_argument(
+        "--side", choices=SIDES, default="source", help="side to show (default %(default)s)"
+    )
+    parser.add_argument(
+        "--index",
+        type=int,
+        default=0,
+        help="number of the first sentence, from 0 (default %(default)s)",
+    )
+    parser.add_argument(
+        "--count", type=int, default=1, help="how many sentences (default %(default)s)"
+    )
     parser.add_argument(
         "--json", action="store_true", help="print a JSON object a sentence, one a line"
     )

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--shard-lines", type=int, default=2000, metavar="N",
-        help="how many lines are parsed and saved at a time (2000)",
+        help="how many lines are parsed and saved at a time (default 2000)",
     )  # fmt: skip
     add_cluster_arguments(parser, "shards")
     add(
@@ -66,7 +66,7 @@ def add_parser_arguments(add: Callable[..., argparse.Action], required: bool) ->
         lambda: PARSERS,
     )
     add("--model", required=required, metavar="MODEL", help=models)
-    add("--lang", default="en", help="language code, for word and sentence boundaries (en)")
+    add("--lang", default="en", help="language code, for word and sentence boundaries (default en)")
     add(
         "--pretokenized", action="store_true",
         help="white space separates words, a line is one sentence",
@@ -75,7 +75,13 @@ def add_parser_arguments(add: Callable[..., argparse.Action], required: bool) ->
         "--download", action="store_true",
         help="download a parser's model that is given by name; the only use of the network",
     )  # fmt: skip
-    add("--max-words", type=int, default=150, metavar="N", help="longer lines get flat trees (150)")
+    add(
+        "--max-words",
+        type=int,
+        default=150,
+        metavar="N",
+        help="longer lines get flat trees (default 150)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -27,9 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print a JSON list instead")
     commands = parser.add_subparsers(dest="action", metavar="copy")
     copy = commands.add_parser("copy", help="write a recipe to a file of your own")
-    name = copy.add_argument("name", metavar="NAME", help="of the recipe, such as nmt/dependency")
+    name = copy.add_argument(
+        "name", metavar="NAME", help="name of the recipe, such as nmt/dependency"
+    )
     suggest(name, recipe_names)
-    copy.add_argument("file", metavar="FILE", type=Path, help="to write")
+    copy.add_argument("file", metavar="FILE", type=Path, help="file to write")
 
 
 def recipe_names() -> list[str]:

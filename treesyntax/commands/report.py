@@ -24,10 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The study's folder and the row that others are tested against."""
     parser.add_argument(
         "paths", type=Path, nargs="+", metavar="DIR",
-        help="folder of a study; or the map.csv of one with several test sets, to draw map.svg beside it; or "
-        "its items.jsonl, to make table.csv, categories.csv, map.csv and verdict.svg beside it again, with "
-        "intervals and p-values, from that and results.jsonl alone; or several, of parts of a study with "
-        "different rows that were trained in different places, to make the tables of the whole in --out",
+        help="folder of a study: write its report; a map.csv: draw map.svg beside it; an items.jsonl: make the tables "
+        "and the figure of the verdict again, from that and results.jsonl beside it; several items.jsonl, of rows trained "
+        "in several places: make the tables of all in --out",
     )  # fmt: skip
     parser.add_argument(
         "--out", type=Path, metavar="FOLDER",

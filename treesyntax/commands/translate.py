@@ -63,7 +63,7 @@ MAX_TOKENS = 12000
 """As fairseq-generate has it where neither limit is given."""
 SHOWN = 5
 """Lines that were too long that are named."""
-SEARCH = "search (without a flag: as in the study that trained the checkpoint, else the value in brackets)"
+SEARCH = "search (without a flag: as in the study that trained the checkpoint, else the default)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,13 +71,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("data", metavar="STUDY|RUN|DATA", help="folder of a study (its best run translates), of a run, or of data that treesyntax binarize wrote")  # fmt: skip
     add("--path", metavar="FILE", help="with DATA: checkpoint, or several separated by ':'")
-    add("--input", default="-", metavar="FILE", help="UTF-8 text (.gz is unpacked); - is stdin (-)")
     add(
-        "--output", default="-", metavar="FILE", help="grows in FILE.part, and has its name when it is whole; - is stdout (-)"
+        "--input",
+        default="-",
+        metavar="FILE",
+        help="UTF-8 text (.gz is unpacked); - is stdin (default)",
+    )
+    add(
+        "--output", default="-", metavar="FILE", help="file of the translations, FILE.part until it is whole; - is stdout (default)"
     )  # fmt: skip
     add("--resume", action="store_true", help="go on with FILE.part, which an interrupted call has left, if model, data, options and input are the same")  # fmt: skip
-    add("--skip-long", action="store_true", help="write an empty line for a source that is too long for the model, and count it; without it such a source is refused before anything is translated")  # fmt: skip
-    add("--buffer", type=int, default=1000, metavar="N", help="most sentences that are sorted by length and translated together; input from stdin is translated as it comes (1000)")  # fmt: skip
+    add("--skip-long", action="store_true", help="write an empty line for a source that is too long for the model; without it nothing is translated if there is such a source")  # fmt: skip
+    add("--buffer", type=int, default=1000, metavar="N", help="most sentences that are sorted by length and translated together; input from stdin is translated as it comes (default 1000)")  # fmt: skip
     parsing = parser.add_argument_group(
         "raw text to trees, where the model reads trees"
     ).add_argument
@@ -90,10 +95,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_search(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
-    add("--beam", type=int, metavar="N", help="hypotheses kept at every step (5)")
-    add("--max-len-a", type=float, metavar="A", help="at most A x + B tokens, x those of the longest source of a batch (0)")  # fmt: skip
-    add("--max-len-b", type=int, metavar="B", help="see there (200)")
-    add("--lenpen", type=float, metavar="P", help="below 1 favours short translations, above 1 long ones (1)")  # fmt: skip
+    add("--beam", type=int, metavar="N", help="hypotheses kept at every step (default 5)")
+    add("--max-len-a", type=float, metavar="A", help="at most A x + B tokens, x those of the longest source of a batch (default 0)")  # fmt: skip
+    add("--max-len-b", type=int, metavar="B", help="the B of --max-len-a (default 200)")
+    add("--lenpen", type=float, metavar="P", help="below 1 favours short translations, above 1 long ones (default 1)")  # fmt: skip
     add("--tree-constraints", choices=CONSTRAINTS, help="generate whole trees (tree), those of parents and children seen in training (grammar), or anything (none); auto: tree where target tokens grow trees (grammar for JavaScript and CoffeeScript, if the training data is there), else none")  # fmt: skip
 
 
@@ -106,12 +111,20 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
 
 def _add_machine(group: argparse._ArgumentGroup) -> None:
     devices, precisions = (group.add_mutually_exclusive_group() for _ in range(2))
-    devices.add_argument("--device", metavar="NAME", help="cpu, cuda or cuda:N (cuda where there is one)")  # fmt: skip
-    devices.add_argument("--cpu", dest="device", action="store_const", const="cpu")
+    devices.add_argument("--device", metavar="NAME", help="cpu, cuda or cuda:N (default: cuda where there is one)")  # fmt: skip
+    devices.add_argument(
+        "--cpu", dest="device", action="store_const", const="cpu", help="the same as --device cpu"
+    )
     for name in ("fp16", "bf16"):
-        precisions.add_argument(f"--{name}", dest="precision", action="store_const", const=name)
+        precisions.add_argument(
+            f"--{name}",
+            dest="precision",
+            action="store_const",
+            const=name,
+            help=f"compute in {name} in place of fp32",
+        )
     group.set_defaults(precision="fp32")
-    group.add_argument("--max-tokens", type=int, metavar="N", help=f"tokens in a batch, with padding ({MAX_TOKENS})")  # fmt: skip
+    group.add_argument("--max-tokens", type=int, metavar="N", help=f"tokens in a batch, with padding (default {MAX_TOKENS})")  # fmt: skip
     group.add_argument("--batch-size", type=int, metavar="N", help="sentences in a batch")
 
 

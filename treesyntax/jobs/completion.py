@@ -111,7 +111,7 @@ def _cases(indent: int, names: dict[str, str]) -> str:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The shell."""
-    parser.add_argument("shell", choices=SHELLS, help="that reads the script")
+    parser.add_argument("shell", choices=SHELLS, help="the shell that reads the script")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -33,7 +33,7 @@ Thing = TypeVar("Thing")
 
 
 class Registry(MutableMapping[str, Thing]):
-    """The methods, metrics, tree formats or data sets by name: ours, and those of users.
+    """A registry by name of methods, metrics, tree formats or data sets: ours, and those of users.
 
     Args:
         what: one of them is called, for messages.

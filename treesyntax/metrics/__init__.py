@@ -401,7 +401,7 @@ METRICS: Mapping[str, Metric] = _Metrics()
 
 
 def get_metric(name: str, unseen: Sequence[bool] | None = None) -> Metric:
-    """The metric of that name.
+    """Return the metric of that name.
 
     Args:
         name: as in `METRICS`, with or without `UNSEEN`.

@@ -42,7 +42,7 @@ FLOOR, CEILING = 0.02, 0.98
 
 
 class Conclusion(NamedTuple):
-    """What a row shows.
+    """The conclusion on a row: a word, its reason, and the comparisons behind it.
 
     Attributes:
         word: one of :data:`WORDS`.

@@ -57,7 +57,7 @@ DRAWS, BLOCK, SEED = 10_000, 500, 12345
 
 
 class RunComparison(NamedTuple):
-    """A difference between two systems.
+    """The difference between two systems, with its interval and p-value.
 
     Attributes:
         difference: mean of the first system less that of the second, in the units of the scores.
@@ -191,7 +191,7 @@ def compare_corpus_scores(
     *,
     few_items: bool = False,
 ) -> RunComparison:
-    """:func:`compare_runs` for a score of the whole test set, such as BLEU or F1.
+    """Compare two systems as :func:`compare_runs` does, by a score of the whole test set such as BLEU or F1.
 
     Args:
         row: what the score is a function of, [items, runs, numbers], to be summed over items.

@@ -68,7 +68,7 @@ def f1_score(sums: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values corrected for their number (Holm 1979), in the order given.
+    """Return p-values corrected for their number (Holm 1979), in the order given.
 
     Sorted upwards, the i-th of m (from 0) is multiplied by m - i; none may be less than one before
     it, nor more than 1. Rejecting where the result is below 0.05 keeps the chance of any false

@@ -29,7 +29,7 @@ POINTS = 3
 
 
 class Curve(NamedTuple):
-    """Scores by training pairs.
+    """The curve of a row: its scores by number of training pairs.
 
     Attributes:
         pairs: numbers of training pairs, rising.
@@ -79,7 +79,7 @@ class Times(NamedTuple):
 
 
 class Worth(NamedTuple):
-    """How much data a row is worth.
+    """The worth of a row: how many times the data its baseline needs.
 
     Attributes:
         row: the row's curve.

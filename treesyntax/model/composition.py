@@ -244,7 +244,7 @@ def check_heads(d_model: int, heads: int) -> None:
 
 
 def compose(spec: str, d_model: int, heads: int, layers: int) -> Composition:
-    """Methods as one module for a stack of layers.
+    """Build methods as one module for a stack of layers.
 
     Args:
         spec: such as ``stack_pe(depth=16)+relation_mask``, see :func:`parse_spec`.

@@ -98,7 +98,7 @@ class LayerKVCache:
 
 @dataclass
 class KVCache:
-    """The kv cache of step-by-step decoding, layer by layer."""
+    """A cache of keys and values for step-by-step decoding, layer by layer."""
 
     layers: list[LayerKVCache] = field(default_factory=list)
     copied: CopySource | None = None

@@ -64,7 +64,7 @@ class EncoderLayer(Layer):
 
 @dataclass
 class EncoderOutput:
-    """What the decoder attends to.
+    """The output of an encoder: states for a decoder to attend to.
 
     Attributes:
         memory: [B, T, d_model].

@@ -191,7 +191,7 @@ Method = TypeVar("Method", bound=type[Injection])
 
 
 def register(name: str) -> Callable[[Method], Method]:
-    """Class decorator: make a method known under a name."""
+    """Make a method known under a name; a class decorator."""
 
     def add(method: Method) -> Method:
         METHODS.add(name, method, method)

@@ -183,7 +183,7 @@ def batch_trees(
     left_pad: bool = False,
     labels: Mapping[str, int] | None = None,
 ) -> TreeBatch:
-    """A batch of trees under the tokens of a model.
+    """Make a batch of trees under the tokens of a model.
 
     Args:
         trees: a tree for each of B rows; or a list of trees for a forest, such as a pair of sentences,

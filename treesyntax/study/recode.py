@@ -187,7 +187,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("studies", nargs="+", type=Path, metavar="FOLDER", help="of a study")
+    parser.add_argument("studies", nargs="+", type=Path, metavar="FOLDER", help="folder of a study")
     parser.add_argument(
         "--source", type=Path, required=True, help="checkout of the commit that made them"
     )

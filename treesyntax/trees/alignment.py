@@ -41,7 +41,7 @@ def trees_of(given: Trees | Sequence[Trees]) -> list[Tree]:
 
 
 def word_spans(text: str, words: Sequence[str]) -> list[Span]:
-    """Where words stand in a text, from left to right; only white space may stand between them.
+    """Find where words stand in a text, from left to right; only white space may stand between them.
 
     The text may spell brackets and slashes as a treebank does (``-LRB-``, ``\\/``).
 

@@ -15,7 +15,7 @@ NEXT_SIBLING = 1
 
 
 def to_binary(tree: Tree) -> Tree:
-    """The left-child-right-sibling form of a tree, with the same node numbers."""
+    """Return the left-child-right-sibling form of a tree, with the same node numbers."""
     parents = tree.parents.tolist()
     previous: list[int | None] = [None] * len(tree)
     binary_parents: list[int] = []
@@ -31,7 +31,7 @@ def to_binary(tree: Tree) -> Tree:
 
 
 def from_binary(tree: Tree) -> Tree:
-    """The tree whose left-child-right-sibling form is given."""
+    """Return the tree whose left-child-right-sibling form is given."""
     parents: list[int] = []
     for node, (parent, branch) in enumerate(
         zip(tree.parents.tolist(), tree.branches.tolist(), strict=True)

@@ -69,7 +69,7 @@ class Shapes(NamedTuple):
 
 
 def control_tree(tree: Tree, name: str, seed: int) -> Tree:
-    """The control of that name for a tree; the empty tree is its own."""
+    """Return the control of that name for a tree; the empty tree is its own."""
     if name == SHUFFLED:
         return shuffled(tree, seed)
     if name not in CONTROLS:

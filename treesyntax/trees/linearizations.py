@@ -242,7 +242,7 @@ LINEARIZATIONS: dict[str, Linearization] = {
 
 
 def get_linearization(name: str) -> Linearization:
-    """The linearization of that name.
+    """Return the linearization of that name.
 
     Raises:
         OptionError: if there is none.

@@ -178,6 +178,6 @@ def test_noticeably_different_sizes_are_noted(tmp_path: Path):
     ]
     notes = make_table(make_plan(recipe_with(tmp_path)), results, {}).notes
     assert notes == (
-        "Parameters differ by more than 1% from the baseline's, so size may explain a part of the "
+        "Parameters differ by more than 1% from the baseline's, so size may explain part of the "
         "difference: stack_pe -5.0% (sequence)",
     )

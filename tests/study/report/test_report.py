@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -31,6 +32,10 @@ from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.report.rows.runs import run_rows
 from treesyntax.study.results.figure_files import svg_text
 from treesyntax.study.results.results import read_results, write_results
+from treesyntax.study.words import WORDS
+
+TWO_LINES = 230
+"""Letters of a note, which a page shows in some 115 a line."""
 
 SVG = """<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/x.dtd">
@@ -274,6 +279,36 @@ def test_references_beyond_max_len_are_told_with_counts(tmp_path: Path):
         "sequence, relation_mask, stack_pe: 1 of 2 references are longer (up to 8"
     )
     assert "--max-len-a 0 --max-len-b 3" in note
+
+
+def test_notes_have_two_lines_and_words_are_explained(tmp_path: Path):
+    study = read_study(make_study(tmp_path))
+    text = write_report(study).read_text()
+    notes = [unescape(note) for note in re.findall(r'<p class="note">(.*?)</p>', text, re.S)]
+    notes += [unescape(caption) for caption in re.findall("<figcaption>(.*?) Numbers:", text, re.S)]
+    long = [note for note in notes if len(re.sub("<.*?>", "", note)) > TWO_LINES]
+    assert notes
+    assert not long
+    page = Page(text)
+    assert "#words" in page.links
+    assert {f"word-{anchor}" for anchor in WORDS} <= {*page.ids}
+    explained = " ".join(word.text for word in WORDS.values())
+    columns = [
+        "conclusion",
+        "minutes",
+        "pairs/s",
+        "seed",
+        "row",
+        "baseline",
+        "difference",
+        "interval",
+        "Holm",
+        "run",
+        "item",
+    ]
+    for word in (*columns, "found in 80 %", "p on other lines", "would find", "†", "ns", "°"):
+        assert word in explained
+        assert word in text or word in "°†"
 
 
 def test_a_report_says_what_rows_are(tmp_path: Path):

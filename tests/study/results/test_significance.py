@@ -205,8 +205,8 @@ def test_the_table_marks_what_differs_and_the_differences_follow(tmp_path: Path)
         values = [score(row.method, seed, "exact") for seed in SEEDS]
         assert study.table.cells(row)[1] == f"{fmean(values):.2f} ± {stdev(values):.2f}{mark}"
     note, close = study.table.notes
-    assert close.startswith("° the row or its baseline lies close to the lowest or highest score")
-    assert note.startswith("† differs from sequence: p < 0.05 over training runs and test items ")
+    assert close.startswith("° the row or its baseline is close to the lowest or highest score")
+    assert note.startswith("† differs from sequence: p < 0.05 over training runs and test items, ")
     assert "no proof of equality" in note
     write_report(study)
     first = study.comparisons[0]
@@ -236,7 +236,7 @@ def test_with_fewer_than_three_runs_there_is_no_verdict_and_the_runs_are_shown(
         runs = ", ".join(f"{value:.2f}" for value in values) if len(values) > 1 else "1 run"
         assert study.table.cells(row)[1] == f"{fmean(values):.2f} ({runs})"
     assert study.table.notes[0].startswith(
-        "No verdict on relation_mask, stack_pe: fewer than 3 runs of the row or of its baseline"
+        "No verdict on relation_mask, stack_pe: the row or its baseline has fewer than 3 runs"
     )
 
 

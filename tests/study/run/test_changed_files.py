@@ -127,7 +127,7 @@ def test_runs_of_different_code_are_refused_unless_asked(tmp_path: Path, package
     )
     asked = read_study(tmp_path / "out", mix_versions=True)
     assert {one.method for one in asked.comparisons} <= {"stack_pe"}
-    assert any("compared all the same, as asked" in note for note in asked.table.notes)
+    assert any("compared as you asked" in note for note in asked.table.notes)
 
 
 def test_code_that_is_edited_while_a_study_runs_is_recorded(

@@ -301,7 +301,7 @@ def test_batches_that_did_not_fit_into_memory_are_told(tmp_path):
     log.write_text(2 * lost)
     used = json.dumps(read_log(log).used)
     (note,) = pair_notes(plan_of(tmp_path), tmp_path, ["sequence"], [result("sequence", used=used)])
-    assert "BATCHES LOST: training ran out of memory and left batches out" in note
+    assert "BATCHES LOST: out of memory, these rows saw fewer pairs" in note
     assert "sequence 2 in one run" in note
 
 

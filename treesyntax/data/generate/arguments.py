@@ -15,7 +15,13 @@ Add = Callable[..., Any]
 
 def _numbers(add: Add, of: str, splits: Sequence[str] = SPLITS) -> None:
     for split in splits:
-        add(f"--{split}", type=int, default=0, metavar="N", help=f"number of {split} {of} (0)")
+        add(
+            f"--{split}",
+            type=int,
+            default=0,
+            metavar="N",
+            help=f"number of {split} {of} (default 0)",
+        )
 
 
 def _seed_and_small_train(add: Add, taken: str = "the first N training examples") -> None:
@@ -38,10 +44,15 @@ def _for2lam(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--out", type=Path, required=True, help="folder to write: {train,valid,test}.{for,lambda}")
     _numbers(add, "programs")
-    add("--style", choices=("drissi", "chen"), default="drissi", help="distribution (drissi)")
+    add(
+        "--style",
+        choices=("drissi", "chen"),
+        default="drissi",
+        help="distribution of the programs (default drissi)",
+    )
     size = parser.add_mutually_exclusive_group().add_argument
-    size("--size", type=int, default=15, help="the size to draw programs with (15)")
-    size("--length", type=int, help="or, with --style chen, their mean length in tokens")
+    size("--size", type=int, default=15, help="the size to draw programs with (default 15)")
+    size("--length", type=int, help="mean length in tokens, in place of --size with --style chen")
     hard = parser.add_mutually_exclusive_group().add_argument
     hard(
         "--test-length", type=int, metavar="N",
@@ -66,10 +77,10 @@ def _coffeescript(parser: argparse.ArgumentParser) -> None:
         help=f"folder of the npm package {PACKAGE}, which is installed if absent",
     )  # fmt: skip
     _numbers(add, "programs")
-    add("--size", type=int, default=32, help="the size to draw programs with (32)")
+    add("--size", type=int, default=32, help="the size to draw programs with (default 32)")
     limit = "draw names from N (default: a0, a1, … without limit)"
     add("--variables", type=int, metavar="N", help=limit)
-    add("--constants", type=int, default=10, metavar="N", help="0 to N-1 (10)")
+    add("--constants", type=int, default=10, metavar="N", help="numbers are 0 to N-1 (default 10)")
     _fixed_test(add)
     _seed_and_small_train(add)
 
@@ -111,7 +122,7 @@ def _questions(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=1, help="0, 1, 2, … (default 1)")
     add(
         "--notation",
-        help="of the logical forms, such as sexpr: checks each, and puts single spaces between "
+        help="notation of the logical forms, such as sexpr: checks each, and puts single spaces between "
         "its tokens (default: any text)",
     )
 

@@ -19,7 +19,7 @@ SAMPLE_SEED = 1
 
 @dataclass(frozen=True)
 class Input:
-    """A published file.
+    """A published file that a data set is made from.
 
     Attributes:
         names: paths under which a user's folder may hold it, with or without ``.gz`` behind them.

@@ -30,9 +30,8 @@ def restless(budget: str, trainings: Iterable[Flags]) -> str:
     if budget == FIXED or all(int(flags.get("patience") or 0) > 0 for flags in trainings):
         return ""
     return (
-        "trainings end at a cap, so nobody will know if they had learned all they can, and no comparison will have a "
-        "mark: set train.patience (validations without a better score), or budget: fixed if the question is what "
-        "so many updates bring"
+        "trainings end at a cap, so no comparison will have a mark: set train.patience (validations without a better "
+        "score), or budget: fixed if the question is what so many updates bring"
     )
 
 

@@ -33,8 +33,8 @@ def pair_notes(
     if lost:
         counts = ", ".join(f"{row} {count}" for row, count in lost.items())
         notes.append(
-            f"BATCHES LOST: training ran out of memory and left batches out, so these rows saw fewer pairs: "
-            f"{counts} in one run; give all rows a smaller train.batch-size or train.max-tokens"
+            f"BATCHES LOST: out of memory, these rows saw fewer pairs: {counts} in one run; give all rows a smaller "
+            "train.batch-size or train.max-tokens"
         )
     return notes
 
@@ -103,9 +103,8 @@ def _note(
     if len(set(of.values())) > 1:
         texts = ", ".join(f"{row} without {count}" for row, count in unused.items())
         yield (
-            f"UNEQUAL PAIRS: rows used different {WORDS[split]} pairs of {total}: {texts}, since longer ones "
-            "are left out; raise train.max-source-positions, train.max-target-positions or "
-            "train.max-tokens, or write skip: allowed, which leaves the same ones out of all rows"
+            f"UNEQUAL PAIRS: rows used different {WORDS[split]} pairs of {total}: {texts}, since longer ones are left out; "
+            "raise train.max-source-positions, max-target-positions or max-tokens, or write skip: allowed"
         )
     elif any(unused.values()):
         count = max(unused.values())

@@ -23,16 +23,13 @@ if TYPE_CHECKING:  # matplotlib is loaded by those who draw
 ANALYSES = {
     "attention_mass": (
         "Attention by tree relation",
-        "Which share of a token's attention goes to all tokens in a relation, mean over the first "
-        "validation sentences. The last row is chance: equal attention to all tokens of a "
-        "sentence. Then the same against chance, as a power of 2: 0 is chance, 1 twice as much.",
+        "Share of a token's attention that goes to tokens in a relation, mean over the first validation sentences. "
+        "The last row is chance. Then the same against chance, as a power of 2: 1 is twice as much.",
     ),
     "mask_strengths": (
         "Mask strengths",
-        "Strength s of each relation in each head: the head adds −exp(s) to the logits of all "
-        "pairs in the relation. A large s hides the relation from the head, a small one leaves it "
-        "alone; all start at 0 (McDonald & Chiang 2021). Of masks with form='additive' s itself "
-        "is added: there a small s hides the relation.",
+        "Strength s of each relation in each head, which adds −exp(s) to the logits of its pairs: a large s hides the "
+        "relation (McDonald & Chiang 2021). With form='additive' s itself is added, and a small s hides.",
     ),
     "sentence_masks": (
         "The masks of one sentence",
@@ -51,10 +48,8 @@ ANALYSES = {
     ),
     "encoding_similarity": (
         "Similarity of stack encodings",
-        "Cosine of the encodings of each pair of nodes of a complete tree, named by the steps from "
-        "the root: for chosen p, for the learned p, and behind the projection; then after each "
-        "node was moved by an operator (U to its parent, D0, D1, … to a child); then the "
-        "learned p. Hatched where an encoding is zero and has no direction.",
+        "Cosines of the encodings of nodes of a complete tree, named by their steps from the root: for chosen and for "
+        "learned p, behind the projection, and after a step up (U) or to a child (D0, D1, …). Hatched: zero.",
     ),
     "relative_tables": (
         "Vectors of relative distances",

@@ -55,6 +55,7 @@ from treesyntax.study.run.failures import read_failures
 from treesyntax.study.run.ledger import check_read
 from treesyntax.study.run.plan import Plan, make_plan
 from treesyntax.study.run.steps import located
+from treesyntax.study.words import WORDS
 
 TEMPLATES = Path(__file__).parent
 SCRIPT = TEMPLATES / "report_sort.js"
@@ -153,7 +154,7 @@ def _with_code(table: StudyTable, results: Sequence[Result], mix_versions: bool)
     parts = ", ".join([*mixed_parts(codes), *unknown])
     note = (
         f"Runs of different code ({parts}): their differences need not be due to the methods; "
-        + ("compared all the same, as asked (--mix-versions)" if mix_versions
+        + ("compared as you asked (--mix-versions)" if mix_versions
            else "rows of other code than their baseline are not tested (--mix-versions tests them)")
     )  # fmt: skip
     return replace(table, rows=tuple(rows), notes=(*table.notes, note))
@@ -165,8 +166,8 @@ def _old_records(results: Sequence[Result]) -> list[str]:
     if not runs:
         return []
     return [
-        f"The code of {len(runs)} runs was recorded by an older version, which did not watch all of it (kernels, "
-        "training, data sets): that these runs have the same code is known for the rest alone"
+        f"The code of {len(runs)} runs was recorded by an older version, which did not watch kernels, training and data "
+        "sets: these may differ"
     ]
 
 
@@ -260,6 +261,7 @@ def _context(study: Study) -> dict[str, Any]:
             same_targets(study.plan, study.folder), {one.method: one for one in study.results}
         ),
         "commands": shown_commands(study.plan, begun),
+        "words": WORDS,
     }
 
 
@@ -299,6 +301,11 @@ def _breakable(text: str) -> Markup:
     return Markup(re.sub("([:_])", r"\1<wbr>", str(escape(text))))
 
 
+def _plain(text: str) -> str:
+    """Markdown of a meaning without its marks."""
+    return text.replace("*", "").replace("`", "")
+
+
 def _render(template: str, context: dict[str, Any]) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -310,5 +317,10 @@ def _render(template: str, context: dict[str, Any]) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"md": markdown_text, "url": quote, "breakable": _breakable}
+    environment.filters |= {
+        "md": markdown_text,
+        "url": quote,
+        "breakable": _breakable,
+        "plain": _plain,
+    }
     return environment.get_template(template).render(context)

@@ -105,9 +105,8 @@ def _worth(
     section = Section(
         "worth",
         "How much data is it worth",
-        "Score by training pairs, and how many times the pairs of a row its baseline needs to reach the row's score: "
-        "read off the baseline's curve, which is straight between its points on a logarithmic axis. Intervals are those "
-        "of resampled runs and test items. Beyond the data: the baseline never reaches the row.",
+        "How many times the training pairs its baseline needs to reach a row's score, read off the baseline's curve. "
+        "Intervals draw runs and test items anew. Beyond the data: the baseline never reaches the row.",
     )
     if found := find_worth(scores, rows, results):
         section.lines, section.header = worth_lines(found), WORTH_HEADER
@@ -222,10 +221,8 @@ def _categories(
     section = Section(
         "score-by-category",
         "Score by category",
-        "The primary metric over the lines of a category: mean over seeds, with the lowest and the highest "
-        "seed as a bar. The table has the difference of each row from its baseline with its 95 % "
-        "interval over training runs and the items of the category; intervals are not corrected "
-        "for their number.",
+        "The primary metric over the lines of a category: mean over seeds, the lowest and highest seed as a bar. The "
+        "table has differences from the baseline with their 95 % intervals, which are not corrected.",
     )
     by_category = []
     metrics = [one for one in plan.recipe.score if one in {result.metric for result in results}]

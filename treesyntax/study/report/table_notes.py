@@ -111,8 +111,8 @@ def parameter_note(recipe: Recipe, parameters: Mapping[str, float]) -> list[str]
     if not texts:
         return []
     return [
-        f"Parameters differ by more than {ALLOWED:.0%} from the baseline's, so size may explain a "
-        f"part of the difference: {', '.join(texts)}"
+        f"Parameters differ by more than {ALLOWED:.0%} from the baseline's, so size may explain part of the "
+        f"difference: {', '.join(texts)}"
     ]
 
 
@@ -191,9 +191,8 @@ def search_note(recipe: Recipe, rows: Collection[str]) -> list[str]:
     if len(trees) in (0, len(wide)):
         return []
     return [
-        f"UNEQUAL SEARCH: with a beam, {listed(trees)} {'is' if len(trees) == 1 else 'are'} searched until the best "
-        "tree can no longer be beaten, the other rows as fairseq does, until as many outputs are complete as the beam "
-        "is wide, however bad they are; set generate.beam=1 for all rows, which trains nothing again"
+        f"UNEQUAL SEARCH: the beam of {listed(trees)} goes on to the best tree, that of the other rows ends with the "
+        "first complete outputs; set generate.beam=1 for all rows, which trains nothing again"
     ]
 
 
@@ -232,8 +231,7 @@ def unknown_endings(
     if fixed or not rows:
         return []
     return [
-        f"It is not known whether these trainings had rested, since older records do not say how they ended: "
-        f"{', '.join(rows)}"
+        f"Older records do not say how these trainings ended, so they may have been still learning: {', '.join(rows)}"
     ]
 
 
@@ -249,16 +247,14 @@ def significance_notes(recipe: Recipe, comparisons: Sequence[Comparison]) -> lis
         own = [one for one in tested if not one.same_as]
         first = sum(one.in_family for one in own)
         notes.append(
-            f"{SIGNIFICANT} differs from {baseline}: p < {LEVEL} over training runs and test items "
-            f"(two-sided, crossed variance, Satterthwaite's degrees of freedom with a guard of the tail), after Holm's "
+            f"{SIGNIFICANT} differs from {baseline}: p < {LEVEL} over training runs and test items, after Holm's "
             f"correction for {first} in {' or '.join(recipe.primary)} and {len(own) - first} in other metrics; "
-            f"{EQUAL}: not shown to differ, which is no proof of equality. Intervals hold 95 %"
+            f"{EQUAL}: not shown to differ, which is no proof of equality"
         )
     if any(one.lopsided for one in tested):
         notes.append(
-            f"{LOPSIDED} the row or its baseline lies close to the lowest or highest score (a tenth of the range, "
-            "or two standard deviations of its runs). Runs are skewed there, and p < 0.05 comes too easily if one of "
-            "the two varies much more than the other: in up to 15 % of simulated pairs of equal rows"
+            f"{LOPSIDED} the row or its baseline is close to the lowest or highest score, where p < {LEVEL} comes too "
+            "easily"
         )
     few: dict[str, list[str]] = {}
     for one in comparisons:
@@ -267,8 +263,8 @@ def significance_notes(recipe: Recipe, comparisons: Sequence[Comparison]) -> lis
     for metrics in dict.fromkeys(map(tuple, few.values())):
         rows = [name for name, of_row in few.items() if tuple(of_row) == metrics]
         notes.append(
-            f"No verdict on {', '.join(rows)} in {listed(metrics)}: fewer than {FEWEST_RUNS} runs of the row or of its "
-            "baseline do not show how much runs vary; the runs themselves are shown"
+            f"No verdict on {', '.join(rows)} in {listed(metrics)}: the row or its baseline has fewer than "
+            f"{FEWEST_RUNS} runs"
         )
     notes += _same_notes(tested)
     untested = [metric for metric in recipe.score if not is_tested(metric)]
@@ -304,11 +300,8 @@ def direction(metrics: Sequence[str]) -> str:
 
 
 COMPARISON_NOTE = (
-    "In points, row less baseline; p is corrected for several rows, intervals are not. «Found in 80 %» "
-    "is the true difference that so many runs and items find in 80 of 100 studies. «p on other lines» "
-    "takes these trained checkpoints as they are, and asks whether they would differ on other test lines "
-    "too; it says nothing of the methods, which would be trained again with other seeds. How the tests "
-    "work: python -m pydoc treesyntax.metrics.runs"
+    "In points, row minus baseline. p is corrected for several rows, intervals are not. The report ends with what the words "
+    "mean; how the tests work: python -m pydoc treesyntax.metrics.runs"
 )
 COMPARISON_HEADER = (
     "row", "baseline", "metric", "difference", "95 % interval", "p after Holm", "runs", "items",

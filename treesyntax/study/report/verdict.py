@@ -84,9 +84,8 @@ def verdict_caption(primary: Sequence[Comparison]) -> str:
     tested = sum(one.in_family and one.p is not None for one in primary)
     controls = " Grey: controls." if any(one.control_of for one in primary) else ""
     return (
-        f"Difference of each row to its baseline in {_metrics(primary)}, with its 95 % interval "
-        f"over training runs and test items. Filled: differs after Holm's correction for {tested} "
-        f"rows.{controls} The intervals are not corrected, so one of several may miss 0 by chance."
+        f"Difference of each row to its baseline in {_metrics(primary)}, with its 95 % interval. Filled: shown to "
+        f"differ, after Holm's correction for {tested} row{'s' * (tested != 1)}.{controls} Intervals are not corrected."
     )
 
 

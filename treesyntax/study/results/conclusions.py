@@ -33,7 +33,7 @@ HIGHEST_SCORE = 100.0
 
 @dataclass(frozen=True)
 class Conclusion:
-    """What a row shows.
+    """The conclusion on a row: a word, its reason, and the comparisons behind it.
 
     Attributes:
         word: one of :data:`treesyntax.metrics.conclusions.WORDS`.

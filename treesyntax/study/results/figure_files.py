@@ -59,11 +59,11 @@ def paper_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare --format and --width of a command that draws figures."""
     parser.add_argument(
         "--format", nargs="+", choices=FORMATS, default=["svg"],
-        help="of figures; SVG is always written, PDF and PNG beside it (default svg)",
+        help="formats of figures; SVG is always written, PDF and PNG beside it (default svg)",
     )  # fmt: skip
     parser.add_argument(
         "--width", type=float, metavar="INCHES",
-        help=f"that PDF and PNG may be wide; no letters are smaller than 7 points (default {TEXT_WIDTH})",
+        help=f"width of PDF and PNG; no letters are smaller than 7 points (default {TEXT_WIDTH})",
     )  # fmt: skip
 
 

@@ -83,7 +83,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("generated", help="generate-test.txt of fairseq-generate")
     parser.add_argument("out", help="file to write")
     parser.add_argument("--reference", required=True, help="the test set, for its size")
-    parser.add_argument("--linearization", choices=LINEARIZATIONS, help="that the tokens are of")
+    parser.add_argument(
+        "--linearization", choices=LINEARIZATIONS, help="linearization of the tokens"
+    )
     parser.add_argument("--notation", metavar="FORMAT", help="the notation to write trees in")
     parser.add_argument("--shuffle-seed", type=int, metavar="N", help="the tokens are those of shuffled control trees with this --control-seed")  # fmt: skip
     parser.add_argument("--unknown", metavar="FILE", help="words that <unk_1>, <unk_2>, … stand for, a line a sentence; binarize --copy-unknown writes it")  # fmt: skip

@@ -74,7 +74,7 @@ def get_format(name: str) -> Format:
 
 
 def parse_tree(text: str, format_name: str) -> Tree:
-    """The tree of one record, such as ``(S (NP she) (VP sleeps))`` in the format ``ptb``.
+    """Read the tree of one record, such as ``(S (NP she) (VP sleeps))`` in the format ``ptb``.
 
     Raises:
         TreeError: if the text is malformed.
@@ -84,7 +84,7 @@ def parse_tree(text: str, format_name: str) -> Tree:
 
 
 def read_trees(path: str | Path, format_name: str) -> Iterator[Tree]:
-    """The trees of a file, one at a time.
+    """Read the trees of a file, one at a time.
 
     Raises:
         InputError: with file and line, if the file cannot be read or a record is malformed.

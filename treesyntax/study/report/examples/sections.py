@@ -30,10 +30,8 @@ def outputs_sections(outputs: Outputs) -> list[Section]:
         examples.notes.append(f"There are no examples: {error}")
         return [examples]
     examples.text = (
-        f"Lines that a row has right and its baseline wrong by {verdicts.metric}, and the other way: "
-        "those with the largest difference in the share of runs, short ones first. The wrong output is "
-        "that of the first run that is wrong. Marked is the first difference: a node where both are "
-        "trees, else a token."
+        f"Lines that a row has right and its baseline wrong by {verdicts.metric}, and the other way; the clearest and "
+        "shortest first. The wrong output is that of the first run that is wrong; its first difference is marked."
     )
     return [types, examples]
 
@@ -44,9 +42,8 @@ def _fill_types(section: Section, verdicts: Verdicts, folder: Path) -> None:
     if not shown:
         return
     section.text = (
-        f"What is wrong with the outputs that are wrong by {verdicts.metric}: how many, and their "
-        "percentage of the lines of the test set, over all runs together. Each output counts once, "
-        "in the first column from the left that fits."
+        f"What is wrong with outputs that are wrong by {verdicts.metric}, as a percentage of all outputs. Each counts "
+        "once, in the first column from the left that fits."
     )
     section.header = ("row", "runs", "outputs", "right", *(KINDS[letter] for letter in shown))
     columns = (RIGHT, *shown)

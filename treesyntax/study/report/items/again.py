@@ -184,7 +184,7 @@ def tables_again(
 
 def _code_note(rows: Sequence[str], mixed: bool) -> str:
     done = (
-        "compared all the same, as asked (--mix-versions)"
+        "compared as you asked (--mix-versions)"
         if mixed
         else "not tested (--mix-versions tests them)"
     )

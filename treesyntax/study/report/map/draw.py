@@ -20,13 +20,8 @@ WIDEST = 60.0
 """Points of difference with the deepest colour."""
 
 LEGEND = (
-    "What each row shows on each test set, and its difference to the strongest plain row in points, with its 95 % "
-    f"interval over training runs and test items. Coloured and marked {SIGNIFICANT} is what holds after Holm's "
-    "correction over all test sets of the row; blank is what was not run, has fewer than 3 runs or is of other code. "
-    "Grey are test sets on which all rows are on the floor or at the ceiling, so that they tell nothing. The first row "
-    f"is the plain row's mean, the last row, «{WOULD_FIND}», the smallest difference that 80 % of such studies find. "
-    f"The strongest row is chosen on the same items, so {SIGNIFICANT} below 0 comes somewhat too easily; "
-    "the table of differences has rows fixed beforehand."
+    "Conclusion on each row and its difference to the strongest plain row, in points with 95 % interval. Coloured and "
+    f"{SIGNIFICANT}: holds after correction over the row's test sets. Grey: tells nothing. Blank: not tested."
 )
 
 

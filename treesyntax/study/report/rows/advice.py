@@ -46,9 +46,8 @@ def learning_line(recipe: Recipe, folder: Path, table: StudyTable) -> list[str]:
     if not rows:
         return []
     return [
-        f"STILL LEARNING: {', '.join(rows)}. More than a third of the runs of the row, of its baseline or of its control "
-        "had not come to rest, so there is no verdict and no †. Train on from the last checkpoints with "
-        f"{train_on_command(recipe, folder)}"
+        f"STILL LEARNING: {', '.join(rows)}, or what they are compared with, so there is no verdict and no †. Train on "
+        f"from the last checkpoints with {train_on_command(recipe, folder)}"
     ]
 
 
@@ -75,10 +74,8 @@ def runs_line(table: StudyTable) -> list[str]:
     if not texts:
         return []
     return [
-        "Runs of a row and of its baseline with which 80 of 100 studies would find a true difference as large "
-        f"as the one observed: {', '.join(texts)}. That is a rough guide, from the spread of few runs and "
-        "for one comparison. Choose the number once, before the runs: adding seeds until a † appears finds "
-        "differences that are not there"
+        f"Runs a side that would find the observed differences in 80 of 100 studies, a rough guide: {', '.join(texts)}. "
+        "Choose the number once: adding seeds until a † appears finds what is not there"
     ]
 
 
@@ -90,7 +87,7 @@ def _runs_text(one: Comparison, row: Row, baseline: Row) -> str:
         abs(one.difference), sum(variances), max(0.0, (one.error or 0.0) ** 2 - of_runs)
     )
     if needed is None:
-        return "not by runs alone, the test set is too small for it"
+        return "none, the test set is too small"
     return f"about {needed}" if needed <= MOST_RUNS else f"more than {MOST_RUNS}"
 
 
