@@ -236,7 +236,7 @@ def test_with_fewer_than_three_runs_there_is_no_verdict_and_the_runs_are_shown(
         runs = ", ".join(f"{value:.2f}" for value in values) if len(values) > 1 else "1 run"
         assert study.table.cells(row)[1] == f"{fmean(values):.2f} ({runs})"
     assert study.table.notes[0].startswith(
-        "No verdict on relation_mask, stack_pe: the row or its baseline has fewer than 3 runs"
+        "No verdict on relation_mask, stack_pe in exact: the row or its baseline has fewer than 3 runs"
     )
 
 
