@@ -69,8 +69,9 @@ def test_a_study_of_own_data_is_planned_as_printed(
     )
     assert main([*first, "--dry-run"]) == 0
     assert "--data pairs.tsv --out runs/my/data/questions" in capsys.readouterr().out
-    new, parse, study = parallel
+    new, parse, study, _ = parallel
     assert main(new) == 0
+    assert f"treesyntax {shlex.join(study)}\n" in capsys.readouterr().out
     assert main([*study, "--plan"]) == 2  # the line before it downloads the model
     assert "there is no stanza-dep model 'en'" in capsys.readouterr().err
     monkeypatch.setenv("STANZA_RESOURCES_DIR", str(tmp_path))
