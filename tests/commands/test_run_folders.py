@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from support import ROOT
 from support.study_helpers import result, write_recipe, write_study
 from support.translate_helpers import SEARCH, binarize, lines_of, save_model, write_texts
 
@@ -15,6 +16,7 @@ from treesyntax.commands import translate
 from treesyntax.errors import OptionError
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.results.results import write_results
+from treesyntax.study.run.plan import make_plan
 
 PARSE = "treesyntax parse {data}/p/test.txt {data}/p/test.src --parser spacy --model models/en --lang sv"
 
@@ -139,6 +141,15 @@ def test_folders_that_exist_are_named(folder: Path, capsys, tmp_path: Path, monk
     )
     monkeypatch.chdir(tmp_path)
     assert "there is no study here" in refused("translate", "nothing")
+
+
+def test_a_study_of_hugging_face_models_says_where_they_are(tmp_path: Path, capsys):
+    recipe = read_recipe(ROOT / "recipes/pretrained/first_sst.yaml")
+    write_study(tmp_path, recipe)
+    plan = make_plan(recipe)
+    assert {plan.data_folder(row, tmp_path) for row in recipe.methods} == {tmp_path / "data"}
+    assert main(["translate", str(tmp_path)]) == 2
+    assert "checkpoints/model with transformers" in capsys.readouterr().err
 
 
 def test_a_study_without_a_model_says_so(tmp_path: Path):

@@ -103,6 +103,10 @@ def find_trained(place: Path, suits: Callable[[Plan, Method], bool] | None = Non
         raise OptionError(f"{place} is the folder of no study and of no run{studies_here(place)}")
     study, name = found
     plan = make_plan(read_recipe(study / RECIPE_FILE))
+    if not plan.trainer.needs_plugins:
+        raise OptionError(
+            f"{study} trained Hugging Face models: load {study / RUNS}/NAME/checkpoints/model with transformers"
+        )
     trained = [run for run in plan.runs if Trained(study, plan, run).checkpoint.is_file()]
     if not trained:
         raise OptionError(

@@ -50,7 +50,9 @@ def test_a_metric_that_some_runs_lack_is_named(tmp_path: Path):
         "PARTIAL TABLE without bleu of seed 2 of sequence, relation_mask and stack_pe"
     )
     few = [note for note in table.notes if note.startswith("No verdict")]
-    assert few[0].startswith("No verdict on relation_mask, stack_pe in bleu: the row or its baseline has fewer than 3 runs")
+    assert few[0].startswith(
+        "No verdict on relation_mask, stack_pe in bleu: the row or its baseline has fewer than 3 runs"
+    )
 
 
 def test_no_verdict_names_the_metric(tmp_path: Path):

@@ -122,8 +122,9 @@ class Plan:
         """Return where the data that a row's models read lies in a study's folder."""
         train = self.steps_of(Run(method, self.recipe.seeds[0]))[0]
         data = located(train.command[1], folder)
-        of_all_rows = data.with_name(train.needs[0].partition("/")[2])  # as older versions named it
-        return of_all_rows if not data.exists() and of_all_rows.is_dir() else data
+        of_all_rows = train.needs[0].partition("/")[2]  # as older versions named it
+        older = data.parent / of_all_rows
+        return older if of_all_rows and not data.exists() and older.is_dir() else data
 
     @cached_property
     def rows_of_data(self) -> dict[str, list[str]]:
