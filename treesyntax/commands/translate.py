@@ -1,5 +1,10 @@
 """Translate text or trees with a trained model, line by line, as they come.
 
+With the best model of a study, or that of a run; data and parser are found too:
+
+  treesyntax translate runs/my --input test.en --output test.sv
+  treesyntax translate runs/my/runs/relation_mask-1
+
 DATA is the folder that treesyntax binarize wrote for the training of the model. It says how input
 becomes tokens and trees and how output becomes text again.
 
