@@ -158,6 +158,40 @@ def test_parts_with_different_rows_give_the_tables_of_the_whole(
     assert "has scores on domain=law of other data" in capsys.readouterr().err
 
 
+def test_studies_of_different_tasks_are_columns_of_a_map(tmp_path: Path, capsys):
+    """Named after their folders; with the same data they are the same runs twice, which is refused."""
+    given = []
+    for task in ("forms", "lists"):
+        (tmp_path / task).mkdir()
+        out = make_study(tmp_path / task, score=["exact"])
+        write_tables(out)
+        folder = shutil.copytree(out / "tables", tmp_path / "map" / task)
+        results = read_results(out / "results.jsonl")
+        write_results(folder / "results.jsonl", [replace(one, data_sha256=task) for one in results])
+        given.append(str(folder / "items.jsonl"))
+    alone = {row["row"]: row for row in read_rows(Path(given[0]).with_name("table.csv"))}
+    assert main(["report", *given, "--out", str(tmp_path)]) == 0
+    assert ": not shown on forms, lists" in capsys.readouterr().out
+    cells = read_rows(tmp_path / "map.csv")
+    assert [cell["test_set"] for cell in cells] == ["forms"] * 3 + ["lists"] * 3
+    assert {cell["baseline"] for cell in cells} == {"sequence"}
+    for cell in cells[:3]:
+        assert cell["p"] == alone[cell["row"]]["p"]
+        assert cell["difference"] == alone[cell["row"]]["difference"]
+        # Tests of a method on two tasks are a family.
+        assert not cell["p"] or float(cell["holm_p"]) == min(1, 2 * float(cell["p"]))
+    write_results(Path(given[1]).with_name("results.jsonl"), results)
+    write_results(Path(given[0]).with_name("results.jsonl"), results)
+    assert main(["report", *given, "--out", str(tmp_path)]) == 2
+    assert "has runs of sequence, as " in capsys.readouterr().err
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """The lines of a table, by column."""
+    with path.open() as stream:
+        return [{"row": row.get("system", ""), **row} for row in csv.DictReader(stream)]
+
+
 def everything(out: Path) -> list[object]:
     """All that a report makes of the lines of the outputs."""
     write_tables(out)

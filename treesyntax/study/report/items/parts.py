@@ -17,6 +17,7 @@ from treesyntax.study.results.current import Comparable
 from treesyntax.study.results.results import RESULTS_FILE, Result, read_results
 from treesyntax.study.results.rows import ItemRow, Pair
 
+TABLES, TASK = "tables", "task"
 Value = TypeVar("Value")
 
 
@@ -74,16 +75,17 @@ def completed(result: Result, known: Mapping[str, str]) -> Result:
 
 
 def join(parts: Sequence[Part]) -> Part:
-    """Parts with different rows as one study.
+    """Parts with different rows, or studies of different tasks, as one study.
 
-    On each test set the strongest plain row is the strongest of all parts, and rows of a part without the
+    Studies with the same rows and one test set each, which is another in each, are columns of a map, named after
+    their folders. On each test set the strongest plain row is the strongest of all parts, and rows of a part without the
     baseline are compared with that of another part.
 
     Raises:
         InputError: if two parts have the same row, a test set differs between parts, or nothing says
             what a row is compared with.
     """
-    paths: dict[str, Path] = {}
+    parts, paths = _columns(parts), dict[str, Path]()
     for part in parts:
         for row, path in part.paths.items():
             if row in paths:
@@ -115,6 +117,51 @@ def join(parts: Sequence[Part]) -> Part:
         outputs=_all(part.stored.outputs for part in parts),
     )
     return Part(paths, stored, results)
+
+
+def _columns(parts: Sequence[Part]) -> Sequence[Part]:
+    """The parts; if several have the same rows over different data, each with the name of its folder as test set.
+
+    A study of one task has no strongest plain row: its baseline, fixed beforehand, stands there.
+    """
+    alone = [part for part in parts if not any(row.test_set for row in part.stored.rows)]
+    rows = [row for part in alone for row in part.paths]
+    data = [_test_sets(part).get("") for part in alone]
+    if (
+        len(alone) < len(parts)
+        or len(set(rows)) == len(rows)
+        or any(one == other for at, one in enumerate(data) for other in data[:at])
+    ):
+        return parts
+    return [_column(part, _task(part)) for part in parts]
+
+
+def _task(part: Part) -> str:
+    """The name of a part's folder, or of the study's folder that its tables are in."""
+    folder = next(iter(part.paths.values())).resolve().parent
+    return (folder.parent if folder.name == TABLES else folder).name
+
+
+def _column(part: Part, task: str) -> Part:
+    """A part whose rows stand on the test set of a task, as those of an axis do."""
+    point = f"{TASK}={task}"
+    names = {row: f"{row}-{point}" for row in part.paths} | {"": ""}
+
+    def column(row: ItemRow) -> ItemRow:
+        return replace(
+            row, row=names[row.row], test_set=point, baseline=names[row.baseline],
+            strongest=names[row.asked or row.baseline or row.row], asked=names[row.asked],
+            controls=tuple(names[name] for name in row.controls if name in names),
+            control_of=names.get(row.control_of, row.control_of),
+        )  # fmt: skip
+
+    stored = replace(
+        part.stored,
+        rows=tuple(map(column, part.stored.rows)),
+        runs=tuple(replace(run, row=names[run.row]) for run in part.stored.runs),
+    )
+    results = [replace(result, method=names[result.method]) for result in part.results]
+    return Part({names[row]: path for row, path in part.paths.items()}, stored, results)
 
 
 def _all(groups: Iterable[Iterable[Value]]) -> tuple[Value, ...]:
