@@ -32,7 +32,7 @@ def cells(text: str) -> list[list[str]]:
 
 def test_the_table_has_the_deciding_metric_with_differences_and_conclusions(study: Path):
     text = (paper(study) / "table.tex").read_text("utf-8")
-    head, baseline, masks, _ = cells(text)
+    head, baseline, masks, paths = cells(text)
     assert head == ["system", "exact", "difference", "conclusion"]
     assert baseline[0::2] == ["sequence", "--"]
     (one,) = [
@@ -43,7 +43,9 @@ def test_the_table_has_the_deciding_metric_with_differences_and_conclusions(stud
     assert masks[0] == r"relation\_mask"
     assert masks[2].startswith(f"{one.difference:+.2f} [{one.low:+.2f}, {one.high:+.2f}]")
     assert one.significant == (r"$^{\dagger}$" in masks[2])
+    assert one.lopsided == (r"$^{\circ}$" in masks[2]) == ("comes too easily" in text)
     assert masks[3] == str(one.conclusion)
+    assert paths[2].startswith("$-$")
     caption = re.search(r"\\caption\{(.*)\}", text)[1]
     assert caption.startswith(
         r"Trees \& 100\% of \{them\}\_. Mean $\pm$ standard deviation over 3 runs"

@@ -11,7 +11,7 @@ from treesyntax.files import write_text
 from treesyntax.metrics.runs import FEWEST_RUNS, LEVEL
 from treesyntax.study.recipe.recipe import Recipe
 from treesyntax.study.report.table import NOTHING, Row, StudyTable
-from treesyntax.study.report.table_notes import SIGNIFICANT, direction, listed
+from treesyntax.study.report.table_notes import LOPSIDED, SIGNIFICANT, direction, listed
 from treesyntax.study.results.comparisons import Comparison
 from treesyntax.study.results.results import Result
 from treesyntax.study.results.table_text import BOOKTABS, latex_lines
@@ -99,9 +99,10 @@ def _of_row(row: Row, name: str) -> str:
 def _difference(test: Comparison | None) -> str:
     if test is None or test.no_trees:
         return NOTHING
-    mark = f" {SIGNIFICANT}" if test.significant else ""
+    marks = SIGNIFICANT * test.significant + LOPSIDED * (test.tested and test.lopsided)
+    mark = f" {marks}" if marks else ""
     interval = "" if test.low is None else f" [{test.low:+.2f}, {test.high:+.2f}]"
-    return f"{test.difference:+.2f}{interval}{mark}"
+    return f"{test.difference:+.2f}{interval}{mark}".replace("-", "−")
 
 
 def _caption(rows: Sequence[Row], columns: Sequence[str], tests: Sequence[Comparison]) -> str:
@@ -116,6 +117,10 @@ def _caption(rows: Sequence[Row], columns: Sequence[str], tests: Sequence[Compar
         parts.append(f"difference from {names}{interval}")
     if any(one.significant for one in tests):
         parts.append(f"{SIGNIFICANT} p < {LEVEL} after Holm's correction")
+    if any(one.tested and one.lopsided for one in tests):
+        parts.append(
+            f"{LOPSIDED} close to the lowest or highest score, where p < {LEVEL} comes too easily"
+        )
     return "; ".join(parts) + "." * bool(parts)
 
 
