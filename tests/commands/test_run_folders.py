@@ -155,5 +155,5 @@ def test_a_study_of_hugging_face_models_says_where_they_are(tmp_path: Path, caps
 def test_a_study_without_a_model_says_so(tmp_path: Path):
     write_study(tmp_path, read_recipe(write_recipe(tmp_path)))
     args = argparse.Namespace(data=str(tmp_path), path=None)
-    with pytest.raises(OptionError, match="has no run with a checkpoint_best.pt yet"):
+    with pytest.raises(OptionError, match="has no trained run yet"):
         translate._take_run(args)

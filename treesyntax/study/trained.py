@@ -12,9 +12,9 @@ from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
 from treesyntax.study.recipe.identity import IDENTITY_FILE
 from treesyntax.study.recipe.recipe import RECIPE_FILE, SPLITS, Method, read_recipe
 from treesyntax.study.results.current import current_results
-from treesyntax.study.run.keys import PARSE
+from treesyntax.study.run.keys import PARSE, flag_value
 from treesyntax.study.run.plan import Plan, make_plan
-from treesyntax.study.run.steps import BINARIZED, OUT, Run, inside
+from treesyntax.study.run.steps import BINARIZED, OUT, Run, inside, located
 
 RUNS = "runs"
 MOST_NAMED = 12
@@ -50,9 +50,8 @@ class Trained:
     @property
     def checkpoint(self) -> Path:
         """The model that the study tests: the mean of the last checkpoints, or the best one."""
-        if self.plan.recipe.average:
-            return self.folder / "checkpoint_average.pt"
-        return self.checkpoints / "checkpoint_best.pt"
+        steps = {step.kind: step for step in self.plan.steps_of(self.run)}
+        return located(str(flag_value(steps["generate"], "--path")), self.study)
 
     @property
     def data(self) -> Path:
@@ -109,9 +108,7 @@ def find_trained(place: Path, suits: Callable[[Plan, Method], bool] | None = Non
         )
     trained = [run for run in plan.runs if Trained(study, plan, run).checkpoint.is_file()]
     if not trained:
-        raise OptionError(
-            f"{study} has no run with a checkpoint_best.pt yet; treesyntax study goes on with it"
-        )
+        raise OptionError(f"{study} has no trained run yet; treesyntax study goes on with it")
     if name or len(trained) == 1:
         for run in trained:
             if not name or run.folder == f"{RUNS}/{name}":
