@@ -131,7 +131,7 @@ def prepared_folders(place: Path) -> list[Path]:
     if not found:
         every = sorted((study / BINARIZED).glob("*"))
         there = f"; there are {_listed(every)}" if every else ""
-        raise OptionError(f"{place}: its data is not made yet{there}")
+        raise OptionError(f"{place}: no data that it reads is made yet{there}")
     return found
 
 
