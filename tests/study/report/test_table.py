@@ -73,13 +73,22 @@ def test_rows_come_in_the_order_of_the_recipe(tmp_path: Path):
 def test_unequal_training_is_told_at_the_rows(tmp_path: Path):
     pairs = {"sequence": 1000.0, "relation_mask": 1015.0, "stack_pe": 780.0}
     results = [
-        replace(result(name, seed), pairs=seen) for name, seen in pairs.items() for seed in (1, 2)
+        replace(result(name, seed), pairs=seen, ended="last")
+        for name, seen in pairs.items()
+        for seed in (1, 2)
     ]
     (note,) = (note for note in make_table(plan_of(tmp_path), results, {}).notes if "pairs" in note)
     assert note == (
         "UNEQUAL TRAINING: pairs seen differ by more than 2% from the baseline's: stack_pe -22.0% "
         "(sequence); set train.batch-size for all rows"
     )
+    # Trainings that ended by themselves saw as many pairs in each update.
+    rested = [replace(one, ended="rested", updates=int(one.pairs or 0)) for one in results]
+    notes = make_table(plan_of(tmp_path), rested, {}).notes
+    assert not any("pairs" in note for note in notes)
+    rested = [replace(one, updates=1000) for one in rested]
+    notes = make_table(plan_of(tmp_path), rested, {}).notes
+    assert any("pairs an update differ by more than 2%" in note for note in notes)
     plan = plan_of(tmp_path, "differences.train.max-tokens=as the paper has it")
     notes = make_table(plan, results, {}).notes
     assert any(note.endswith("(sequence); declared: as the paper has it") for note in notes)

@@ -1,4 +1,4 @@
-"""How fast rows trained, how many minutes their runs took, and how many pairs they saw."""
+"""How fast rows trained, and how many minutes their runs took."""
 
 from __future__ import annotations
 
@@ -71,12 +71,3 @@ class Minutes(NamedTuple):
         """All together; of older records that of training, which is said."""
         text = f"{self.total:.1f}" if self.total >= 0.05 else f"{self.total:.2f}"
         return text if self.generation is not None else f"{text} (training)"
-
-
-def mean_pairs(results: Sequence[Result]) -> dict[str, float]:
-    """Training pairs seen by row, where they are known."""
-    found: dict[str, list[float]] = {}
-    for result in results:
-        if result.pairs is not None:
-            found.setdefault(result.method, []).append(result.pairs)
-    return {method: fmean(values) for method, values in found.items()}

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from treesyntax.metrics.runs import FEWEST_RUNS
 from treesyntax.study.recipe.recipe import FIXED, Recipe
-from treesyntax.study.report.speed import Minutes, Speed, mean_pairs
+from treesyntax.study.report.speed import Minutes, Speed
 from treesyntax.study.report.table_notes import (
     BUSY_NOTE,
     COMPARISON_HEADER,
@@ -258,7 +258,7 @@ def make_table(
         *limit_notes(recipe, results),
         *coinciding_notes(coinciding),
         *parameter_note(recipe, parameters),
-        *pairs_note(recipe, mean_pairs(results)),
+        *pairs_note(recipe, results),
         *search_note(recipe, {method.name for method in begun}),
         *average_note(recipe),
         *([BUSY_NOTE] if any(row.speed and row.speed.busy for row in rows) else []),

@@ -3,7 +3,7 @@ of rows from their baselines as texts."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import fmean
 
 from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
@@ -20,7 +20,7 @@ from treesyntax.study.recipe.search import FOUND
 from treesyntax.study.results.comparisons import Comparison
 from treesyntax.study.results.conclusions import HIGHEST_SCORE
 from treesyntax.study.results.current import missing_scores
-from treesyntax.study.results.results import Result
+from treesyntax.study.results.results import RESTED, Result
 from treesyntax.study.results.rows import is_tested
 from treesyntax.study.results.table_text import RAISED
 
@@ -116,25 +116,52 @@ def parameter_note(recipe: Recipe, parameters: Mapping[str, float]) -> list[str]
     ]
 
 
-def pairs_note(recipe: Recipe, pairs: Mapping[str, float]) -> list[str]:
-    """A loud note if rows saw noticeably more or fewer training pairs than their baseline."""
-    texts = uneven(recipe, pairs, ALLOWED_PAIRS)
-    if not texts:
-        return []
-    why = recipe.differences.get(BATCH_KEY)
-    return [
-        f"UNEQUAL TRAINING: pairs seen differ by more than {ALLOWED_PAIRS:.0%} from the baseline's: "
-        f"{', '.join(texts)}; "
-        + (f"declared: {why}" if why else "set train.batch-size for all rows")
-    ]
+def pairs_note(recipe: Recipe, results: Sequence[Result]) -> list[str]:
+    """A loud note if rows learned from noticeably more or fewer training pairs than their baseline.
+
+    Trainings that rested end each in its time: of these the pairs of an update are compared.
+    """
+    rested = {one.method for one in results} - {
+        one.method for one in results if one.ended != RESTED
+    }
+    pairs = [(one, one.pairs) for one in results if one.pairs is not None]
+    seen = _mean_by_row((one.method, number) for one, number in pairs)
+    updates = _mean_by_row(
+        (one.method, number / one.updates) for one, number in pairs if one.updates
+    )
+    an_update = {row: value for row, value in updates.items() if row in rested}
+    notes = []
+    for what, texts in (
+        ("seen", uneven(recipe, seen, ALLOWED_PAIRS, rested)),
+        ("an update", uneven(recipe, an_update, ALLOWED_PAIRS)),
+    ):
+        if texts:
+            why = recipe.differences.get(BATCH_KEY)
+            notes.append(
+                f"UNEQUAL TRAINING: pairs {what} differ by more than {ALLOWED_PAIRS:.0%} from the baseline's: "
+                f"{', '.join(texts)}; "
+                + (f"declared: {why}" if why else "set train.batch-size for all rows")
+            )
+    return notes
 
 
-def uneven(recipe: Recipe, values: Mapping[str, float], allowed: float) -> list[str]:
-    """The rows whose value differs from their baseline's by more than a share of it."""
+def _mean_by_row(values: Iterable[tuple[str, float]]) -> dict[str, float]:
+    by_row: dict[str, list[float]] = {}
+    for row, value in values:
+        by_row.setdefault(row, []).append(value)
+    return {row: fmean(group) for row, group in by_row.items()}
+
+
+def uneven(
+    recipe: Recipe, values: Mapping[str, float], allowed: float, but: Collection[str] = ()
+) -> list[str]:
+    """The rows whose value differs from their baseline's by more than a share of it, unless both are left out."""
     texts = []
     for method in recipe.methods:
         baseline = recipe.baseline_of(method)
         if baseline is None or not {method.name, baseline.name} <= set(values):
+            continue
+        if method.name in but and baseline.name in but:
             continue
         own, other = values[method.name], values[baseline.name]
         if abs(own - other) > allowed * other:
