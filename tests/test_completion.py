@@ -16,7 +16,7 @@ from treesyntax.study.recipe.shipped import shipped_recipes
 ASK = """
 source "$1"; shift
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
-_treesyntax
+_shtab_treesyntax
 printf '%s\\n' "${COMPREPLY[@]}"
 """
 
@@ -28,11 +28,11 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def completed(file: Path, *words: str) -> list[str]:
+def completed(file: Path, *words: str, folder: Path | None = None) -> list[str]:
     if shutil.which("bash") is None:
         pytest.skip("there is no bash")
     asked = ["bash", "-c", ASK, "ask", str(file), "treesyntax", *words]
-    done = subprocess.run(asked, capture_output=True, text=True, check=True)
+    done = subprocess.run(asked, capture_output=True, text=True, check=True, cwd=folder)
     assert done.stderr == ""
     return done.stdout.split()
 
@@ -43,14 +43,14 @@ def completed(file: Path, *words: str) -> list[str]:
         (["rec"], ["recipes"]),
         ([""], [*COMMANDS]),
         (["--v"], ["--version"]),
-        (["data", ""], ["list", "get"]),
+        (["data", ""], ["list", "make", "get"]),
         (["data", "get", "slo"], ["slog"]),
         (["study", "demo/"], ["demo/for2lam"]),
         (["recipes", "copy", ""], [*shipped_recipes()]),
         (["study", "demo/for2lam", "--cluster-a"], ["--cluster-all"]),
         (["study", "demo/for2lam", "--cluster", "s"], ["slurm"]),
         (["study", "demo/for2lam", "--cluster", "slurm", "--pla"], ["--plan"]),
-        (["binarize", "out", "--source-vi"], []),
+        (["data", "make", ""], ["for2lam", "coffeescript", "split", "pairs", "questions"]),
         (["binarize", "out", "--source-view", "pre"], ["preorder"]),
         (["analyse", "mask_strengths", "--side", ""], ["encoder", "decoder"]),
     ],
@@ -59,19 +59,18 @@ def test_bash_completes(printed: Path, words: list[str], found: list[str]):
     assert completed(printed, *words) == found
 
 
-@pytest.mark.parametrize("words", [["study", "--out", ""], ["parse", ""], ["report", "runs/"]])
-def test_files_are_left_to_the_shell(printed: Path, words: list[str]):
-    assert completed(printed, *words) == []
-    assert "complete -o default " in printed.read_text("utf-8")
+@pytest.mark.parametrize("words", [["study", "--out", ""], ["parse", ""], ["report", ""]])
+def test_files_are_offered_where_no_name_is_known(printed: Path, tmp_path: Path, words: list[str]):
+    (tmp_path / "some_file").touch()
+    (tmp_path / "folder").mkdir()
+    assert set(completed(printed, *words, folder=tmp_path)) == {"some_file", "folder"}
 
 
 def test_bash_completes_every_option_of_every_command(printed: Path):
     left: list[tuple[list[str], argparse.ArgumentParser]] = [([], make_parser(COMMANDS))]
     for words, parser in left:
-        flags = [action.option_strings for action in parser._actions if action.option_strings]
-        assert completed(printed, *words, "--") == [
-            next(name for name in names if name.startswith("--")) for names in flags
-        ]
+        flags = [name for action in parser._actions for name in action.option_strings]
+        assert completed(printed, *words, "--") == [flag for flag in flags if flag[:2] == "--"]
         for action in parser._actions:
             if isinstance(action, argparse._SubParsersAction):
                 left += [([*words, name], one) for name, one in action.choices.items()]
@@ -84,11 +83,11 @@ def test_names_are_asked_for_when_the_script_is_printed_and_not_before():
     suggest(parser.add_argument("--one"), lambda: asked.append(1) or ["ape", "bee"])
     parser.parse_args(["--one", "x"])
     assert not asked
-    assert '"treesyntax --one") names="ape bee" ;;' in script(parser, "bash")
+    assert "one_choices=(ape bee)" in script(parser, "bash")
     assert asked
 
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_command_prints_the_script(shell: str, capsys: pytest.CaptureFixture):
     assert main(["completion", shell]) == 0
-    assert capsys.readouterr().out == script(make_parser(COMMANDS), shell)
+    assert capsys.readouterr().out == script(make_parser(COMMANDS), shell) + "\n"

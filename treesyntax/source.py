@@ -21,6 +21,7 @@ OURS = ("treesyntax", "fairseq_plugins")
 NO_NUMBERS = {
     "treesyntax/__init__.py": "public names, which are found where they are defined",
     "treesyntax/errors.py": "the words of messages",
+    "treesyntax/made": "what may be used again, and what is refused",
     "treesyntax/jobs": "how processes are started, watched and shown",
     "treesyntax/source.py": "what counts as code",
     "treesyntax/remarks.py": "what is told of a file; what is read of it is decided elsewhere",

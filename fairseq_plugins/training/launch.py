@@ -24,8 +24,8 @@ from fairseq_plugins.training.mixed import has_bfloat16
 from treesyntax.data.manifest import MANIFEST
 from treesyntax.errors import OptionError, TreeSyntaxError
 from treesyntax.files import check_path
-from treesyntax.jobs.locks import HeldError, locked
 from treesyntax.jobs.node import SAVED
+from treesyntax.made.lock import HOLDER, locked
 
 logger = logging.getLogger(__name__)
 
@@ -137,13 +137,11 @@ def hold_folder(cfg: Any) -> None:
     if cfg.checkpoint.no_save or not distributed_utils.is_master(cfg.distributed_training):
         return
     folder = Path(cfg.checkpoint.save_dir)
-    try:
-        _held.enter_context(locked(folder / LOCK, LOCK_WAIT))
-    except HeldError as error:
-        raise OptionError(
-            f"{folder}: another training writes here ({error.holder}); wait until it ends, or "
-            "choose another --save-dir"
-        ) from None
+    busy = (
+        f"{folder}: another training writes here ({HOLDER}); wait until it ends, or choose another "
+        "--save-dir"
+    )
+    _held.enter_context(locked(folder / LOCK, busy, LOCK_WAIT))
 
 
 def _one_line(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

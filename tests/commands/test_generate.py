@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from treesyntax.__main__ import main
-from treesyntax.data.generate.for_to_lambda import translate
+from treesyntax.data.sets.for_to_lambda import translate
 from treesyntax.trees.formats.for2lam import FOR, LAMBDA
 
 

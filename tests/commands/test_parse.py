@@ -185,7 +185,7 @@ def test_an_output_of_another_parse_is_replaced_only_on_request(text, tmp_path, 
     first = parse(text, tmp_path / "out")
     other = arguments(text, tmp_path / "out", "--max-words", 50)
     message = refused(capsys, *other)
-    assert "already exists, made from other text, model or options" in message
+    assert "already exists, made from other max words; name" in message
     assert outputs(tmp_path / "out") == first
     assert parse(text, tmp_path / "out", "--max-words", 50, "--overwrite") != first
 
@@ -248,7 +248,7 @@ def test_one_process_an_output(text, tmp_path, capsys):
     wait_until((tmp_path / "out.parts" / "identity.json").exists)
     try:
         given = arguments(text, tmp_path / "out", "--lang", "300")
-        assert "out.parts is in use by another process; wait for it" in refused(capsys, *given)
+        assert f"out.parts is in use by process {slow.pid} on " in refused(capsys, *given)
     finally:
         slow.kill()
         slow.wait()

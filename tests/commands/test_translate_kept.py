@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
 from pathlib import Path
 
 import pytest
+from support.forked_programs import fork
 from support.translate_helpers import SEARCH, binarize, lines_of, save_model, write_texts
 
 from treesyntax.__main__ import main
 from treesyntax.decoding import translate as translating
+from treesyntax.decoding.growing_output import growing_output
 from treesyntax.files import sha256_of
+from treesyntax.trees.formats import Record
 
 ARCH = ("--arch", "tree_relation_mask_tiny")
 LONG = f"( and {'p ' * 1100})"
@@ -184,11 +186,20 @@ def test_skip_long_writes_an_empty_line_and_counts(folder, source, capsys, monke
     assert "sources of more than 1024 tokens, answered by an empty line: 2 (line 14, …)" in capsys.readouterr().err  # fmt: skip
 
 
-def test_two_calls_do_not_write_one_output(folder, source, capsys):
-    with source.with_name("out.part").open("ab") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        assert main(words(folder, source)) == 2
-        assert "is being written by another treesyntax translate; wait" in capsys.readouterr().err
+def test_two_calls_do_not_write_one_output(folder, source, tmp_path):
+    """Also after the first has read back what it wrote, with which a lock could be given up."""
+    name = str(source.with_name("out"))
+
+    def resume() -> int:
+        with growing_output(name, dict, True):
+            return 0
+
+    with growing_output(name, dict, False) as output:
+        output.stream.write(b"a\n")
+        output.keep([Record(1, "a")], 0, 0)
+        other = fork(resume, tmp_path / "log")
+        assert other.wait() == 1
+    assert "out.part: is being written by another treesyntax translate; wait" in other.output()
     assert main(words(folder, source)) == 0
 
 

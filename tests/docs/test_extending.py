@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 from support import ROOT
-from support.forked_programs import treesyntax
+from support.forked_programs import fork, treesyntax
 
-from treesyntax.jobs.imports import VARIABLE
+from treesyntax.jobs.imports import VARIABLE, import_file
 from treesyntax.study.read import read_study
+from treesyntax.testing import check_data_set, check_format, check_metric
 
 PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
 FILES = {"same_words.py": "score", "arity.py": "binarize", "sums.py": "prepare"}
@@ -120,3 +121,55 @@ def test_commands_know_what_the_environment_names(tmp_path: Path):
 def test_a_misspelt_name_is_told_before_anything_runs(tmp_path: Path, change: str, message: str):
     recipe = write_files(tmp_path)
     assert message in treesyntax(tmp_path, "study", recipe, "--dry-run", "--set", change, status=2)
+
+
+BROKEN = [
+    ("same_words.py", "sorted(output.split()) ==", "sorted(output.split()) !=", "against themselves score 0"),
+    ("same_words.py", "== sorted(wanted.split()) for", "is not None for", "empty outputs are all right"),
+    ("same_words.py", "return [sorted", "return [len(hypotheses) < 9 and sorted", "is judged otherwise alone"),
+    ("same_words.py", "return [sorted", "hypotheses.reverse()\n    return [sorted", "are changed in place"),
+    ("same_words.py", "sorted(output.split()) ==", "sorted(output)[0] and sorted(output.split()) ==", "outputs raise IndexError"),
+    ("same_words.py", "return [sorted", "CALLS.append(0); return [len(CALLS) > 3 or sorted", "otherwise the second time"),
+    ("arity.py", 'return exact("arity", parse, tree, text)', "return text", "is written as"),
+    ("arity.py", 'f"{label}/{len(below)}"', 'f"{label.upper()}/{len(below)}"', "is read, but not written"),
+    ("arity.py", " or not number.isdecimal()", "", "raises ValueError, not TreeError"),
+    ("arity.py", "parse, write))", "parse, write, root=lambda label: False))", "is no root"),
+    ("arity.py", "line_records, parse", "lambda path: iter(()), parse", "a file of the trees is read otherwise"),
+    ("sums.py", 'licence="CC0"', 'licence=""', "it has no licence"),
+    ("sums.py", ', ("test", 40)', "", "it has no examples for test"),
+    ("sums.py", "random.Random(seed)", "random.Random()", "the same seed makes other examples"),
+    ("sums.py", "add(*expression(rng, 3))", "targets.append(name)", "has no examples for train"),
+    ("sums.py", "(rng, 3))", '(rng, 3), category="x" * (rng.random() < 0.5))', "sources, but"),
+    ("sums.py", "f\"{number}/0\"", "f\"{number}\\n/0\"", "is not one line of text"),
+    ("sums.py", "(rng, 3))", '(rng, 3), tree="(A b)")', "has other words than its source"),
+]  # fmt: skip
+"""A file of the page, what is changed in it, and the broken promise."""
+CHECKS = {
+    "same_words.py": lambda: check_metric("same_words", TREES),
+    "arity.py": lambda: check_format("arity", TREES),
+    "sums.py": lambda: check_data_set("sums"),
+}
+TREES = ["one/0", "plus/2 one/0 times/2 two/0 three/0"]
+
+
+@pytest.mark.parametrize(("name", "old", "new", "fault"), BROKEN)
+def test_a_broken_one_is_refused_with_the_promise_that_it_breaks(
+    tmp_path: Path, name: str, old: str, new: str, fault: str
+):
+    write_files(tmp_path)
+    text = (tmp_path / name).read_text("utf-8")
+    assert text.count(old) == 1
+    (tmp_path / name).write_text(f"CALLS = []\n{text.replace(old, new)}", "utf-8")
+
+    def check() -> int:
+        import_file(tmp_path / name)
+        try:
+            CHECKS[name]()
+        except AssertionError as error:
+            print(error)
+            return 3
+        return 0
+
+    checked = fork(check, tmp_path / "log")
+    assert checked.wait() == 3, checked.output()
+    assert fault in checked.output()

@@ -20,9 +20,9 @@ from support.study_helpers import LINES, RECIPES, make_study
 
 from goldens.refusals import REFUSALS, write_files
 from treesyntax.__main__ import main
+from treesyntax.made.digests import Digests
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.report.report import read_study, write_report
-from treesyntax.study.run.content import Digests
 from treesyntax.study.run.keys import Keys
 from treesyntax.study.run.plan import Plan, make_plan
 

@@ -18,8 +18,8 @@ from support.forked_programs import Fork, fork
 from fairseq_plugins.training import launch
 from fairseq_plugins.training.launch import LOCK, check_launch, hold_folder
 from treesyntax.errors import OptionError
-from treesyntax.jobs.locks import locked
 from treesyntax.jobs.node import SAVED
+from treesyntax.made.lock import locked
 
 
 def config(folder: Path = Path("save"), **changes: object) -> SimpleNamespace:
@@ -95,7 +95,7 @@ def test_a_second_training_in_a_folder_is_refused(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(launch, "LOCK_WAIT", 0.3)
 
     def hold() -> int:
-        with locked(tmp_path / "save" / LOCK):
+        with locked(tmp_path / "save" / LOCK, "held"):
             (tmp_path / "held").touch()
             signal.pause()
         return 0

@@ -26,7 +26,7 @@ from support.study_runs import check_complete, study
 
 from treesyntax.__main__ import main
 from treesyntax.data.dictionary import Dictionary
-from treesyntax.data.generate.folder import write_folder
+from treesyntax.data.sets.folder import write_data_set
 from treesyntax.errors import InputError, TreeSyntaxError
 from treesyntax.files import atomic_folder
 from treesyntax.study.results.results import write_results
@@ -43,7 +43,8 @@ def _results(folder: Path) -> None:
 
 
 def _folder(folder: Path) -> None:
-    write_folder(folder / "data", {}, {"a.src": ["x" * 99] * 999, "a.tgt": ["y"]}, {})
+    files = {"a.src": ["x" * 99] * 999, "a.tgt": ["y"]}
+    write_data_set(folder / "data", {}, lambda: (files, {}))
 
 
 def _checkpoint(folder: Path) -> None:

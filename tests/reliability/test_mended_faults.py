@@ -16,7 +16,7 @@ from support.study_helpers import recipe_content, result
 
 from treesyntax.__main__ import main
 from treesyntax.data.dictionary import Dictionary
-from treesyntax.data.generate.folder import is_current
+from treesyntax.data.sets.folder import read_manifest
 from treesyntax.data.tree_store import PREAMBLE, TreeStore
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import LONGEST_LINE, parse_json, read_lines
@@ -109,7 +109,7 @@ READERS = {
     "dict.txt": Dictionary.read,
     "trees.jsonl": lambda path: list(read_trees(path, "jsonl")),
     "generated": lambda path: read_hypotheses(path, 1),
-    "manifest.json": lambda path: is_current(path.parent, {}),
+    "manifest.json": lambda path: read_manifest(path.parent, {}),
 }
 
 

@@ -22,13 +22,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from torch import Tensor
 
-from treesyntax.analysis.figures import (
-    DIVERGING,
-    SEQUENTIAL,
-    head_panels,
-    write_figure,
-    write_numbers,
-)
+from treesyntax.analysis.figures import head_panels, write_figure, write_numbers
 from treesyntax.analysis.loading import build_encoder
 from treesyntax.analysis.sentences import AnalysedSentence, Sentences
 from treesyntax.data.token_files import find_prefix
@@ -41,6 +35,7 @@ from treesyntax.nn.node_maps import NodeMap
 from treesyntax.nn.pairs import PairTerm, pair_weights
 from treesyntax.nn.relations import RELATIONS, tree_relations
 from treesyntax.nn.tree_batch import TreeBatch
+from treesyntax.palette import DIVERGING, SEQUENTIAL
 
 NAME = "attention_mass"
 COLUMNS = (*RELATIONS, "no_node")

@@ -27,8 +27,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from treesyntax.analysis.figures import (
-    OKABE_ITO,
-    SEQUENTIAL,
     colour_bar,
     columns_for,
     heat_map,
@@ -42,6 +40,7 @@ from treesyntax.analysis.sentences import Sentences
 from treesyntax.analysis.tree_nodes import Nodes, complete_tree, pop, push, tokens_of
 from treesyntax.methods.encodings.stack_pe import StackEncoding
 from treesyntax.model.checkpoint import load_checkpoint
+from treesyntax.palette import COLOURS, SEQUENTIAL
 
 NAME = "encoding_similarity"
 Cosines = dict[str, NDArray[np.float64]]
@@ -148,7 +147,7 @@ def draw_learned_p(values: NDArray[np.float64]) -> Figure:
     figure = Figure(figsize=(5, 3), layout="constrained")
     panel = figure.subplots()
     panel.axhline(0, color="0.6", linewidth=0.8)
-    panel.plot(range(1, len(values) + 1), np.sort(values), "o", color=OKABE_ITO[0], markersize=4)
+    panel.plot(range(1, len(values) + 1), np.sort(values), "o", color=COLOURS[0], markersize=4)
     panel.set_ylim(-1.05, 1.05)
     panel.set_xlabel("parameter, in rising order")
     panel.set_ylabel("learned p")

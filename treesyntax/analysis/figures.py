@@ -16,15 +16,6 @@ from treesyntax.files import atomic_file, write_text
 from treesyntax.study.results.figure_files import write_figure_files
 from treesyntax.study.results.table_text import BOOKTABS, Rows, latex_lines, markdown_lines
 
-SEQUENTIAL = "viridis"
-DIVERGING = "PuOr_r"
-"""Both can be read with every kind of colour blindness."""
-
-OKABE_ITO = (
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000",
-)  # fmt: skip
-
-MARKERS = "osD^v<>Pphd*"
 PANEL_COLUMNS = 3
 
 

@@ -17,11 +17,12 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from treesyntax.analysis.figures import DIVERGING, OKABE_ITO, write_figure
+from treesyntax.analysis.figures import write_figure
 from treesyntax.errors import OptionError
 from treesyntax.nn.coordinates import branch_path, depth
 from treesyntax.nn.relations import RELATIONS, tree_relations
 from treesyntax.nn.tree_batch import batch_trees
+from treesyntax.palette import AREAS, COLOURS, DIVERGING
 from treesyntax.trees.formats import parse_tree
 from treesyntax.trees.linearizations import bracketed
 from treesyntax.trees.tree import Tree
@@ -29,7 +30,7 @@ from treesyntax.trees.tree import Tree
 GROWN = 5
 """Nodes of the target tree that the decoder has written in the last panel."""
 SHOWN_DEPTH = 3
-INK, FAINT, NEXT = "#222222", "#bbbbbb", OKABE_ITO[1]
+INK, FAINT, NEXT = "#222222", "#bbbbbb", COLOURS[1]
 
 
 def analyse(tree: str, out: Path) -> None:
@@ -115,7 +116,7 @@ def _draw_stacks(axes: Axes, tree: Tree) -> None:
     batch = batch_trees([tree])
     paths = branch_path(batch, SHOWN_DEPTH)[0].numpy().astype(float)
     axes.imshow(
-        np.where(paths < 0, np.nan, paths), cmap=ListedColormap(OKABE_ITO[:3]), vmin=0, vmax=2
+        np.where(paths < 0, np.nan, paths), cmap=ListedColormap(COLOURS[:3]), vmin=0, vmax=2
     )
     for (node, step), branch in np.ndenumerate(paths):
         if branch >= 0:
@@ -135,12 +136,11 @@ def _draw_stacks(axes: Axes, tree: Tree) -> None:
 
 def _draw_relations(axes: Axes, tree: Tree) -> None:
     ids = tree_relations(batch_trees([tree]))[0].numpy()
-    colors = [*OKABE_ITO, "#999999"]
     axes.imshow(
-        ids, cmap=ListedColormap(colors[: len(RELATIONS)]), vmin=-0.5, vmax=len(RELATIONS) - 0.5
+        ids, cmap=ListedColormap(AREAS[: len(RELATIONS)]), vmin=-0.5, vmax=len(RELATIONS) - 0.5
     )
     for number, name in enumerate(RELATIONS):
-        axes.plot([], [], "s", color=colors[number], label=name.replace("_", " "))
+        axes.plot([], [], "s", color=AREAS[number], label=name.replace("_", " "))
     axes.legend(
         loc="center left", bbox_to_anchor=(1, 0.5), fontsize=7, frameon=False, handletextpad=0.2
     )

@@ -20,7 +20,6 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from treesyntax.analysis.figures import (
-    DIVERGING,
     head_panels,
     signed,
     write_figure,
@@ -30,6 +29,7 @@ from treesyntax.analysis.figures import (
 from treesyntax.analysis.loading import build_method
 from treesyntax.methods.pairs.relation_mask import RelationMask
 from treesyntax.model.checkpoint import load_checkpoint
+from treesyntax.palette import DIVERGING
 
 NAME = "mask_strengths"
 ADDS = {"exp": "−exp(s)", "additive": "s"}

@@ -17,20 +17,13 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from treesyntax.analysis.figures import (
-    DIVERGING,
-    MARKERS,
-    SEQUENTIAL,
-    colour_bar,
-    heat_map,
-    write_figure,
-    write_numbers,
-)
+from treesyntax.analysis.figures import colour_bar, heat_map, write_figure, write_numbers
 from treesyntax.analysis.loading import build_methods
 from treesyntax.errors import InputError
 from treesyntax.model.checkpoint import load_checkpoint
 from treesyntax.model.composition import Composition
 from treesyntax.nn.vectors import DistanceVectors
+from treesyntax.palette import DIVERGING, MARKERS, SEQUENTIAL
 
 NAME = "relative_tables"
 TABLES = {"keys": "key_table", "values": "value_table"}

@@ -19,7 +19,6 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from treesyntax.analysis.figures import (
-    DIVERGING,
     colour_bar,
     heat_map,
     name_ticks,
@@ -32,6 +31,7 @@ from treesyntax.data.token_files import find_prefix
 from treesyntax.methods.pairs.relation_mask import RelationMask
 from treesyntax.model.checkpoint import load_checkpoint
 from treesyntax.nn.coordinates import depth
+from treesyntax.palette import DIVERGING
 
 NAME = "sentence_masks"
 MOST_DOTS = 12

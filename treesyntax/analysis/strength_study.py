@@ -19,14 +19,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from treesyntax.analysis.figures import (
-    OKABE_ITO,
-    signed,
-    write_figure,
-    write_numbers,
-    write_table,
-)
+from treesyntax.analysis.figures import signed, write_figure, write_numbers, write_table
 from treesyntax.errors import InputError
+from treesyntax.palette import COLOURS
 from treesyntax.study.recipe.recipe import RECIPE_FILE, Recipe, read_recipe
 from treesyntax.study.recipe.rows import row_of_run
 from treesyntax.study.results.current import current_results
@@ -34,7 +29,7 @@ from treesyntax.study.results.results import RESULTS_FILE, Result
 
 NAME = "strength_study"
 STRENGTHS = "runs/*/analyses/*/mask_strengths.json"
-BLUE, ORANGE = OKABE_ITO[:2]
+BLUE, ORANGE = COLOURS[:2]
 
 
 @dataclass(frozen=True)

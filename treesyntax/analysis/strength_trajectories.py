@@ -18,12 +18,13 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from treesyntax.analysis.figures import MARKERS, OKABE_ITO, panel_grid, write_figure, write_numbers
+from treesyntax.analysis.figures import panel_grid, write_figure, write_numbers
 from treesyntax.analysis.loading import build_method
 from treesyntax.errors import InputError, OptionError
 from treesyntax.jobs.terminal import tracked
 from treesyntax.methods.pairs.relation_mask import RelationMask
 from treesyntax.model.checkpoint import load_checkpoint
+from treesyntax.palette import line_of
 
 NAME = "strength_trajectories"
 FEWEST = 3
@@ -97,9 +98,7 @@ def draw_trajectories(moments: Sequence[Moment]) -> Figure:
             panel.plot(
                 updates,
                 values[:, layer, mask],
-                color=OKABE_ITO[mask % len(OKABE_ITO)],
-                marker=MARKERS[mask % len(MARKERS)],
-                linestyle="--" if mask >= len(OKABE_ITO) else "-",
+                **line_of(mask),
                 markersize=4,
                 label=moments[0].masks[mask].replace("_", " ") if not layer else None,
             )

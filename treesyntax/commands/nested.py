@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import ast
-import importlib.util
 from collections.abc import Callable, Mapping
-from pathlib import Path
+
+from treesyntax.source import OURS, ROOT, Root, module_file
 
 
 def add_commands(
@@ -36,7 +36,6 @@ def add_commands(
 
 
 def documentation(module: str) -> str:
-    """The docstring of a module, from its source: importing it could take seconds."""
-    spec = importlib.util.find_spec(module)
-    source = Path(spec.origin).read_text(encoding="utf-8") if spec and spec.origin else ""
-    return ast.get_docstring(ast.parse(source)) or ""
+    """The docstring of a module of ours, from its source: importing it could take seconds."""
+    file = module_file(module, [Root(ROOT, OURS)])
+    return "" if file is None else ast.get_docstring(ast.parse(file.read_bytes())) or ""

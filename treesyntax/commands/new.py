@@ -162,7 +162,7 @@ def _told(
 
 def _forms(args: argparse.Namespace, source: Path) -> dict[str, Any]:
     """Questions with logical forms, all of which are read."""
-    from treesyntax.data.generate.questions import read_parts
+    from treesyntax.data.sets.questions import read_parts
 
     others = {"--target": args.target, "--parser": args.parser, "--model": args.model,
               "--source-format": args.source_format}  # fmt: skip

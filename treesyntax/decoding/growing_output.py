@@ -7,7 +7,6 @@ each lot of lines, how far it is and which input it has read. ``--resume`` goes 
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -15,15 +14,21 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from treesyntax.errors import InputError
 from treesyntax.files import is_special, output_file, parse_json, read_lines
+from treesyntax.made.lines import Lines
+from treesyntax.made.lock import hold
+from treesyntax.made.reuse import differences
 from treesyntax.trees.formats import Record
 
 PART, PROGRESS = ".part", ".part.jsonl"
+BUSY = (
+    "is being written by another treesyntax translate; wait until it ends, or name another --output"
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,9 @@ class Lot:
     sha256: str = hashlib.sha256().hexdigest()
     malformed: int = 0
     long: int = 0
+
+
+LOTS = Lines(Lot, "how far a translation is", "remove it to begin again")
 
 
 class Output:
@@ -105,14 +113,14 @@ class GrowingOutput(Output):
         for record in records:
             self._read.update(_content(record))
         end = self.stream.tell()
-        with open(self.stream.name, "rb") as written:
-            written.seek(self.lot.bytes)
-            crc32 = zlib.crc32(written.read(end - self.lot.bytes), self.lot.crc32)
+        # Not by another descriptor, with which the lock would be given up as it is closed.
+        written = os.pread(self.stream.fileno(), end - self.lot.bytes, self.lot.bytes)
+        crc32 = zlib.crc32(written, self.lot.crc32)
         self.lot = Lot(
             self.lot.records + len(records), end, crc32, self._read.hexdigest(),
             self.done.malformed + malformed, self.done.long + long,
         )  # fmt: skip
-        self._progress.write(f"{json.dumps(asdict(self.lot))}\n".encode())
+        self._progress.write(LOTS.text(self.lot).encode())
         self._progress.flush()
 
 
@@ -149,16 +157,16 @@ def growing_output(
         raise InputError(name, None, "is a folder", "name a file")
     path = Path(os.path.realpath(name))
     part, progress = (path.with_name(path.name + suffix) for suffix in (PART, PROGRESS))
-    lines = [json.dumps(dict(made_of()))]
-    done = _done(Path(name), part, progress, parse_json(lines[0]), resume)
-    lines += [json.dumps(asdict(done))] * bool(done.records)
+    head = f"{json.dumps(dict(made_of()))}\n"
+    done = _done(Path(name), part, progress, parse_json(head), resume)
+    begin = head + (LOTS.text(done) if done.records else "")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("ab") as stream, progress.open("ab") as record:
-            _hold(stream, part)
+        with part.open("a+b") as stream, progress.open("ab") as record:
+            hold(stream.fileno(), part, f"{part}: {BUSY}")
             stream.truncate(done.bytes)
             record.truncate(0)
-            record.write("".join(f"{line}\n" for line in lines).encode())
+            record.write(begin.encode())
             record.flush()
             output = GrowingOutput(stream, record, done)
             try:
@@ -196,16 +204,6 @@ def _unwritable(name: str, part: Path, error: OSError) -> InputError:
     return InputError(name, None, f"cannot be written ({reason})", remedy)
 
 
-def _hold(stream: BinaryIO, part: Path) -> None:
-    try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise InputError(
-            part, None, "is being written by another treesyntax translate", "wait until it ends, or "
-            "name another --output",
-        ) from None  # fmt: skip
-
-
 def _done(name: Path, part: Path, progress: Path, made_of: object, resume: bool) -> Lot:
     """What an earlier call has done and this one need not do again."""
     if not part.exists():
@@ -216,7 +214,10 @@ def _done(name: Path, part: Path, progress: Path, made_of: object, resume: bool)
             )  # fmt: skip
         return Lot()
     lines = [line for line in read_lines(progress) if line] if progress.is_file() else []
-    lots = [lot for lot in map(_lot, lines[1:]) if lot is not None]
+    lots: list[Lot] = []
+    for number, line in enumerate(lines[1:], start=2):
+        with suppress(InputError):  # a line that a kill has cut
+            lots.append(LOTS.parse(line, progress, number))
     if not resume and lots:
         raise InputError(
             part, None,
@@ -244,17 +245,6 @@ def _last_whole(part: Path, lots: Sequence[Lot]) -> Lot:
     return found
 
 
-def _lot(line: str) -> Lot | None:
-    """A line of the record; None for one that a kill has cut."""
-    try:
-        found = Lot(**parse_json(line))
-    except (ValueError, TypeError):
-        return None
-    numbers = (found.records, found.bytes, found.crc32, found.malformed, found.long)
-    fits = all(type(number) is int and number >= 0 for number in numbers)
-    return found if fits and isinstance(found.sha256, str) else None
-
-
 def _check_same(part: Path, line: str, made_of: object) -> None:
     try:
         before = parse_json(line)
@@ -264,7 +254,7 @@ def _check_same(part: Path, line: str, made_of: object) -> None:
         return
     if not isinstance(before, dict) or not isinstance(made_of, dict):
         raise InputError(part, None, "has a damaged record", "remove it to begin again")
-    name = next(key for key in (*before, *made_of) if before.get(key) != made_of.get(key))
+    name = differences(before, made_of)[0]
     raise InputError(
         part, None, f"was made with another {name} ({before.get(name)}, now {made_of.get(name)})",
         "go on with the same, or remove it to begin again",

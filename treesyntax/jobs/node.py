@@ -19,7 +19,7 @@ from pathlib import Path
 
 from treesyntax.files import read_object, write_json
 from treesyntax.jobs import processes, processor
-from treesyntax.jobs.locks import locked
+from treesyntax.made.lock import HOLDER, locked
 
 SAVED = 75
 """Exit status of a training that saved at the warning signal and is not done."""
@@ -87,7 +87,8 @@ def carry_out(order: Order) -> None:
         return
     ticket = read_object(ticket_of(order.folder, order.name))
     _rename(job, order.name)
-    with locked(order.folder / "locks" / f"{order.name}.lock", LOCK_WAIT):
+    lock = order.folder / "locks" / f"{order.name}.lock"
+    with locked(lock, f"{order.name} is done by {HOLDER}", LOCK_WAIT):
         if order.before is not None:
             order.before()
         order.log.parent.mkdir(parents=True, exist_ok=True)

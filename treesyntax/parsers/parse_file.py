@@ -15,6 +15,7 @@ from treesyntax.errors import InputError
 from treesyntax.files import is_special, output_file, read_object, sha256_of, write_json
 from treesyntax.jobs import cores
 from treesyntax.jobs.cluster import Cluster
+from treesyntax.made.reuse import differences
 from treesyntax.parsers import load_parser
 from treesyntax.parsers.cases import Cases, check_strict, read_cases, total
 from treesyntax.parsers.cluster_shards import parse_in_jobs
@@ -31,6 +32,8 @@ JOBS = 8
 
 DIGEST = "sha256"
 """In the report, of the tree file; those of older versions lack it."""
+WORDS = {"input": "text"}
+"""How a part of the identity is called in messages, where that is another name."""
 
 
 class Execution(NamedTuple):
@@ -75,19 +78,20 @@ def parse_file(
     known = read_cases(found)
     if task.output.is_dir():
         raise InputError(task.output, None, "is a folder", "name a file for the trees")
-    made = task.output.exists() and known is not None and found.get("identity") == identity
-    whole = made and found.get(DIGEST) in (None, sha256_of(task.output))
-    if whole and known is not None:
+    there = task.output.exists()
+    same = there and known is not None and found.get("identity") == identity
+    changed = same and found.get(DIGEST) not in (None, sha256_of(task.output))
+    if same and not changed and known is not None:
         check_strict(task.source, known, strict)
         parts.remove()
         return known, True
-    if task.output.exists() and not parts.begun() and not overwrite:
+    if there and not parts.begun() and not overwrite:
         raise InputError(
             task.output,
             None,
             "was changed since it was written"
-            if made
-            else "already exists, made from other text, model or options",
+            if changed
+            else f"already exists, made from other {_others(found, identity)}",
             "name another file or add --overwrite",
         )
     if task.config.download:
@@ -99,6 +103,15 @@ def parse_file(
         cases = _parse_rest(task, parts, identity["lines"], execution, strict)
         _join(task, parts, identity, cases, remarks)
     return cases, False
+
+
+def _others(report: Mapping[str, Any], identity: Mapping[str, Any]) -> str:
+    """What differs from the parse of a report, in words."""
+    before = report.get("identity")
+    if not isinstance(before, dict):
+        return "text, model or options"
+    names = [WORDS.get(name, name) for name in differences(before, identity)]
+    return ", ".join(names).replace("_", " ")
 
 
 def _parse_through(task: ParseTask, execution: Execution, strict: Sequence[str]) -> Cases:

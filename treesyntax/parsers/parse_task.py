@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 from treesyntax import __version__
 from treesyntax.errors import InputError
 from treesyntax.files import read_lines, sha256_of
+from treesyntax.made.digests import sha256_of_tree
 from treesyntax.parsers import get_kind
 from treesyntax.parsers.parser import ParserConfig, model_path
 from treesyntax.remarks import Remarks, remarks_of
@@ -50,7 +50,7 @@ def task_identity(task: ParseTask) -> dict[str, Any]:
         "input": sha256_of(task.source),
         "lines": sum(1 for _ in read_lines(task.source)),
         "parser": config.parser,
-        "model": _fingerprint(path) if path else config.model,
+        "model": sha256_of_tree(path) if path else config.model,
         "lang": config.language,
         "pretokenized": config.pretokenized,
         "max_words": task.max_words,
@@ -71,16 +71,6 @@ def remarks_of_text(source: Path) -> Remarks:
     return remarks
 
 
-def _fingerprint(path: Path) -> str:
-    if path.is_file():
-        return sha256_of(path)
-    files = sorted(file for file in path.rglob("*") if file.is_file())
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(f"{file.relative_to(path).as_posix()} {sha256_of(file)}\n".encode())
-    return digest.hexdigest()
-
-
 def _versions(packages: tuple[str, ...]) -> dict[str, str]:
     found = {"treesyntax": __version__}
     for package in packages:
@@ -90,9 +80,3 @@ def _versions(packages: tuple[str, ...]) -> dict[str, str]:
             # Loading the parser reports it, with the remedy.
             found[package] = ""
     return found
-
-
-def differences(found: dict[str, Any], wanted: dict[str, Any]) -> str:
-    """The names of what differs between two identities, for a message."""
-    names = [name for name in wanted if found.get(name) != wanted[name]]
-    return ", ".join(name.replace("_", " ") for name in names)

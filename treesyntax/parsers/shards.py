@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -18,8 +17,10 @@ from typing import Any, NamedTuple
 
 from treesyntax.errors import InputError, OptionError, TreeSyntaxError
 from treesyntax.files import atomic_file, output_file, read_lines, read_object, write_json
+from treesyntax.made.lock import HOLDER, locked
+from treesyntax.made.reuse import differences
 from treesyntax.parsers.cases import Cases, cases_of, read_cases
-from treesyntax.parsers.parse_task import ParseTask, differences
+from treesyntax.parsers.parse_task import ParseTask
 from treesyntax.parsers.parser import Parser
 from treesyntax.parsers.policy import FAILED, JOINED, Parsed, parse_lines
 from treesyntax.parsers.record_text import OFFSETS, conllu_text, offsets_text, ptb_text
@@ -86,20 +87,8 @@ class Parts:
 
         Shards of another parse are refused, or removed with ``overwrite``.
         """
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            lock = (self.folder / ".lock").open("a")
-        except OSError as error:
-            raise InputError(
-                self.folder, None, f"cannot be written ({error.strerror})", "choose another OUTPUT"
-            ) from None
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise OptionError(
-                    f"{self.folder} is in use by another process; wait for it"
-                ) from None
+        busy = f"{self.folder} is in use by {HOLDER}; wait for it"
+        with locked(self.folder / ".lock", busy):
             self._refuse_foreign()
             self._check(identity, overwrite)
             for staged in self.folder.glob(".*.part"):
@@ -117,10 +106,11 @@ class Parts:
     def _check(self, identity: dict[str, Any], overwrite: bool) -> None:
         file = self.folder / IDENTITY
         shards = [*self.folder.glob("[0-9]*")] if file.exists() else []
-        changed = differences(read_object(file), identity) if shards else ""
+        changed = differences(read_object(file), identity) if shards else []
         if changed and not overwrite:
+            names = ", ".join(changed).replace("_", " ")
             raise OptionError(
-                f"{self.folder} has shards of another parse (different: {changed}); choose another "
+                f"{self.folder} has shards of another parse (different: {names}); choose another "
                 "OUTPUT or add --overwrite"
             )
         for shard in shards if changed else ():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from treesyntax.data.encoding import SIDES, TEXT
 from treesyntax.data.file_summary import MOST, FileSummary, summarise
-from treesyntax.data.generate.data_set import packed
+from treesyntax.data.sets.folder import packed
 from treesyntax.study.recipe.recipe import DATA, Recipe
 
 TRAIN = "train"

@@ -9,8 +9,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from treesyntax.made.digests import size_of
 from treesyntax.study.estimate import Estimate, outlook
-from treesyntax.study.run.content import size_of
 from treesyntax.study.run.ledger import Ledger
 from treesyntax.study.run.pairs import pair_lines, uses_of
 from treesyntax.study.run.plan import Plan

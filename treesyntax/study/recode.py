@@ -27,7 +27,7 @@ from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.recipe.rows import run_name
 from treesyntax.study.results.results import RESULTS_FILE, read_results, write_results
 from treesyntax.study.run.code import PACKAGES, RULE, code_of, of_first_rule
-from treesyntax.study.run.folder import locked
+from treesyntax.study.run.folder import held_alone
 from treesyntax.study.run.ledger import BEGUN_FILE, DONE, Ledger, prepared_markers, trainings
 from treesyntax.study.run.plan import make_plan
 from treesyntax.study.run.steps import PREPARED, Step
@@ -195,7 +195,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         for folder in args.studies:
             read_identity(folder)  # before a lock is made in a folder that is no study
-            with locked(folder):
+            with held_alone(folder):
                 count = recode(folder, args.source)
             print(
                 f"{folder}: {count['recoded']} records are of today's rule, {count['left']} still of the first"

@@ -25,7 +25,7 @@ from treesyntax.study.report.table import print_line
 from treesyntax.study.run.archive import check_code, check_data, settle
 from treesyntax.study.run.executor import Executor
 from treesyntax.study.run.failures import Failure
-from treesyntax.study.run.folder import check_folder, locked, remove_leftovers
+from treesyntax.study.run.folder import check_folder, held_alone, remove_leftovers
 from treesyntax.study.run.ledger import Ledger
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.progress import watch
@@ -34,7 +34,7 @@ from treesyntax.study.run.progress import watch
 @contextmanager
 def held_folder(folder: Path) -> Iterator[None]:
     """Keep a study's folder for this process."""
-    with locked(folder):
+    with held_alone(folder):
         check_folder(folder)  # another process may have been quicker
         remove_leftovers(folder)
         yield

@@ -17,10 +17,10 @@ import pytest
 from support import SHARED, needs_data
 
 from treesyntax.__main__ import main
-from treesyntax.data.generate.coffeescript_programs import Vocabulary, draw_tokens
-from treesyntax.data.generate.coffeescript_sets import CoffeeScriptOptions, generate_pairs
-from treesyntax.data.generate.compiler import PACKAGE, compile_programs, install_compiler
-from treesyntax.data.generate.split import Split
+from treesyntax.data.sets.coffeescript import CoffeeScriptOptions, generate_pairs
+from treesyntax.data.sets.coffeescript_programs import Vocabulary, draw_tokens
+from treesyntax.data.sets.compiler import PACKAGE, compile_programs, install_compiler
+from treesyntax.data.sets.split import Split
 from treesyntax.errors import InputError, OptionError
 from treesyntax.trees.formats.coffeescript import COFFEESCRIPT
 from treesyntax.trees.formats.javascript import JAVASCRIPT

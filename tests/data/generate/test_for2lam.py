@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from support import SHARED, needs_data
 from support.helpers import JSONL, nested
 
-from treesyntax.data.generate.for2lam_sets import translate
-from treesyntax.data.generate.for_programs import Style, draw_program
+from treesyntax.data.sets.for2lam import translate
+from treesyntax.data.sets.for_programs import Style, draw_program
 from treesyntax.errors import TreeError
 from treesyntax.trees.formats import FORMATS, Format, RecordError
 from treesyntax.trees.formats.for2lam import FOR, LAMBDA

@@ -13,8 +13,8 @@ from statistics import fmean, pstdev
 import pytest
 from support import ROOT, SHARED, needs_data
 
-from treesyntax.data.generate.for2lam_sets import For2LamOptions, fitted_size, generate_splits
-from treesyntax.data.generate.for_programs import Style, draw_program
+from treesyntax.data.sets.for2lam import For2LamOptions, fitted_size, generate_splits
+from treesyntax.data.sets.for_programs import Style, draw_program
 from treesyntax.errors import OptionError
 from treesyntax.trees.formats.for2lam import FOR
 from treesyntax.trees.tree import Tree
@@ -24,7 +24,7 @@ FINGERPRINT = "09b388828f2fe3e48222ac490f8f765973b8ab893f9939cc216eb7a1819bc391"
 SCRIPT = """
 import hashlib
 from treesyntax.trees.formats.for2lam import FOR
-from treesyntax.data.generate.for2lam_sets import For2LamOptions, generate_splits
+from treesyntax.data.sets.for2lam import For2LamOptions, generate_splits
 splits = generate_splits(60, 20, 20, For2LamOptions(seed=7))
 text = "\\n".join(FOR.write(tree) for trees in splits.values() for tree in trees)
 print(hashlib.sha256(text.encode()).hexdigest())

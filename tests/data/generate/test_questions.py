@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treesyntax.commands.generate import add_arguments, run
-from treesyntax.data.generate.questions import complete, read_parts
+from treesyntax.data.sets.questions import complete, read_parts
 from treesyntax.errors import InputError, OptionError
 
 PAIRS = [(f"what is {n % 40}", f"( answer {n % 40} )") for n in range(100)]

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from treesyntax.__main__ import main
-from treesyntax.data.generate.coffeescript_programs import Vocabulary
-from treesyntax.data.generate.coffeescript_sets import CoffeeScriptOptions, generate_pairs
-from treesyntax.data.generate.for2lam_sets import For2LamOptions, generate_splits
-from treesyntax.data.generate.for_programs import Style
 from treesyntax.data.sets import listops, question_paths, string_edits, transformations
 from treesyntax.data.sets.base import DataSet
+from treesyntax.data.sets.coffeescript import CoffeeScriptOptions, generate_pairs
+from treesyntax.data.sets.coffeescript_programs import Vocabulary
+from treesyntax.data.sets.for2lam import For2LamOptions, generate_splits
+from treesyntax.data.sets.for_programs import Style
 from treesyntax.data.sets.making import _resize
 
 SIZES = 40, 120, 300

@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 from commands.test_generate import generate, read
 
-from treesyntax.data.generate import lexical
-from treesyntax.data.generate.for2lam_sets import (
+from treesyntax.data.sets import lexical
+from treesyntax.data.sets.for2lam import (
     For2LamOptions,
     fitted_size,
     generate_splits,
     longest_known,
     texts,
 )
-from treesyntax.data.generate.for_programs import Style, draw_program
-from treesyntax.data.generate.for_to_lambda import translate
-from treesyntax.data.generate.lexical import check_exposed, draw_plain_program
-from treesyntax.data.generate.split import split_pairs
+from treesyntax.data.sets.for_programs import Style, draw_program
+from treesyntax.data.sets.for_to_lambda import translate
+from treesyntax.data.sets.lexical import check_exposed, draw_plain_program
+from treesyntax.data.sets.split import split_pairs
 from treesyntax.errors import InputError, OptionError
 from treesyntax.trees.formats.for2lam import FOR, LAMBDA
 
@@ -295,7 +295,7 @@ def test_data_of_a_generator_that_was_mended_are_not_taken_for_those_of_today(
     tmp_path: Path, monkeypatch, capsys
 ):
     """The same command makes them once more: equal data stay, others are refused and kept."""
-    from treesyntax.data.generate import data_set
+    from treesyntax.data.sets import folder as data_set
 
     def write(text: str, code: str) -> str:
         monkeypatch.setattr(data_set, "code_of_module", lambda name: code)

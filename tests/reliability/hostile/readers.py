@@ -20,8 +20,8 @@ from support.study_helpers import recipe_content, result
 
 from treesyntax.__main__ import main
 from treesyntax.data.dictionary import EOS, Dictionary
-from treesyntax.data.generate.folder import is_current, write_folder
 from treesyntax.data.manifest import check_tokens, side_of
+from treesyntax.data.sets.folder import read_manifest, write_data_set
 from treesyntax.data.token_files import TokenData, write_tokens
 from treesyntax.data.tree_store import PREAMBLE, TreeArrays, TreeStore
 from treesyntax.errors import TreeSyntaxError
@@ -181,7 +181,7 @@ def _parsed(folder: Path) -> None:
 
 def _manifest(folder: Path) -> None:
     shutil.rmtree(folder)
-    write_folder(folder, {"seed": 1}, {"a.src": ["x"], "a.tgt": ["y"]}, {})
+    write_data_set(folder, {"seed": 1}, lambda: ({"a.src": ["x"], "a.tgt": ["y"]}, {}))
 
 
 def _binarized(folder: Path) -> None:
@@ -276,7 +276,7 @@ READERS: dict[str, Reader] = {
     "offsets": Reader("out.offsets", _parsed, lambda f: list(read_offsets(f / "out", "ptb"))),
     "offsets in conllu": Reader("input", partial(_tree_file, "conllu"),
                                 lambda f: list(read_offsets(f / "input", "conllu"))),
-    "manifest.json": Reader("manifest.json", _manifest, lambda f: is_current(f, {"seed": 1})),
+    "manifest.json": Reader("manifest.json", _manifest, lambda f: read_manifest(f, {"seed": 1})),
     "score": Reader("hyp", _scores, _score),
     "split": Reader(
         "a.src", _split,

@@ -15,9 +15,9 @@ from support.study_helpers import (
 )
 
 from treesyntax.errors import OptionError
+from treesyntax.made.digests import Digests
 from treesyntax.study.recipe.fairness import check_fairness
 from treesyntax.study.recipe.recipe import read_recipe
-from treesyntax.study.run.content import Digests
 from treesyntax.study.run.keys import Keys
 from treesyntax.study.run.plan import make_plan
 

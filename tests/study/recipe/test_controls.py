@@ -10,10 +10,10 @@ from support import ROOT
 from support.study_helpers import baselines, recipe_content, recipe_with
 
 from treesyntax.errors import OptionError
+from treesyntax.made.digests import Digests
 from treesyntax.study.recipe.fairness import check_fairness
 from treesyntax.study.recipe.recipe import Method, Recipe, read_recipe
 from treesyntax.study.recipe.rows import row_of_run, run_name
-from treesyntax.study.run.content import Digests
 from treesyntax.study.run.keys import Keys
 from treesyntax.study.run.plan import make_plan
 from treesyntax.study.run.steps import Run

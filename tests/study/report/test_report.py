@@ -26,8 +26,9 @@ from treesyntax.__main__ import main
 from treesyntax.data.dictionary import EOS
 from treesyntax.data.token_files import write_tokens
 from treesyntax.files import write_json
+from treesyntax.palette import line_of
 from treesyntax.study.recipe.recipe import read_recipe
-from treesyntax.study.report.curves import data_uri, draw_curves, line_of, mean_curve
+from treesyntax.study.report.curves import data_uri, draw_curves, mean_curve
 from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.report.rows.runs import run_rows
 from treesyntax.study.results.figure_files import svg_text

@@ -16,6 +16,7 @@ from support.study_helpers import ONE, recipe_content, result, write_recipe
 from treesyntax.data.dictionary import EOS
 from treesyntax.data.token_files import write_tokens
 from treesyntax.metrics import METRICS
+from treesyntax.palette import line_of
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.report.breakdown import (
     Quantity,
@@ -25,7 +26,7 @@ from treesyntax.study.report.breakdown import (
     make_bins,
 )  # fmt: skip
 from treesyntax.study.report.cost import compute_costs, cost_numbers, draw_costs
-from treesyntax.study.report.curves import draw_curves, line_of, lines_of, told_apart
+from treesyntax.study.report.curves import draw_curves, lines_of, told_apart
 from treesyntax.study.report.verdict import draw_verdict
 from treesyntax.study.results.outputs import Outputs
 from treesyntax.study.run.plan import Plan, make_plan

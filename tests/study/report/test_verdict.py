@@ -10,7 +10,8 @@ import pytest
 from support.study_helpers import ONE, make_study, plan_of, result
 
 from treesyntax.files import write_json
-from treesyntax.study.report.curves import line_of, not_ended, targets_note
+from treesyntax.palette import line_of
+from treesyntax.study.report.curves import not_ended, targets_note
 from treesyntax.study.report.data_notes import same_targets
 from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.report.table import find_coinciding, make_table

@@ -20,9 +20,9 @@ from support.study_runs import alive, check_complete, refused, study
 from treesyntax.files import write_json
 from treesyntax.jobs import node
 from treesyntax.jobs.cluster import Cluster, Job
-from treesyntax.jobs.locks import locked
 from treesyntax.jobs.node import Order, carry_out, result_of
 from treesyntax.jobs.queues import GONE, Entry, SlurmQueue
+from treesyntax.made.lock import locked
 from treesyntax.study.results.results import read_results
 from treesyntax.study.run.logs import read_log
 
@@ -276,7 +276,7 @@ def test_a_node_works_only_if_it_is_called(cluster: Cluster, tmp_path: Path):
     (job,) = cluster.start([("k", asked)])
     assert carried_out(asked, "other", out).wait() == 0
     assert not (tmp_path / "journal").exists()
-    with locked(cluster.folder / "locks/a/train.lock"):
+    with locked(cluster.folder / "locks/a/train.lock", "held"):
         assert carried_out(asked, job.id, out).wait() != 0
     assert not (tmp_path / "journal").exists()
     assert carried_out(asked, job.id, out).wait() == 0

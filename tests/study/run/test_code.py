@@ -54,7 +54,7 @@ for name, module in sorted(sys.modules.items()):
         ("hypotheses", (), ["treesyntax.study.run.hypotheses"]),
         ("score", (), ["treesyntax.commands.score"]),
         ("prepare", ("treesyntax", "data", "get", "slog"), ["treesyntax.data.sets.making"]),
-        ("prepare", ("treesyntax", "generate", "for2lam"), ["treesyntax.data.generate.for2lam_command"]),
+        ("prepare", ("treesyntax", "generate", "for2lam"), ["treesyntax.data.sets.for2lam"]),
         ("prepare", ("treesyntax", "parse", "a"), ["treesyntax.parsers.parse_file"]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -13,7 +13,7 @@ from support.study_runs import all_steps, check_complete, commands_in, refused, 
 
 from treesyntax.errors import OptionError
 from treesyntax.study.results.results import read_results
-from treesyntax.study.run.folder import locked
+from treesyntax.study.run.folder import held_alone
 
 
 @pytest.fixture(scope="module")
@@ -133,18 +133,18 @@ def test_a_program_that_is_not_there_is_a_failure(tmp_path: Path):
 
 
 def test_a_folder_serves_one_process(path: Path, tmp_path: Path):
-    with locked(tmp_path / "out"):
+    with held_alone(tmp_path / "out"):
         process = study(tmp_path)
     assert process.returncode == 2
     output = process.output()
-    assert f"is in use by another treesyntax study (process {os.getpid()})" in output
+    assert f"is in use by another treesyntax study (process {os.getpid()} on " in output
     assert output.count("\n") == 1
-    with locked(tmp_path / "out"):
+    with held_alone(tmp_path / "out"):
         pass
 
 
 def test_a_folder_that_cannot_be_made_is_refused(path: Path):
-    with pytest.raises(OptionError, match="cannot be written"), locked(path / "x"):
+    with pytest.raises(OptionError, match="cannot be written"), held_alone(path / "x"):
         pass
 
 

@@ -157,7 +157,7 @@ def test_the_log_of_an_extended_training_is_not_at_its_end(tmp_path: Path):
 def test_roots_of_trainings_leave_out_their_ends_alone(tmp_path: Path):
     def root(**train: object) -> str:
         plan = make_plan(recipe_with(tmp_path, train={"lr": 0.1, **train}))
-        from treesyntax.study.run.content import Digests
+        from treesyntax.made.digests import Digests
 
         return Keys(plan, Digests(tmp_path), {}).roots["sequence-1/train"]
 

@@ -14,11 +14,11 @@ from support.study_runs import check_complete, study
 
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import sha256_of
+from treesyntax.made.digests import Digests
 from treesyntax.study.recipe import identity
 from treesyntax.study.recipe.identity import IDENTITY_FILE, Identity, write_identity
 from treesyntax.study.recipe.recipe import RECIPE_FILE, read_recipe
-from treesyntax.study.run.content import Digests
-from treesyntax.study.run.folder import locked, remove_leftovers
+from treesyntax.study.run.folder import held_alone, remove_leftovers
 
 
 def test_what_a_kill_leaves_is_removed_wherever_it_lies(tmp_path: Path):
@@ -47,9 +47,9 @@ def test_a_disk_without_locks_is_not_taken_for_another_study(tmp_path: Path, mon
     def fail(*_: object) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr(fcntl, "flock", fail)
+    monkeypatch.setattr(fcntl, "lockf", fail)
     message = r"cannot be locked \(No locks available\)"
-    with pytest.raises(OptionError, match=message) as caught, locked(tmp_path):
+    with pytest.raises(OptionError, match=message) as caught, held_alone(tmp_path):
         pass
     assert "in use" not in str(caught.value)
 

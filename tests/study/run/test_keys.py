@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from support.study_helpers import recipe_content, write_recipe
 
+from treesyntax.made.digests import Digests, files_in
 from treesyntax.study.recipe.recipe import read_recipe
-from treesyntax.study.run.content import Digests, files_in
 from treesyntax.study.run.keys import Keys
 from treesyntax.study.run.plan import make_plan
 
@@ -152,7 +152,7 @@ def test_digests_notice_every_change_and_trust_no_damaged_cache(
     os.utime(file, (1, 1))  # which no change of the content can hide behind
     assert digests.of(file) == second
     assert str(file) not in digests.known
-    monkeypatch.setattr("treesyntax.study.run.content.FRESH", -1)
+    monkeypatch.setattr("treesyntax.made.digests.FRESH", -1)
     assert digests.of(file) == second
     digests.save()
     assert Digests(study).known[str(file)][-1] == second

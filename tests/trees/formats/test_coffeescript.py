@@ -12,8 +12,8 @@ from itertools import islice
 import pytest
 from support import SHARED, needs_data
 
-from treesyntax.data.generate.coffeescript_programs import Vocabulary, draw_tokens
-from treesyntax.data.generate.for_to_lambda import translate
+from treesyntax.data.sets.coffeescript_programs import Vocabulary, draw_tokens
+from treesyntax.data.sets.for_to_lambda import translate
 from treesyntax.errors import TreeError
 from treesyntax.trees.formats import FORMATS, Format
 from treesyntax.trees.formats.base import RecordError

@@ -34,7 +34,6 @@ from treesyntax.analysis.encoding_similarity import (
     weighted,
 )
 from treesyntax.analysis.figures import (
-    SEQUENTIAL,
     colour_bar,
     columns_for,
     heat_map,
@@ -46,6 +45,7 @@ from treesyntax.analysis.figures import (
 from treesyntax.analysis.tree_nodes import Nodes, pop, push
 from treesyntax.errors import OptionError
 from treesyntax.methods.encodings.stack_pe import StackEncoding
+from treesyntax.palette import SEQUENTIAL
 
 NAME = "encoding_attention"
 STAY = "stay"

@@ -15,17 +15,12 @@ import torch
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from treesyntax.analysis.figures import (
-    DIVERGING,
-    SEQUENTIAL,
-    heat_map,
-    name_ticks,
-    write_figure,
-)
+from treesyntax.analysis.figures import heat_map, name_ticks, write_figure
 from treesyntax.analysis.idea import INK, draw_tree, read_tree
 from treesyntax.model.composition import Composition
 from treesyntax.nn.injection import Injection, LayerStates, Site
 from treesyntax.nn.tree_batch import TreeBatch, batch_trees
+from treesyntax.palette import DIVERGING, SEQUENTIAL
 from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.tree import Tree
 

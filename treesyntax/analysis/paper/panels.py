@@ -19,8 +19,6 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from treesyntax.analysis.figures import (
-    DIVERGING,
-    SEQUENTIAL,
     colour_bar,
     heat_map,
     name_ticks,
@@ -29,6 +27,7 @@ from treesyntax.analysis.figures import (
 )
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import read_json
+from treesyntax.palette import DIVERGING, SEQUENTIAL
 from treesyntax.study.recipe.rows import row_of_run
 
 NAME = "panels"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from treesyntax.data.generate.data_set import Files
+from treesyntax.data.sets.folder import Files, checked_sizes
 from treesyntax.errors import OptionError
 from treesyntax.jobs import imports
 from treesyntax.jobs.imports import Registry
@@ -179,9 +179,7 @@ def part_files(parts: Mapping[str, Part], number: int, small_train: Sequence[int
             files |= sample(part, number).files(f"{name}.sample")
     order = list(range(len(parts["train"]))) if small_train else []
     random.Random(SAMPLE_SEED).shuffle(order)
-    for size in sorted(set(small_train)):
-        if not 1 <= size <= len(order):
-            raise OptionError(f"small-train is {size}; it must be 1 to {len(order)}, as train has")
+    for size in checked_sizes(small_train, len(order)):
         files |= parts["train"].chosen(sorted(order[:size])).files(f"train.{size}")
     return files
 

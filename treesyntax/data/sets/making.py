@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from treesyntax.data.generate.data_set import Files, write_data_set
 from treesyntax.data.sets import get_set
 from treesyntax.data.sets.base import DataSet, Part, overlaps, part_files
+from treesyntax.data.sets.folder import Files, write_data_set
 from treesyntax.data.sets.reading import read_inputs
 from treesyntax.errors import InputError, OptionError
 

@@ -10,11 +10,11 @@ import random
 from dataclasses import replace
 from functools import partial
 
-from treesyntax.data.generate.for2lam_sets import For2LamOptions, generate_splits
-from treesyntax.data.generate.for_programs import Style
-from treesyntax.data.generate.for_to_lambda import translate
-from treesyntax.data.generate.split import SPLITS
 from treesyntax.data.sets.base import DataSet, Part, Texts
+from treesyntax.data.sets.for2lam import For2LamOptions, generate_splits
+from treesyntax.data.sets.for_programs import Style
+from treesyntax.data.sets.for_to_lambda import translate
+from treesyntax.data.sets.split import SPLITS
 from treesyntax.trees.formats.for2lam import FOR, LAMBDA
 from treesyntax.trees.tree import Tree
 

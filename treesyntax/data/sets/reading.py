@@ -13,8 +13,8 @@ from io import BytesIO
 from pathlib import Path
 from urllib.request import urlopen
 
-from treesyntax.data.generate.data_set import packed
 from treesyntax.data.sets.base import DataSet, Input
+from treesyntax.data.sets.folder import packed
 from treesyntax.errors import InputError, OptionError
 
 MOST_BYTES = 200 << 20

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from treesyntax.data.generate.split import SPLITS
 from treesyntax.data.sets.base import DataSet, Input, Part, Texts, hold_out
 from treesyntax.data.sets.reading import lines_of, rows_of
+from treesyntax.data.sets.split import SPLITS
 from treesyntax.errors import InputError
 from treesyntax.trees.formats import get_format
 from treesyntax.trees.formats.base import Record, parse_record

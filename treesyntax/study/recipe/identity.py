@@ -13,12 +13,11 @@ import yaml
 from treesyntax import __version__
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import atomic_file, read_json, sha256_of_value, write_json
+from treesyntax.made.digests import IDENTITY_FILE as IDENTITY_FILE
 from treesyntax.study.recipe.budget import TRAIN_ON
 from treesyntax.study.recipe.reading import IMPORT, RESOLVED
 from treesyntax.study.recipe.recipe import DATA, RECIPE_FILE, SPLITS, Recipe
 from treesyntax.study.recipe.trainer import outside_files
-
-IDENTITY_FILE = "study.json"
 
 
 @dataclass(frozen=True)

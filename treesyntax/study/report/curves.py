@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from treesyntax.palette import COLOURS, line_of
 from treesyntax.study.recipe.recipe import Recipe
 from treesyntax.study.results.domains import Domain, find_domains
 from treesyntax.study.results.results import Result
@@ -19,10 +20,6 @@ Curve = Mapping[int, float]
 Lines = Mapping[str, Mapping[str, Any]]
 """By row its colour, marker and style of line, as matplotlib names them."""
 
-# Okabe and Ito's colours, told apart with every kind of colour blindness.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-STYLES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (9, 3)), (0, (5, 1, 1, 1, 1, 1)), (0, (1, 4)))
-MARKERS = "osD^v<>"
 TOLD_APART = 28
 """The most rows that a figure tells apart; with more, all look alike or have no legend."""
 
@@ -49,19 +46,6 @@ def lines_by_row(rows: Mapping[str, Domain]) -> dict[str, dict[str, Any]]:
         again = number // many + rounds * sets.index(test_set)
         found[name] = line_of(number % many + many * again)
     return found
-
-
-def line_of(number: int) -> dict[str, Any]:
-    """Colour, marker and style of a line by its number; the colours recur, with other markers and styles.
-
-    Points without lines are told apart by colour and marker, so no two of these pairs are alike.
-    """
-    again = number // len(COLOURS)
-    return {
-        "color": COLOURS[number % len(COLOURS)],
-        "marker": MARKERS[(number + again) % len(MARKERS)],
-        "linestyle": STYLES[again % len(STYLES)],
-    }
 
 
 def mean_curve(curves: Sequence[Curve]) -> dict[int, float]:

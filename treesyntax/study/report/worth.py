@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
 from treesyntax.metrics.runs import FEWEST_RUNS
 from treesyntax.metrics.worth import Curve, Times, data_worth
-from treesyntax.study.report.curves import line_of
+from treesyntax.palette import line_of
 from treesyntax.study.results.item_scores import ItemScores
 from treesyntax.study.results.results import Result
 from treesyntax.study.results.rows import ItemRow

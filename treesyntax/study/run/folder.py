@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 from treesyntax.errors import OptionError
+from treesyntax.made.lock import HOLDER, locked
 from treesyntax.study.recipe.identity import IDENTITY_FILE, read_identity
 from treesyntax.study.recipe.recipe import Recipe
 from treesyntax.study.recipe.search import CHOSEN_FILE, SEARCH, TRIALS_FILE
@@ -20,7 +18,6 @@ OF_SEARCH = (SEARCH, TRIALS_FILE, CHOSEN_FILE)
 """What a search leaves in the folder of a study that has not begun."""
 LEFTOVERS = (".part", ".old")
 """How the names of half-written hidden files and folders end."""
-BUSY = (errno.EACCES, errno.EAGAIN)
 
 
 def default_folder(recipe: Recipe) -> Path:
@@ -52,33 +49,10 @@ def studies_near(folder: Path) -> list[Path]:
     return sorted(found - {folder})
 
 
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def held_alone(folder: Path) -> AbstractContextManager[None]:
     """Hold a study's folder; the system releases it when this process ends, however it ends."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        stream = (folder / LOCK_FILE).open("a+b", buffering=0)
-    except OSError as error:
-        raise OptionError(f"{folder} cannot be written ({error.strerror})") from None
-    with stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno not in BUSY:
-                raise OptionError(
-                    f"{folder} cannot be locked ({error.strerror}), so two studies could write in it at "
-                    "once; choose an --out on a disk with file locks"
-                ) from None
-            stream.seek(0)
-            holder = stream.read(20).decode("ascii", "replace").strip() or "unknown"
-            raise OptionError(
-                f"{folder} is in use by another treesyntax study (process {holder}); "
-                "wait for it or choose another --out"
-            ) from None
-        with suppress(OSError):  # a full disk: the process id is only for the message above
-            stream.truncate(0)
-            stream.write(f"{os.getpid()}\n".encode())
-        yield
+    busy = f"{folder} is in use by another treesyntax study ({HOLDER}); wait for it or choose another --out"
+    return locked(folder / LOCK_FILE, busy)
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -16,12 +16,13 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from treesyntax.files import sha256_of_value
+from treesyntax.made.digests import Digests
 from treesyntax.study.recipe.recipe import SPLITS, Method
-from treesyntax.study.run.content import Digests
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import OUT, PREPARE, Step, inside
 
-PARSE, GENERATE = ("treesyntax", "parse"), ("treesyntax", "generate")
+PARSE = ("treesyntax", "parse")
+GENERATE = (("treesyntax", "generate"), ("treesyntax", "data", "make"))
 _INSIDE = re.compile(r"\{out\}[\w./+-]*")
 KEPT = "--keep-interval-updates"
 """How many of the last checkpoints a training leaves; see :func:`checkpoints_kept`."""
@@ -60,7 +61,8 @@ def writes(step: Step) -> list[str]:
 
 def _fresh(step: Step) -> list[str]:
     """The paths that a step surely writes without reading them."""
-    return writes(step) if step.command[:2] in (PARSE, GENERATE) else []
+    known = any(step.command[: len(words)] == words for words in (PARSE, *GENERATE))
+    return writes(step) if known else []
 
 
 def meets(one: str, other: str) -> bool:

@@ -16,10 +16,11 @@ from typing import Any
 
 from treesyntax.errors import OptionError
 from treesyntax.files import atomic_file, atomic_folder, read_object, write_json, write_text
+from treesyntax.made.digests import Digests, files_in, size_of
+from treesyntax.made.reuse import changed_file
 from treesyntax.study.provenance import commit, versions
 from treesyntax.study.recipe.identity import Identity
 from treesyntax.study.run.code import code_of, look_again, merged
-from treesyntax.study.run.content import Digests, files_in, size_of
 from treesyntax.study.run.extension import note_of
 from treesyntax.study.run.folder import studies_near
 from treesyntax.study.run.keys import Keys, checkpoints_kept, data_files
@@ -89,7 +90,7 @@ class Ledger:
         if step.kind in REPEATED and marker.get("code") != self.code(step):
             return False
         self._check_prepared(step)
-        return self._intact(self.folder, self._own(step))
+        return self._is_intact(self.folder, self._own(step))
 
     def _own(self, step: Step) -> dict[str, str]:
         """The outputs of a step without those that a later prepare command wrote once more."""
@@ -100,11 +101,8 @@ class Ledger:
                 outputs.pop(name, None)
         return outputs
 
-    def _intact(self, folder: Path, outputs: Mapping[str, str]) -> bool:
-        return all(
-            (folder / name).is_file() and self.digests.of(folder / name) == digest
-            for name, digest in outputs.items()
-        )
+    def _is_intact(self, folder: Path, outputs: Mapping[str, str]) -> bool:
+        return changed_file(folder, outputs, self.digests.of) is None
 
     def check_inputs(self, step: Step, lost: bool = False) -> None:
         """Stop if a file or folder that a step reads is not as it was when it was first used.
@@ -230,7 +228,7 @@ class Ledger:
             own_code = marker.get("code") == self.code(step)
             if not (own_code or self.folder in (folder, *folder.parents)):
                 continue  # other code may have made other data
-            if not outputs or not self._intact(folder, outputs):
+            if not outputs or not self._is_intact(folder, outputs):
                 continue
             if step.kind == BINARIZE:
                 with atomic_folder(self.folder / step.outputs[0]) as staged:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-from treesyntax.errors import InputError, OptionError
-from treesyntax.files import parse_json, read_lines, write_text
+from treesyntax.errors import OptionError
+from treesyntax.made.lines import Lines
 from treesyntax.study.recipe.search import METRICS, TRIALS_FILE, Settings
 from treesyntax.study.run.logs import read_log
 
@@ -34,37 +33,25 @@ class Record:
     chosen: bool = False
 
 
+LINES = Lines(
+    Record,
+    "a trial of a search",
+    "restore the line, or remove it to have the trial made again",
+)
+
+
 def read_records(folder: Path) -> list[Record]:
     """The trials of a study's folder, the later ones last.
 
     Raises:
         InputError: for a line that is no trial.
     """
-    path, found = folder / TRIALS_FILE, []
-    for number, line in enumerate(read_lines(path) if path.exists() else (), start=1):
-        try:
-            found.append(_checked(Record(**parse_json(line))))
-        except (ValueError, TypeError, AttributeError):
-            remedy = "restore the line, or remove it to have the trial made again"
-            raise InputError(path, number, "is not a trial of a search", remedy) from None
-    return found
-
-
-def _checked(one: Record) -> Record:
-    values = [value for values in one.figures.values() for value in values]
-    texts = (one.row, one.key, one.failed)
-    fits = all(type(text) is str for text in texts) and isinstance(one.settings, dict)
-    if not fits or not all(
-        type(value) in (int, float) and math.isfinite(value) for value in values
-    ):
-        raise TypeError
-    return one
+    return LINES.read(folder / TRIALS_FILE)
 
 
 def write_records(folder: Path, records: Iterable[Record]) -> None:
     """Write all trials; the whole file or nothing."""
-    lines = (json.dumps(asdict(record), ensure_ascii=False) for record in records)
-    write_text(folder / TRIALS_FILE, "".join(f"{line}\n" for line in lines))
+    LINES.write(folder / TRIALS_FILE, records)
 
 
 def figures_of(log: Path, metric: str) -> dict[str, list[float]]:

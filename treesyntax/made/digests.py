@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from treesyntax.errors import OptionError
 from treesyntax.files import read_object, sha256_of, sha256_of_value, write_json
-from treesyntax.study.recipe.identity import IDENTITY_FILE
 
+IDENTITY_FILE = "study.json"
+"""In the folder of every study. Its files are no part of a folder around it."""
 CACHE_FILE = "digests.json"
 FRESH = 2_000_000_000
 """Nanoseconds. A file younger than that may change once more within one tick of its clock."""
@@ -93,3 +95,23 @@ def _walk(folder: Path) -> Iterator[str]:
             path = Path(place, name)
             if not name.startswith(".") and path.is_file():
                 yield path.relative_to(folder).as_posix()
+
+
+def text_of(lines: Sequence[str]) -> bytes:
+    """The content of a text file with these lines."""
+    return "".join(line + "\n" for line in lines).encode()
+
+
+def sha256_of_lines(lines: Sequence[str]) -> str:
+    """The SHA-256 of a text file with these lines."""
+    return hashlib.sha256(text_of(lines)).hexdigest()
+
+
+def sha256_of_tree(path: Path) -> str:
+    """The SHA-256 of a file, or of the names and contents of all files below a folder, hidden ones too."""
+    if path.is_file():
+        return sha256_of(path)
+    digest = hashlib.sha256()
+    for file in sorted(file for file in path.rglob("*") if file.is_file()):
+        digest.update(f"{file.relative_to(path).as_posix()} {sha256_of(file)}\n".encode())
+    return digest.hexdigest()

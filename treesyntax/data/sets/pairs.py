@@ -17,10 +17,10 @@ import random
 from pathlib import Path
 from typing import Any
 
-from treesyntax.data.generate.data_set import packed, read_aligned, write_data_set
-from treesyntax.data.generate.folder import checksum
-from treesyntax.data.generate.split import SPLITS
+from treesyntax.data.sets.folder import packed, read_aligned, write_data_set
+from treesyntax.data.sets.split import SPLITS
 from treesyntax.errors import InputError, OptionError
+from treesyntax.made.digests import sha256_of_lines
 
 SETS = "set"
 """The suffix of the file that names the test set of each line."""
@@ -61,7 +61,9 @@ def generate(args: argparse.Namespace) -> None:
         "langs": args.langs,
         "pairs": args.pairs,
         "seed": args.seed,
-        "sha256": {split: [checksum(lines) for lines in pair] for split, pair in read.items()},
+        "sha256": {
+            split: [sha256_of_lines(lines) for lines in pair] for split, pair in read.items()
+        },
     }
     if args.most_words:
         described["most_words"] = args.most_words

@@ -14,7 +14,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from treesyntax.data.generate.for_programs import (
+from treesyntax.data.sets.for_programs import (
     LARGEST_CONSTANT,
     Style,
     draw_program,

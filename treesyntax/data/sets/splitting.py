@@ -9,10 +9,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from treesyntax.data.generate.data_set import pair_files, read_aligned, write_data_set
-from treesyntax.data.generate.folder import checksum
-from treesyntax.data.generate.split import Pair, Split, shuffled, split_pairs
+from treesyntax.data.sets.folder import pair_files, read_aligned, write_data_set
+from treesyntax.data.sets.split import Pair, Split, shuffled, split_pairs
 from treesyntax.errors import OptionError
+from treesyntax.made.digests import sha256_of_lines
 
 
 def generate(args: argparse.Namespace) -> None:
@@ -23,8 +23,8 @@ def generate(args: argparse.Namespace) -> None:
     source, target = read_aligned(args.source, args.target)
     described = {
         "generator": args.generator,
-        "source": {"name": args.source.name, "sha256": checksum(source)},
-        "target": {"name": args.target.name, "sha256": checksum(target)},
+        "source": {"name": args.source.name, "sha256": sha256_of_lines(source)},
+        "target": {"name": args.target.name, "sha256": sha256_of_lines(target)},
         **{name: getattr(args, name) for name in ("valid", "test", "seed", "dedup")},
         **{name: getattr(args, name) for name in ("longest", "small_train") if getattr(args, name)},
     }

@@ -15,17 +15,17 @@ import argparse
 import random
 from pathlib import Path
 
-from treesyntax.data.generate.data_set import (
+from treesyntax.data.sets.folder import (
     Files,
     packed,
     pair_files,
     read_aligned,
     write_data_set,
 )
-from treesyntax.data.generate.folder import checksum
-from treesyntax.data.generate.split import SPLITS, Pair, Split
+from treesyntax.data.sets.split import SPLITS, Pair, Split
 from treesyntax.data.tables import read_pairs
 from treesyntax.errors import InputError, OptionError
+from treesyntax.made.digests import sha256_of_lines
 from treesyntax.remarks import remarks_of
 from treesyntax.trees.formats import get_format
 from treesyntax.trees.formats.base import Record, parse_record
@@ -43,7 +43,8 @@ def generate(args: argparse.Namespace) -> None:
     described = {
         "generator": args.generator,
         "data": {
-            part: checksum(["\t".join(pair) for pair in pairs]) for part, pairs in parts.items()
+            part: sha256_of_lines(["\t".join(pair) for pair in pairs])
+            for part, pairs in parts.items()
         },
         **{name: getattr(args, name) for name in ("valid", "test", "seed", "notation")},
     }

@@ -1,4 +1,9 @@
-"""A file that one process at a time holds, on this machine or on another that shares the disk."""
+"""A file that one process at a time holds, on this machine or on another that shares the disk.
+
+These are record locks: other machines know them on NFS, and a fork does not inherit them, so that a killed
+training is not held by the workers that read its data. A process gives up its lock when it closes any
+descriptor of the file.
+"""
 
 from __future__ import annotations
 
@@ -15,34 +20,21 @@ from treesyntax.errors import OptionError
 
 POLL = 0.2
 HELD = (errno.EACCES, errno.EAGAIN)
-
-
-class HeldError(OptionError):
-    """Another process holds the file.
-
-    Attributes:
-        holder: that process, such as ``process 12 on node1``.
-    """
-
-    def __init__(self, path: Path, holder: str) -> None:
-        self.holder = holder
-        super().__init__(f"{path} is held by {holder}")
+HOLDER = "{holder}"
+"""Stands in a message for the process that holds the file, such as ``process 12 on node1``."""
 
 
 @contextmanager
-def locked(path: Path, wait: float = 0.0) -> Iterator[None]:
+def locked(path: Path, busy: str, wait: float = 0.0) -> Iterator[None]:
     """Hold a file; the system releases it when this process ends, however it ends.
-
-    Record locks, since they are known to other machines on NFS, and a fork does not inherit them: a
-    killed training is not held by the workers that read its data.
 
     Args:
         path: of the file, which is made and stays.
+        busy: what is said if another process holds it; may have `HOLDER` in it.
         wait: seconds to wait for another process to release it.
 
     Raises:
-        HeldError: if another process holds it.
-        OptionError: if it cannot be written or locked.
+        OptionError: if another process holds it, or it cannot be written or locked.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -50,7 +42,7 @@ def locked(path: Path, wait: float = 0.0) -> Iterator[None]:
     except OSError as error:
         raise OptionError(f"{path.parent} cannot be written ({error.strerror})") from None
     try:
-        _acquire(descriptor, path, time.monotonic() + wait)
+        hold(descriptor, path, busy, wait)
         with suppress(OSError):  # a full disk: the text is only for the message
             os.truncate(descriptor, 0)
             os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
@@ -59,15 +51,20 @@ def locked(path: Path, wait: float = 0.0) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _acquire(descriptor: int, path: Path, limit: float) -> None:
+def hold(descriptor: int, path: Path, busy: str, wait: float = 0.0) -> None:
+    """Hold a file that is open for writing until it is closed, see `locked`."""
+    limit = time.monotonic() + wait
     while True:
         try:
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
         except OSError as error:
             if error.errno not in HELD:
-                raise OptionError(f"{path} cannot be locked ({error.strerror})") from None
+                raise OptionError(
+                    f"{path} cannot be locked ({error.strerror}), so two processes could write at once; "
+                    "choose a folder on a disk with file locks"
+                ) from None
             if time.monotonic() >= limit:
                 holder = os.pread(descriptor, 200, 0).decode("utf-8", "replace").strip()
-                raise HeldError(path, holder or "another process") from None
+                raise OptionError(busy.replace(HOLDER, holder or "another process")) from None
         time.sleep(POLL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import random
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -35,6 +36,23 @@ class Split(NamedTuple):
         known = (len(source.split()) for source, _ in (*self.train, *self.valid))
         tested = (len(source.split()) for source, _ in self.test)
         return {"longest_known": max(known, default=0), "shortest_test": min(tested, default=0)}
+
+
+def wanted_numbers(args: argparse.Namespace) -> dict[str, int]:
+    """The number of programs of each split, as the options say."""
+    numbers = {split: getattr(args, split) for split in SPLITS}
+    if not any(numbers.values()):
+        raise OptionError("no programs are asked for; set --train, --valid or --test")
+    return numbers
+
+
+def tell_of_test(args: argparse.Namespace) -> None:
+    """Say that valid and test belong to this number of training programs, where they do."""
+    if args.train and (args.valid or args.test) and not (args.fixed_test or args.small_train):
+        print(
+            f"valid and test are those of --train {args.train}, another number has others; for training sets of "
+            "several sizes with one test add --fixed-test to each, or --small-train"
+        )
 
 
 def fixed_shares(numbers: Mapping[str, int]) -> dict[str, float]:

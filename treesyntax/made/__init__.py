@@ -1,0 +1,1 @@
+"""What was made before, of what, and whether it may be used again: digests, locks, identities, records."""
