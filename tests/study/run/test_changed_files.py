@@ -185,7 +185,7 @@ def test_other_code_of_metrics_scores_all_runs_anew(tmp_path: Path, package: Pat
 @pytest.mark.parametrize(
     ("command", "file"),
     [
-        ("treesyntax generate for2lam --out {data}/p", "treesyntax/data/generate/for_programs.py"),
+        ("treesyntax generate for2lam --out {data}/p", "treesyntax/data/sets/for_programs.py"),
         ("treesyntax data get slog {data}/p", "treesyntax/data/sets/cogs.py"),
     ],
 )
