@@ -81,7 +81,7 @@ def read_lines(path: str | Path, record: bool = False) -> Iterator[str]:
                     line += 1
                     yield part
     except (OSError, EOFError, zlib.error) as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
 
 
 def _decode(raw: bytes, path: Path, line: int) -> str:
@@ -100,7 +100,8 @@ def _decode(raw: bytes, path: Path, line: int) -> str:
         ) from None
 
 
-def _unreadable(path: Path, error: Exception) -> InputError:
+def unreadable(path: Path, error: Exception) -> InputError:
+    """The error for a file that cannot be read."""
     reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return InputError(path, None, f"cannot be read ({reason})", "check the name and permissions")
 
@@ -149,7 +150,7 @@ def read_json(path: str | Path) -> Any:
     try:
         return parse_json(read_record(path))
     except OSError as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
     except ValueError as error:
         raise InputError(path, None, f"is not JSON ({error})", "write the file again") from None
 
@@ -202,7 +203,7 @@ def sha256_of(path: str | Path) -> str:
         with open_record(path) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise _unreadable(Path(path), error) from None
+        raise unreadable(Path(path), error) from None
 
 
 def sha256_of_value(value: Any) -> str:

@@ -11,8 +11,8 @@ import pytest
 
 from treesyntax.errors import InputError, OptionError
 from treesyntax.made.digests import sha256_of_lines, sha256_of_tree
-from treesyntax.made.lines import Lines
 from treesyntax.made.lock import HOLDER, locked
+from treesyntax.made.records import Lines
 from treesyntax.made.reuse import changed_file, differences, is_taken
 
 
@@ -23,7 +23,7 @@ class Walk:
     speeds: dict[str, list[float]] = field(default_factory=dict)
 
 
-WALKS = Lines(Walk, "a walk", "walk again")
+WALKS = Lines(Walk, "is not a walk", "walk again")
 
 
 def test_records_are_read_as_they_were_written(tmp_path: Path):

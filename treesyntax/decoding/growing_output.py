@@ -20,8 +20,8 @@ from typing import BinaryIO
 
 from treesyntax.errors import InputError
 from treesyntax.files import is_special, output_file, parse_json, read_lines
-from treesyntax.made.lines import Lines
 from treesyntax.made.lock import hold
+from treesyntax.made.records import Lines
 from treesyntax.made.reuse import differences
 from treesyntax.trees.formats import Record
 
@@ -50,7 +50,7 @@ class Lot:
     long: int = 0
 
 
-LOTS = Lines(Lot, "how far a translation is", "remove it to begin again")
+LOTS = Lines(Lot, "does not say how far a translation is", "remove it to begin again")
 
 
 class Output:

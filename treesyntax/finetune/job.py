@@ -12,8 +12,9 @@ from typing import Any
 
 import yaml
 
-from treesyntax.errors import InputError, OptionError, unknown_name
-from treesyntax.files import read_json, write_json
+from treesyntax.errors import OptionError, unknown_name
+from treesyntax.files import write_json
+from treesyntax.made.records import read_record_of
 
 CLASSES, TAGS, SEQ2SEQ, CAUSAL = TASKS = (
     "sequence-classification",
@@ -168,10 +169,5 @@ def read_job(folder: Path) -> Job:
     Raises:
         InputError: if the folder has none, or a damaged one.
     """
-    path = folder / JOB_FILE
-    try:
-        fields = read_json(path)
-        return Job(**{**fields, **{name: tuple(fields[name]) for name in ("header", "labels")}})
-    except (TypeError, KeyError) as error:
-        cause = f"is no record of a finetuning ({error!r})"
-        raise InputError(path, None, cause, "finetune again in another folder") from None
+    cause, remedy = "is no record of a finetuning", "finetune again in another folder"
+    return read_record_of(Job, folder / JOB_FILE, cause, remedy)

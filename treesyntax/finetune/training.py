@@ -12,7 +12,7 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ from treesyntax.finetune.job import (
 )
 from treesyntax.finetune.models import Pretrained, collator_of, load_model, split_spec
 from treesyntax.finetune.outputs import lines_of_logits, predict
+from treesyntax.made.reuse import differences
 from treesyntax.metrics import LOWER_IS_BETTER, METRICS, measured
 from treesyntax.parsers.torchaudio_remedy import hide_broken_torchaudio
 
@@ -208,11 +209,7 @@ def _take(job: Job, out: Path) -> None:
     if (out / JOB_FILE).exists():
         before = read_job(out)
         if before != job:
-            changed = [
-                field.name
-                for field in fields(Job)
-                if getattr(before, field.name) != getattr(job, field.name)
-            ]
+            changed = differences(asdict(before), asdict(job))
             raise OptionError(
                 f"{out} has another finetuning, with another {' and '.join(changed)}; choose another --out"
             )

@@ -32,6 +32,7 @@ from treesyntax.files import check_path
 from treesyntax.jobs import cores
 from treesyntax.jobs.completion import suggest
 from treesyntax.jobs.flags import Fault, fault_of, find_fault
+from treesyntax.made.reuse import is_taken
 from treesyntax.trees.names import CONTROLS, FORMATS, GIVEN, LINEARIZATIONS, POLICIES, SHUFFLED
 
 SPLITS = ("train", "valid", "test")
@@ -534,11 +535,7 @@ def _check_joined_dictionary(args: argparse.Namespace) -> None:
 
 def _check_destination(options: BinarizeOptions, overwrite: bool) -> None:
     dest = options.dest
-    if not dest.exists():
-        return
-    if not dest.is_dir():
-        raise InputError(dest, None, "is a file", "name a folder")
-    if not any(dest.iterdir()):
+    if not is_taken(dest):
         return
     if not overwrite:
         raise InputError(

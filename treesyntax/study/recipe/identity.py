@@ -12,8 +12,9 @@ import yaml
 
 from treesyntax import __version__
 from treesyntax.errors import InputError, OptionError
-from treesyntax.files import atomic_file, read_json, sha256_of_value, write_json
+from treesyntax.files import atomic_file, read_object, sha256_of_value, write_json
 from treesyntax.made.digests import IDENTITY_FILE as IDENTITY_FILE
+from treesyntax.made.records import read_record_of
 from treesyntax.study.recipe.budget import TRAIN_ON
 from treesyntax.study.recipe.reading import IMPORT, RESOLVED
 from treesyntax.study.recipe.recipe import DATA, RECIPE_FILE, SPLITS, Recipe
@@ -155,17 +156,13 @@ def read_identity(folder: Path) -> Identity:
     path = folder / IDENTITY_FILE
     if not path.is_file():
         raise OptionError(f"{folder} holds no study ({IDENTITY_FILE} is missing)")
-    try:
-        content = read_json(path)
-        if content.keys() == {"hash", "version", "inputs"}:
-            raise OptionError(
-                f"{folder} holds a study of treesyntax before runs had keys; report it with the "
-                "version that made it, or choose another --out"
-            )
-        identity = Identity(**content)
-        texts = [identity.hash, identity.version, *identity.runs.values()]
-        if all(type(text) is str for text in (*texts, *identity.digests.values())):
-            return identity
-        raise TypeError
-    except (InputError, KeyError, TypeError, AttributeError):
-        raise InputError(path, None, "is damaged", "run the study in a new folder") from None
+    if read_object(path).keys() == {"hash", "version", "inputs"}:
+        raise OptionError(
+            f"{folder} holds a study of treesyntax before runs had keys; report it with the "
+            "version that made it, or choose another --out"
+        )
+    remedy = "run the study in a new folder"
+    identity = read_record_of(Identity, path, "is damaged", remedy)
+    if not all(type(facts.get("sha256")) is str for facts in identity.inputs.values()):
+        raise InputError(path, None, "is damaged", remedy)
+    return identity

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from treesyntax.errors import InputError
-from treesyntax.files import read_json, write_json
+from treesyntax.files import write_json
+from treesyntax.made.records import read_record_of
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import PREPARED
 
@@ -41,18 +41,7 @@ def read_failures(folder: Path) -> dict[str, Failure]:
     path = folder / FAILURES_FILE
     if not path.is_file():
         return {}
-    try:
-        content = read_json(path)
-        found = {
-            name: Failure(**{**values, "rows": tuple(values.get("rows", ()))})
-            for name, values in content.items()
-        }
-        texts = [(one.message, one.log, *one.rows) for one in found.values()]
-        if all(type(text) is str for group in texts for text in group):
-            return found
-        raise TypeError
-    except (InputError, TypeError, AttributeError):
-        raise InputError(path, None, "is damaged", "remove it") from None
+    return read_record_of(dict[str, Failure], path, "is damaged", "remove it")
 
 
 def other_failures(folder: Path, tried: Collection[str]) -> dict[str, Failure]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from treesyntax.errors import OptionError
-from treesyntax.made.lines import Lines
+from treesyntax.made.records import Lines
 from treesyntax.study.recipe.search import METRICS, TRIALS_FILE, Settings
 from treesyntax.study.run.logs import read_log
 
@@ -35,7 +35,7 @@ class Record:
 
 LINES = Lines(
     Record,
-    "a trial of a search",
+    "is not a trial of a search",
     "restore the line, or remove it to have the trial made again",
 )
 
