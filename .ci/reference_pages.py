@@ -17,6 +17,8 @@ from treesyntax.study.words import WORDS
 DOCS = Path(__file__).parents[1] / "docs"
 CORES = re.compile(r"\(all cores: \d+\)")
 LOUDNESS = ("--quiet", "--verbose")
+OLD_NAMES = ("generate",)
+"""Commands that are listed below their new names."""
 
 RECIPES = """# Recipe keys
 
@@ -110,7 +112,7 @@ def _command(name: str, parser: argparse.ArgumentParser, summary: str, level: in
     if actions:
         rows = [f"| {_flags(action)} | {_meaning(action, parser)} |" for action in actions]
         yield "\n".join(["| option | what it does |", "|---|---|", *rows])
-    for inner in _subparsers(parser):
+    for inner in _subparsers(parser) if name not in OLD_NAMES else ():
         helps = {choice.dest: choice.help or "" for choice in inner._choices_actions}
         for word, below in inner.choices.items():
             yield from _command(f"{name} {word}", below, helps.get(word) or word, level + 1)
