@@ -82,7 +82,7 @@ def study_of(place: Path) -> tuple[Path, str] | None:
             below = whole.relative_to(folder).parts
             if below and (below[0] != RUNS or len(below) < 2):
                 return None
-            shown = [one for one in (place, *place.parents) if one.absolute() == folder]
+            shown = [path for path in (place, *place.parents) if path.absolute() == folder]
             return (shown or [folder])[0], "".join(below[1:2])
     return None
 
@@ -97,10 +97,10 @@ def find_trained(place: Path, suits: Callable[[Plan, Method], bool] | None = Non
     Raises:
         OptionError: if it is none of these, or nothing is trained there; with the folders that exist.
     """
-    found = study_of(place)
-    if found is None:
+    location = study_of(place)
+    if location is None:
         raise OptionError(f"{place} is the folder of no study and of no run{studies_here(place)}")
-    study, name = found
+    study, name = location
     plan = make_plan(read_recipe(study / RECIPE_FILE))
     if not plan.trainer.needs_plugins:
         raise OptionError(
@@ -127,19 +127,19 @@ def prepared_folders(place: Path) -> list[Path]:
     plan = make_plan(read_recipe(study / RECIPE_FILE))
     runs = [run for run in plan.runs if not name or run.name == name]
     folders = dict.fromkeys(plan.data_folder(run.method, study) for run in runs)
-    found = [folder for folder in folders if folder.is_dir()]
-    if not found:
+    made = [folder for folder in folders if folder.is_dir()]
+    if not made:
         every = sorted((study / BINARIZED).glob("*"))
         there = f"; there are {_listed(every)}" if every else ""
         raise OptionError(f"{place}: no data that it reads is made yet{there}")
-    return found
+    return made
 
 
 def _best(study: Path, plan: Plan, trained: Sequence[Run]) -> Trained:
     """The run with the best score, of the row with the best mean; the first one where nothing is scored."""
     scores: dict[str, dict[int, float]] = {}
     for result in current_results(study, plan.recipe)[0]:
-        method = next(one for one in plan.recipe.methods if one.name == result.method)
+        method = next(row for row in plan.recipe.methods if row.name == result.method)
         if result.metric == method.primary and Run(method, result.seed) in trained:
             sign = -1 if result.metric.removesuffix(UNSEEN) in LOWER_IS_BETTER else 1
             scores.setdefault(method.name, {})[result.seed] = sign * result.value
@@ -157,8 +157,8 @@ def _best(study: Path, plan: Plan, trained: Sequence[Run]) -> Trained:
 def studies_here(place: Path) -> str:
     """The end of a message: the studies that exist beside a path and where studies are made."""
     around = dict.fromkeys([Path(RUNS), place.parent, place, place / RUNS])
-    found = [file.parent for near in around for file in sorted(near.glob(f"*/{IDENTITY_FILE}"))]
-    return f"; studies: {_listed(found)}" if found else "; there is no study here"
+    studies = [file.parent for near in around for file in sorted(near.glob(f"*/{IDENTITY_FILE}"))]
+    return f"; studies: {_listed(studies)}" if studies else "; there is no study here"
 
 
 def _listed(folders: Sequence[Path]) -> str:

@@ -112,12 +112,12 @@ def _caption(rows: Sequence[Row], columns: Sequence[str], tests: Sequence[Compar
     spread = "Mean ± standard deviation over" if runs and runs[0] >= FEWEST_RUNS else "Mean of"
     parts = [f"{spread} {_span(runs)} runs ({direction(metrics)})"] if runs else []
     if tests:
-        names = listed(list(dict.fromkeys(one.baseline for one in tests)))
-        interval = " with its 95 % interval" if any(one.low is not None for one in tests) else ""
+        names = listed(list(dict.fromkeys(test.baseline for test in tests)))
+        interval = " with its 95 % interval" if any(test.low is not None for test in tests) else ""
         parts.append(f"difference from {names}{interval}")
-    if any(one.significant for one in tests):
+    if any(test.significant for test in tests):
         parts.append(f"{SIGNIFICANT} p < {LEVEL} after Holm's correction")
-    if any(one.tested and one.lopsided for one in tests):
+    if any(test.tested and test.lopsided for test in tests):
         parts.append(
             f"{LOPSIDED} close to the lowest or highest score, where p < {LEVEL} comes too easily"
         )
@@ -126,20 +126,21 @@ def _caption(rows: Sequence[Row], columns: Sequence[str], tests: Sequence[Compar
 
 def methods_text(table: StudyTable, recipe: Recipe, results: Sequence[Result]) -> str:
     """Two sentences: runs, items, test and correction; then versions."""
-    primary = [one for one in table.comparisons if one.primary]
-    tested = [one for one in primary if one.p is not None]
-    metrics = listed(list(dict.fromkeys(one.metric for one in primary) or recipe.primary))
+    primary = [test for test in table.comparisons if test.primary]
+    tested = [test for test in primary if test.p is not None]
+    metrics = listed(list(dict.fromkeys(test.metric for test in primary) or recipe.primary))
     seeds = {
-        row.method: {one.seed for one in results if one.method == row.method} for row in table.rows
+        row.method: {result.seed for result in results if result.method == row.method}
+        for row in table.rows
     }
     numbers = ", ".join(map(str, sorted(set().union(*seeds.values()))))
     trained = f"We trained {len(seeds)} systems with {_span(map(len, seeds.values()))} seeds each ({numbers})"
     if tested:
-        baselines = listed(list(dict.fromkeys(one.baseline for one in tested)))
-        family = sum(one.in_family for one in tested)
+        baselines = listed(list(dict.fromkeys(test.baseline for test in tested)))
+        family = sum(test.in_family for test in tested)
         first = (
             f"{trained} and tested their differences from {baselines} in {metrics} on "
-            f"{_span(one.items for one in tested)} test items with a two-sided t test that takes training runs and test "
+            f"{_span(test.items for test in tested)} test items with a two-sided t test that takes training runs and test "
             f"items as crossed random factors (Satterthwaite's degrees of freedom), at p < {LEVEL} after Holm's "
             f"correction for {family} comparison{'s' * (family != 1)}; intervals hold 95 % and are not corrected."
         )
@@ -153,14 +154,14 @@ def methods_text(table: StudyTable, recipe: Recipe, results: Sequence[Result]) -
 
 def _versions(results: Sequence[Result]) -> str:
     """The sentence on software: each package with all its versions, and how the metrics were computed."""
-    found: dict[str, dict[str, None]] = {}
-    for one in results:
-        for name, version in one.versions.items():
-            found.setdefault(name, {})[version] = None
-    used = [f"{name} {' and '.join(versions)}" for name, versions in found.items()]
-    commits = dict.fromkeys(one.commit[:12] for one in results if one.commit)
+    versions_of: dict[str, dict[str, None]] = {}
+    for result in results:
+        for name, version in result.versions.items():
+            versions_of.setdefault(name, {})[version] = None
+    used = [f"{name} {' and '.join(versions)}" for name, versions in versions_of.items()]
+    commits = dict.fromkeys(result.commit[:12] for result in results if result.commit)
     commit = f" (commit {', '.join(commits)})" if commits else ""
-    signatures = dict.fromkeys(f"{one.metric}: {one.signature}" for one in results)
+    signatures = dict.fromkeys(f"{result.metric}: {result.signature}" for result in results)
     return f"Software: {', '.join(used)}{commit}; metrics: {'; '.join(signatures)}."
 
 

@@ -31,8 +31,8 @@ def run_records(recipe: Recipe, results: Iterable[Result]) -> list[dict[str, Any
     domains, nowhere = find_domains(recipe), Domain("", "")
     return [
         dict(zip(COLUMNS, (
-            one.recipe, domains.get(one.method, nowhere).name, one.method, one.seed, one.metric, one.value,
-            one.n, one.parameters, one.updates, one.ended, one.train_seconds / 60, one.signature,
+            result.recipe, domains.get(result.method, nowhere).name, result.method, result.seed, result.metric, result.value,
+            result.n, result.parameters, result.updates, result.ended, result.train_seconds / 60, result.signature,
         ), strict=True))
-        for one in results
+        for result in results
     ]  # fmt: skip
