@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from support import ROOT
 
 pytest.importorskip("transformers", reason="transformers is no part of the base")
 pytest.importorskip("accelerate", reason="accelerate is no part of the base")
@@ -205,6 +207,19 @@ def test_what_would_fail_is_told_before_anything_is_made(
     with pytest.raises(OptionError) as caught:
         check_early(plan)
     assert message in str(caught.value)
+
+
+def test_the_recipe_of_the_page_is_sound(pretrained: Path, tmp_path: Path):
+    page = (ROOT / "docs/pretrained.md").read_text("utf-8")
+    recipe = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", page, re.S)[0])
+    recipe |= {"model": str(pretrained / "bert")}
+    for split in ("train", "valid", "test"):
+        recipe["data"][split] = str(pretrained / recipe["data"][split])
+    plan = make_plan(read_recipe(write(tmp_path, recipe)))
+    check_early(plan)
+    assert [method.name for method in plan.recipe.methods] == [
+        "plain", "masks", "masks/random", "distance", "distance/random",
+    ]  # fmt: skip
 
 
 def test_a_parser_makes_the_trees(pretrained: Path, tmp_path: Path):
