@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,17 +52,24 @@ def test_all_rows_try_the_same_settings_and_the_runs_have_those_that_won(tmp_pat
             assert words[words.index("--max-update") + 1] == ("5" if own else "4")
             assert not own or words[words.index("--lr") + 1] == "0.5"
     said = capsys.readouterr().out
-    assert "search: sequence: lr 0.5, dropout 0.1 (valid loss 2.55, best of 4 trials)\n" in said
+    learning = (
+        "4 of 4 trainings were still learning when they ended, and longer ones may choose otherwise: raise "
+        "search.train.max-update"
+    )
+    best = "search: sequence: lr 0.5, dropout 0.1 (valid loss 2.55, best of 4 trials"
+    assert f"{best}; {learning})" in said.replace("\n", " ")
     out = tmp_path / "out"
     found = read_records(out)
-    assert len(found) == 8
+    assert [one.ended for one in found] == ["last"] * 8
     assert [one.settings for one in found if one.chosen] == [{"lr": 0.5, "dropout": 0.1}] * 2
     assert not list((out / "search/runs").glob("*/checkpoints"))
     recipe = read_recipe(out / "recipe.yaml")
     header, rows, notes = trial_table(recipe, recipe.search, out)
     assert header == ("row", "lr", "dropout", "valid loss", "")
-    assert rows[2] == ["sequence", "0.5", "0.1", "2.55", "chosen"]
-    assert [row[-1] for row in rows].count("chosen") == 2
+    assert rows[2] == ["sequence", "0.5", "0.1", "2.55", "chosen, still learning"]
+    assert [row[-1] for row in rows].count("still learning") == 6
+    fixed = replace(recipe, budget="fixed")
+    assert trial_table(fixed, recipe.search, out)[1][2][-1] == "chosen"
     assert "found by search with 4 trials each, on validation (loss)" in notes[0]
     assert run(tmp_path, search=SEARCH, seeds=[1]) == ""
     _check_chosen(tmp_path)

@@ -11,6 +11,8 @@ from typing import Any
 import yaml
 
 from treesyntax.files import write_text
+from treesyntax.metrics.conclusions import MOST_LEARNING
+from treesyntax.study.recipe.budget import REST
 from treesyntax.study.recipe.reading import EXTENDS, IMPORT, laid_over
 from treesyntax.study.recipe.recipe import RECIPE_FILE, Method, Recipe, with_content
 from treesyntax.study.recipe.search import (
@@ -22,8 +24,10 @@ from treesyntax.study.recipe.search import (
     shown,
     varied_option,
 )
+from treesyntax.study.results.results import CAP, LAST
 from treesyntax.study.search.records import Record
 
+UNRESTED = (CAP, LAST)
 Find = Callable[[Method, str, int], Record | None]
 """The trial of a row with the settings of a label and a seed, if it was made."""
 
@@ -36,12 +40,14 @@ class Tried:
         figure: mean over the seeds; None if a trial failed or is not made yet.
         failed: why.
         done: whether the trials of all seeds were made.
+        learning: how many of these were still learning when they ended; 0 where the budget is fixed.
     """
 
     settings: Settings
     figure: float | None
     failed: str
     done: bool
+    learning: int = 0
 
 
 def figure_of(recipe: Recipe, search: Search, record: Record) -> float | None:
@@ -64,9 +70,9 @@ def tried_by(recipe: Recipe, search: Search, row: Method, find: Find) -> list[Tr
         known = [figure for figure in figures if figure is not None]
         whole = len(known) == len(records)
         failed = next((record.failed for record in made if record.failed), "")
-        rows.append(
-            Tried(settings, fmean(known) if whole else None, failed, len(made) == len(records))
-        )
+        learning = sum(one.ended in UNRESTED for one in made) if recipe.budget == REST else 0
+        figure = fmean(known) if whole else None
+        rows.append(Tried(settings, figure, failed, len(made) == len(records), learning))
     return rows
 
 
@@ -85,11 +91,22 @@ def winner_line(row: str, search: Search, tried: Sequence[Tried]) -> str:
     if best is not None:
         return (
             f"{row}: {shown(best.settings)} (valid {search.metric} {best.figure:.4g}, best "
-            f"of {len(tried)} trials)"
+            f"of {len(tried)} trials{_still_learning(search, tried)})"
         )
     if all(one.done for one in tried):
         return f"{row}: all {len(tried)} trials failed: {tried[0].failed}"
     return f"{row}: {sum(one.done for one in tried)} of {len(tried)} trials are made"
+
+
+def _still_learning(search: Search, tried: Sequence[Tried]) -> str:
+    """What to do where more than a third of the trials were still learning, "" else."""
+    trials, learning = len(tried) * len(search.seeds), sum(one.learning for one in tried)
+    if learning <= MOST_LEARNING * trials:
+        return ""
+    return (
+        f"; {learning} of {trials} trainings were still learning when they ended, and longer ones may choose "
+        "otherwise: raise search.train.max-update"
+    )
 
 
 def choose(recipe: Recipe, search: Search, winners: dict[str, Settings]) -> dict[str, Any]:

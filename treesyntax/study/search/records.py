@@ -10,7 +10,7 @@ from pathlib import Path
 from treesyntax.errors import OptionError
 from treesyntax.made.records import Lines
 from treesyntax.study.recipe.search import METRICS, TRIALS_FILE, Settings
-from treesyntax.study.run.logs import read_log
+from treesyntax.study.run.logs import TrainLog
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class Record:
         key: of its training command and data, see :mod:`treesyntax.study.run.keys`.
         figures: by metric the figures of the validation set, in the order of training.
         failed: why it gave none, "" otherwise.
+        ended: how its training ended, see :attr:`treesyntax.study.results.results.Result.ended`.
         chosen: whether these settings won when the file was written.
     """
 
@@ -31,6 +32,7 @@ class Record:
     figures: dict[str, list[float]]
     failed: str = ""
     chosen: bool = False
+    ended: str | None = None
 
 
 LINES = Lines(
@@ -54,17 +56,17 @@ def write_records(folder: Path, records: Iterable[Record]) -> None:
     LINES.write(folder / TRIALS_FILE, records)
 
 
-def figures_of(log: Path, metric: str) -> dict[str, list[float]]:
+def figures_of(log: TrainLog, metric: str) -> dict[str, list[float]]:
     """What a training said of the validation set: finite figures by metric.
 
     Args:
-        log: of the training.
+        log: of the training, read.
         metric: must be among them.
 
     Raises:
         OptionError: if it is not.
     """
-    found = read_log(log).figures
+    found = log.figures
     if metric not in found:
         known = ", ".join(name for name in METRICS if name in found) or "none of them"
         raise OptionError(f"training reports no {metric} of the validation set, but {known}")

@@ -28,6 +28,7 @@ def trial_table(
         for one in tried:
             figure = "–" if one.figure is None else f"{one.figure:.4g}"
             said = "chosen" if one is best else one.failed.partition(";")[0]
+            said = ", ".join([*filter(None, [said]), *(["still learning"] if one.learning else [])])
             values = map(str, one.settings.values())
             rows.append([method.name, *values, figure, said])
     return ("row", *search.flags, f"valid {search.metric}", ""), rows, notes

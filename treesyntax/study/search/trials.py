@@ -18,7 +18,9 @@ from treesyntax.study.recipe.budget import TRAIN_ON
 from treesyntax.study.recipe.identity import IDENTITY_FILE, read_identity
 from treesyntax.study.recipe.recipe import Method, Recipe, with_content
 from treesyntax.study.recipe.search import SEARCH, Search
+from treesyntax.study.results.endings import ending
 from treesyntax.study.run.ledger import Ledger
+from treesyntax.study.run.logs import read_log
 from treesyntax.study.run.plan import Plan, make_plan
 from treesyntax.study.run.steps import Run
 from treesyntax.study.search.choice import (
@@ -118,14 +120,16 @@ class Trials:
             OptionError: if its training does not report the metric.
         """
         metric = self.search.metric
-        figures = {}
+        figures, ended = {}, None
         if not failed:
-            figures = figures_of(self.inner / f"logs/{run.step('train')}.log", metric)
+            flags = self.plan.recipe.flags(run.method, "train")
+            log = read_log(self.inner / f"logs/{run.step('train')}.log")
+            figures, ended = figures_of(log, metric), ending(log, flags)
             failed = "" if figures[metric] else f"no {metric} of the validation set is finite"
         key, label = self.keys[run.name], run.method.point[-1][1]
         settings = self.search.settings[label]
         row = self.row_of[run.name].name
-        self.records[key] = Record(row, settings, run.seed, key, figures, failed)
+        self.records[key] = Record(row, settings, run.seed, key, figures, failed, ended=ended)
         self._write()
         shutil.rmtree(self.inner / run.checkpoints, ignore_errors=True)
 
