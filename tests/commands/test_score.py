@@ -66,6 +66,24 @@ def test_the_command_scores_unseen_lines_beside_all(tmp_path: Path, capsys) -> N
     assert found[1]["signature"] == f"exact|tok:space|v:{__version__}|lines:unseen"
 
 
+def test_the_lines_of_a_category_are_scored_beside_all(tmp_path: Path, capsys) -> None:
+    (tmp_path / "cat").write_text("test\ngen/deep\ngen/long\ngentle\n")
+    metrics = ["--metric", "exact", "--metric", "exact@test", "--metric", "exact@gen"]
+    assert score(tmp_path, "a\nb\nc\nd\n", "a\nb\nx\nx\n", *metrics, "--json") == 2
+    needs = "exact@test needs --counted-by, a file with the category of each line"
+    assert needs in capsys.readouterr().err
+    words = [*metrics, "--counted-by", str(tmp_path / "cat")]
+    assert score(tmp_path, "a\nb\nc\nd\n", "a\nb\nx\nx\n", *words, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(s["metric"], s["value"], s["n"]) for s in found] == [
+        ("exact", 50.0, 4), ("exact@test", 100.0, 1), ("exact@gen", 50.0, 2),
+    ]  # fmt: skip
+    assert found[2]["signature"] == f"exact|tok:space|v:{__version__}|lines:gen"
+    words = ["--metric", "exact@new", "--counted-by", str(tmp_path / "cat")]
+    assert score(tmp_path, "a\nb\nc\nd\n", "a\nb\nx\nx\n", *words) == 2
+    assert "exact@new: no line is of that category" in capsys.readouterr().err
+
+
 def test_the_command_refuses_unseen_without_the_files(tmp_path: Path, capsys) -> None:
     metric = ["--metric", "exact:unseen"]
     assert score(tmp_path, "a\nb\n", "a\nc\n", *metric) == 2

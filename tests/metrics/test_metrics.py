@@ -123,7 +123,7 @@ def test_an_unknown_metric_is_answered_with_all_names() -> None:
         f"one of {', '.join(FORMATS)}, unordered:sexpr, unordered:sexpr_bare, unordered:prolog, "
         "modulo:sexpr, modulo:sexpr_bare, modulo:prolog, "
         "dong_lapata:sexpr, dong_lapata:sexpr_bare, dong_lapata:prolog, "
-        "compiled:coffeescript; each may end in :unseen"
+        "compiled:coffeescript; each may end in :unseen, and in @CATEGORY"
     )
 
 

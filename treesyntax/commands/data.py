@@ -11,6 +11,9 @@
 The folder of get has train, valid, test and further test sets, each as PART.src and PART.tgt. Where there are
 any, PART.ptb has trees of the source, one a line, and PART.category the category of each line.
 
+Where gen tests what training lacks, both.src and so on hold test and then gen, with categories test/NAME and gen/NAME.
+The metrics exact@test and exact@gen then stand side by side, in and out of distribution.
+
 manifest.json has the options, the checksums of all files, and of get the licence and the citation. Published
 files come from FOLDER or else from their public address, and are checked; generated sets need neither. If the
 folder is up to date, the same command does nothing. make writes no files for a split of 0 lines.

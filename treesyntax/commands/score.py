@@ -34,6 +34,13 @@ data as well:
       --metric exact:unseen --source test.src --train-source train.src --train-target train.tgt
 
 With --categories each category of lines is scored as well, such as the cases of COGS.
+
+With @CATEGORY at its end a metric counts only the lines of that category, or of CATEGORY/ANYTHING. Files that
+`treesyntax data get` makes of an ordinary and a harder test set together, both.tgt and both.category, have scores in
+and out of distribution beside each other:
+
+  treesyntax score --reference both.tgt --hypothesis out.txt --metric exact@test --metric exact@gen \\
+      --counted-by both.category
 """
 
 from __future__ import annotations
@@ -63,6 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--train-source", type=Path, help="inputs of the training data, for the same")
     add("--train-target", type=Path, help="references of the training data, for the same")
     add("--categories", type=Path, help="the category of each line, to score each by itself too")
+    add("--counted-by", type=Path, help="the category of each line, for metrics with @CATEGORY")
     add("--json", action="store_true", help="print a JSON list instead of a table")
     add(
         "--lines",
@@ -81,39 +89,39 @@ def run(args: argparse.Namespace) -> int:
         InputError: if a file cannot be read, or the files differ in their number of lines.
     """
     # --help needs none of it.
-    from treesyntax.metrics import UNSEEN, get_metric, measured, reference_warnings
+    from treesyntax.metrics import get_metric, measured, plain_name, reference_warnings
     from treesyntax.metrics.line_file import write_line_file
 
     names = args.metric or ["exact"]
     for name in names:
-        get_metric(name.removesuffix(UNSEEN))
+        get_metric(plain_name(name))
     references = list(read_lines(args.reference))
     hypotheses = _as_many(
         args.hypothesis, args.reference, len(references), "score the output of the very same set"
     )
     if not references:
         raise InputError(args.reference, None, "is empty", "there is nothing to score")
-    asked = any(name.endswith(UNSEEN) for name in names)
-    unseen = _unseen(args, references) if asked else None
+    counted = _counted(args, names, references)
     for name in names:
-        get_metric(name, unseen)
+        get_metric(name, counted[name])
     results = {
-        name: measured(name, hypotheses, references, unseen)
+        name: measured(name, hypotheses, references, counted[name])
         for name in tracked([*dict.fromkeys(names)], "metrics")
     }
     scores = [results[name].score() for name in names]
     if args.lines:
         options = ("hypothesis", "reference", "source", "train_source", "train_target")
         files = {name: sha256_of(path) for name in options if (path := getattr(args, name))}
+        files |= {"categories": sha256_of(args.counted_by)} if args.counted_by else {}
         write_line_file(args.lines, files, {name: result.lines for name, result in results.items()})
     if args.categories:
-        remedy = "name the category of each line"
-        categories = _as_many(args.categories, args.reference, len(references), remedy)
+        categories = _categories(args.categories, args, references)
         scores += [
             score
             for category in dict.fromkeys(categories)
             for name in names
-            if (score := _of_category(category, categories, results[name], unseen)) is not None
+            if (score := _of_category(category, categories, results[name], counted[name]))
+            is not None
         ]
     for warning in reference_warnings(names, references):
         print(f"treesyntax score: {warning}", file=sys.stderr)
@@ -124,21 +132,39 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _of_category(
-    category: str, categories: Sequence[str], result: Measured, unseen: Sequence[bool] | None
+    category: str, categories: Sequence[str], result: Measured, counted: Sequence[bool] | None
 ) -> Score | None:
     """The score of the lines of a category; None if the metric counts none of them."""
     import numpy as np
 
-    from treesyntax.metrics import UNSEEN
-
     own = np.array([name == category for name in categories])
-    if result.metric.endswith(UNSEEN):
-        own = own[np.array(unseen)]
+    if counted is not None:
+        own = own[np.array(counted)]
     return result.score(own)._replace(category=category) if own.any() else None
 
 
 def _fields(score: Score) -> dict[str, object]:
     return {name: value for name, value in score._asdict().items() if value != ""}
+
+
+def _categories(path: Path, args: argparse.Namespace, references: Sequence[str]) -> list[str]:
+    return _as_many(path, args.reference, len(references), "name the category of each line")
+
+
+def _counted(
+    args: argparse.Namespace, names: Sequence[str], references: list[str]
+) -> dict[str, list[bool] | None]:
+    """Which lines each metric counts, None for all."""
+    from treesyntax.metrics import OF, UNSEEN, counted_lines
+
+    of_category = next((name for name in names if OF in name), "")
+    if of_category and args.counted_by is None:
+        raise OptionError(
+            f"{of_category} needs --counted-by, a file with the category of each line"
+        )
+    categories = _categories(args.counted_by, args, references) if of_category else None
+    unseen = _unseen(args, references) if any(UNSEEN in name for name in names) else None
+    return {name: counted_lines(name, unseen, categories) for name in names}
 
 
 def _unseen(args: argparse.Namespace, references: list[str]) -> list[bool]:

@@ -19,7 +19,8 @@ the tree formats and KIND one of these:
 Lines of labels, a class or a tag for each word, have ``accuracy``, ``micro_f1``, ``macro_f1``,
 ``token_accuracy`` and ``span_f1`` (`treesyntax.metrics.labels`).
 
-`register_metric` adds one of your own. With ``:unseen`` at its end a metric counts only the lines that the training data does not have.
+`register_metric` adds one of your own. With ``:unseen`` at its end a metric counts only the lines that the training data does not have,
+and with ``@CATEGORY`` only those of a category.
 """
 
 from __future__ import annotations
@@ -38,6 +39,11 @@ from treesyntax.jobs import imports
 from treesyntax.jobs.flags import Fault
 from treesyntax.jobs.imports import Registry
 from treesyntax.metrics.coffeescript import NOTATION, compiled_items
+from treesyntax.metrics.counted import OF as OF
+from treesyntax.metrics.counted import UNSEEN as UNSEEN
+from treesyntax.metrics.counted import counted_lines as counted_lines
+from treesyntax.metrics.counted import plain_name as plain_name
+from treesyntax.metrics.counted import unseen_lines as unseen_lines
 from treesyntax.metrics.equivalence import CALCULI
 from treesyntax.metrics.labels import (
     MACRO,
@@ -71,7 +77,6 @@ from treesyntax.metrics.trees import (
 )
 from treesyntax.trees.formats import FORMATS
 
-UNSEEN = ":unseen"
 Items = Sequence[bool | None]
 """By line whether it is right; None where that is undecided, which counts as wrong."""
 TREE_KINDS: dict[str, Callable[..., Items]] = {
@@ -165,7 +170,7 @@ class Measured(NamedTuple):
         """The score of all lines, or of some."""
         lines = self.lines if chosen is None else self.lines[chosen]
         undecided = int((self.undecided if chosen is None else self.undecided[chosen]).sum())
-        plain, lengths = self.metric.removesuffix(UNSEEN), ""
+        plain, lengths = plain_name(self.metric), ""
         signature = f"{plain}|v:{__version__}"
         if plain in CORPUS_METRICS:
             metric = CORPUS_METRICS[plain](references=[[""]])
@@ -184,7 +189,7 @@ class Measured(NamedTuple):
             settings += f"|undecided:{undecided}" if undecided else ""
             signature = f"{settings}|v:{__version__}"
         if plain != self.metric:
-            signature += "|lines:unseen"
+            signature += f"|lines:{self.metric.removeprefix(plain)[1:]}"
         return Score(self.metric, value, signature, len(lines), lengths)
 
 
@@ -192,29 +197,29 @@ def measured(
     name: str,
     hypotheses: Sequence[str],
     references: Sequence[str],
-    unseen: Sequence[bool] | None = None,
+    counted: Sequence[bool] | None = None,
 ) -> Measured:
     """Judge each line once, for the score and for the scores of any lines.
 
     Args:
-        name: of a metric, with or without `UNSEEN`.
+        name: of a metric, with or without `UNSEEN` and `OF`.
         hypotheses: one output a line.
         references: as many.
-        unseen: for a name with it, which lines count (`unseen_lines`); the others have no statistics.
+        counted: for a name with one of them, which lines count (`counted_lines`); the others have no statistics.
 
     Raises:
         OptionError: as `get_metric`.
         TreeSyntaxError: if there is not one hypothesis for each reference, or a reference is malformed.
     """
-    plain = name.removesuffix(UNSEEN)
-    get_metric(name, unseen)  # or refuse
+    plain = plain_name(name)
+    get_metric(name, counted)  # or refuse
     check_aligned(hypotheses, references)
-    if plain != name and unseen is not None:
-        if len(unseen) != len(references):
+    if plain != name and counted is not None:
+        if len(counted) != len(references):
             raise OptionError(
-                f"{len(unseen)} sources do not belong to {len(references)} references"
+                f"{len(counted)} sources do not belong to {len(references)} references"
             )
-        chosen = [number for number, new in enumerate(unseen) if new]
+        chosen = [number for number, counts in enumerate(counted) if counts]
         hypotheses = [hypotheses[number] for number in chosen]
         references = [references[number] for number in chosen]
     undecided = np.zeros(len(references), dtype=bool)
@@ -240,7 +245,7 @@ def score_of_lines(name: str, lines: NDArray[np.float64]) -> float:
 
 def columns_of(name: str) -> int | None:
     """How many numbers a metric keeps of a line; None where the references decide it."""
-    plain = name.removesuffix(UNSEEN)
+    plain = plain_name(name)
     if plain == MACRO:
         return None
     if plain in CORPUS_METRICS:
@@ -341,7 +346,7 @@ def register_metric(name: str) -> Callable[[UserMetric], UserMetric]:
 
 def is_readable(name: str) -> bool:
     """Whether it is known, without the file of a metric of a user's own, what the numbers of a line mean."""
-    plain = name.removesuffix(UNSEEN)
+    plain = plain_name(name)
     return ":" not in plain or plain in METRICS
 
 
@@ -400,29 +405,32 @@ KINDS = (CORPUS_METRICS, ITEM_METRICS, PART_METRICS, (MACRO,))
 METRICS: Mapping[str, Metric] = _Metrics()
 
 
-def get_metric(name: str, unseen: Sequence[bool] | None = None) -> Metric:
+def get_metric(name: str, counted: Sequence[bool] | None = None) -> Metric:
     """Return the metric of that name.
 
     Args:
-        name: as in `METRICS`, with or without `UNSEEN`.
-        unseen: for a name with it, which lines count (`unseen_lines`).
+        name: as in `METRICS`, with or without `UNSEEN` and `OF`.
+        counted: for a name with one of them, which lines count (`counted_lines`).
 
     Raises:
         OptionError: if there is none, and the message lists the names; if its tokenizer is not
             installed; if it is not known which lines count, or none does.
     """
-    plain = name.removesuffix(UNSEEN)
+    plain = plain_name(name)
     if plain not in METRICS:
         raise OptionError(f"no metric is named {name!r}; {_names()}")
     if plain.startswith("bleu:"):
         CORPUS_METRICS[plain]()  # before anything is scored
     if plain == name:
         return METRICS[name]
-    if unseen is None:
-        raise OptionError(f"{name} needs the training data, to know what is in it")
-    if not any(unseen):
-        raise OptionError(f"{name}: every line is in the training data, so none is left to score")
-    return partial(_judge_unseen, name=name, unseen=unseen)
+    unseen = UNSEEN in name
+    if counted is None:
+        needed = "training data, to know what is in it" if unseen else "category of each line"
+        raise OptionError(f"{name} needs the {needed}")
+    if not any(counted):
+        why = "every line is in the training data" if unseen else "no line is of that category"
+        raise OptionError(f"{name}: {why}, so none is left to score")
+    return partial(_judge_counted, name=name, counted=counted)
 
 
 def metric_fault(names: Sequence[str]) -> Fault | None:
@@ -450,31 +458,10 @@ def score(metric: str, hypotheses: Sequence[str], references: Sequence[str]) -> 
     return get_metric(metric)(hypotheses, references)[0]
 
 
-def unseen_lines(
-    sources: Sequence[str], references: Sequence[str],
-    train_sources: Sequence[str], train_references: Sequence[str],
-) -> list[bool]:  # fmt: skip
-    """Which pairs of source and reference are not in the training data, white space aside.
-
-    Raises:
-        OptionError: if sources and references differ in number, in training or test.
-    """
-    for one, other in ((sources, references), (train_sources, train_references)):
-        if len(one) != len(other):
-            raise OptionError(f"{len(one)} sources do not belong to {len(other)} references")
-    seen = set(_pairs(train_sources, train_references))
-    return [pair not in seen for pair in _pairs(sources, references)]
-
-
-def _pairs(sources: Sequence[str], references: Sequence[str]) -> list[tuple[str, str]]:
-    spaced = zip(sources, references, strict=True)
-    return [(" ".join(source.split()), " ".join(reference.split())) for source, reference in spaced]
-
-
-def _judge_unseen(
-    hypotheses: Sequence[str], references: Sequence[str], name: str, unseen: Sequence[bool]
+def _judge_counted(
+    hypotheses: Sequence[str], references: Sequence[str], name: str, counted: Sequence[bool]
 ) -> list[Score]:
-    return [measured(name, hypotheses, references, unseen).score()]
+    return [measured(name, hypotheses, references, counted).score()]
 
 
 def _names() -> str:
@@ -484,5 +471,5 @@ def _names() -> str:
     return (
         f"there are {plain}, bleu:TOKENIZER with TOKENIZER one of {', '.join(TOKENIZERS)}, "
         f"{', '.join(f'{kind}:NOTATION' for kind in of_any)} with NOTATION one "
-        f"of {', '.join(FORMATS)}, {', '.join(of_forms)}, {COMPILED}; each may end in {UNSEEN}"
+        f"of {', '.join(FORMATS)}, {', '.join(of_forms)}, {COMPILED}; each may end in {UNSEEN}, and in {OF}CATEGORY"
     )

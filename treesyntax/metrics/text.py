@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treesyntax.errors import OptionError
+from treesyntax.metrics.counted import plain_name
 
 if TYPE_CHECKING:  # sacreBLEU is loaded by those who score with it
     from sacrebleu.metrics.base import Metric
@@ -121,7 +122,7 @@ def blank_warning(metrics: Sequence[str], references: Sequence[str]) -> str:
     TER count its words as wrong.
     """
     blank = [line for line, text in enumerate(references, start=1) if not text.strip()]
-    if not blank or not any(name.removesuffix(":unseen") in CORPUS_METRICS for name in metrics):
+    if not blank or not any(plain_name(name) in CORPUS_METRICS for name in metrics):
         return ""
     return (
         f"{len(blank):,} of {len(references):,} references are blank, the first is line {blank[0]}: chrF leaves "
@@ -139,7 +140,7 @@ def unspaced_warning(metrics: Sequence[str], references: Sequence[str]) -> str:
     text = "".join(references)
     found = len(_UNSPACED.findall(text))
     words = sum(len(line.split()) for line in references)
-    plain = {name.removesuffix(":unseen") for name in metrics}
+    plain = {plain_name(name) for name in metrics}
     letters = len("".join(text.split()))
     if "bleu" not in plain or 2 * found < max(letters, 1) or found <= LONGEST_WORD * words:
         return ""

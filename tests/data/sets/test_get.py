@@ -61,6 +61,16 @@ def test_a_set_from_a_folder(tmp_path, capsys):
     assert (folder / "gen.ptb").read_text().splitlines()[0] == tree
     assert (folder / "gen.category").read_text().split() == ["Q_0", "Q_1"] * 4
     assert sorted((folder / "gen.sample.category").read_text().split()) == ["Q_0"] * 3 + ["Q_1"] * 3
+    for suffix in ("src", "tgt"):  # in and out of distribution as one test set
+        lines = [
+            (folder / f"{part}.sample.{suffix}").read_text() for part in ("test", "gen", "both")
+        ]
+        assert lines[0] + lines[1] == lines[2]
+    categories = (folder / "both.sample.category").read_text().split()
+    assert categories[-6:] == [
+        f"gen/{name}" for name in (folder / "gen.sample.category").read_text().split()
+    ]
+    assert {name.partition("/")[0] for name in categories[:-6]} == {"test"}
     manifest = json.loads((folder / "manifest.json").read_text())
     digest = hashlib.sha256((source / "train.tsv").read_bytes()).hexdigest()
     assert manifest["options"]["inputs"]["train.tsv"] == digest

@@ -151,6 +151,27 @@ def test_lines_seen_in_training_are_left_out(tmp_path: Path):
     assert {(one.metric, one.lines) for one in comparisons} == {("exact:unseen", 30)}
 
 
+def test_scores_in_and_out_of_distribution_stand_side_by_side(tmp_path: Path):
+    parts = {"test": range(10), "gen": range(10, LINES)}
+    metrics = [f"exact@{part}" for part in parts]
+    out = make_study(tmp_path, score=metrics, categories="{data}/p/test.category")
+    write(out / "data/p/test.src", [str(number) for number in range(LINES)])
+    write(out / "data/p/test.category", ["test/a"] * 10 + ["gen/b"] * 15 + ["gen/c"] * (LINES - 25))
+    judges = {
+        f"exact@{part}": get_metric(f"exact@{part}", [line in lines for line in range(LINES)])
+        for part, lines in parts.items()
+    }
+    write_results(out / "results.jsonl", [
+        result(name, seed, metric, judge(outputs(name, seed), REFERENCES)[0].value)
+        for metric, judge in judges.items() for name in RATES for seed in SEEDS
+    ])  # fmt: skip
+    study = read_study(out)
+    assert {(one.metric, one.lines) for one in study.comparisons} == {
+        ("exact@test", 10), ("exact@gen", LINES - 10),
+    }  # fmt: skip
+    assert study.table.header[1:3] == metrics
+
+
 def test_the_comparisons_are_written_and_never_read(tmp_path: Path):
     out = make_study(tmp_path)
     first, stored = read_study(out), out / "significance.json"

@@ -28,6 +28,7 @@ from treesyntax.study.run.plan import make_plan
         ("score=[blue]", "score: no metric is named 'blue'; there are bleu"),
         ("score=['tree:lamda']", "score: no metric is named 'tree:lamda'"),
         ("score=['blue:unseen']", "score: no metric is named 'blue:unseen'"),
+        ("score=['exact@gen']", "score: exact@gen counts the lines of a category; name the file"),
         (
             "binarize.subword-vocap=9",
             "binarize.subword-vocap: treesyntax binarize has no such flag; did you mean subword-vocab",

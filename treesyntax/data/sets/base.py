@@ -15,6 +15,7 @@ from treesyntax.trees.formats.base import subtrees_ending
 from treesyntax.trees.tree import Tree
 
 SAMPLE_SEED = 1
+GEN, BOTH = "gen", "both"
 
 
 @dataclass(frozen=True)
@@ -148,6 +149,19 @@ def sample(part: Part, number: int) -> Part:
     return part.chosen(sorted(chosen))
 
 
+def joined(parts: Mapping[str, Part], names: Sequence[str]) -> Part:
+    """Some parts one after another, with categories ``PART/CATEGORY``; trees where each of them has some."""
+    whole = Part()
+    for name in names:
+        part = parts[name]
+        for column in ("sources", "targets", "trees"):
+            getattr(whole, column).extend(getattr(part, column))
+        own = part.categories or [""] * len(part)
+        whole.categories += [f"{name}/{category}".rstrip("/") for category in own]
+    whole.trees = whole.trees if len(whole.trees) == len(whole) else []
+    return whole
+
+
 def hold_out(part: Part, number: int, seed: int) -> tuple[Part, Part]:
     """The part without some examples, and these, drawn by a seed; no copy of one stays."""
     pairs = list(zip(part.sources, part.targets, strict=True))
@@ -168,15 +182,22 @@ def part_files(parts: Mapping[str, Part], number: int, small_train: Sequence[int
 
     Args:
         parts: by name.
-        number: with one, each but train is also written as ``NAME.sample``.
+        number: with one, each but train is also written as ``NAME.sample``. ``test`` and ``gen``, in and out of
+            the distribution of training, are also written as one test set, ``both``.
         small_train: for each of these numbers ``train.N`` has the first N training examples of a random order that
             is always the same. A smaller set is part of a larger one.
     """
     files: Files = {}
     for name, part in parts.items():
         files |= part.files(name)
-        if number and name != "train":
-            files |= sample(part, number).files(f"{name}.sample")
+    samples = {
+        name: sample(part, number) for name, part in parts.items() if number and name != "train"
+    }
+    for name, part in samples.items():
+        files |= part.files(f"{name}.sample")
+    if GEN in parts:
+        files |= joined(parts, ("test", GEN)).files(BOTH)
+        files |= joined(samples, ("test", GEN)).files(f"{BOTH}.sample") if samples else {}
     order = list(range(len(parts["train"]))) if small_train else []
     random.Random(SAMPLE_SEED).shuffle(order)
     for size in checked_sizes(small_train, len(order)):

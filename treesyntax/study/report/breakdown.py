@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from treesyntax.data.token_files import TokenData, find_prefix
 from treesyntax.errors import TreeSyntaxError
 from treesyntax.files import read_lines
-from treesyntax.metrics import UNSEEN, is_readable, score_of_lines
+from treesyntax.metrics import is_readable, plain_name, score_of_lines
 from treesyntax.study.report.curves import Lines
 from treesyntax.study.results.outputs import Outputs, notation_of
 from treesyntax.study.results.results import Result
@@ -179,13 +179,11 @@ def _depth(tree: Tree) -> int:
 def break_down(outputs: Outputs, results: Sequence[Result], quantity: Quantity) -> Breakdown | None:
     """The scores of all runs with results, bin by bin; None if there are none."""
     plan = outputs.plan
-    # Those on unseen lines say the same of fewer lines.
+    # A metric of some lines says the same of fewer lines: here it is of all of them.
     scored = {result.metric for result in results}
-    metrics = tuple(
-        metric
-        for metric in plan.recipe.score
-        if metric in scored and not metric.endswith(UNSEEN) and is_readable(metric)
-    )
+    known = [one for one in plan.recipe.score if one in scored and is_readable(one)]
+    recorded = {plain_name(one): one for one in sorted(known, key=len, reverse=True)}
+    metrics = tuple(dict.fromkeys(map(plain_name, known)))
     first = plan.recipe.methods[0].target.test  # which the quantity is of
     runs: dict[str, dict[str, list[float]]] = {}
     by_row: dict[str, list[dict[str, list[float]]]] = {}
@@ -193,7 +191,7 @@ def break_down(outputs: Outputs, results: Sequence[Result], quantity: Quantity) 
     for method in plan.recipe.methods if metrics else ():
         if method.target.test != first:
             continue
-        for seed in outputs.seeds(method.name, metrics[0]):
+        for seed in outputs.seeds(method.name, recorded[metrics[0]]):
             run, size = Run(method, seed), len(quantity.values)
             if {len(outputs.references(method.name)), len(outputs.text(outputs.output(run)))} != {
                 size

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from treesyntax.errors import TreeSyntaxError
 from treesyntax.files import write_json, write_text
+from treesyntax.metrics import plain_name
 from treesyntax.study.report.breakdown import (
     Quantity,
     break_down,
@@ -190,7 +191,9 @@ def _break_down(
     if not every:
         return
     metrics = every[0][0].metrics
-    first = next((metric for metric in plan.recipe.primary if metric in metrics), metrics[0])
+    first = next(
+        (one for one in map(plain_name, plan.recipe.primary) if one in metrics), metrics[0]
+    )
     figure = draw_breakdowns([(found, first) for found, _ in every], lines, names)
     labels = " and ".join(found.quantity.label for found, _ in every)
     picture = draw_picture(

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import fmean
 
-from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
+from treesyntax.metrics import LOWER_IS_BETTER, plain_name
 from treesyntax.metrics.conclusions import CEILING, FLOOR
 from treesyntax.metrics.runs import FEWEST_RUNS, LEVEL
 from treesyntax.study.recipe.fairness import (
@@ -178,7 +178,7 @@ def limit_notes(recipe: Recipe, results: Sequence[Result]) -> list[str]:
     groups: dict[tuple[str, str], dict[str, float]] = {}
     for method in recipe.methods:
         own = scores.get((method.name, method.primary))
-        if own and method.primary.removesuffix(UNSEEN) not in LOWER_IS_BETTER:
+        if own and plain_name(method.primary) not in LOWER_IS_BETTER:
             baseline = (recipe.baseline_of(method) or method).name
             groups.setdefault((baseline, method.primary), {})[method.name] = fmean(own)
     notes = []
@@ -318,7 +318,7 @@ def _same_notes(tested: Sequence[Comparison]) -> list[str]:
 
 def direction(metrics: Sequence[str]) -> str:
     """Which way is better."""
-    lower = [metric for metric in metrics if metric.removesuffix(UNSEEN) in LOWER_IS_BETTER]
+    lower = [metric for metric in metrics if plain_name(metric) in LOWER_IS_BETTER]
     if not lower:
         return "higher is better"
     if len(lower) == len(metrics):

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
+from treesyntax.metrics import LOWER_IS_BETTER, plain_name
 from treesyntax.metrics.conclusions import NOT_SHOWN
 from treesyntax.study.report.curves import Lines
 from treesyntax.study.report.pictures import Section, write_picture
@@ -119,7 +119,7 @@ def draw_verdict(primary: Sequence[Comparison], lines: Lines) -> Figure | None:
         panel.plot(one.difference, place, "o", color=colour, markerfacecolor=fill, markersize=7)
     panel.set_yticks(range(len(primary)), _labels(primary))
     panel.set_ylim(len(primary) - 0.5, -0.5)
-    lower = {one.metric.removesuffix(UNSEEN) in LOWER_IS_BETTER for one in primary}
+    lower = {plain_name(one.metric) in LOWER_IS_BETTER for one in primary}
     ways = [": ← better, worse →" if one else ": ← worse, better →" for one in lower]
     better = ways[0] if len(ways) == 1 else ""
     panel.set_xlabel(f"difference in {_metrics(primary)} (points){better}")

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
+from treesyntax.metrics import LOWER_IS_BETTER, plain_name
 from treesyntax.metrics.runs import FEWEST_RUNS
 from treesyntax.metrics.worth import Curve, Times, data_worth
 from treesyntax.palette import line_of
@@ -95,7 +95,7 @@ def find_worth(
             {size: scores.table(row.row, first.row, metric) for size, row in side.items()}
             for side in (own, other)
         ]
-        lower = metric.removesuffix(UNSEEN) in LOWER_IS_BETTER
+        lower = plain_name(metric) in LOWER_IS_BETTER
         copies = scores.copies(first.row, metric)
         worth = data_worth(tables[0], tables[1], copies, lower_is_better=lower)
         names = (group[1], next(iter(bases))[1])

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from treesyntax.files import write_json
-from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
+from treesyntax.metrics import LOWER_IS_BETTER, plain_name
 from treesyntax.metrics.runs import LEVEL
 from treesyntax.study.results.conclusions import Conclusion, is_still_learning
 
@@ -94,7 +94,7 @@ class Comparison:
     @property
     def better(self) -> bool:
         """Whether the row is on the better side of its baseline."""
-        lower = self.metric.removesuffix(UNSEEN) in LOWER_IS_BETTER
+        lower = plain_name(self.metric) in LOWER_IS_BETTER
         return self.difference < 0 if lower else self.difference > 0
 
     @property

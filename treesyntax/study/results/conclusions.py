@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from math import inf, isnan
 
-from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
+from treesyntax.metrics import LOWER_IS_BETTER, plain_name
 from treesyntax.metrics.conclusions import (
     AT_THE_CEILING,
     MOST_LEARNING,
@@ -108,7 +108,7 @@ def weigh(
         baseline_p: p against the baseline, corrected; NaN for none.
         no_trees: the row or the baseline if none of its outputs is a tree; "" otherwise.
     """
-    lower = metric.removesuffix(UNSEEN) in LOWER_IS_BETTER
+    lower = plain_name(metric) in LOWER_IS_BETTER
     copies = scores.copies(baseline, metric)
     own, other = (scores.table(name, baseline, metric) for name in (row, baseline))
     tested = [

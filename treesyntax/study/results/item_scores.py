@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesyntax.errors import InputError
-from treesyntax.metrics import CORPUS_METRICS, OF_PARTS, UNSEEN
+from treesyntax.metrics import CORPUS_METRICS, OF_PARTS, plain_name
 from treesyntax.metrics.labels import MACRO, macro_f1
 from treesyntax.metrics.runs import pulls
 from treesyntax.metrics.statistics import corpus_score, f1_score
@@ -133,7 +133,7 @@ def points(
     sums = np.zeros((len(copies), *by_line.shape[1:]))
     np.add.at(sums, items, by_line)
     means = sums / copies[:, None, None]
-    plain = metric.removesuffix(UNSEEN)
+    plain = plain_name(metric)
     if plain in CORPUS_METRICS:
         return pulls(means, corpus_score(CORPUS_METRICS[plain]()), copies)
     if plain == MACRO:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from treesyntax.data.encoding import TEXT
 from treesyntax.errors import InputError
 from treesyntax.files import read_lines, sha256_of
-from treesyntax.metrics import UNSEEN, measured, unseen_lines
+from treesyntax.metrics import OF, UNSEEN, counted_lines, measured, plain_name, unseen_lines
 from treesyntax.metrics.line_file import FILE as LINES
 from treesyntax.metrics.line_file import LineFile
 from treesyntax.metrics.trees import parse_hypothesis
@@ -114,7 +114,9 @@ class Outputs:
         method = self.methods[row]
         run = Run(method, seed)
         files = {"hypothesis": self.output(run), "reference": self._file(method.target.test)}
-        if metric.endswith(UNSEEN):
+        if OF in metric:
+            files["categories"] = self._file(method.categories)
+        if UNSEEN in metric:
             files["source"] = self._file(method.source.test)
             files["train_source"] = self._file(method.source.train)
             files["train_target"] = self._file(method.target.train)
@@ -128,7 +130,7 @@ class Outputs:
             raise InputError(files["hypothesis"], None, cause, "run the study again")
         counted = self.counted(row, metric)
         outputs, wanted = ([text[line] for line in counted] for text in (hypotheses, references))
-        return measured(metric.removesuffix(UNSEEN), outputs, wanted).lines
+        return measured(plain_name(metric), outputs, wanted).lines
 
     def _items(self, row: str, metric: str) -> NDArray[np.intp]:
         references, sources = self.references(row), self.sources(row)
@@ -154,9 +156,11 @@ class Outputs:
     def counted(self, row: str, metric: str) -> list[int]:
         """The lines of a row's test set that a metric counts."""
         method = self.methods[row]
-        if not metric.endswith(UNSEEN):
-            return [*range(len(self.references(row)))]
-        return [line for line, new in enumerate(self.unseen(method.source, method.target)) if new]
+        names, places = self.categories_of(row) if OF in metric else NO_CATEGORIES
+        unseen = self.unseen(method.source, method.target) if UNSEEN in metric else None
+        counted = counted_lines(metric, unseen, [names[place] for place in places])
+        size = len(self.references(row))
+        return [*range(size)] if counted is None else [*np.flatnonzero(counted).tolist()]
 
     def _unseen(self, source: Side, target: Side) -> list[bool]:
         files = (source.test, target.test, source.train, target.train)

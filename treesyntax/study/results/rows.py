@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN, is_readable
+from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN, is_readable, plain_name
 from treesyntax.metrics.runs import FEWEST_RUNS
 from treesyntax.study.recipe.fairness import writes_whole_trees
 from treesyntax.study.recipe.recipe import SPLITS, Method, Recipe
@@ -106,7 +106,7 @@ def _tested(outputs: Outputs, method: Method, baseline: Method) -> list[str]:
         for metric in sorted(recipe.score, key=lambda metric: metric not in recipe.primary)
         if is_tested(metric)
         and not (metric.startswith(WELLFORMED) and writes_whole_trees(recipe, method))
-        and not (other_data and metric.endswith(UNSEEN))
+        and not (other_data and UNSEEN in metric)
         and all(outputs.seeds(row.name, metric) for row in (method, baseline))
     ]
 
@@ -159,7 +159,7 @@ def _strongest(recipe: Recipe, rows: Sequence[Method], results: Sequence[Result]
     plain = [row for row in rows if row.base in names or row.name in names]
 
     def rank(row: Method) -> tuple[bool, float]:
-        better = -1 if row.primary.removesuffix(UNSEEN) in LOWER_IS_BETTER else 1
+        better = -1 if plain_name(row.primary) in LOWER_IS_BETTER else 1
         values = [
             one.value for one in results if (one.method, one.metric) == (row.name, row.primary)
         ]

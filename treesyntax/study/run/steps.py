@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from treesyntax.metrics import UNSEEN
+from treesyntax.errors import OptionError
+from treesyntax.metrics import OF, UNSEEN
 from treesyntax.metrics.line_file import FILE as LINES
 from treesyntax.study.recipe.axes import shared_point
 from treesyntax.study.recipe.recipe import DATA, Method, Recipe
@@ -181,11 +182,18 @@ def scoring_steps(recipe: Recipe, run: Run, read: Sequence[str] = ()) -> list[St
 
 
 def _training_files(recipe: Recipe, method: Method) -> list[str]:
-    """The flags for scores of unseen lines; none where no metric needs them, since flags are hashed."""
-    if not any(name.endswith(UNSEEN) for name in recipe.score):
-        return []
+    """The flags for scores of some lines; none where no metric needs them, since flags are hashed."""
     source, target = method.source, method.target
-    files = {"source": source.test, "train-source": source.train, "train-target": target.train}
+    files = {}
+    if any(UNSEEN in name for name in recipe.score):
+        files = {"source": source.test, "train-source": source.train, "train-target": target.train}
+    if of_category := next((name for name in recipe.score if OF in name), ""):
+        if not method.categories:
+            raise OptionError(
+                f"{recipe.path}: score: {of_category} counts the lines of a category; name the file with the "
+                "category of each line under categories"
+            )
+        files["counted-by"] = method.categories
     return [word for name, file in files.items() for word in (f"--{name}", inside(file))]
 
 

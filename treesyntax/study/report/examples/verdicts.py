@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from treesyntax.data.encoding import TEXT
-from treesyntax.metrics import ITEM_METRICS, UNSEEN
+from treesyntax.metrics import ITEM_METRICS, plain_name
 from treesyntax.study.recipe.recipe import Method
 from treesyntax.study.recipe.rows import run_name
 from treesyntax.study.report.examples.kinds import KINDS, RIGHT, WRONG, kind_of
@@ -54,7 +54,7 @@ class Verdicts:
 
 def judging_metric(score: Sequence[str], primary: str) -> str:
     """The first metric that judges each line, the primary one before others; ``exact`` without any."""
-    names = [name.removesuffix(UNSEEN) for name in (primary, *score)]
+    names = [plain_name(name) for name in (primary, *score)]
     return next((name for name in names if name in ITEM_METRICS), EXACT)
 
 
@@ -66,7 +66,7 @@ def target_notation(plan: Plan, method: Method) -> str:
     recipe = plan.recipe
     alike = [one for one in recipe.methods if one.target.test == method.target.test]
     named = [str(recipe.flags(one, "binarize").get("target-format", TEXT)) for one in alike]
-    named += [metric.removesuffix(UNSEEN).partition(":")[2] for metric in recipe.score]
+    named += [plain_name(metric).partition(":")[2] for metric in recipe.score]
     return next((name for name in named if name in FORMATS), "")
 
 

@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import TypeVar
 
 from treesyntax.errors import InputError
-from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
+from treesyntax.metrics import LOWER_IS_BETTER, plain_name
 from treesyntax.study.recipe.rows import run_name
 from treesyntax.study.report.items.file import REMEDY, ItemFile, read_items
 from treesyntax.study.results.current import Comparable
@@ -217,7 +217,7 @@ def _compared_anew(
 
     def mean(name: str) -> float:
         primary = rows[0].primary
-        better = -1 if primary.removesuffix(UNSEEN) in LOWER_IS_BETTER else 1
+        better = -1 if plain_name(primary) in LOWER_IS_BETTER else 1
         pairs = ((result.method, result.metric, result.value) for result in results)
         return better * fmean(value for *pair, value in pairs if pair == [name, primary])
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from treesyntax.errors import InputError
-from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
+from treesyntax.metrics import LOWER_IS_BETTER, plain_name
 from treesyntax.metrics.conclusions import WORDS
 from treesyntax.metrics.runs import LEVEL, compare_runs
 from treesyntax.metrics.statistics import holm
@@ -158,7 +158,7 @@ def grey(cells: Sequence[Cell]) -> set[str]:
     """The test sets on which all rows are on the floor or at the ceiling, which tells nothing of methods."""
     columns: dict[str, list[float]] = {}
     for cell in cells:
-        if cell.metric.removesuffix(UNSEEN) not in LOWER_IS_BETTER:
+        if plain_name(cell.metric) not in LOWER_IS_BETTER:
             columns.setdefault(cell.test_set, []).append(cell.mean)
     return {name for name, means in columns.items() if max(means) < LOWEST or min(means) > HIGHEST}
 
