@@ -91,5 +91,5 @@ def test_pages_over_their_budget_are_found(tmp_path):
 
 def test_rows_are_those_of_methods_and_recipes():
     names = PROSE["row_names"]()
-    assert {"sequence", "stack_pe", "lcrs_dfs", "random_trees"} <= names
+    assert {"sequence", "stack_pe", "lcrs_dfs", "relation_mask"} <= names
     assert "both" not in names

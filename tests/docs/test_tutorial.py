@@ -74,7 +74,7 @@ def test_from_two_text_files_to_a_table(tmp_path: Path):
         rows = list(csv.DictReader(stream))
     assert [(row["row"], row["metric"]) for row in rows if row["lines"] == "12"] == [
         (method, metric)
-        for method in ("sequence", "relation_mask", "random_trees")
+        for method in ("sequence", "relation_mask", "relation_mask/random")
         for metric in ("bleu", "chrf", "ter")
     ]
     text = (tmp_path / "corpus/test.en").read_text("utf-8")
@@ -89,7 +89,7 @@ def test_both_recipes_are_fair_comparisons(tmp_path: Path):
     for recipe in read:
         check_fairness(recipe)
     study, idea = ({method.name for method in recipe.methods} for recipe in read)
-    assert study == {"sequence", "relation_mask", "random_trees"}
+    assert study == {"sequence", "relation_mask", "relation_mask/random"}
     assert idea == study | {"shared_ancestors", "both"}
 
 

@@ -15,6 +15,8 @@ from treesyntax.data.dictionary import Dictionary
 from treesyntax.data.token_files import TokenData
 from treesyntax.metrics import METRICS
 from treesyntax.model.composition import parse_spec
+from treesyntax.study.recipe.backbone import positions_of
+from treesyntax.study.recipe.fairness import check_fairness
 from treesyntax.study.recipe.recipe import Recipe, read_recipe
 from treesyntax.study.run.plan import make_plan
 from treesyntax.trees.subwords import POLICIES
@@ -25,14 +27,16 @@ PARSED = sorted(file.stem for file in FOLDER.glob("*.yaml") if file.stem not in 
 WORDS_ALONE = ("relative_depth_paper", "relative_depth_ablation_paper")
 PAPERS = ("masks_paper", *WORDS_ALONE)
 DEPENDENCY = {
-    "sequence", "linearized", "relation_mask", "stack_pe", "relative_position", "relative_depth",
-    "depth_and_position", "mask_and_depth",
+    "sequence", "linearized", "relation_mask", "relation_mask/random", "stack_pe", "relative_depth",
+    "mask_and_depth",
 }  # fmt: skip
-CONTROLS = {"random_trees", "right_branching"}
+CONTROLS = {"relation_mask/random", "relation_mask/right_branching"}
 LOSSES = {"parent_head"}
 CONTROLLED = {"en_sw", "en_ha"}
 TINY = {"multi30k_tiny", "multi30k_tiny_constituency"}
-CONSTITUENCY = {"sequence", "linearized", "relation_mask", "stack_pe", "mask_and_stack"}
+CONSTITUENCY = {
+    "sequence", "linearized", "relation_mask", "relation_mask/random", "stack_pe", "mask_and_stack",
+}  # fmt: skip
 
 
 def read(name: str, *overrides: str) -> Recipe:
@@ -55,6 +59,16 @@ def test_a_fair_comparison_on_detokenised_text(name: str):
     assert recipe.generate.get("post-process") == joins
     assert len(recipe.seeds) >= 5
     assert recipe.baseline == "sequence"
+    if name not in PAPERS:  # every row is the baseline plus a method, and nothing else differs
+        check_fairness(recipe)
+        assert not recipe.differences
+        rows = [recipe.flags(method, "train") for method in recipe.methods]
+        assert {flags["embedding-scaling"] for flags in rows} == {"down"}
+        for side in ("encoder", "decoder"):
+            positions = {
+                positions_of(m.arch, recipe.flags(m, "train"), side) for m in recipe.methods
+            }
+            assert positions == {"relative_position"}
     for method in recipe.methods:
         if spec := recipe.flags(method, "train").get("encoder-injection"):
             assert parse_spec(spec)
@@ -106,7 +120,7 @@ def test_the_size_of_transformer_tiny_on_three_test_sets(name: str):
     (command,) = (command for command in recipe.prepare if "--test" in command)
     assert [command.count(f"/{test}.en") for test in ("test", "test2017", "testcoco")] == [1] * 3
     controls = {m.base: recipe.flags(m, "binarize").get("source-control") for m in recipe.methods}
-    assert controls["random_trees"] == "random"
+    assert controls["relation_mask/random"] == "random"
     assert controls["relation_mask"] is None
     plan = make_plan(read(name, "axes.pairs={vars.pairs: [5000, 10000, 20000]}"))
     assert len(plan.runs) == 3 * len(recipe.methods) * 5
@@ -148,9 +162,9 @@ def injections(recipe: Recipe) -> dict[str, tuple[str | None, ...]]:
     }
 
 
-@pytest.mark.parametrize("name", ["dependency", "ja_en", "relative_depth_paper"])
-def test_the_rows_of_omote_have_vectors_on_both_sides(name: str):
-    rows = injections(read(name))
+def test_the_rows_of_omote_have_vectors_on_both_sides():
+    recipe = read("relative_depth_paper")
+    rows = injections(recipe)
     decoder = "relative_position_omote"
     assert rows["sequence"] == (None, None)
     for row, encoder in (
@@ -159,7 +173,7 @@ def test_the_rows_of_omote_have_vectors_on_both_sides(name: str):
         ("depth_and_position", "depth_and_position_omote"),
     ):
         assert rows[row] == (encoder, decoder)
-    assert not any("encoder-positions" in method.train for method in read(name).methods)
+    assert not any("encoder-positions" in method.train for method in recipe.methods)
 
 
 def test_the_ablation_of_omote():
@@ -213,7 +227,8 @@ QUICK = (
 def test_from_raw_text_over_constituency_trees_to_the_table(tmp_path: Path):
     pytest.importorskip("benepar")
     write_corpus(tmp_path / "corpus")
-    kept = {"relation_mask": read("constituency", "size=tiny").content["methods"]["relation_mask"]}
+    row = read("constituency", "size=tiny").content["methods"]["relation_mask"]
+    kept = {"relation_mask": {**row, "controls": []}}
     settings = (*QUICK, f"data={tmp_path / 'corpus'}", "parser=benepar", f"methods={kept}",
                 f"model={make_benepar_characters(tmp_path / 'model')}")  # fmt: skip
     out = tmp_path / "out"

@@ -8,9 +8,10 @@ import pytest
 from support import ROOT, shared
 
 from treesyntax.__main__ import main
-from treesyntax.metrics import METRICS, UNSEEN
+from treesyntax.metrics import METRICS, plain_name
 from treesyntax.metrics.equivalence import CALCULI
 from treesyntax.model.composition import parse_spec
+from treesyntax.study.recipe.backbone import positions_of
 from treesyntax.study.recipe.recipe import Recipe, read_recipe
 from treesyntax.study.run.plan import make_plan
 from treesyntax.trees.formats import get_format
@@ -51,7 +52,7 @@ def notation(recipe: Recipe) -> str:
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_read_text_and_see_the_pairs_equally_often(name: str):
     recipe = read(name)
-    assert {metric.removesuffix(UNSEEN) for metric in recipe.score} <= set(METRICS)
+    assert {plain_name(metric) for metric in recipe.score} <= set(METRICS)
     assert len(recipe.seeds) >= 5
     for method in recipe.methods:
         assert recipe.flags(method, "binarize")["source-format"] == "text"
@@ -74,7 +75,7 @@ def test_rows_held_to_whole_trees_learn_no_end_and_rows_that_grow_trees_have_an_
         free = recipe.flags(method, "generate").get("tree-constraints") == "none"
         assert train.get("no-target-eos-loss", False) == (linearization in TREES and not free)
         if linearization not in TREES:
-            assert train.get("decoder-injection") in (None, "relative_position")
+            assert train.get("decoder-injection") in (None, "none", "relative_position")
         else:
             assert parse_spec(train["decoder-injection"])
 
@@ -120,7 +121,10 @@ def test_the_search_gives_every_row_the_same_trials(name: str):
     recipe, rows = read(f"{name}_search"), read(name)
     assert {row.name for row in recipe.methods} == {"sequence", "nary_dfs", "lcrs_dfs"}
     assert recipe.train["embedding-scaling"] == "down"
-    assert {row.train["encoder-injection"] for row in recipe.methods} == {"relative_position"}
+    assert not recipe.differences
+    for side in ("encoder", "decoder"):
+        positions = {positions_of(m.arch, recipe.flags(m, "train"), side) for m in recipe.methods}
+        assert positions == {"relative_position"}
     search = recipe.content["search"]
     assert search["train"]["max-update"] < recipe.train["max-update"]
     assert search["metric"] == rows.train["best-checkpoint-metric"]

@@ -8,8 +8,9 @@ import pytest
 from support import ROOT
 
 from treesyntax.data.sets import SETS
-from treesyntax.metrics import METRICS, UNSEEN
+from treesyntax.metrics import METRICS, plain_name
 from treesyntax.model.composition import parse_spec
+from treesyntax.study.recipe.backbone import positions_of
 from treesyntax.study.recipe.fairness import check_fairness
 from treesyntax.study.recipe.recipe import Method, Recipe, read_recipe
 from treesyntax.study.run.plan import make_plan
@@ -18,12 +19,18 @@ from treesyntax.trees.formats import get_format
 FOLDER = ROOT / "recipes" / "structure"
 OTHERS = ("all", "base", "search", "slog_parsed")
 TASKS = sorted(file.stem for file in FOLDER.glob("*.yaml") if file.stem not in OTHERS)
-SEQUENCES = {"sequence", "sequence_strong", "sequence_scaled", "sequence_shared"}
+SEQUENCES = {"sequence", "sequence_shared"}
+DECLARED = {"copy-words", "copy-unknown", "source-labels", "copy-source", "copy-dropout",
+            "share-encoder-layers", "share-decoder-layers"}  # fmt: skip
 SOURCE_TREES = {
     "linearized", "relation_mask", "stack_pe", "relative_depth", "tree_rotary", "labelled_relation",
 }  # fmt: skip
 TARGET_TREES = {"nary_dfs", "lcrs_dfs", "nary_rotary"}
-CONTROLS = {"random_trees", "right_branching"}
+CONTROLS = {
+    f"{row}/{kind}"
+    for row in ("relation_mask", "stack_pe")
+    for kind in ("random", "right_branching")
+}
 
 
 def read(name: str, *overrides: str) -> Recipe:
@@ -47,10 +54,17 @@ def test_a_fair_comparison_with_controls(name: str):
     assert found.keys() >= SEQUENCES
     assert (found.keys() >= SOURCE_TREES) == (found.keys() >= CONTROLS)
     assert (found.keys() & TARGET_TREES) in (set(), TARGET_TREES)
+    assert ("lcrs_dfs" in found) == ("lcrs_dfs/random" in found)
+    # Every row is the baseline, with its positions and its scale of embeddings, plus a method.
+    assert {key.partition(".")[2] for key in recipe.differences} == DECLARED
+    for side in ("encoder", "decoder"):
+        positions = {positions_of(m.arch, recipe.flags(m, "train"), side) for m in recipe.methods}
+        assert positions == {"relative_position"}
+    assert {recipe.flags(m, "train")["embedding-scaling"] for m in recipe.methods} == {"down"}
     assert recipe.baseline == "sequence"
     assert len(recipe.seeds) >= 5
     for metric in recipe.score:
-        assert metric.removesuffix(UNSEEN) in METRICS
+        assert plain_name(metric) in METRICS
     for method in recipe.methods:
         flags = recipe.flags(method, "binarize")
         for side in ("source", "target"):

@@ -181,3 +181,15 @@ def test_noticeably_different_sizes_are_noted(tmp_path: Path):
         "Parameters differ by more than 1% from the baseline's, so size may explain part of the "
         "difference: stack_pe -5.0% (sequence)",
     )
+
+
+def test_an_architecture_does_not_lose_its_method_to_a_flag_of_all_rows(tmp_path: Path):
+    shared = ["train.encoder-injection=relative_position"]
+    mask = "methods.relation_mask.train.encoder-injection=relative_position+relation_mask"
+    stack = "methods.stack_pe.train.encoder-injection=relative_position+stack_pe"
+    lost = r"stands for relation_mask, but train\.encoder-injection puts relative_position in its place; write"
+    with pytest.raises(
+        OptionError, match=f"{lost} relation_mask into it: relative_position.relation_mask"
+    ):
+        check_fairness(recipe_with(tmp_path, *shared, stack))
+    check_fairness(recipe_with(tmp_path, *shared, stack, mask))

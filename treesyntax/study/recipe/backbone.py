@@ -54,6 +54,13 @@ def injection_of(arch: str, train: Flags, side: str) -> str:
     return "" if spec in NOTHING else spec
 
 
+def dropped_method(arch: str, train: Flags) -> str:
+    """Return the method in the name of an architecture if a row's flags put another one in its place, else ""."""
+    method = method_of_arch(arch)
+    known = method in _catalogue() and needs_tree(method)
+    return method if known and method not in parts_of(injection_of(arch, train, SIDES[0])) else ""
+
+
 def parts_of(spec: str) -> dict[str, str]:
     """Return the parts of an injection by their names, presets as what they stand for.
 

@@ -25,7 +25,13 @@ from typing import Any, NamedTuple
 from treesyntax.data.encoding import CONLLU, TEXT, WORDS_LINEARIZATION
 from treesyntax.errors import OptionError
 from treesyntax.study.recipe.axes import shared_point
-from treesyntax.study.recipe.backbone import SIDES, positions_of, size_of_arch
+from treesyntax.study.recipe.backbone import (
+    SIDES,
+    dropped_method,
+    injection_of,
+    positions_of,
+    size_of_arch,
+)
 from treesyntax.study.recipe.recipe import SECTIONS, Method, Recipe, flag_words
 from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.names import GIVEN
@@ -112,6 +118,14 @@ def check_fairness(recipe: Recipe) -> None:
             f'differences: {{{difference.key}: "why"}}'
         )
     for method in recipe.methods:
+        train = recipe.flags(method, "train")
+        if dropped := dropped_method(method.arch, train):
+            spec = injection_of(method.arch, train, SIDES[0])
+            raise OptionError(
+                f"{recipe.path}: methods.{method.base}: {method.arch} stands for {dropped}, but "
+                f"train.encoder-injection puts {spec or 'nothing'} in its place; write {dropped} into it: "
+                f"{'+'.join(filter(None, (spec, dropped)))}"
+            )
         if (baseline := recipe.baseline_of(method)) is not None:
             _check_pair(recipe, method, baseline)
 

@@ -1,6 +1,6 @@
 """``search:`` in a recipe: settings of training that are found on validation data.
 
-All rows try the same settings, so that each has the same budget::
+All rows try the same settings, so each has as many trials as the others::
 
     search:
       over: {train.lr: [0.0005, 0.001, 0.002], train.dropout: [0.1, 0.3]}
