@@ -195,7 +195,7 @@ def part_files(parts: Mapping[str, Part], number: int, small_train: Sequence[int
     }
     for name, part in samples.items():
         files |= part.files(f"{name}.sample")
-    if GEN in parts:
+    if {"test", GEN} <= parts.keys():
         files |= joined(parts, ("test", GEN)).files(BOTH)
         files |= joined(samples, ("test", GEN)).files(f"{BOTH}.sample") if samples else {}
     order = list(range(len(parts["train"]))) if small_train else []
