@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 
 from treesyntax.errors import OptionError
-from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN
+from treesyntax.metrics import LOWER_IS_BETTER, plain_name
 from treesyntax.study.recipe.identity import IDENTITY_FILE
 from treesyntax.study.recipe.recipe import RECIPE_FILE, SPLITS, Method, read_recipe
 from treesyntax.study.results.current import current_results
@@ -141,7 +141,7 @@ def _best(study: Path, plan: Plan, trained: Sequence[Run]) -> Trained:
     for result in current_results(study, plan.recipe)[0]:
         method = next(row for row in plan.recipe.methods if row.name == result.method)
         if result.metric == method.primary and Run(method, result.seed) in trained:
-            sign = -1 if result.metric.removesuffix(UNSEEN) in LOWER_IS_BETTER else 1
+            sign = -1 if plain_name(result.metric) in LOWER_IS_BETTER else 1
             scores.setdefault(method.name, {})[result.seed] = sign * result.value
     if not scores:
         return Trained(

@@ -175,5 +175,5 @@ def notation_of(plan: Plan, side: str) -> str | None:
     flags = [plan.recipe.flags(method, "binarize") for method in plan.recipe.methods]
     named = [str(one.get(f"{side}-format", TEXT)) for one in flags]
     if side == "target":
-        named += [metric.removesuffix(UNSEEN).partition(":")[2] for metric in plan.recipe.score]
+        named += [plain_name(metric).partition(":")[2] for metric in plan.recipe.score]
     return next((name for name in named if name in FORMATS), None)
