@@ -34,7 +34,7 @@ def parse_record(
     """The record in a text.
 
     Args:
-        kind: a dataclass, or a dictionary of some.
+        kind: a dataclass, a named tuple, or a dictionary of some.
         text: JSON.
         path: where the text stands, for messages.
         line: the number of its line; None for a whole file.

@@ -9,11 +9,11 @@ from itertools import pairwise
 from pathlib import Path
 
 from treesyntax.errors import TreeSyntaxError
-from treesyntax.files import read_json, sha256_of_value, write_json
+from treesyntax.files import sha256_of_value, write_json
 from treesyntax.jobs.cluster import Cluster, Job
 from treesyntax.jobs.node import Order
+from treesyntax.made.records import read_record_of
 from treesyntax.parsers.parse_task import ParseTask
-from treesyntax.parsers.parser import ParserConfig
 from treesyntax.parsers.shards import Parts, shards_of
 from treesyntax.parsers.workers import parse_here
 
@@ -90,16 +90,10 @@ def _write_task(task: ParseTask, path: Path) -> None:
     write_json(path, content)
 
 
-def _read_task(path: Path) -> ParseTask:
-    content = read_json(path)
-    config = ParserConfig(**content.pop("config"))
-    source, output = Path(content.pop("source")), Path(content.pop("output"))
-    return ParseTask(source=source, output=output, config=config, **content)
-
-
 def main(arguments: Sequence[str]) -> int:
     """Run by a job: arguments are the file of the task, then numbers of shards."""
-    task, numbers = _read_task(Path(arguments[0])), {int(number) for number in arguments[1:]}
+    task = read_record_of(ParseTask, Path(arguments[0]), "is no task of a parse", "parse again")
+    numbers = {int(number) for number in arguments[1:]}
     try:
         for shard in shards_of(task, Parts(task)):
             if shard.number in numbers:
