@@ -13,6 +13,9 @@ from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.run.keys import Keys
 from treesyntax.study.run.plan import make_plan
 
+MAKERS = ("generate", "data make")
+"""The old name and the new one."""
+
 
 def keys(path: Path, *overrides: str) -> Keys:
     return Keys(make_plan(read_recipe(path, overrides)), Digests(path.parent / "none"), {})
@@ -100,10 +103,11 @@ def test_files_and_folders_count_by_content_not_by_name(tmp_path: Path):
     assert keys(path).of == first.of
 
 
-def test_prepare_commands_depend_on_those_whose_files_they_read(tmp_path: Path):
+@pytest.mark.parametrize("maker", MAKERS)
+def test_prepare_commands_depend_on_those_whose_files_they_read(tmp_path: Path, maker: str):
     prepare = [
-        "treesyntax generate pairs --out {data}/text --valid a b",
-        "treesyntax generate pairs --out {data}/train --pairs 9",
+        f"treesyntax {maker} pairs --out {{data}}/text --valid a b",
+        f"treesyntax {maker} pairs --out {{data}}/train --pairs 9",
         "treesyntax parse {data}/text/valid.en {data}/text/valid.trees --model m",
         "treesyntax parse {data}/text/valid.en {data}/text/valid.other --model n",
     ]
@@ -121,16 +125,17 @@ def test_prepare_commands_depend_on_those_whose_files_they_read(tmp_path: Path):
     assert found.reads["prepare-2"] == {"prepare-1"}
 
 
-def test_a_folder_named_as_a_data_set_is_no_input_of_it(tmp_path: Path, monkeypatch):
+@pytest.mark.parametrize("maker", MAKERS)
+def test_a_folder_named_as_a_data_set_is_no_input_of_it(tmp_path: Path, monkeypatch, maker: str):
     """Such as the folder of the study itself, beside which the recipe is run."""
     monkeypatch.chdir(tmp_path)
     prepare = [
         "treesyntax data get slog {data}/slog --from files",
-        "treesyntax generate for2lam --out {data}/p",
+        f"treesyntax {maker} for2lam --out {{data}}/p",
     ]
     path = write_recipe(tmp_path, prepare=prepare)
     first = keys(path)
-    for name in ("slog", "data", "get", "for2lam", "generate"):
+    for name in ("slog", "data", "get", "make", "for2lam", "generate"):
         (tmp_path / name).mkdir()
     assert keys(path).of == first.of
     assert keys(path).inputs["prepare-1"] == keys(path).inputs["prepare-2"] == []
