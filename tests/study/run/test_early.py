@@ -94,7 +94,7 @@ def test_each_command_of_fairseq_is_checked_once(path: Path, tmp_path: Path):
         with pytest.raises(OptionError) as error:
             check_early(plan, fake(tmp_path, answer))
         assert str(error.value) == f"{path}: {told}"
-    with pytest.raises(OptionError, match="the flags of fairseq cannot be checked: no message"):
+    with pytest.raises(OptionError, match="the flags of trainings cannot be checked: no message"):
         check_early(plan, ("false",))
 
 

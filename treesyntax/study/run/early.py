@@ -133,7 +133,7 @@ def _ask_all(
         kind, _, ours = reason.partition(": ")
         if kind.startswith(errors.__name__):  # a method of the user's own
             raise OptionError(ours)
-        raise OptionError(f"the flags of fairseq cannot be checked: {reason}")
+        raise OptionError(f"the flags of trainings cannot be checked: {reason}")
     answers = json.loads(done.stdout.splitlines()[-1])
     return [None if answer is None else Fault(*answer) for answer in answers]
 
