@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -266,6 +267,16 @@ def test_equal_methods_whose_runs_differ_fool_the_test_of_checkpoints_alone():
 def test_what_cannot_be_compared_is_refused(row, baseline, weights, message: str):
     with pytest.raises(ValueError, match=re.escape(message)), np.errstate(all="ignore"):
         compare_runs(row, baseline, weights)
+
+
+def test_runs_that_score_alike_on_other_items_are_compared_without_a_warning():
+    first = np.array([100.0, 0.0] * 4)
+    scores = np.stack([first, 100 - first, first], 1)  # each run is right on half of the items
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compared = compare_runs(scores, scores)
+    assert (compared.difference, compared.p) == (0.0, 1.0)
+    assert compared.low < 0 < compared.high
 
 
 def test_large_weights_are_weights():

@@ -338,7 +338,8 @@ def _freedom(variance: _Variance) -> float:
     squared = variance.items**2 / variance.item_freedom
     for own, freedom in zip(variance.runs, variance.freedoms, strict=True):
         squared += own**2 / freedom
-    return variance.total**2 / squared
+    with np.errstate(divide="ignore"):  # where no run differs from another, there is no end of them
+        return float(np.float64(variance.total) ** 2 / squared)
 
 
 def _weight(variance: _Variance) -> float:
