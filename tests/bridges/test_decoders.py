@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from support.bridges.families import PROMPT_TREES, PROMPTS, SPEC, bridge, inputs, prompts
+from support.bridges.families import PROMPT_TREES, PROMPTS, SPEC, bridge, inputs, plain, prompts
 from support.bridges.tiny_models import DECODERS, TREES, make, set_tables
 
 import treesyntax as ts
@@ -33,6 +33,34 @@ def test_windows_caches_and_padding_on_the_left_make_no_difference(name: str):
         assert torch.allclose(logits, without.logits[step], atol=1e-6)
         assert torch.allclose(logits[1], alone.logits[step][0], atol=1e-6)
     assert not torch.allclose(found.logits[0], plain.logits[0], atol=1e-4)
+
+
+@pytest.mark.parametrize("family", ["Llama", "GPT-2"])
+def test_embeddings_lookups_and_assistants_give_what_tokens_do(family: str):
+    made, given = bridge(family), prompts(family)
+    expected = made.generate(**given, **OPTIONS).sequences
+    others = {name: given[name] for name in ("attention_mask", "tree")}
+    embedded = made.get_input_embeddings()(PROMPTS)
+    assert torch.equal(
+        made.generate(inputs_embeds=embedded, **others, **OPTIONS).sequences, expected[:, 7:]
+    )
+    alone = {"input_ids": PROMPTS[:1], "tree": ts.batch_trees(TREES[:1], [[*range(6), -1]])}
+    for helper in (
+        {"prompt_lookup_num_tokens": 2},
+        {"assistant_model": HuggingFaceBridge(plain(family), "")},
+    ):
+        assert torch.equal(made.generate(**alone, **OPTIONS, **helper).sequences, expected[:1])
+    with pytest.raises(ts.OptionError, match="an assistant model gets the trees too"):
+        made.generate(**alone, **OPTIONS, assistant_model=plain(family))
+
+
+@pytest.mark.parametrize("family", ["T5", "BART"])
+def test_what_the_encoder_made_over_trees_needs_them_no_more(family: str):
+    made, given = bridge(family), prompts(family)
+    encoded = made.get_encoder()(**given)
+    mask = given["attention_mask"]
+    found = made.generate(encoder_outputs=encoded, attention_mask=mask, **OPTIONS).sequences
+    assert torch.equal(found, made.generate(**given, **OPTIONS).sequences)
 
 
 @pytest.mark.parametrize("family", ["Llama", "GPT-2"])

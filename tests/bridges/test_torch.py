@@ -20,7 +20,8 @@ from treesyntax.nn.injection import hooks_of
 TREES = [ts.Tree([-1, 0, 1, 1, 0, 4], list("abcdef")), ts.Tree([-1, 0, 0], list("abc"))]
 BATCH = batch_of(TREES)
 BIASES = "relation_mask+tree_distance+labelled_relation(labels=4)"
-SPEC = f"stack_pe(depth=4)+{BIASES}+random_walk_pairs(powers=3, values=False)"
+SPEC = f"stack_pe(depth=4)+{BIASES}+random_walk_pairs(powers=3)+relative_depth"
+"""An encoding, biases, vectors and features."""
 PADDING = torch.tensor([[False] * 7, [False] * 4 + [True] * 3])
 
 
@@ -50,7 +51,8 @@ def test_pytorchs_encoder_with_zero_tables_is_the_untouched_one(batch_first: boo
     encoder = make(batch_first).train(training)
     source = torch.randn(2, 7, 16)
     causal = nn.Transformer.generate_square_subsequent_mask(7)
-    masks = ({}, {"mask": causal}, {"mask": causal < 0})
+    each = causal.expand(8, -1, -1)
+    masks = ({}, {"mask": causal}, {"mask": causal < 0}, {"mask": each}, {"mask": each < 0})
     with torch.no_grad():
         plain = [run(encoder, source, batch_first, **mask) for mask in masks]
         bridge = ts.TransformerEncoderBridge(encoder, SPEC).train(training)
@@ -66,10 +68,13 @@ def test_pytorchs_encoder_with_zero_tables_is_the_untouched_one(batch_first: boo
 
 def test_pytorchs_encoder_computes_what_ours_does():
     """The same weights under fairseq's names give the same output."""
-    bridge = ts.TransformerEncoderBridge(make(norm_first=True), SPEC).eval()
+    spec = (
+        f"{SPEC}+parent_scaled+hierarchical_accumulation"  # these change it even with zero tables
+    )
+    bridge = ts.TransformerEncoderBridge(make(norm_first=True), spec).eval()
     set_tables(bridge.injections, 0.5)
     config = ts.TransformerConfig(
-        16, 24, 4, 2, injection=SPEC, normalize_before=True, scale_embedding=False, dropout=0.0
+        16, 24, 4, 2, injection=spec, normalize_before=True, scale_embedding=False, dropout=0.0
     )
     encoder = ts.Encoder(config, nn.Embedding(20, 16, padding_idx=1)).eval()
     encoder.injections.load_state_dict(bridge.injections.state_dict())
@@ -113,17 +118,42 @@ def test_gradients_reach_the_tables_and_they_are_saved(tmp_path: Path):
         ("random_walk_pairs(bias=False)", "vector_tables"),
     ],
 )
-def test_what_is_no_bias_is_refused(spec: str, hook: str):
+def test_what_is_no_bias_is_refused_by_flex_attention(spec: str, hook: str):
     """What a method as it was built adds counts, not what its class could add."""
     name = spec.split("(")[0]
-    for refuse in (
-        lambda: ts.TransformerEncoderBridge(make(), f"relation_mask+{spec}"),
-        lambda: ts.score_mods(ts.compose(spec, 16, 4, 2), BATCH),
+    with pytest.raises(ts.OptionError, match=f"the method {name}, .* {hook};"):
+        ts.score_mods(ts.compose(spec, 16, 4, 2), BATCH)
+
+
+def test_what_is_no_encoder_of_pytorchs_own_layers_is_refused():
+    class Layer(nn.TransformerEncoderLayer):
+        pass
+
+    class Encoder(nn.TransformerEncoder):
+        def forward(self, src):
+            return src
+
+    own = nn.TransformerEncoder(Layer(16, 4), 2, enable_nested_tensor=False)
+    other = Encoder(nn.TransformerEncoderLayer(16, 4), 2, enable_nested_tensor=False)
+    for model, fault in (
+        (nn.Linear(2, 2), "Linear is no nn.TransformerEncoder"),
+        (other, "Encoder has a forward of its own"),
+        (own, "Layer may compute something else than nn.TransformerEncoderLayer"),
     ):
-        with pytest.raises(ts.OptionError, match=f"the method {name}, .* {hook};"):
-            refuse()
-    with pytest.raises(ts.OptionError, match="Linear is no nn.TransformerEncoder"):
-        ts.TransformerEncoderBridge(nn.Linear(2, 2), "relation_mask")  # type: ignore[arg-type]
+        with pytest.raises(ts.OptionError, match=fault):
+            ts.TransformerEncoderBridge(model, "relation_mask")  # type: ignore[arg-type]
+
+
+def test_another_attention_in_a_layer_is_refused_rather_than_passed_by():
+    """An adapter around it would have no part in the output."""
+
+    class Adapted(nn.MultiheadAttention):
+        pass
+
+    bridge = ts.TransformerEncoderBridge(make(), "relation_mask")
+    bridge.model.layers[1].self_attn.__class__ = Adapted
+    with pytest.raises(ts.OptionError, match="Adapted has replaced the attention of this layer"):
+        run(bridge, torch.randn(2, 7, 16), True, tree=BATCH)
 
 
 @pytest.mark.parametrize("batch_first", [False, True])

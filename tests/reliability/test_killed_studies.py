@@ -21,17 +21,9 @@ from treesyntax.study.results.results import read_results
 
 def same(folder: Path) -> dict[str, object]:
     """What must not depend on crashes: results but for times and dates, hypotheses, data."""
-    left_out = {
-        "tokens_per_second",
-        "pairs_per_second",
-        "slow",
-        "fast",
-        "load",
-        "train_seconds",
-        "date",
-        "peak_memory",
-    }
-    left_out.add("commit")  # somebody may commit while a long test runs
+    # Somebody may commit while a long test runs.
+    left_out = {"tokens_per_second", "pairs_per_second", "slow", "fast", "load", "commit"}
+    left_out |= {"train_seconds", "seconds", "date", "peak_memory"}
     results = {
         one.key: {name: value for name, value in asdict(one).items() if name not in left_out}
         for one in read_results(folder / "results.jsonl")

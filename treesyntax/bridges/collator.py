@@ -247,6 +247,8 @@ class TreeCollator:
             if given == [text]:
                 texts.append(example[text])
             else:
+                if isinstance(example[word], str):
+                    raise OptionError(f"{word} are a list of strings; give a text as text")
                 words.append(list(example[word]))
                 _check_words(words[-1], trees[-1])
         if texts and words:

@@ -254,7 +254,14 @@ class _Generates:
     """What generation needs to know of trees, before all else of a model that can generate."""
 
     def generate(self, *args: Any, tree: object = None, **kwargs: Any) -> Any:
-        tree = self._trees_of_call(tree)  # type: ignore[attr-defined]
+        encoded = kwargs.get("encoder_outputs") is not None
+        tree = self._trees_of_call(tree, needed=not encoded)  # type: ignore[attr-defined]
+        assistant = kwargs.get("assistant_model")
+        if assistant is not None and not isinstance(assistant, _Model):
+            raise OptionError(
+                "an assistant model gets the trees too; give it as a bridge, HuggingFaceBridge(model, '') "
+                "without methods, or take prompt_lookup_num_tokens"
+            )
         if tree is not None and tree is not NO_TREES:
             tree = read_batch(tree)
         return super().generate(*args, tree=tree, **kwargs)  # type: ignore[misc]
@@ -526,6 +533,9 @@ def _class_of(mixins: tuple[type, ...], own_class: Any, named: bool = False) -> 
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
         return first.forward(self, *args, **kwargs)  # type: ignore[attr-defined]
 
+    def prepare(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return _Generates.prepare_inputs_for_generation(self, *args, **kwargs)  # type: ignore[arg-type]
+
     parameters = [*own.parameters.values()]
     place = len(parameters) - (parameters[-1].kind is inspect.Parameter.VAR_KEYWORD)
     parameters.insert(
@@ -541,6 +551,9 @@ def _class_of(mixins: tuple[type, ...], own_class: Any, named: bool = False) -> 
         "__qualname__": own_class.__qualname__,
         "__doc__": own_class.__doc__,
     }
+    if mixins[0] is _Generates:  # transformers reads there what a model can start from
+        prepare.__signature__ = inspect.signature(own_class.prepare_inputs_for_generation)  # type: ignore[attr-defined]
+        names["prepare_inputs_for_generation"] = prepare
     if named:
         names["model"] = property(_without_trees)
     return type(own_class.__name__, (*mixins, own_class), names)

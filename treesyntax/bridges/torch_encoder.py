@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from treesyntax.bridges.bridge import (
     BIASES,
     ENCODINGS,
     FEATURES,
+    PAIR_VECTORS,
+    VALUE_MAPS,
     Bridge,
     methods_for,
     needs_trees,
@@ -19,8 +22,9 @@ from treesyntax.bridges.bridge import (
 )
 from treesyntax.errors import OptionError
 from treesyntax.model.composition import Composition
+from treesyntax.nn.attention import attend
 from treesyntax.nn.injection import Site
-from treesyntax.nn.pairs import total_bias
+from treesyntax.nn.pairs import PairTerm
 from treesyntax.nn.tree_batch import TreeBatch, check_over
 
 _MARK = "_treesyntax_methods"
@@ -31,8 +35,7 @@ class TransformerEncoderBridge(Bridge, nn.Module):
     """A ``nn.TransformerEncoder`` with trees.
 
     ``TransformerEncoderBridge(encoder, "relation_mask")(src, tree=batch)`` is the encoder's output, with
-    masks as usual. Encodings of nodes are added to ``src``; biases of pairs go into the attention mask of
-    each layer. Vectors and scales of pairs are no masks, so methods with them are refused.
+    masks as usual. Encodings of nodes are added to ``src``; all else goes into the attention of its layers.
 
     Args:
         encoder: of ``nn.TransformerEncoderLayer``; ``batch_first`` or not.
@@ -42,37 +45,40 @@ class TransformerEncoderBridge(Bridge, nn.Module):
         model: the encoder. Called itself, it is without trees.
 
     Raises:
-        OptionError: for another module, one that has a bridge, and for methods that it cannot carry.
+        OptionError: for another module or other layers, one that has a bridge, and for methods that it cannot
+            carry; when called, if something has replaced the attention of a layer.
     """
 
     def __init__(self, encoder: nn.TransformerEncoder, spec: str) -> None:
         super().__init__()
-        layers = list(getattr(encoder, "layers", []))
-        if not layers or not all(isinstance(one, nn.TransformerEncoderLayer) for one in layers):
-            raise OptionError(f"{type(encoder).__name__} is no nn.TransformerEncoder with layers")
-        if type(encoder).forward is not nn.TransformerEncoder.forward:
-            raise OptionError(
-                f"{type(encoder).__name__} has a forward of its own; a bridge calls the layers as "
-                "nn.TransformerEncoder does"
-            )
+        name = type(encoder).__name__
+        layers: list[Any] = list(getattr(encoder, "layers", []))
         if (other := getattr(encoder, _MARK, None)) is not None:
             raise OptionError(
-                f"this {type(encoder).__name__} has a bridge with {other or 'no method'} already; "
+                f"this {name} has a bridge with {other or 'no method'} already; "
                 "load the model anew and give all methods to one bridge, joined by +"
             )
+        if not layers or not all(isinstance(one, nn.TransformerEncoderLayer) for one in layers):
+            raise OptionError(f"{name} is no nn.TransformerEncoder with layers")
+        if type(encoder).forward is not nn.TransformerEncoder.forward:
+            raise OptionError(
+                f"{name} has a forward of its own; a bridge calls the layers as nn.TransformerEncoder does"
+            )
+        for layer in layers:
+            if type(layer) is not nn.TransformerEncoderLayer:
+                raise OptionError(
+                    f"{type(layer).__name__} may compute something else than nn.TransformerEncoderLayer, whose "
+                    "place a bridge takes"
+                )
+            layer.__class__ = _Layer
         attention = layers[0].self_attn
         self.spec, self.site = spec, Site(attention.embed_dim, attention.num_heads, len(layers))
-        carried = (*ENCODINGS, *BIASES, *FEATURES)
-        methods = methods_for(spec, self.site, carried, type(encoder).__name__)
+        carried = (*ENCODINGS, *BIASES, *FEATURES, *PAIR_VECTORS, *VALUE_MAPS)
+        methods = methods_for(spec, self.site, carried, name)
         setattr(encoder, _MARK, spec)
         self.model = encoder
         self.injections: Composition = methods
         self.batch_first = attention.batch_first
-        encoder.use_nested_tensor = False  # it takes no masks
-        for layer in layers:
-            # PyTorch's shortcut for inference takes no mask that differs from head to head, and is not
-            # taken where there is a hook.
-            layer.self_attn.register_forward_pre_hook(_no_shortcut)
 
     def forward(
         self,
@@ -108,36 +114,58 @@ class TransformerEncoderBridge(Bridge, nn.Module):
         if encoding is not None:
             src = src + (encoding if self.batch_first else encoding.transpose(0, 1)).to(src.dtype)
         terms = self.injections.relate(batch)
-        rows, width = tokens.shape
-        like = src.new_empty(rows, self.site.heads, width, 1)
         output = src
-        # As nn.TransformerEncoder.forward, but for the mask, which here is another one in each layer.
-        for number, layer in enumerate(self.model.layers):
-            bias = total_bias(terms(number), like)
-            layer_mask, padding, causal = mask, src_key_padding_mask, bool(is_causal)
-            if bias is not None:
-                layer_mask, causal = self._with_mask(bias.expand(rows, -1, -1, -1), mask), False
-                padding = padding if padding is None else _added(padding, bias)
-            output = layer(
-                output, src_mask=layer_mask, is_causal=causal, src_key_padding_mask=padding
-            )
+        for number, layer in enumerate(self.model.layers):  # as nn.TransformerEncoder.forward
+            output = layer(output, mask, src_key_padding_mask, bool(is_causal), terms=terms(number))
         return output if self.model.norm is None else self.model.norm(output)
 
-    def _with_mask(self, bias: Tensor, mask: Tensor | None) -> Tensor:
-        """Biases [B, H, T, T] and a mask of the caller as the mask [B * H, T, T] of a layer."""
-        rows, _, width, _ = bias.shape
+
+class _Layer(nn.TransformerEncoderLayer):
+    """A layer that takes what methods add, too."""
+
+    def forward(
+        self,
+        src: Tensor,
+        src_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool = False,
+        terms: Sequence[PairTerm] = (),
+    ) -> Tensor:
+        if not terms:
+            return super().forward(src, src_mask, src_key_padding_mask, is_causal)
+        if type(self.self_attn) is not nn.MultiheadAttention:
+            raise OptionError(
+                f"{type(self.self_attn).__name__} has replaced the attention of this layer; trees reach "
+                "nn.MultiheadAttention alone"
+            )
+        masks = (src_mask, src_key_padding_mask)
+        if self.norm_first:
+            src = src + self._attended(self.norm1(src), *masks, terms)
+            return src + self._ff_block(self.norm2(src))
+        src = self.norm1(src + self._attended(src, *masks, terms))
+        return self.norm2(src + self._ff_block(src))
+
+    def _attended(
+        self, x: Tensor, mask: Tensor | None, padding: Tensor | None, terms: Sequence[PairTerm]
+    ) -> Tensor:
+        """Self-attention with the methods, and the dropout after it."""
+        attention = self.self_attn
+        x = x if attention.batch_first else x.transpose(0, 1)
+        projected = F.linear(x, attention.in_proj_weight, attention.in_proj_bias)
+        q, k, v = projected.unflatten(2, (3, attention.num_heads, -1)).permute(2, 0, 3, 1, 4)
+        masks = [] if padding is None else [padding[:, None, None]]
         if mask is not None:
-            mask = _added(mask, bias)
-            bias = bias + (mask if mask.dim() == 2 else mask.view(rows, -1, width, width))
-        return bias.flatten(0, 1)
-
-
-def _added(mask: Tensor, like: Tensor) -> Tensor:
-    """A mask of PyTorch, in which True is hidden, as what is added to logits."""
-    if mask.dtype != torch.bool:
-        return mask
-    return like.new_zeros(mask.shape).masked_fill(mask, -torch.inf)
-
-
-def _no_shortcut(module: nn.Module, args: Any) -> None:
-    """A hook that does nothing."""
+            masks.append(mask[None, None] if mask.dim() == 2 else mask.unflatten(0, q.shape[:2]))
+        seen = added = None
+        for given in masks:
+            if given.dtype == torch.bool:  # in PyTorch's masks True is hidden
+                seen = ~given if seen is None else seen & ~given
+            else:
+                added = given if added is None else added + given
+        if added is not None:
+            logits = added.expand(-1, q.shape[1], q.shape[2], -1)
+            terms = [PairTerm(logits=logits), *terms]
+        dropout = attention.dropout if self.training else 0.0
+        attended = attend(q, k, v, seen, terms, dropout).transpose(1, 2).flatten(2)
+        attended = attention.out_proj(attended)
+        return self.dropout1(attended if attention.batch_first else attended.transpose(0, 1))

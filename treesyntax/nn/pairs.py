@@ -294,7 +294,7 @@ def _attend(
         ids, bias, own = one
         bias = bias if bias is None else clamped(bias, q.dtype)
         own = own if own is None else own.to(q.dtype)
-        q, hidden = q * q.shape[-1] ** -0.5, padding_bias(q.dtype)
+        hidden = padding_bias(q.dtype)
         return attend_with_table(q, k, v, mask, ids, bias, hidden, dropout, own)
     if pays(q, k) and all(term.is_table for term in terms):
         return _attend_by_tables(q, k, v, mask, terms, dropout, unmapped)

@@ -34,7 +34,10 @@ def by_formula(
             rows.append(v[b, h].mean(0))
             continue
         kinds = ids[min(b, len(ids) - 1), i].tolist()
-        logits = [q[b, h, i] @ k[b, h, j] + table[h, kinds[j]] + added[b, h, i, j] for j in allowed]
+        logits = [
+            q[b, h, i] @ k[b, h, j] / q.shape[3] ** 0.5 + table[h, kinds[j]] + added[b, h, i, j]
+            for j in allowed
+        ]
         weights = [logit.exp() for logit in logits]
         total = sum(weights)
         rows.append(sum(w / total * v[b, h, j] for w, j in zip(weights, allowed, strict=True)))
@@ -90,7 +93,8 @@ def test_values_and_gradients_are_those_of_the_formula(
         table = given.pop(3).detach().zero_()
     by_id = (ids, table) if size else (None, None)
     whole = None if mask is None else mask.expand(3, 1, 6, 7)
-    assert len(kernel.tiles(given[0], given[1], whole)) == (9 if tiled else 1)
+    parts = kernel.tiles(given[0], given[1], whole, None)
+    assert sum(len(tiles) for _, tiles in parts) == (9 if tiled else 1)
     found = attend_with_table(q, k, v, mask, *by_id, HIDDEN, own=logits)
     wanted = by_formula(q, k, v, mask, ids, table, logits)
     torch.testing.assert_close(found, wanted)
@@ -105,14 +109,45 @@ def test_values_and_gradients_are_those_of_the_formula(
 def test_a_tile_leaves_out_keys_that_none_of_its_queries_may_see():
     q = torch.zeros(2, 4, 512, 64)
     causal = torch.ones(512, 512, dtype=torch.bool).tril().expand(2, 1, -1, -1)
-    ends = [(band.stop, keys.start, keys.stop) for _, band, keys in kernel.tiles(q, q, causal)]
-    assert ends == [(stop, 0, stop) for stop in range(64, 513, 64)] * 2
+    height = kernel.TILE // (4 * 512)
+    firsts = range(0, 512, height)
+    bands = [slice(first, first + height) for first in firsts]
+    rows = [slice(0, 1), slice(1, 2)]
+    expected = [(band, slice(0, band.stop)) for band in bands]
+    assert kernel.tiles(q, q, causal, None) == [(row, expected) for row in rows]
     window = causal & torch.ones(512, 512, dtype=torch.bool).triu(-100)
-    starts = [keys.start for _, _, keys in kernel.tiles(q, q, window)]
-    assert starts == [max(first - 100, 0) for first in range(0, 512, 64)] * 2
+    expected = [(band, slice(max(band.start - 100, 0), band.stop)) for band in bands]
+    assert kernel.tiles(q, q, window, None) == [(row, expected) for row in rows]
     empty = causal.clone()
-    empty[1, 0, 3] = False
-    assert all(keys == slice(None) for *_, keys in kernel.tiles(q, q, empty))
+    empty[1, 0, 3] = False  # such a query sees all keys
+    expected = [(band, slice(0, 512)) for band in bands]
+    assert kernel.tiles(q, q, empty, ~empty.any(-1)) == [(row, expected) for row in rows]
+
+
+def test_long_sentences_leave_no_weights_behind_and_are_exact():
+    """Tiles compute their weights again; a sentence of 512 tokens would else keep 8 MB a head and layer."""
+    kept: list[int] = []
+    q, k, v = (torch.randn(1, 2, 512, 8, dtype=torch.float64, requires_grad=True) for _ in "qkv")
+    ids = torch.randint(5, (1, 512, 512), dtype=torch.uint8)
+    table = torch.randn(2, 5, dtype=torch.float64, requires_grad=True)
+
+    def pack(x: Tensor) -> Tensor:
+        kept.append(x.numel() * x.element_size())
+        return x
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
+        found = attend_with_table(q, k, v, None, ids, table, HIDDEN)
+    assert max(kept) == ids.numel()
+    logits = q @ k.transpose(2, 3) / 8**0.5 + table[:, ids[0].long()]
+    expected = logits.softmax(3) @ v
+    weight = torch.randn_like(found)
+    torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
+    for one, other in zip(
+        torch.autograd.grad((found * weight).sum(), (q, k, v, table)),
+        torch.autograd.grad((expected * weight).sum(), (q, k, v, table)),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other, atol=1e-11, rtol=0)
 
 
 def test_the_gradient_is_that_of_small_steps(tiled: bool):
