@@ -534,7 +534,7 @@ def _class_of(mixins: tuple[type, ...], own_class: Any, named: bool = False) -> 
         return first.forward(self, *args, **kwargs)  # type: ignore[attr-defined]
 
     def prepare(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return _Generates.prepare_inputs_for_generation(self, *args, **kwargs)  # type: ignore[arg-type]
+        return _Generates.prepare_inputs_for_generation(self, *args, **kwargs)
 
     parameters = [*own.parameters.values()]
     place = len(parameters) - (parameters[-1].kind is inspect.Parameter.VAR_KEYWORD)

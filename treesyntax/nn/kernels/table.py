@@ -3,8 +3,8 @@
 On a CPU PyTorch's fused kernel has no gradient of a bias and no dropout, and autograd keeps and walks five tensors
 of the size of the weights. Here it is two: the bias is read where the logits are summed up, a mask is one
 more relation id, and the gradient of the logits is made in place. Long sentences go tile by tile, and keys that
-none of a tile's queries may see are left out. All tiles use the same memory, which stays in the processor's cache:
-their weights are computed again in the backward pass, which is faster than to write them to memory and read them.
+none of a tile's queries may see are left out. All tiles use the same memory: their weights are computed again in
+the backward pass, which takes no longer than to write them to memory and read them.
 """
 
 from __future__ import annotations
