@@ -136,8 +136,6 @@ def test_a_killed_study_goes_on_to_the_same_table(study: Path, pretrained: Path,
         process.kill()
         assert process.wait() < 0
     assert main(["study", str(recipe), "--out", str(out), "--jobs", "1"]) == 0
-    for run in ("plain-1", "masks-2"):
-        assert "Loaded checkpoint" in (out / f"logs/{run}/train.log").read_text("utf-8"), run
     tables = [
         sorted((one.method, one.seed, one.metric, one.value, one.valid_loss, one.updates, one.ended)
                for one in read_results(folder / "results.jsonl"))
