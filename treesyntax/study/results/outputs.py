@@ -67,11 +67,11 @@ class Outputs:
     def has_no_tree(self, row: str) -> bool:
         """Whether trees are wanted of a row and no line of any of its runs is one."""
         notation = notation_of(self.plan, "target")
+        if notation is None:
+            return False
         files = [self.output(Run(self.methods[row], seed)) for seed in self.plan.recipe.seeds]
         lines = [line for file in files if file.is_file() for line in self.text(file)]
-        return bool(notation and lines) and not any(
-            parse_hypothesis(line, notation) for line in lines
-        )
+        return bool(lines) and not any(parse_hypothesis(line, notation) for line in lines)
 
     def references(self, row: str) -> list[str]:
         """The test set of a row."""
