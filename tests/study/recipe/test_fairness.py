@@ -158,7 +158,7 @@ def test_explanations_stand_in_the_report(tmp_path: Path):
     recipe = recipe_with(
         tmp_path, "methods.stack_pe.train.lr=1", "differences.train.lr=its weights divide it"
     )
-    assert make_table(make_plan(recipe), [result("stack_pe")], {}).notes == (
+    assert make_table(make_plan(recipe), [result("stack_pe")], {}).notes[1:] == (
         "ᵃ stack_pe: own settings (--lr 1: its weights divide it), not equal to those of the other rows",
     )
 
@@ -177,7 +177,7 @@ def test_noticeably_different_sizes_are_noted(tmp_path: Path):
         replace(result("stack_pe"), parameters=950),
     ]
     notes = make_table(make_plan(recipe_with(tmp_path)), results, {}).notes
-    assert notes == (
+    assert notes[1:] == (  # the first says that the table is partial
         "Parameters differ by more than 1% from the baseline's, so size may explain part of the "
         "difference: stack_pe -5.0% (sequence)",
     )

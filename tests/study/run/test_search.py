@@ -134,7 +134,7 @@ def test_a_training_that_diverges_is_a_trial_that_lost(tmp_path: Path, capsys):
     search = {"over": {"train.lr": [0.5, 0.25], "train.broken": [True, False]}}
     started = run(tmp_path, search=search, seeds=[1])
     assert len(trained(started)) == 10
-    assert "sequence: lr 0.5, broken False (valid loss 2.45, best of 4 trials)" in (
+    assert "sequence: lr 0.5, broken False (valid loss 2.45, best of 4 trials; " in (
         capsys.readouterr().out
     )
     assert sum("diverged" in one.failed for one in read_records(tmp_path / "out")) == 4
