@@ -11,15 +11,13 @@ from collections.abc import Iterable
 from dataclasses import asdict, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
+from typing import Any, Generic, TypeVar, get_args
 
 from treesyntax.errors import InputError
 from treesyntax.files import read_lines, read_record, unreadable, write_text
 
-if TYPE_CHECKING:  # loaded where a record is read
-    from pydantic import TypeAdapter
-
 Record = TypeVar("Record")
+CONFIG = "__pydantic_config__"
 STRICT = {"strict": True, "extra": "forbid", "allow_inf_nan": False}
 
 
@@ -47,7 +45,8 @@ def parse_record(
     from pydantic import ValidationError
 
     try:
-        return _adapter(kind).validate_json(text, strict=True)
+        record: Record = _adapter(kind).validate_json(text, strict=True)
+        return record
     except ValidationError as error:
         fault: Any = error.errors(include_url=False)[0]
         field = ".".join(map(str, fault["loc"]))
@@ -70,12 +69,12 @@ def read_record_of(kind: type[Record], path: Path, cause: str, remedy: str) -> R
 
 
 @cache
-def _adapter(kind: type[Record]) -> TypeAdapter[Record]:
+def _adapter(kind: Any) -> Any:
     from pydantic import TypeAdapter
 
     for inner in (kind, *get_args(kind)):
         if is_dataclass(inner):
-            inner.__pydantic_config__ = STRICT  # type: ignore[attr-defined]
+            setattr(inner, CONFIG, STRICT)
     return TypeAdapter(kind)
 
 
