@@ -25,13 +25,10 @@ from treesyntax.data.manifest import MANIFEST
 from treesyntax.errors import OptionError, TreeSyntaxError
 from treesyntax.files import check_path
 from treesyntax.jobs.node import SAVED
-from treesyntax.made.lock import HOLDER, locked
+from treesyntax.made.lock import training_in
 
 logger = logging.getLogger(__name__)
 
-LOCK = ".training.lock"
-LOCK_WAIT = 10.0
-"""Seconds in which a training that was killed may still be ending."""
 COPIES = ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
 """Variables by which torchrun, srun and mpirun tell how many processes they have started."""
 TWO_ON_CPUS = (
@@ -136,12 +133,7 @@ def hold_folder(cfg: Any) -> None:
     """
     if cfg.checkpoint.no_save or not distributed_utils.is_master(cfg.distributed_training):
         return
-    folder = Path(cfg.checkpoint.save_dir)
-    busy = (
-        f"{folder}: another training writes here ({HOLDER}); wait until it ends, or choose another "
-        "--save-dir"
-    )
-    _held.enter_context(locked(folder / LOCK, busy, LOCK_WAIT))
+    _held.enter_context(training_in(Path(cfg.checkpoint.save_dir), "--save-dir"))
 
 
 def _one_line(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,9 +15,13 @@ import pytest
 pytest.importorskip("transformers", reason="transformers is no part of the base")
 pytest.importorskip("accelerate", reason="accelerate is no part of the base")
 
+from support import wait_until
+from support.forked_programs import fork
+
 from treesyntax.__main__ import main
 from treesyntax.finetune import training
 from treesyntax.finetune.job import FACTS_FILE, read_job
+from treesyntax.made import lock
 
 QUICK = [
     "--set", "logging_steps=2", "--set", "learning_rate=0.01", "--set", "use_cpu=true",
@@ -324,6 +329,27 @@ def test_what_is_wrong_is_one_line(
     lines = [line for line in capsys.readouterr().err.splitlines() if "| INFO |" not in line]
     assert len(lines) == 1
     assert message in lines[0]
+
+
+def test_a_second_training_in_a_folder_is_refused(
+    pretrained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+):
+    def hold() -> int:
+        with lock.training_in(tmp_path / "out", "--out"):
+            (tmp_path / "held").touch()
+            signal.pause()
+        return 0
+
+    monkeypatch.setattr(lock, "TRAINING_WAIT", 0.3)
+    other = fork(hold, tmp_path / "log")
+    wait_until((tmp_path / "held").exists, 20)
+    arguments = words(pretrained, tmp_path / "out", "causal", "--max-steps", "1")
+    assert main(arguments) == 2
+    told = f"out: another training writes here (process {other.pid} on"
+    assert told in capsys.readouterr().err
+    other.send_signal(signal.SIGKILL)
+    other.wait()
+    assert main(arguments) == 0
 
 
 def test_another_job_in_a_folder_is_refused(pretrained: Path, tmp_path: Path, capsys):

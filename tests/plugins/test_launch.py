@@ -15,11 +15,10 @@ from reliability.fairseq_jobs import SOAK, binarize, parameters, start, train
 from support import wait_until
 from support.forked_programs import Fork, fork
 
-from fairseq_plugins.training import launch
-from fairseq_plugins.training.launch import LOCK, check_launch, hold_folder
+from fairseq_plugins.training.launch import check_launch, hold_folder
 from treesyntax.errors import OptionError
 from treesyntax.jobs.node import SAVED
-from treesyntax.made.lock import locked
+from treesyntax.made import lock
 
 
 def config(folder: Path = Path("save"), **changes: object) -> SimpleNamespace:
@@ -92,10 +91,10 @@ def test_two_kinds_of_half_precision_are_refused_in_one_line():
 
 
 def test_a_second_training_in_a_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(launch, "LOCK_WAIT", 0.3)
+    monkeypatch.setattr(lock, "TRAINING_WAIT", 0.3)
 
     def hold() -> int:
-        with locked(tmp_path / "save" / LOCK, "held"):
+        with lock.training_in(tmp_path / "save", "--save-dir"):
             (tmp_path / "held").touch()
             signal.pause()
         return 0

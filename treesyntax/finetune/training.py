@@ -12,6 +12,7 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
 from datetime import datetime
 from pathlib import Path
@@ -23,6 +24,7 @@ from treesyntax.bridges.bridge import read_batch
 from treesyntax.bridges.collator import TreeCollator
 from treesyntax.errors import InputError, OptionError, TreeError, need_package, unknown_name
 from treesyntax.files import read_json, read_object, sha256_of, write_json
+from treesyntax.finetune.command import PROCESS
 from treesyntax.finetune.data import Example, check_answers, classes_of, held_out, read_examples
 from treesyntax.finetune.job import (
     CAUSAL,
@@ -39,6 +41,7 @@ from treesyntax.finetune.job import (
 )
 from treesyntax.finetune.models import Pretrained, collator_of, load_model, split_spec
 from treesyntax.finetune.outputs import lines_of_logits, predict
+from treesyntax.made.lock import training_in
 from treesyntax.made.reuse import differences
 from treesyntax.metrics import LOWER_IS_BETTER, METRICS, measured
 from treesyntax.parsers.torchaudio_remedy import hide_broken_torchaudio
@@ -167,6 +170,15 @@ def finetune(job: Job, out: Path, files: Mapping[str, Path]) -> dict[str, Any]:
         job = replace(job, labels=classes_of(data["train"]))
     check_answers(data["valid"], files.get("valid", files["train"]), job)
     job = replace(job, files={name: sha256_of(file) for name, file in sorted(files.items())})
+    first = os.environ.get(PROCESS, "0") == "0"  # of several, one holds the folder for all
+    with training_in(out, "--out") if first else nullcontext():
+        return _finetune(job, out, data, files)
+
+
+def _finetune(
+    job: Job, out: Path, data: Mapping[str, Sequence[Example]], files: Mapping[str, Path]
+) -> dict[str, Any]:
+    """Train in a folder that no other training writes in."""
     _take(job, out)
     if facts := read_object(out / FACTS_FILE):
         return facts

@@ -13,13 +13,15 @@ import os
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from treesyntax.errors import OptionError
 
 POLL = 0.2
 HELD = (errno.EACCES, errno.EAGAIN)
+TRAINING, TRAINING_WAIT = ".training.lock", 10.0
+"""The file that a training holds, and seconds in which one that was killed may still be ending."""
 HOLDER = "{holder}"
 """Stands in a message for the process that holds the file, such as ``process 12 on node1``."""
 
@@ -49,6 +51,17 @@ def locked(path: Path, busy: str, wait: float = 0.0) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def training_in(folder: Path, flag: str) -> AbstractContextManager[None]:
+    """Hold a folder for one training, see `locked`.
+
+    Args:
+        folder: of checkpoints.
+        flag: what chooses another.
+    """
+    busy = f"{folder}: another training writes here ({HOLDER}); wait until it ends, or choose another {flag}"
+    return locked(folder / TRAINING, busy, TRAINING_WAIT)
 
 
 def hold(descriptor: int, path: Path, busy: str, wait: float = 0.0) -> None:
