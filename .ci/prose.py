@@ -2,8 +2,7 @@
 
 A paragraph has at most 60 words, a sentence 30, a list 110, and a paragraph has at most two numbers in brackets. A row that
 a page names is explained on it. README and docs have at most 20,000 words, and the pages of results 4,000 of them. Code,
-numbers and pages that are written from the code do not count. Pages that are not rewritten yet stand in
-``prose_later.txt``; one that keeps the rules must leave that list, so that it only gets shorter.
+numbers and pages that are written from the code do not count.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).parents[1]
-LATER = Path(__file__).with_name("prose_later.txt")
 PARAGRAPH, SENTENCE, LIST, BRACKETS = 60, 30, 110, 2
 RESULTS = ("docs/results.", "docs/results-", "docs/reproduction", "docs/where-trees-help")
 BUDGETS = {
@@ -159,25 +157,12 @@ def over_budget(known: Mapping[str, Path]) -> list[str]:
 
 def main() -> int:
     """Print all faults; whether there are any is the verdict."""
-    names, later = row_names(), LATER.read_text("utf-8").split()
-    bad = 0
-    known = {str(path.relative_to(ROOT)): path for path in pages()}
-    for page in later:
-        if page not in known:
-            bad += 1
-            print(f".ci/prose_later.txt: {page} is no page; take it out")
-    for fault in over_budget(known):
-        bad += 1
-        print(fault)
+    names, known = row_names(), {str(path.relative_to(ROOT)): path for path in pages()}
+    faults = over_budget(known)
     for page, path in known.items():
-        faults = faults_of(path.read_text("utf-8"), names)
-        if page in later and not faults:
-            bad += 1
-            print(f".ci/prose_later.txt: {page} keeps the rules now; take it out")
-        elif page not in later and faults:
-            bad += 1
-            print(*(f"{page}: {fault}" for fault in faults), sep="\n")
-    return int(bad > 0)
+        faults += [f"{page}: {fault}" for fault in faults_of(path.read_text("utf-8"), names)]
+    print(*faults, sep="\n", end="\n" if faults else "")
+    return int(bool(faults))
 
 
 if __name__ == "__main__":
