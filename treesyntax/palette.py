@@ -25,3 +25,9 @@ def line_of(number: int) -> dict[str, Any]:
         "marker": MARKERS[(number + again) % len(MARKERS)],
         "linestyle": STYLES[again % len(STYLES)],
     }
+
+
+def plain_panel(panel: Any, grid: str = "both") -> None:
+    """Give a panel the style of all figures: a faint grid, and no frame above and on the right."""
+    panel.grid(alpha=0.25, axis=grid)
+    panel.spines[["top", "right"]].set_visible(False)

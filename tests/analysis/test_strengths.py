@@ -87,7 +87,7 @@ def write_study(folder: Path, strengths: dict[str, list], recipe: str = "demo") 
     methods = {name: {"arch": f"tree_{name}_tiny"} for name in ("sequence", "relation_mask")}
     path = write_recipe(folder.parent, score=["bleu", "chrf"], methods=methods)
     study_helpers.write_study(folder, read_recipe(path))
-    write_results(folder / "results.jsonl", [replace(item, recipe=recipe) for item in results])
+    write_results(folder / "runs.jsonl", [replace(item, recipe=recipe) for item in results])
     for run, values in strengths.items():
         place = folder / "runs" / run / "analyses" / "encoder"
         place.mkdir(parents=True)

@@ -49,7 +49,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path.parent.mkdir(parents=True)
         save_model(study / "binarized" / row, path, "--arch", f"tree_{row}_tiny", seed=seed)
     write_results(
-        study / "results.jsonl",
+        study / "runs.jsonl",
         [result(row, seed, "exact", value) for (row, seed), value in scores.items()],
     )
     return folder

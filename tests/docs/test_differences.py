@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from treesyntax.metrics.runs import compare_runs
-from treesyntax.study.report.items.again import StoredLines
-from treesyntax.study.report.items.file import ITEMS_FILE
-from treesyntax.study.report.items.parts import join, read_part
+from treesyntax.study.report.items import ITEMS_FILE
+from treesyntax.study.report.tables_again import StoredLines, join, read_part
 from treesyntax.study.results.item_scores import ItemScores
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from treesyntax.__main__ import main
-from treesyntax.study.results.results import Result, read_results
+from treesyntax.study.results.results import Result, read_results, results_file
 
 DOCS = Path(__file__).parents[2] / "docs"
 CATEGORIES = "categories.csv"
 TABLES = sorted((DOCS / "results").glob("*/*.csv"))
 WHOLE = [path for path in TABLES if path.name != CATEGORIES]
-"""Those over the whole test set, which results.jsonl has scores of."""
+"""Those over the whole test set, which the results have scores of."""
 FOLDERS = sorted(path for path in (DOCS / "results").iterdir() if path.is_dir())
 PAGE = (DOCS / "reproduction.md").read_text("utf-8").splitlines()
 TASKS = {"GEO, masks in the decoder": ("geo", "masks_dfs (decoder)")}
@@ -37,12 +37,12 @@ PROGRAMS = {"SYN-S": "for2lam_100k", "CJ-A-s": "coffeescript_javascript_100k"}
 def results_of(folder: Path) -> list[Result]:
     """The results of a study, of all parts if it was trained in parts."""
     return [
-        result for path in sorted(folder.rglob("results.jsonl")) for result in read_results(path)
+        result for path in sorted([*folder.rglob("results.jsonl"), *folder.rglob("runs.jsonl")]) for result in read_results(path)
     ]
 
 
 def read_table(path: Path) -> list[dict[str, str]]:
-    """The rows of a study's table, or of its map, with the names of results.jsonl."""
+    """The rows of a study's table, or of its map, with the names of the results."""
     with path.open(encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
     for row in rows if path.name == "map.csv" else ():
@@ -131,7 +131,7 @@ def test_our_figures_of_semantic_parsing_are_those_of_the_results() -> None:
             assert text == expected, (line, task)
             seen += bool(values)
     assert seen >= 20
-    demo = scores(read_results(DOCS / "results/demo/results.jsonl"))
+    demo = scores(read_results(results_file(DOCS / "results/demo")))
     for method in ("tree2tree", "sequence"):
         values = demo[method, "exact"]
         assert f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f}" in "\n".join(PAGE)

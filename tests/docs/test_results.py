@@ -14,10 +14,9 @@ import pytest
 
 from treesyntax.__main__ import main
 from treesyntax.metrics.line_file import unpack
-from treesyntax.study.report.items.file import ITEMS_FILE, read_items, unpack_items
-from treesyntax.study.report.map.cells import read_cells
-from treesyntax.study.report.map.draw import draw_file, table_rows
-from treesyntax.study.results.results import read_results
+from treesyntax.study.report.items import ITEMS_FILE, read_items, unpack_items
+from treesyntax.study.report.map import draw_file, read_cells, table_rows
+from treesyntax.study.results.results import OLD_FILE, RESULTS_FILE, read_results, results_file
 
 DOCS = Path(__file__).parents[2] / "docs"
 MAP = DOCS / "results/structure/map.csv"
@@ -232,8 +231,8 @@ def test_the_map_is_that_of_its_study(tmp_path: Path) -> None:
 
 
 def test_the_figure_of_the_demo_is_that_of_its_study(tmp_path: Path) -> None:
-    for name in ("items.jsonl", "results.jsonl"):
-        shutil.copy(DOCS / "results/demo" / name, tmp_path)
+    for file in (DOCS / "results/demo/items.jsonl", results_file(DOCS / "results/demo")):
+        shutil.copy(file, tmp_path)
     assert main(["report", str(tmp_path / "items.jsonl")]) == 0
     drawn = (DOCS / "figures/demo.svg").read_text("utf-8")
     assert (tmp_path / "verdict.svg").read_text("utf-8") == drawn
@@ -247,7 +246,7 @@ def test_the_list_of_runs_is_that_of_the_results() -> None:
         if len(row) != 6 or "](#" not in row[0]:
             continue
         name, anchor = re.findall(r"`([\w/]+)`\]\(#(\w+)\)", row[0])[0]
-        results = read_results(DOCS / "results" / name / "results.jsonl")
+        results = read_results(results_file(DOCS / "results" / name))
         minutes = sorted({f"{one.train_seconds / 60:.1f}" for one in results}, key=float)
         devices = {re.sub(r"\(R\)| Processor", "", one.device) for one in results}
         commits = dict.fromkeys(one.commit[:7] for one in results)
@@ -261,7 +260,9 @@ def test_the_list_of_runs_is_that_of_the_results() -> None:
         assert anchor in titles
         listed.add(name)
     folders = {
-        str(path.parent.relative_to(DOCS / "results")) for path in DOCS.rglob("results.jsonl")
+        str(path.parent.relative_to(DOCS / "results"))
+        for path in DOCS.rglob("*.jsonl")
+        if path.name in (RESULTS_FILE, OLD_FILE)
     }
     assert listed == folders
     pages = " ".join(page.read_text("utf-8") for page in DOCS.glob("*.md"))

@@ -79,7 +79,7 @@ def study(pretrained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_study_goes_from_lines_and_a_model_to_a_report(study: Path):
-    results = read_results(study / "results.jsonl")
+    results = read_results(study / "runs.jsonl")
     rows = ["plain", "masks", "masks/random"]
     assert sorted({(result.method, result.seed, result.metric) for result in results}) == sorted(
         (row, seed, metric)
@@ -138,7 +138,7 @@ def test_a_killed_study_goes_on_to_the_same_table(study: Path, pretrained: Path,
     assert main(["study", str(recipe), "--out", str(out), "--jobs", "1"]) == 0
     tables = [
         sorted((one.method, one.seed, one.metric, one.value, one.valid_loss, one.updates, one.ended)
-               for one in read_results(folder / "results.jsonl"))
+               for one in read_results(folder / "runs.jsonl"))
         for folder in (study, out)
     ]  # fmt: skip
     assert tables[0] == tables[1]

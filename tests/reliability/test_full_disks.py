@@ -39,7 +39,7 @@ def _tree_file(folder: Path) -> None:
 
 
 def _results(folder: Path) -> None:
-    write_results(folder / "results.jsonl", [result(seed=seed) for seed in range(99)])
+    write_results(folder / "runs.jsonl", [result(seed=seed) for seed in range(99)])
 
 
 def _folder(folder: Path) -> None:
@@ -129,8 +129,8 @@ def test_a_full_disk_is_one_clear_line(tmp_path: Path, name: str, limit: int):
     assert "File too large" in said or "disk" in said or "space" in said, said
     # The parts of a parse stay, as what is done need not be done again.
     found = {name for name in contents(folder) if not name.startswith(("out.parts/", ".lock"))}
-    assert found <= {"before", "results.jsonl", f"{PREFIX}.bin", f"{PREFIX}.idx"}
-    assert contents(folder).get("results.jsonl", b"") == b""
+    assert found <= {"before", "runs.jsonl", f"{PREFIX}.bin", f"{PREFIX}.idx"}
+    assert contents(folder).get("runs.jsonl", b"") == b""
     assert (folder / "before").read_text() == "before"
 
 
@@ -200,7 +200,7 @@ def test_whichever_write_fails_the_state_is_that_of_before(tmp_path: Path, name:
                 folder.mkdir()
         count("corruption: full disks and read-only folders")
         after = {file: text for file, text in contents(folder).items() if ".parts/" not in file}
-        whole = {f"{PREFIX}.bin", f"{PREFIX}.idx", f"{PREFIX}.tree", "dict.a.txt", "results.jsonl"}
+        whole = {f"{PREFIX}.bin", f"{PREFIX}.idx", f"{PREFIX}.tree", "dict.a.txt", "runs.jsonl"}
         whole |= {"out.offsets", "out.report.json"}  # each is whole; the tree file comes last
         assert {file for file in after if file not in before} <= whole
         assert not [file for file in after if file.endswith((".part", ".old"))]

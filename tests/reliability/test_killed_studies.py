@@ -26,7 +26,7 @@ def same(folder: Path) -> dict[str, object]:
     left_out |= {"train_seconds", "seconds", "date", "peak_memory"}
     results = {
         one.key: {name: value for name, value in asdict(one).items() if name not in left_out}
-        for one in read_results(folder / "results.jsonl")
+        for one in read_results(folder / "runs.jsonl")
     }
     written = {
         name: content
@@ -34,7 +34,7 @@ def same(folder: Path) -> dict[str, object]:
         if fnmatch(name, "runs/*/hypotheses.txt")
         or (fnmatch(name, "binarized/*/*") and not name.endswith("/binarize.json"))  # names places
     }
-    lines = (folder / "results.jsonl").read_bytes().count(b"\n")
+    lines = (folder / "runs.jsonl").read_bytes().count(b"\n")
     return {"results": results, "lines": lines, "files": written}
 
 
@@ -81,7 +81,7 @@ def undo(out: Path, phase: str) -> float:
         shutil.rmtree(out / "binarized")
     if phase in ("binarize", "train"):
         shutil.rmtree(out / "runs")
-    (out / "results.jsonl").unlink()
+    (out / "runs.jsonl").unlink()
     return seconds
 
 

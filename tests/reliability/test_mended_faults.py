@@ -136,11 +136,11 @@ def test_a_recipe_may_repeat_parts_of_itself(tmp_path: Path):
     ids=str,
 )  # fmt: skip
 def test_results_of_other_types_are_refused(tmp_path: Path, change: dict):
-    path = tmp_path / "results.jsonl"
+    path = tmp_path / "runs.jsonl"
     values = {**asdict(result()), **change}
     checksum = zlib.crc32(json.dumps(values, ensure_ascii=False).encode())
     path.write_text(json.dumps({**values, "crc32": checksum}) + "\n")
-    refuse(lambda: read_results(path), r"results\.jsonl:1: is not a result; restore the line")
+    refuse(lambda: read_results(path), r"runs\.jsonl:1: is not a result; restore the line")
 
 
 def test_results_that_are_a_folder_are_refused(tmp_path: Path):

@@ -219,9 +219,9 @@ def write_study(folder: Path) -> Path:
         ledger.mark(step, 1.0)
     keys = {run.name: ledger.keys.of[run.step("hypotheses")] for run in plan.runs}
     write_identity(out, plan.recipe, Identity("h", "0", {}, keys))
-    found = read_results(out / "results.jsonl")
+    found = read_results(out / "runs.jsonl")
     found = [replace(one, run=keys[f"{one.method}-{one.seed}"]) for one in found]
-    write_results(out / "results.jsonl", found)
+    write_results(out / "runs.jsonl", found)
     return out
 
 

@@ -51,7 +51,7 @@ def browser() -> Iterator[Any]:
 
 
 def test_results_have_what_there_is_to_know(studies: dict[str, Path]):
-    results = read_results(studies["translation"] / "results.jsonl")
+    results = read_results(studies["translation"] / "runs.jsonl")
     assert sorted(result.key for result in results) == [
         (method, 1, metric)
         for method in ("relation_mask", "sequence")
@@ -114,7 +114,7 @@ def test_files_beside_the_recipe_take_the_place_of_no_module(studies: dict[str, 
         with pytest.raises(ImportError, match=f"^{shadow} of the working folder$"):
             runpy.run_path(str(folder / shadow))
     assert read_failures(studies["forms"]) == {}
-    assert {result.method for result in read_results(studies["forms"] / "results.jsonl")} == {
+    assert {result.method for result in read_results(studies["forms"] / "runs.jsonl")} == {
         "grown"
     }
     assert (studies["forms"] / "report.html").is_file()

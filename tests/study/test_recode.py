@@ -71,24 +71,24 @@ def make_old(folder: Path, source: Path) -> None:
         value = json.loads(file.read_text())
         if "code" in value:
             file.write_text(json.dumps({**value, "code": old(value["code"])}))
-    results = read_results(folder / "results.jsonl")
-    write_results(folder / "results.jsonl", [replace(one, code=old(one.code)) for one in results])
+    results = read_results(folder / "runs.jsonl")
+    write_results(folder / "runs.jsonl", [replace(one, code=old(one.code)) for one in results])
 
 
 def test_a_study_goes_on_after_its_records_are_made_anew(tmp_path: Path, checkout: Path, capsys):
     run(tmp_path, seeds=[1])
-    before = read_results(tmp_path / "out/results.jsonl")
+    before = read_results(tmp_path / "out/runs.jsonl")
     source = tmp_path / "elsewhere"
     shutil.copytree(checkout, source)
     make_old(tmp_path / "out", source)
     assert all(
-        of_first_rule(result.code) for result in read_results(tmp_path / "out/results.jsonl")
+        of_first_rule(result.code) for result in read_results(tmp_path / "out/runs.jsonl")
     )
     assert not trained(run(tmp_path, seeds=[1, 2], status=2))
     capsys.readouterr()
     assert recode.main([str(tmp_path / "out"), "--source", str(source)]) == 0
     assert " 0 still of the first\n" in capsys.readouterr().out
-    assert [one.code for one in read_results(tmp_path / "out/results.jsonl")] == [
+    assert [one.code for one in read_results(tmp_path / "out/runs.jsonl")] == [
         one.code for one in before
     ]
     assert trained(run(tmp_path, seeds=[1, 2])) == ["sequence-2", "stack_pe-2"]
@@ -97,7 +97,7 @@ def test_a_study_goes_on_after_its_records_are_made_anew(tmp_path: Path, checkou
 def test_records_of_other_source_stay_as_they_are(tmp_path: Path, checkout: Path, capsys):
     run(tmp_path, seeds=[1])
     make_old(tmp_path / "out", checkout)
-    code = [one.code for one in read_results(tmp_path / "out/results.jsonl")]
+    code = [one.code for one in read_results(tmp_path / "out/runs.jsonl")]
     with (checkout / "treesyntax/nn/pairs.py").open("a") as stream:
         stream.write("x = 1\n")
     words = [str(tmp_path / "out"), "--source", str(checkout)]
@@ -106,7 +106,7 @@ def test_records_of_other_source_stay_as_they_are(tmp_path: Path, checkout: Path
     git(checkout, "commit", "-qam", "second")
     assert recode.main(words) == 0
     assert f"{tmp_path}/out: 0 records are of today's rule" in capsys.readouterr().out
-    assert [one.code for one in read_results(tmp_path / "out/results.jsonl")] == code
+    assert [one.code for one in read_results(tmp_path / "out/runs.jsonl")] == code
 
 
 def test_data_from_beside_are_of_unknown_code(tmp_path: Path, checkout: Path, capsys):
@@ -125,7 +125,7 @@ def test_data_from_beside_are_of_unknown_code(tmp_path: Path, checkout: Path, ca
     assert " 0 still of the first" not in capsys.readouterr().out
     (code,) = {
         json.dumps(one.code)
-        for one in read_results(tmp_path / "out/results.jsonl")
+        for one in read_results(tmp_path / "out/runs.jsonl")
         if one.method == "sequence"
     }
     assert "train: rule" in code

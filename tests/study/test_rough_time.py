@@ -10,14 +10,14 @@ import pytest
 from support import ROOT
 from support.study_helpers import plan_of
 
+from treesyntax.study.estimate import PAIRS_A_SECOND, how_long
 from treesyntax.study.results.results import read_results
-from treesyntax.study.rough_time import PAIRS_A_SECOND, how_long
 
 
 @pytest.mark.parametrize("study", ["demo", "geo", "structure"])
 def test_the_figures_are_those_of_studies(study: str):
     """No task of a study is slower than told, and half of them are no quicker."""
-    files = (ROOT / f"docs/results/{study}").rglob("results.jsonl")
+    files = (ROOT / f"docs/results/{study}").rglob("r*s.jsonl")
     speeds: dict[str, dict[str, dict[Any, float]]] = {}
     for one in (one for file in files for one in read_results(file)):
         if one.pairs and one.memory_step is None:  # on a CPU

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from pathlib import Path
 
 import yaml
@@ -12,8 +13,7 @@ from support.fake_programs import UPDATES
 from treesyntax.metrics import METRICS
 from treesyntax.study.recipe.identity import Identity, write_identity
 from treesyntax.study.recipe.recipe import Recipe, read_recipe
-from treesyntax.study.results.comparisons import Comparison
-from treesyntax.study.results.conclusions import Conclusion
+from treesyntax.study.results.comparisons import Comparison, Conclusion
 from treesyntax.study.results.first_plan import note_plan
 from treesyntax.study.results.results import Result, write_results
 from treesyntax.study.run.plan import Plan, make_plan
@@ -121,11 +121,33 @@ def make_study(folder: Path, *overrides: str, **changes: object) -> Path:
     write(out / "data/p/test.tgt", REFERENCES)
     for run in make_plan(recipe).runs:
         write(out / run.folder / "hypotheses.txt", outputs(run.method.base, run.seed))
-    write_results(out / "results.jsonl", [
+    write_results(out / "runs.jsonl", [
         result(run.method.name, run.seed, metric, score(run.method.base, run.seed, metric), len(REFERENCES))
         for run in make_plan(recipe).runs for metric in recipe.score if metric in METRICS
     ])  # fmt: skip
     return out
+
+
+def make_two_test_sets(folder: Path, *overrides: str, **changes: object) -> Path:
+    """The same on the test sets ``law`` and ``news``."""
+    data = recipe_content()["data"]
+    data["source"]["test"], data["target"]["test"] = "{data}/{d}.src", "{data}/{d}.tgt"
+    axes = {"domain": {"vars.d": ["law", "news"]}}
+    out = make_study(
+        folder, *overrides, data=data, vars={"size": 8, "d": "law"}, axes=axes, **changes
+    )
+    for domain in ("law", "news"):
+        write(out / f"data/{domain}.tgt", REFERENCES)
+        write(out / f"data/{domain}.src", [f"{domain} {line}" for line in range(LINES)])
+    return out
+
+
+def keep_items(out: Path, folder: Path) -> Path:
+    """The two files of a study that its tables are made of again, in another folder; returns items.jsonl."""
+    folder.mkdir(exist_ok=True)
+    for file in (out / "runs.jsonl", out / "tables/items.jsonl"):
+        shutil.copy(file, folder)
+    return folder / "items.jsonl"
 
 
 def write(path: Path, lines: list[str]) -> None:

@@ -113,11 +113,11 @@ def all_steps(folder: Path) -> set[str]:
 
 def check_complete(folder: Path) -> None:
     assert done_steps(folder) == all_steps(folder)
-    found = read_results(folder / "out" / "results.jsonl")
+    found = read_results(folder / "out" / "runs.jsonl")
     recipe = read_recipe(folder / "recipe.yaml")
-    size = len(recipe.methods) * len(recipe.seeds) * len(recipe.score)
-    assert len(found) == len({item.key for item in found}) == size
-    assert (folder / "out" / "results.jsonl").read_text().count("\n") == size
+    runs = len(recipe.methods) * len(recipe.seeds)
+    assert len(found) == len({item.key for item in found}) == runs * len(recipe.score)
+    assert (folder / "out" / "runs.jsonl").read_text().count("\n") == runs
     assert {item.hash for item in found} == {read_identity(folder / "out").hash}
     for run in make_plan(recipe).runs:
         assert (folder / "out" / run.folder / "hypotheses.txt").read_text() == "\nb c\n"

@@ -73,9 +73,7 @@ _TREE = _argument(
     "--tree", default="(S (NP the cat) (VP sees (NP it)))", metavar="BRACKETS",
     help="tree to draw (default %(default)s)",
 )  # fmt: skip
-_METRIC = _argument(
-    "--metric", required=True, help="one in the study's results.jsonl, such as bleu"
-)
+_METRIC = _argument("--metric", required=True, help="one in the study's runs.jsonl, such as bleu")
 _OUT = _all(
     _argument(
         "--out", type=Path, required=True, metavar="FOLDER", help="folder for figures and numbers"

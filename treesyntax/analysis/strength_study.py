@@ -25,7 +25,7 @@ from treesyntax.palette import COLOURS
 from treesyntax.study.recipe.recipe import RECIPE_FILE, Recipe, read_recipe
 from treesyntax.study.recipe.rows import row_of_run
 from treesyntax.study.results.current import current_results
-from treesyntax.study.results.results import RESULTS_FILE, Result
+from treesyntax.study.results.results import Result, results_file
 
 NAME = "strength_study"
 STRENGTHS = "runs/*/analyses/*/mask_strengths.json"
@@ -118,7 +118,7 @@ def read_rows(folder: Path, baseline: str | None, metric: str) -> list[StrengthR
     Raises:
         InputError: if it lacks results, strengths, scores of the baseline, or the metric.
     """
-    path, recipe = folder / RESULTS_FILE, read_recipe(folder / RECIPE_FILE)
+    path, recipe = results_file(folder), read_recipe(folder / RECIPE_FILE)
     results, _ = current_results(folder, recipe)
     if not results:
         raise InputError(path, None, "holds no results", "give the folder of a study that has run")

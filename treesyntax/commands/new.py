@@ -140,7 +140,7 @@ def _told(
 ) -> list[str]:
     """The commands to go on with, the shortest first: those of a first table and of the whole."""
     from treesyntax.jobs import cores
-    from treesyntax.study.rough_time import how_long
+    from treesyntax.study.estimate import how_long
 
     recipe, (first, command) = plan.recipe, commands
     sets = [f"{drawn[part]} for {part}" for part in SPLITS[1:] if type(drawn.get(part)) is int]

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths", type=Path, nargs="+", metavar="DIR",
         help="folder of a study: write its report; a map.csv: draw map.svg beside it; an items.jsonl: make the tables "
-        "and the figure of the verdict again, from that and results.jsonl beside it; several items.jsonl, of rows trained "
+        "and the figures of map and verdict again, from that and runs.jsonl beside it; several items.jsonl, of rows trained "
         "in several places: make the tables of all in --out",
     )  # fmt: skip
     parser.add_argument(
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     if args.for_paper and paths[0].is_file():
         raise OptionError("--for-paper is for the folder of a study")
     if all(scores):
-        from treesyntax.study.report.items.again import tables_again
+        from treesyntax.study.report.tables_again import tables_again
 
         with papers_of(args):
             tables_again(paths, args.out, args.mix_versions)
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
         )
     (path,) = paths
     if path.is_file():
-        from treesyntax.study.report.map.draw import draw_file
+        from treesyntax.study.report.map import draw_file
 
         with papers_of(args):
             print(draw_file(path))

@@ -90,6 +90,7 @@ def run(args: argparse.Namespace) -> int:
     """
     # --help needs none of it.
     from treesyntax.metrics import get_metric, measured, plain_name, reference_warnings
+    from treesyntax.metrics.kinds import PREFIX, formats_of, kinds_of, letters_as_numbers
     from treesyntax.metrics.line_file import write_line_file
 
     names = args.metric or ["exact"]
@@ -113,7 +114,11 @@ def run(args: argparse.Namespace) -> int:
         options = ("hypothesis", "reference", "source", "train_source", "train_target")
         files = {name: sha256_of(path) for name in options if (path := getattr(args, name))}
         files |= {"categories": sha256_of(args.counted_by)} if args.counted_by else {}
-        write_line_file(args.lines, files, {name: result.lines for name, result in results.items()})
+        kept = {name: result.lines for name, result in results.items()} | {
+            PREFIX + form: letters_as_numbers(kinds_of(hypotheses, references, form))
+            for form in formats_of(names)
+        }
+        write_line_file(args.lines, files, kept)
     if args.categories:
         categories = _categories(args.categories, args, references)
         scores += [

@@ -145,7 +145,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     from treesyntax.study.searching import find_settings, search_outline
 
     if args.json and not args.plan:
-        raise OptionError("--json goes with --plan; a study's results are in its results.jsonl")
+        raise OptionError("--json goes with --plan; a study's results are in its runs.jsonl")
     if args.out is not None:
         check_path(args.out, "--out")
     longer = [] if args.train_on is None else [f"{TRAIN_ON}={args.train_on:g}"]

@@ -8,7 +8,6 @@ Nothing here needs pandas, but ``pandas.DataFrame`` takes all records as they ar
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,42 +16,17 @@ import numpy as np
 
 from treesyntax.errors import OptionError, unknown_name
 from treesyntax.metrics import score_of_lines
-from treesyntax.study.recipe.identity import RECIPE_FILE, read_identity
-from treesyntax.study.recipe.recipe import FIXED, Method, read_recipe
-from treesyntax.study.results.comparisons import Comparison
-from treesyntax.study.results.current import comparable, current_results
-from treesyntax.study.results.item_scores import ItemScores
-from treesyntax.study.results.outputs import Outputs
-from treesyntax.study.results.rows import is_tested, make_rows
-from treesyntax.study.results.significance import compare, compare_rows
+from treesyntax.study.recipe.recipe import Method
+from treesyntax.study.results.comparisons import compare_rows, facts_of
+from treesyntax.study.results.rows import is_tested
+from treesyntax.study.results.study_folder import StudyFolder
 from treesyntax.study.results.tidy import run_records
-from treesyntax.study.run.ledger import check_read
-from treesyntax.study.run.plan import make_plan
 
 Record = dict[str, Any]
 
 
-class StudyData:
-    """The results of a study.
-
-    Args:
-        folder: of the study.
-        mix_versions: compare rows of different code too.
-
-    Raises:
-        OptionError: if the folder holds no study, or a data file or an output has changed since it was used.
-        InputError: if a file is damaged.
-    """
-
-    def __init__(self, folder: str | Path, mix_versions: bool = False) -> None:
-        self.folder = Path(folder)
-        identity = read_identity(self.folder)
-        self.plan = make_plan(read_recipe(self.folder / RECIPE_FILE))
-        check_read(self.plan, self.folder, identity)
-        self.results, _ = current_results(self.folder, self.plan.recipe)
-        self.may_compare = comparable(self.results, mix_versions)
-        self.outputs = Outputs(self.plan, self.folder, self.results)
-        self.scores = ItemScores(self.outputs, self.results, self.plan.recipe.budget == FIXED)
+class StudyData(StudyFolder):
+    """The results of a study as records."""
 
     @cached_property
     def runs(self) -> list[Record]:
@@ -92,14 +66,7 @@ class StudyData:
         report. ``conclusion`` is what the row shows, in a word, and ``why`` the reason, in the primary metric alone.
         What is not compared has None.
         """
-        rows, recipe = (
-            make_rows(self.outputs, self.results, self.may_compare),
-            self.plan.recipe,
-        )
-        compared = {
-            (comparison.method, comparison.metric): comparison
-            for comparison in compare(self.scores, rows, recipe.score, len(recipe.seeds))
-        }
+        compared = {(one.method, one.metric): one for one in self.comparisons}
         records = []
         for method in self.plan.recipe.methods:
             for metric in self.plan.recipe.score:
@@ -116,7 +83,7 @@ class StudyData:
                         "mean": float(np.mean(values)),
                         "sd": float(np.std(values, ddof=1)) if len(values) > 1 else None,
                         "runs": len(values),
-                        **_facts(comparison),
+                        **facts_of(comparison),
                     })  # fmt: skip
         return records
 
@@ -151,7 +118,7 @@ class StudyData:
                 f"{row} and {asked.name} are of different code; read_study(…, mix_versions=True) compares them"
             )
         comparison = compare_rows(self.scores, row, asked.name, name)
-        return {"row": row, "metric": name, **_facts(replace(comparison, holm_p=None))}
+        return {"row": row, "metric": name, **facts_of(comparison)}
 
     def _row(self, name: str) -> Method:
         for method in self.plan.recipe.methods:
@@ -171,17 +138,4 @@ def read_study(folder: str | Path, mix_versions: bool = False) -> StudyData:
         OptionError: if it holds no study, or a data file or an output has changed since it was used.
         InputError: if a file is damaged.
     """
-    return StudyData(folder, mix_versions)
-
-
-def _facts(comparison: Comparison | None) -> Record:
-    names = ("baseline", "difference", "low", "high", "p", "holm_p", "items")
-    facts = {name: None if comparison is None else getattr(comparison, name) for name in names}
-    words = None if comparison is None else comparison.conclusion
-    return facts | {
-        "conclusion": words and str(words),
-        "why": words and words.why,
-        "control": (words and words.control) or None,
-        "control_difference": words and words.control_difference,
-        "control_p": words and words.control_p,
-    }
+    return StudyData(folder, mix_versions=mix_versions)

@@ -25,7 +25,7 @@ from treesyntax.files import read_object, write_json
 from treesyntax.study.recipe.identity import RECIPE_FILE, read_identity
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.recipe.rows import run_name
-from treesyntax.study.results.results import RESULTS_FILE, read_results, write_results
+from treesyntax.study.results.results import RESULTS_FILE, read_results, results_file, write_results
 from treesyntax.study.run.code import PACKAGES, RULE, code_of, of_first_rule
 from treesyntax.study.run.folder import held_alone
 from treesyntax.study.run.ledger import BEGUN_FILE, DONE, Ledger, prepared_markers, trainings
@@ -135,7 +135,7 @@ def recode(folder: Path, source: Path) -> Counter[str]:
 
     results = []
     runs = {run.name: run for run in recoder.plan.runs}
-    for result in read_results(folder / RESULTS_FILE):
+    for result in read_results(results_file(folder)):
         run = runs.get(run_name(result.method, result.seed))
         steps = [] if run is None else ledger.keys.chain(recoder.plan.outcome(run, "score"))
         code = improved({"code": result.code}, result.commit, steps)

@@ -62,15 +62,15 @@ def execute(
 
 
 def _restore_results(recorder: Recorder, done: set[str]) -> None:
-    """Write the results of finished runs that results.jsonl lacks; drop those of runs to be trained."""
-    recipe, path = recorder.plan.recipe, recorder.folder / RESULTS_FILE
+    """Write the results of finished runs that runs.jsonl lacks; drop those of runs to be trained."""
+    recipe, folder = recorder.plan.recipe, recorder.folder
     untrained = {
         (run.method.name, run.seed, recorder.identity.runs[run.name])
         for run in recorder.plan.runs
         if run.step("train") not in done
     }
-    drop_results(path, lambda one: (one.method, one.seed, one.run) in untrained)
-    known = {result.key for result in current_results(recorder.folder, recipe)[0]}
+    drop_results(folder, lambda one: (one.method, one.seed, one.run) in untrained)
+    known = {result.key for result in current_results(folder, recipe)[0]}
     found = [
         result
         for run in recorder.plan.runs
@@ -79,7 +79,7 @@ def _restore_results(recorder: Recorder, done: set[str]) -> None:
         for result in recorder.results(run)
     ]
     if found:
-        write_results(path, found)
+        write_results(folder / RESULTS_FILE, found)
 
 
 def report(

@@ -62,7 +62,7 @@ def run_study(folder: Path, environment: dict[str, str], *options: str) -> None:
 
 def check_trained(folder: Path) -> None:
     """The method was in the model, learned, and was there again in the search."""
-    found = {one.method: one for one in read_results(folder / "out/results.jsonl")}
+    found = {one.method: one for one in read_results(folder / "out/runs.jsonl")}
     assert found["mine"].parameters - found["sequence"].parameters == 9 * 32
     assert found["mine"].n == 24
     state = torch.load(
@@ -79,4 +79,4 @@ def test_jobs_know_a_method_that_a_recipe_imports(tmp_path: Path):
             "--cluster-set", "timeout_min=30",
         )  # fmt: skip
     check_trained(tmp_path)
-    assert all(one.job for one in read_results(tmp_path / "out/results.jsonl"))
+    assert all(one.job for one in read_results(tmp_path / "out/runs.jsonl"))

@@ -101,7 +101,7 @@ def test_a_study_of_arrays(tmp_path: Path, slurm: Slurm, begin: Callable[..., Fo
         assert f"submit {run}/train: job {jobs[0].partition('_')[0]}_" in output
         assert f"start  {run}/score" in output or f"done   {run}/score" in output
         assert "# job " in (tmp_path / f"out/logs/{run}/score.log").read_text()
-    found = read_results(tmp_path / "out/results.jsonl")
+    found = read_results(tmp_path / "out/runs.jsonl")
     assert {one.job for one in found} == set(jobs)
     assert all(one.node and one.peak_memory and one.queue_seconds is not None for one in found)
     no_orphan(slurm, tmp_path)

@@ -160,13 +160,13 @@ def _read_tokens(folder: Path) -> None:
 
 def _results(folder: Path) -> None:
     found = [result(), result(seed=2), result(metric="bleu", value=1.5)]
-    write_results(folder / "results.jsonl", found)
+    write_results(folder / "runs.jsonl", found)
 
 
 def _read_results(folder: Path) -> None:
-    found = read_results(folder / "results.jsonl")
+    found = read_results(folder / "runs.jsonl")
     assert len({item.key for item in found}) == len(found)
-    write_results(folder / "results.jsonl", [result(seed=9)])
+    write_results(folder / "runs.jsonl", [result(seed=9)])
 
 
 def _json(name: str, content: object, folder: Path) -> None:
@@ -266,7 +266,7 @@ READERS: dict[str, Reader] = {
     },
     "dictionary": Reader("dict.a.txt", tokens, lambda f: Dictionary.read(f / "dict.a.txt")),
     "binarize.json": Reader("data/binarize.json", _binarized, _read_record),
-    "results": Reader("results.jsonl", _results, _read_results),
+    "results": Reader("runs.jsonl", _results, _read_results),
     "study.json": Reader("study.json", partial(_json, "study.json", IDENTITY), read_identity),
     "failures.json": Reader("failures.json", partial(_json, "failures.json", FAILURES), read_failures),
     "recipe": Reader("recipe.yaml", _recipe, lambda f: make_plan(read_recipe(f / "recipe.yaml"))),

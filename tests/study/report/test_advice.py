@@ -26,14 +26,15 @@ from support.study_helpers import (
 
 from treesyntax.files import write_json
 from treesyntax.study.recipe.recipe import read_recipe
-from treesyntax.study.report.report import read_study, write_report
-from treesyntax.study.report.rows.advice import (
+from treesyntax.study.report.advice import (
     MOST_RUNS,
     not_run_line,
     runs_line,
     runs_needed,
+    study_command,
+    train_on_command,
 )
-from treesyntax.study.report.rows.commands import study_command, train_on_command
+from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.report.table import Row, Spread, StudyTable, make_table, print_table
 from treesyntax.study.report.table_notes import COMPARISON_NOTE
 from treesyntax.study.results.comparisons import Comparison
@@ -130,9 +131,9 @@ def test_a_report_of_some_rows_says_nothing_else_of_the_others(tmp_path: Path):
     methods = recipe_content()["methods"]
     methods["stack_pe"] |= {"train": {"lr": 0.5}, "about": "reads paths, as stack_pe"}
     folder = make_study(tmp_path, methods=methods, score=["exact"])
-    kept = [one for one in read_results(folder / "results.jsonl") if one.method != "stack_pe"]
-    (folder / "results.jsonl").unlink()
-    write_results(folder / "results.jsonl", kept)
+    kept = [one for one in read_results(folder / "runs.jsonl") if one.method != "stack_pe"]
+    (folder / "runs.jsonl").unlink()
+    write_results(folder / "runs.jsonl", kept)
     study = read_study(folder)
     write_report(study)
     command = f"treesyntax study {folder}/recipe.yaml --out {folder}"
@@ -188,9 +189,9 @@ def test_runs_with_different_target_tokens_have_a_note_at_their_table(tmp_path: 
 def test_the_page_has_the_command_that_trains_longer(tmp_path: Path):
     folder = make_study(tmp_path, score=["exact"])
     ended = [
-        replace(one, best_update=one.updates) for one in read_results(folder / "results.jsonl")
+        replace(one, best_update=one.updates) for one in read_results(folder / "runs.jsonl")
     ]
-    write_results(folder / "results.jsonl", ended)
+    write_results(folder / "runs.jsonl", ended)
     log = folder / "logs/sequence-1/train.log"
     valid = '{"valid_loss": "3.0", "valid_num_updates": "5"}'
     write(log, [f"t | INFO | valid | {valid}"])

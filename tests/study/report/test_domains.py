@@ -5,27 +5,25 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from support.study_helpers import make_study, outputs, recipe_content, score, write
+from support.study_helpers import (
+    LINES,
+    REFERENCES,
+    make_two_test_sets,
+    outputs,
+    recipe_content,
+    score,
+    write,
+)
 
 from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.report.table_files import markdown_table
 
 
 def test_each_test_set_has_a_table_and_all_have_a_summary(tmp_path: Path):
-    data = recipe_content()["data"]
-    data["source"]["test"], data["target"]["test"] = "{data}/{d}.src", "{data}/{d}.tgt"
     methods = {name: recipe_content()["methods"][name] for name in ("sequence", "stack_pe")}
-    out = make_study(
-        tmp_path, data=data, methods=methods, vars={"size": 8, "d": "law"},
-        categories="{data}/{d}.kinds",
-        axes={"domain": {"vars.d": ["law", "news"]}},
-    )  # fmt: skip
-    right = (out / "data/p/test.tgt").read_text().splitlines()
-    for domain in ("law", "news"):
-        write(out / f"data/{domain}.tgt", right)
-        write(out / f"data/{domain}.src", [f"{domain} {line}" for line in right])
+    out = make_two_test_sets(tmp_path, methods=methods, categories="{data}/{d}.kinds")
     for domain, kinds in (("law", 2), ("news", 3)):
-        write(out / f"data/{domain}.kinds", [f"{domain}{n % kinds}" for n in range(len(right))])
+        write(out / f"data/{domain}.kinds", [f"{domain}{n % kinds}" for n in range(LINES)])
     study = read_study(out)
     names = [title for title, _, _ in study.table.parts]
     assert names == ["domain=law", "domain=news", "exact on each test set"]
@@ -38,7 +36,7 @@ def test_each_test_set_has_a_table_and_all_have_a_summary(tmp_path: Path):
     assert all(cell.endswith(" not shown") for cell in rows[1][1:])
     mean = sum(score("stack_pe", seed, "exact") for seed in (1, 2, 3)) / 3
     assert all(cell.startswith(f"{mean:.2f} ± ") for cell in rows[1][1:])
-    assert outputs("stack_pe", 1) != right
+    assert outputs("stack_pe", 1) != REFERENCES
     assert {one.baseline for one in study.comparisons} == {
         "sequence-domain=law", "sequence-domain=news"
     }  # fmt: skip

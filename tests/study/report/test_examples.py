@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -12,11 +11,11 @@ from hypothesis import strategies as st
 from support.study_helpers import make_study, result, write, write_recipe, write_study
 
 from treesyntax.metrics import METRICS, measured
+from treesyntax.metrics.kinds import KINDS, kind_of, kinds_of
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.report.examples.choice import Marked, clipped, first_token, outline
-from treesyntax.study.report.examples.kinds import KINDS, first_difference, kind_of
+from treesyntax.study.report.examples.kinds import first_difference, judge, judging_metric
 from treesyntax.study.report.examples.sections import outputs_sections
-from treesyntax.study.report.examples.verdicts import judge, judging_metric
 from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.results.results import write_results
 from treesyntax.study.run.plan import make_plan
@@ -174,7 +173,7 @@ def test_letters_say_what_the_metric_says(shapes: list[object], data: st.DataObj
     ]
     for metric in ("exact", "tree:sexpr", "unordered:sexpr"):
         right = measured(metric, outputs, wanted).lines[:, 0] > 0
-        letters = judge(outputs, wanted, "sexpr", right.tolist())
+        letters = judge(kinds_of(outputs, wanted, "sexpr"), right.tolist())
         (score,) = METRICS[metric](outputs, wanted)
         assert 100 * letters.count(".") / len(letters) == pytest.approx(score.value)
         assert set(letters) <= {".", *KINDS}
@@ -210,7 +209,7 @@ def folder(tmp_path: Path) -> Path:
         for metric in recipe.score:
             value = METRICS[metric](lines, REFERENCES)[0].value
             results.append(result(run.method.name, run.seed, metric, value))
-    write_results(out / "results.jsonl", results)
+    write_results(out / "runs.jsonl", results)
     return out
 
 
@@ -228,8 +227,7 @@ def test_the_tables_count_each_wrong_output_once(folder: Path):
         ["sequence", "2", "8", "50.0 % (4)", "0.0 % (0)", "25.0 % (2)", "25.0 % (2)"],
         ["stack_pe", "2", "8", "75.0 % (6)", "12.5 % (1)", "12.5 % (1)", "0.0 % (0)"],
     ]
-    lines = (folder / "tables/error_types.csv").read_text().splitlines()
-    assert lines[1] == "sequence,2,8,4,0,2,0,0,0,2,0,0,0,0"
+    assert types.tables["error_types.csv"][1] == ["sequence", 2, 8, 4, 0, 2, 0, 0, 0, 2, 0, 0, 0, 0]
 
 
 def test_examples_go_both_ways_and_a_pair_is_shown_once(folder: Path):
@@ -265,17 +263,6 @@ def test_outputs_are_shown_as_text(folder: Path):
                 assert len(re.findall(r"(?<!\\)\|", line)) == 3, line
     assert "· · c   ◀ first difference" in report
     assert r"**\<script" in report
-
-
-def test_letters_are_found_from_the_outputs_alone(folder: Path):
-    """Whatever an earlier report has written."""
-    before = sections(folder)
-    file = folder / "figures/verdicts.json"
-    kept = json.loads(file.read_text())
-    assert kept["runs"]["sequence-1"]["letters"] == "l.x."
-    file.write_text(json.dumps({"runs": {"sequence-1": {"letters": "...."}}}))
-    assert sections(folder) == before
-    assert json.loads(file.read_text()) == kept
 
 
 def test_text_has_examples_with_a_marked_token_and_no_kinds(tmp_path: Path):

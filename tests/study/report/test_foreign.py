@@ -56,7 +56,7 @@ def folder(tmp_path: Path) -> Path:
     evil = " ".join(MARKUP)
     write_study(folder, read_recipe(write_recipe(tmp_path, title=evil, question=evil)))
     found = replace(result("sequence", 1, "exact", 40.0), device=evil)
-    write_results(folder / "results.jsonl", [found])
+    write_results(folder / "runs.jsonl", [found])
     failure = {"message": evil, "log": "logs/x.log"}
     write_text(folder / "failures.json", json.dumps({"stack_pe-1/train": failure}))
     write_text(tmp_path / "outside.svg", "<svg><!-- secret --></svg>")
@@ -143,8 +143,8 @@ KINDS = {
     "a folder": Path.mkdir,
 }
 READ = [
-    "study.json", "recipe.yaml", "results.jsonl", "failures.json", "significance.json", "digests.json",
-    "tables/items.jsonl", "figures/verdicts.json", "figures/learning_curves.json", ".lock",
+    "study.json", "recipe.yaml", "runs.jsonl", "failures.json", "digests.json",
+    "tables/items.jsonl", "figures/learning_curves.json", ".lock",
     "logs/sequence-1/train.log", "runs/sequence-1/begun.json", "runs/sequence-1/hypotheses.txt",
     f"{PLACE}/analyses.json", f"{PLACE}/fig.svg", "done/sequence-1/hypotheses.json",
 ]  # fmt: skip

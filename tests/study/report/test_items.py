@@ -1,4 +1,4 @@
-"""items.jsonl: the tables of a study from that and results.jsonl alone."""
+"""items.jsonl: the tables of a study from that and runs.jsonl alone."""
 
 from __future__ import annotations
 
@@ -11,24 +11,32 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support import study_helpers
-from support.study_helpers import LINES, make_study, outputs, recipe_content, result, write
+from support.study_helpers import (
+    LINES,
+    keep_items,
+    make_study,
+    make_two_test_sets,
+    outputs,
+    recipe_content,
+    result,
+    write,
+)
 
 from treesyntax.__main__ import main
 from treesyntax.files import sha256_of, write_text
 from treesyntax.metrics import get_metric
 from treesyntax.metrics.line_file import FILE, LineFile, pack, unpack
-from treesyntax.study.report.breakdown import Quantity, break_down
-from treesyntax.study.report.categories import score_categories
-from treesyntax.study.report.examples.verdicts import find_verdicts
-from treesyntax.study.report.items.collect import write_items
-from treesyntax.study.report.items.file import (
+from treesyntax.study.report.examples.kinds import find_verdicts
+from treesyntax.study.report.groups import Quantity, score_categories
+from treesyntax.study.report.items import (
     ItemFile,
     pack_items,
     read_items,
     unpack_items,
     write_file,
+    write_items,
 )
-from treesyntax.study.report.map.cells import csv_rows, make_cells
+from treesyntax.study.report.map import csv_rows, make_cells
 from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.report.table_files import csv_text, table_csv
 from treesyntax.study.results.results import read_results, write_results
@@ -49,10 +57,7 @@ def write_tables(out: Path) -> None:
 
 def again(out: Path, folder: Path) -> Path:
     """A folder with the two files of a study and the tables that the command makes of them."""
-    folder.mkdir(exist_ok=True)
-    for file in (out / "results.jsonl", out / "tables/items.jsonl"):
-        shutil.copy(file, folder)
-    assert main(["report", str(folder / "items.jsonl")]) == 0
+    assert main(["report", str(keep_items(out, folder))]) == 0
     return folder
 
 
@@ -65,7 +70,7 @@ def test_tables_are_those_of_the_study_to_the_last_digit(tmp_path: Path, monkeyp
     write(out / "data/p/train.src", [f"source {line}" for line in range(10)])
     write(out / "data/p/train.tgt", TREES[:10])
     new = [line % 30 >= 10 for line in range(LINES)]
-    write_results(out / "results.jsonl", [
+    write_results(out / "runs.jsonl", [
         result(name, seed, "exact:unseen",
                get_metric("exact:unseen", new)(outputs(name, seed), TREES)[0].value, sum(new))
         for name in methods for seed in (1, 2, 3)
@@ -80,7 +85,7 @@ def test_tables_are_those_of_the_study_to_the_last_digit(tmp_path: Path, monkeyp
     figure = (folder / "verdict.svg").read_bytes()
     assert figure == (out / "figures/verdict.svg").read_bytes()
     assert {file.name for file in folder.iterdir()} == {
-        "items.jsonl", "results.jsonl", "table.csv", "verdict.svg",
+        "items.jsonl", "runs.jsonl", "table.csv", "verdict.svg",
     }  # fmt: skip
     text = (folder / "items.jsonl").read_text()
     assert not any(word in text for word in ("leaves", "source", "dog"))
@@ -92,16 +97,7 @@ def test_tables_are_those_of_the_study_to_the_last_digit(tmp_path: Path, monkeyp
 
 def domains_study(tmp_path: Path, strongest: tuple[str, ...]) -> Path:
     """A study with two test sets."""
-    data = recipe_content()["data"]
-    data["source"]["test"], data["target"]["test"] = "{data}/{d}.src", "{data}/{d}.tgt"
-    out = make_study(
-        tmp_path, data=data, vars={"size": 8, "d": "law"}, score=["exact", "chrf"],
-        strongest=[*strongest], axes={"domain": {"vars.d": ["law", "news"]}},
-    )  # fmt: skip
-    for domain in ("law", "news"):
-        write(out / f"data/{domain}.tgt", study_helpers.REFERENCES)
-        write(out / f"data/{domain}.src", [f"{domain} {line}" for line in range(LINES)])
-    return out
+    return make_two_test_sets(tmp_path, score=["exact", "chrf"], strongest=[*strongest])
 
 
 def test_the_map_is_that_of_the_study(tmp_path: Path, capsys):
@@ -116,13 +112,10 @@ def part_of(out: Path, folder: Path, rows: tuple[str, ...]) -> Path:
     """items.jsonl of a folder where only some rows were trained."""
     lines = (out / "whole.jsonl").read_text().strip().split("\n")
     chosen = [line for line in lines if json.loads(line)["method"].startswith(rows)]
-    (out / "results.jsonl").write_text("".join(f"{line}\n" for line in chosen))
+    (out / "runs.jsonl").write_text("".join(f"{line}\n" for line in chosen))
     (out / "tables/items.jsonl").unlink(missing_ok=True)
     write_tables(out)
-    folder.mkdir()
-    for file in (out / "results.jsonl", out / "tables/items.jsonl"):
-        shutil.copy(file, folder)
-    return folder / "items.jsonl"
+    return keep_items(out, folder)
 
 
 @pytest.mark.parametrize("strongest", [("relation_mask", "stack_pe"), ("relation_mask",)])
@@ -131,7 +124,7 @@ def test_parts_with_different_rows_give_the_tables_of_the_whole(
 ):
     """Each part alone has another strongest row, or one has none; and one of them has no baseline."""
     out = domains_study(tmp_path, strongest)
-    shutil.copy(out / "results.jsonl", out / "whole.jsonl")
+    shutil.copy(out / "runs.jsonl", out / "whole.jsonl")
     write_tables(out)
     whole = {name: (out / "tables" / name).read_text() for name in ("table.csv", "map.csv")}
     here = part_of(out, tmp_path / "here", ("sequence", "relation_mask"))
@@ -152,7 +145,7 @@ def test_parts_with_different_rows_give_the_tables_of_the_whole(
         assert main(["report", *map(str, given)]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert why in line
-    results = there.with_name("results.jsonl")
+    results = there.with_name("runs.jsonl")
     write_results(results, [replace(one, data_sha256="other") for one in read_results(results)])
     assert main(["report", str(here), str(there), "--out", str(both)]) == 2
     assert "has scores on domain=law of other data" in capsys.readouterr().err
@@ -166,8 +159,8 @@ def test_studies_of_different_tasks_are_columns_of_a_map(tmp_path: Path, capsys)
         out = make_study(tmp_path / task, score=["exact"])
         write_tables(out)
         folder = shutil.copytree(out / "tables", tmp_path / "map" / task)
-        results = read_results(out / "results.jsonl")
-        write_results(folder / "results.jsonl", [replace(one, data_sha256=task) for one in results])
+        results = read_results(out / "runs.jsonl")
+        write_results(folder / "runs.jsonl", [replace(one, data_sha256=task) for one in results])
         given.append(str(folder / "items.jsonl"))
     alone = {row["row"]: row for row in read_rows(Path(given[0]).with_name("table.csv"))}
     assert main(["report", *given, "--out", str(tmp_path)]) == 0
@@ -180,8 +173,8 @@ def test_studies_of_different_tasks_are_columns_of_a_map(tmp_path: Path, capsys)
         assert cell["difference"] == alone[cell["row"]]["difference"]
         # Tests of a method on two tasks are a family.
         assert not cell["p"] or float(cell["holm_p"]) == min(1, 2 * float(cell["p"]))
-    write_results(Path(given[1]).with_name("results.jsonl"), results)
-    write_results(Path(given[0]).with_name("results.jsonl"), results)
+    write_results(Path(given[1]).with_name("runs.jsonl"), results)
+    write_results(Path(given[0]).with_name("runs.jsonl"), results)
     assert main(["report", *given, "--out", str(tmp_path)]) == 2
     assert "has runs of sequence, as " in capsys.readouterr().err
 
@@ -196,12 +189,12 @@ def everything(out: Path) -> list[object]:
     """All that a report makes of the lines of the outputs."""
     write_tables(out)
     study = read_study(out)
-    names, places = study.outputs.categories_of("sequence")
-    quantity = Quantity("category", "category", tuple(places.tolist()), names)
+    quantity = Quantity("length", "length", tuple(line % 7 for line in range(LINES)))
+    metrics = study.plan.recipe.score
     return [
         *((out / "tables" / name).read_bytes() for name in ("items.jsonl", "table.csv")),
-        score_categories(study.scores, study.rows, study.plan.recipe.score),
-        break_down(study.outputs, study.results, quantity).scores,
+        score_categories(study.scores, study.rows, metrics),
+        quantity.break_down(study.outputs, study.scores, study.rows, metrics).scores,
         find_verdicts(study.outputs).letters,
     ]
 
@@ -210,16 +203,20 @@ def test_lines_that_the_step_score_has_judged_are_not_judged_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Table, categories, bins, examples and items are made of its file; it does not count for other outputs."""
-    out = make_study(tmp_path, score=["exact", "bleu"], categories="{data}/p/test.cat")
+    monkeypatch.setattr(study_helpers, "REFERENCES", TREES)
+    names = ["exact", "bleu", "tree:sexpr"]
+    out = make_study(tmp_path, score=names, categories="{data}/p/test.cat")
     (out / "data/p/test.cat").write_text("".join(f"kind {line % 2}\n" for line in range(LINES)))
     before = everything(out)
     reference = str(out / "data/p/test.tgt")
     for run in sorted((out / "runs").iterdir()):
-        metrics = ["--metric", "exact", "--metric", "bleu", "--json", "--lines", str(run / FILE)]
+        metrics = [word for name in names for word in ("--metric", name)]
+        metrics += ["--json", "--lines", str(run / FILE)]
         words = ["--reference", reference, "--hypothesis", str(run / "hypotheses.txt"), *metrics]
         assert main(["score", *words]) == 0
     with monkeypatch.context() as patch:
         patch.setattr("treesyntax.study.results.outputs.measured", None)
+        patch.setattr("treesyntax.study.results.outputs.kinds_of", None)
         assert everything(out) == before
     file = LineFile(out / "runs/sequence-1" / FILE)
     assert file.statistics("exact", {"reference": sha256_of(reference)}).shape == (LINES, 1)
@@ -281,16 +278,16 @@ def kept(made: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("change", "why"), [
-    (lambda one: first(one, row="nobody"), "nobody-1 in exact, which results.jsonl lacks"),
-    (lambda one: first(one, seed=2), "which results.jsonl lacks, or has them twice"),
-    (lambda one: first(one, metric="bleu"), "in bleu, which results.jsonl lacks"),
+    (lambda one: first(one, row="nobody"), "nobody-1 in exact, which runs.jsonl lacks"),
+    (lambda one: first(one, seed=2), "which runs.jsonl lacks, or has them twice"),
+    (lambda one: first(one, metric="bleu"), "in bleu, which runs.jsonl lacks"),
     (lambda one: first(one, copies="x"), "lacks its copies"),
     (lambda one: first(one, scores=pack(np.ones((39, 1)))), "not 1 numbers for each of 40 lines"),
-    (lambda one: first(one, scores=pack(np.ones((40, 1)))), "100.00, but results.jsonl has"),
+    (lambda one: first(one, scores=pack(np.ones((40, 1)))), "100.00, but runs.jsonl has"),
     (lambda one: first(one, scores="none"), "which are damaged: "),
     (lambda one: replace(one, copies=dict.fromkeys(one.copies, "AA==")), "copies are damaged: "),
     (lambda one: replace(one, runs=one.runs[3:]), "lacks the scores of relation_mask in exact"),
-    (lambda one: replace(one, hash="other"), "which results.jsonl lacks"),
+    (lambda one: replace(one, hash="other"), "which runs.jsonl lacks"),
     (lambda one: replace(one, seeds=("1",)), "seeds is of another type"),
 ])  # fmt: skip
 def test_scores_that_do_not_fit_the_results_are_refused(kept: Path, change, why: str, capsys):
@@ -298,7 +295,7 @@ def test_scores_that_do_not_fit_the_results_are_refused(kept: Path, change, why:
     assert main(["report", str(kept)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert why in line
-    assert line.endswith("take items.jsonl and results.jsonl from the same study")
+    assert line.endswith("take items.jsonl and runs.jsonl from the same study")
 
 
 @pytest.mark.parametrize(("change", "why"), [

@@ -1,34 +1,34 @@
-"""Scores by category from items.jsonl and results.jsonl alone."""
+"""Scores by category from items.jsonl and runs.jsonl alone."""
 
 from __future__ import annotations
 
 import csv
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support import study_helpers
-from support.study_helpers import LINES, make_study, outputs, recipe_content, result, write
+from support.study_helpers import (
+    LINES,
+    keep_items,
+    make_study,
+    outputs,
+    recipe_content,
+    result,
+    write,
+)
 
 from treesyntax.__main__ import main
 from treesyntax.metrics import get_metric
 from treesyntax.metrics.line_file import pack
-from treesyntax.study.report.items.file import read_items, write_file
+from treesyntax.study.report.items import read_items, write_file
 from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.results.results import write_results
 
 NAMES = ("test2016", "test2017")
 TEXTS = [f"dog {line % 30}" for line in range(LINES)]
 """The last ten lines are copies."""
-
-
-def kept_of(out: Path, folder: Path) -> Path:
-    folder.mkdir()
-    for file in (out / "results.jsonl", out / "tables/items.jsonl"):
-        shutil.copy(file, folder)
-    return folder / "items.jsonl"
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write(out / "data/p/train.src", TEXTS[:10])
     write(out / "data/p/train.tgt", TEXTS[:10])
     new = [line % 30 >= 10 for line in range(LINES)]
-    write_results(out / "results.jsonl", [
+    write_results(out / "runs.jsonl", [
         result(name, seed, "exact:unseen",
                get_metric("exact:unseen", new)(outputs(name, seed), TEXTS)[0].value, sum(new))
         for name in methods for seed in (1, 2, 3)
@@ -53,7 +53,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_scores_by_category_are_those_of_the_study_to_the_last_digit(study: Path, tmp_path: Path):
     """With copies, in a metric of the corpus, and in one that leaves lines out."""
     write_report(read_study(study))
-    items = kept_of(study, tmp_path / "kept")
+    items = keep_items(study, tmp_path / "kept")
     assert main(["report", str(items)]) == 0
     made = items.with_name("categories.csv").read_text("utf-8")
     assert made == (study / "tables/categories.csv").read_text("utf-8")
@@ -73,7 +73,7 @@ def test_scores_by_category_are_those_of_the_study_to_the_last_digit(study: Path
 def test_a_study_whose_categories_are_lost_has_its_other_tables(study: Path, tmp_path: Path):
     (study / "data/p/test.cat").unlink()
     write_report(read_study(study))
-    items = kept_of(study, tmp_path / "kept")
+    items = keep_items(study, tmp_path / "kept")
     assert main(["report", str(items)]) == 0
     assert items.with_name("table.csv").is_file()
     assert not items.with_name("categories.csv").exists()
@@ -88,7 +88,7 @@ def test_categories_that_do_not_fit_are_refused(
     study: Path, tmp_path: Path, change: dict[str, object], why: str, capsys
 ):
     write_report(read_study(study))
-    items = kept_of(study, tmp_path / "kept")
+    items = keep_items(study, tmp_path / "kept")
     stored = read_items(items)
     write_file(items, replace(stored, categories=tuple(
         replace(one, **change) for one in stored.categories  # type: ignore[arg-type]

@@ -8,17 +8,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.study_helpers import REFERENCES, make_study, outputs, recipe_content, write
+from support.study_helpers import (
+    REFERENCES,
+    make_study,
+    make_two_test_sets,
+    outputs,
+    recipe_content,
+    write,
+)
 
 from treesyntax.errors import InputError, OptionError
 from treesyntax.metrics import compare_runs
 from treesyntax.metrics.statistics import holm
 from treesyntax.study.recipe.recipe import read_recipe
-from treesyntax.study.report.map.cells import csv_rows, read_cells
-from treesyntax.study.report.map.draw import table_rows
+from treesyntax.study.report.map import csv_rows, read_cells, table_rows
 from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.report.table_files import csv_text
-from treesyntax.study.results.results import RESULTS_FILE, Result, drop_results
+from treesyntax.study.results.results import Result, drop_results
 
 SEEDS = (1, 2, 3)
 PLAIN = ("relation_mask", "stack_pe")
@@ -28,17 +34,7 @@ PLAIN = ("relation_mask", "stack_pe")
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Two plain rows and two test sets."""
-    data = recipe_content()["data"]
-    data["source"]["test"], data["target"]["test"] = "{data}/{d}.src", "{data}/{d}.tgt"
-    out = make_study(
-        tmp_path, data=data, vars={"size": 8, "d": "law"}, score=["exact"],
-        strongest=list(PLAIN),
-        axes={"domain": {"vars.d": ["law", "news"]}},
-    )  # fmt: skip
-    for domain in ("law", "news"):
-        write(out / f"data/{domain}.tgt", REFERENCES)
-        write(out / f"data/{domain}.src", [f"{domain} {line}" for line in range(len(REFERENCES))])
-    return out
+    return make_two_test_sets(tmp_path, score=["exact"], strongest=[*PLAIN])
 
 
 def cells_of(folder: Path) -> dict[tuple[str, str], dict[str, str]]:
@@ -80,7 +76,7 @@ def test_a_cell_with_two_runs_says_nothing(folder: Path):
     def unwanted(one: Result) -> bool:
         return (one.method, one.seed) == ("sequence-domain=law", 3)
 
-    drop_results(folder / RESULTS_FILE, unwanted)
+    drop_results(folder, unwanted)
     cells = cells_of(folder)
     assert (cells["law", "sequence"]["runs"], cells["law", "sequence"]["p"]) == ("2", "")
     assert cells["news", "sequence"]["p"]
@@ -94,7 +90,7 @@ def test_a_test_set_without_three_runs_of_a_plain_row_is_left_out(folder: Path):
     def unwanted(one: Result) -> bool:
         return one.seed == 3 and one.method in [f"{name}-domain=law" for name in PLAIN]
 
-    drop_results(folder / RESULTS_FILE, unwanted)
+    drop_results(folder, unwanted)
     assert {test_set for test_set, _ in cells_of(folder)} == {"news"}
 
 

@@ -106,11 +106,11 @@ def test_too_few_runs_are_not_said_to_be_tested(tmp_path: Path):
 def test_a_partial_table_says_so_in_its_caption(study: Path):
     found = [
         one
-        for one in read_results(study / "results.jsonl")
+        for one in read_results(study / "runs.jsonl")
         if (one.method, one.seed) != ("stack_pe", 3)
     ]
-    (study / "results.jsonl").unlink()
-    write_results(study / "results.jsonl", found)
+    (study / "runs.jsonl").unlink()
+    write_results(study / "runs.jsonl", found)
     text = (paper(study) / "table.tex").read_text("utf-8")
     assert "PARTIAL TABLE without seed 3 of stack\\_pe}" in text
 

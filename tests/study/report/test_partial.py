@@ -20,9 +20,9 @@ def notes(out: Path) -> tuple[str, ...]:
 
 def keep(out: Path, wanted: object) -> None:
     """Drop the results for which ``wanted`` does not hold."""
-    found = [one for one in read_results(out / "results.jsonl") if wanted(one)]
-    (out / "results.jsonl").unlink()
-    write_results(out / "results.jsonl", found)
+    found = [one for one in read_results(out / "runs.jsonl") if wanted(one)]
+    (out / "runs.jsonl").unlink()
+    write_results(out / "runs.jsonl", found)
 
 
 def test_a_partial_table_says_what_is_missing(tmp_path: Path):
@@ -79,8 +79,8 @@ def forms(tmp_path: Path, broken: str, first: str = "answer 9") -> Path:
         for metric in plan.recipe.score:
             value = METRICS[metric](lines, TREES)[0].value
             results.append(result(run.method.name, run.seed, metric, value, LINES))
-    (out / "results.jsonl").unlink()
-    write_results(out / "results.jsonl", results)
+    (out / "runs.jsonl").unlink()
+    write_results(out / "runs.jsonl", results)
     return out
 
 

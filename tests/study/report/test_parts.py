@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import csv
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support import study_helpers
-from support.study_helpers import LINES, make_study, recipe_content, write
+from support.study_helpers import (
+    LINES,
+    keep_items,
+    make_study,
+    make_two_test_sets,
+    write,
+)
 
 from treesyntax.__main__ import main
-from treesyntax.study.report.items.file import read_items, write_file
+from treesyntax.study.report.items import read_items, write_file
 from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.results.results import read_results, write_results
 
@@ -24,12 +28,9 @@ def rows_of(path: Path) -> dict[str, dict[str, str]]:
 
 
 def kept(out: Path, folder: Path) -> Path:
-    """items.jsonl and results.jsonl of a study whose report is written, in another folder."""
+    """items.jsonl and runs.jsonl of a study whose report is written, in another folder."""
     write_report(read_study(out))
-    folder.mkdir()
-    for file in (out / "results.jsonl", out / "tables/items.jsonl"):
-        shutil.copy(file, folder)
-    return folder / "items.jsonl"
+    return keep_items(out, folder)
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def points(tmp_path: Path) -> Path:
 
 def part_of(out: Path, folder: Path, chosen: Sequence[str]) -> Path:
     """The part of some rows, named by their ends; the study's own results stay whole."""
-    path = out / "results.jsonl"
+    path = out / "runs.jsonl"
     whole = read_results(path)
     path.unlink()
     write_results(path, [one for one in whole if one.method.endswith(tuple(chosen))])
@@ -88,7 +89,7 @@ def test_a_part_from_before_that_does_not_say_its_baseline_is_refused(
 
 def test_outputs_that_the_study_has_no_more_do_not_count(tmp_path: Path, capsys):
     out = make_study(tmp_path, score=["exact"])
-    path = out / "results.jsonl"
+    path = out / "runs.jsonl"
     results = read_results(path)
     path.unlink()
     write_results(path, [
@@ -106,19 +107,14 @@ def test_outputs_that_the_study_has_no_more_do_not_count(tmp_path: Path, capsys)
 
 def domains(folder: Path) -> Path:
     """A study with two test sets, categories and one plain row, of which ``sequence`` is of other code."""
-    data = recipe_content()["data"]
-    data["source"]["test"], data["target"]["test"] = "{data}/{d}.src", "{data}/{d}.tgt"
-    out = make_study(
-        folder, data=data, vars={"size": 8, "d": "law"}, score=["exact"], strongest=["sequence"],
-        categories="{data}/{d}.kind", axes={"domain": {"vars.d": ["law", "news"]}},
-    )  # fmt: skip
+    out = make_two_test_sets(
+        folder, score=["exact"], strongest=["sequence"], categories="{data}/{d}.kind"
+    )
     for domain in ("law", "news"):
-        write(out / f"data/{domain}.tgt", study_helpers.REFERENCES)
-        write(out / f"data/{domain}.src", [f"{domain} {line}" for line in range(LINES)])
         write(out / f"data/{domain}.kind", [f"kind {line % 2}" for line in range(LINES)])
-    results = read_results(out / "results.jsonl")
-    (out / "results.jsonl").unlink()
-    write_results(out / "results.jsonl", [
+    results = read_results(out / "runs.jsonl")
+    (out / "runs.jsonl").unlink()
+    write_results(out / "runs.jsonl", [
         replace(one, code={"train: nn/*.py": "old" if one.method.startswith("sequence") else "new"})
         for one in results
     ])  # fmt: skip
@@ -139,19 +135,16 @@ def test_rows_of_other_code_are_compared_nowhere_unless_asked(tmp_path: Path, ca
     write_report(read_study(out, mix_versions=True))
     for name in tables:
         assert any(differences(out / "tables", name)), name
-    mixed = tmp_path / "mixed"
-    mixed.mkdir()
-    for file in (out / "results.jsonl", out / "tables/items.jsonl"):
-        shutil.copy(file, mixed)
+    mixed = keep_items(out, tmp_path / "mixed")
     capsys.readouterr()
-    for place in (path, mixed / "items.jsonl"):
+    for place in (path, mixed):
         assert main(["report", str(place)]) == 0
         for name in tables:
             assert not any(differences(place.parent, name)), name
     assert "not tested (--mix-versions tests them): relation_mask-domain=law" in (
         capsys.readouterr().out
     )
-    assert main(["report", str(mixed / "items.jsonl"), "--mix-versions"]) == 0
+    assert main(["report", str(mixed), "--mix-versions"]) == 0
     for name in tables:
-        assert differences(mixed, name) == differences(out / "tables", name)
+        assert differences(mixed.parent, name) == differences(out / "tables", name)
     assert "compared as you asked" in capsys.readouterr().out

@@ -30,7 +30,7 @@ from treesyntax.palette import line_of
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.report.curves import data_uri, draw_curves, mean_curve
 from treesyntax.study.report.report import read_study, write_report
-from treesyntax.study.report.rows.runs import run_rows
+from treesyntax.study.report.run_table import run_rows
 from treesyntax.study.results.figure_files import svg_text
 from treesyntax.study.results.results import read_results, write_results
 from treesyntax.study.words import WORDS
@@ -65,7 +65,7 @@ def study_folder(tmp_path: Path) -> Path:
         for method, value in (("sequence", 40.0), ("relation_mask", 60.0))
         for metric in ("exact", "tree:lambda")
     ]
-    write_results(folder / "results.jsonl", results)
+    write_results(folder / "runs.jsonl", results)
     for name in ("sequence-1", "relation_mask-1"):
         log = folder / "logs" / name / "train.log"
         log.parent.mkdir(parents=True)
@@ -236,13 +236,13 @@ def test_the_report_command(study_folder: Path, capsys: pytest.CaptureFixture):
 def test_the_runs_table_names_what_chose_the_checkpoint_and_tells_lengths(tmp_path: Path):
     train = {**recipe_content()["train"], "best-checkpoint-metric": "accuracy"}
     folder = make_study(tmp_path, train=train, seeds=[1])
-    results = read_results(folder / "results.jsonl")
+    results = read_results(folder / "runs.jsonl")
     text = "BP 0.950, length ratio 0.951"
     told = [
         replace(one, lengths=text) if (one.metric, one.method) == ("bleu", "sequence") else one
         for one in results
     ]
-    write_results(folder / "results.jsonl", told)
+    write_results(folder / "runs.jsonl", told)
     write_report(read_study(folder))
     report = (folder / "report.md").read_text(encoding="utf-8")
     assert (
@@ -261,8 +261,8 @@ def test_bleu_of_text_without_spaces_has_a_note(tmp_path: Path):
     for file in folder.rglob("hypotheses.txt"):
         write(file, lines)
     write(folder / "data/p/test.tgt", lines)
-    (folder / "results.jsonl").unlink()
-    write_results(folder / "results.jsonl", [result("sequence", 1, "bleu", 0.0)])
+    (folder / "runs.jsonl").unlink()
+    write_results(folder / "runs.jsonl", [result("sequence", 1, "bleu", 0.0)])
     assert any("tokenizer 13a" in note for note in read_study(folder).table.notes)
 
 
@@ -317,7 +317,7 @@ def test_a_report_says_what_rows_are(tmp_path: Path):
     write_study(
         tmp_path / "out", read_recipe(write_recipe(tmp_path, methods=methods, baseline="a"))
     )
-    write_results(tmp_path / "out/results.jsonl", [result("a")])
+    write_results(tmp_path / "out/runs.jsonl", [result("a")])
     page = write_report(read_study(tmp_path / "out"))
     assert "<dt>a</dt><dd>reads &lt;no&gt; tree</dd>\n</dl>" in page.read_text()
     assert "\n- a: reads \\<no> tree\n" in page.with_suffix(".md").read_text()

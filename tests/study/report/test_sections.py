@@ -18,17 +18,20 @@ from treesyntax.data.token_files import write_tokens
 from treesyntax.metrics import METRICS
 from treesyntax.palette import line_of
 from treesyntax.study.recipe.recipe import read_recipe
-from treesyntax.study.report.breakdown import (
+from treesyntax.study.report.cost import compute_costs, cost_numbers, draw_costs
+from treesyntax.study.report.curves import draw_curves, lines_of, told_apart
+from treesyntax.study.report.groups import (
+    Breakdown,
     Quantity,
-    break_down,
     draw_breakdowns,
     find_quantities,
     make_bins,
 )  # fmt: skip
-from treesyntax.study.report.cost import compute_costs, cost_numbers, draw_costs
-from treesyntax.study.report.curves import draw_curves, lines_of, told_apart
 from treesyntax.study.report.verdict import draw_verdict
+from treesyntax.study.results.item_scores import ItemScores
 from treesyntax.study.results.outputs import Outputs
+from treesyntax.study.results.results import Result
+from treesyntax.study.results.rows import make_rows
 from treesyntax.study.run.plan import Plan, make_plan
 
 REFERENCES = ["unit", "(\\ a . a)", "f a b", "unit", "x"]
@@ -84,6 +87,13 @@ RESULTS = [
 ]
 
 
+def by_depth(plan: Plan, folder: Path, results: list[Result] = RESULTS) -> Breakdown:
+    outputs = Outputs(plan, folder, results)
+    rows = make_rows(outputs, results, lambda *_: True)
+    quantity = Quantity("depth", "depth", (0, 1, 3, 0, 1))
+    return quantity.break_down(outputs, ItemScores(outputs, results), rows, plan.recipe.score)
+
+
 def test_quantities_are_lengths_and_depths(study: tuple[Plan, Path]):
     length, depth = find_quantities(*study)
     assert (length.name, length.values) == ("source_length", (3, 4, 10, 3, 4))
@@ -101,35 +111,38 @@ def test_what_cannot_be_read_is_left_out(study: tuple[Plan, Path]):
 
 def test_scores_by_bin_are_those_of_the_lines_in_it(study: tuple[Plan, Path]):
     plan, folder = study
-    quantity = Quantity("depth", "depth", (0, 1, 3, 0, 1))
-    found = break_down(Outputs(plan, folder, RESULTS), RESULTS, quantity)
-    assert quantity.bins == [(0, 0), (1, 1), (3, 3)]
-    assert found.metrics == ("exact", "bleu")
-    assert found.means("sequence", "exact") == [75.0, 75.0, 100.0]
-    assert found.ranges("sequence", "exact") == [(50, 100), (50, 100), (100, 100)]
-    assert found.means("other", "exact") == [100.0, 100.0, 0.0]
+    found = by_depth(plan, folder)
+    assert list(found.bins.values()) == [(0, 0), (1, 1), (3, 3)]
+    assert found.metrics == ["exact", "bleu"]
+    numbers = found.numbers()
+    assert numbers["mean"]["sequence"]["exact"] == pytest.approx([75.0, 75.0, 100.0])
+    assert numbers["mean"]["other"]["exact"] == pytest.approx([100.0, 100.0, 0.0])
+    runs = numbers["runs"]["sequence"]
+    assert [sorted(group) for group in runs["exact"]] == [[50, 100], [50, 100], [100, 100]]
     hypotheses = ["wrong", *REFERENCES[1:]]
     lines = [0, 3]
     (expected,) = METRICS["bleu"]([hypotheses[n] for n in lines], [REFERENCES[n] for n in lines])
-    assert found.scores["sequence"][0]["bleu"][0] == pytest.approx(expected.value, abs=1e-9)
-    numbers = found.numbers()
-    assert numbers["bins"][0] == {"from": 0, "to": 0, "lines": 2}
-    assert numbers["runs"]["sequence-1"]["scores"]["exact"] == [50.0, 100.0, 100.0]
+    assert runs["bleu"][0][0] == pytest.approx(expected.value, abs=1e-9)
+    assert numbers["bins"][0] == {"name": "0", "from": 0, "to": 0, "lines": 2}
+    assert [group[0] for group in runs["exact"]] == [50.0, 100.0, 100.0]
+    # The difference from the baseline stands beside it.
+    (other,) = [
+        one
+        for one in found.scores
+        if (one.group, one.method, one.metric) == ("3", "other", "exact")
+    ]
+    assert (other.comparison.baseline, other.comparison.difference) == ("sequence", -100.0)
 
 
 def test_a_panel_a_metric_and_a_line_a_method(study: tuple[Plan, Path]):
     plan, folder = study
-    scores, quantity = (
-        Outputs(plan, folder, RESULTS),
-        Quantity("d", "depth", (0, 1, 3, 0, 1)),
-    )
-    found = break_down(scores, RESULTS, quantity)
+    found = by_depth(plan, folder)
     lines = lines_of(plan.recipe)
     figure = draw_breakdowns([(found, "exact"), (found, "bleu")], lines, {"other": "the other row"})
     panels = [panel for panel in figure.axes if panel.get_visible()]
     assert [panel.get_ylabel() for panel in panels] == ["exact", "bleu"]
     assert [line.get_label() for line in panels[0].lines] == ["sequence", "other"]
-    assert list(panels[0].lines[0].get_ydata()) == [75.0, 75.0, 100.0]
+    assert list(panels[0].lines[0].get_ydata()) == pytest.approx([75.0, 75.0, 100.0])
     labels = [label.get_text() for label in panels[0].get_xticklabels()]
     assert labels == ["0\n(2)", "1\n(2)", "3\n(1)"]
     assert panels[0].get_xlabel()
@@ -173,9 +186,7 @@ def test_a_row_has_one_colour_in_all_figures(study: tuple[Plan, Path]):
     (panel,) = draw_curves({"other": [{1: 2.0, 2: 1.0}]}, lines).axes
     assert {to_hex(line.get_color()).upper() for line in panel.lines} == {colour}
     results = [one for one in RESULTS if one.method == "other"]
-    quantity = Quantity("d", "depth", (0, 1, 3, 0, 1))
-    found = break_down(Outputs(plan, folder, results), results, quantity)
-    (panel,) = draw_breakdowns([(found, "exact")], lines, {}).axes
+    (panel,) = draw_breakdowns([(by_depth(plan, folder, results), "exact")], lines, {}).axes
     assert {to_hex(line.get_color()).upper() for line in panel.lines} == {colour}
     for panel in draw_costs(compute_costs(results, [*lines], "exact"), "exact", lines).axes:
         assert [bar.lines[0].get_color() for bar in panel.containers] == [colour]

@@ -16,7 +16,7 @@ from support.study_helpers import RATES, make_study, score
 
 import treesyntax as ts
 from treesyntax.study.recipe.recipe import SPLITS
-from treesyntax.study.report.items.file import read_items
+from treesyntax.study.report.items import read_items
 from treesyntax.study.report.report import Study, read_study, write_report
 from treesyntax.study.report.table_files import latex_table, results_csv, table_csv
 from treesyntax.study.results.tidy import COLUMNS

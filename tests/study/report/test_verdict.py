@@ -16,8 +16,7 @@ from treesyntax.study.report.data_notes import same_targets
 from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.report.table import find_coinciding, make_table
 from treesyntax.study.report.verdict import draw_verdict, verdict_text
-from treesyntax.study.results.comparisons import Comparison
-from treesyntax.study.results.conclusions import Conclusion
+from treesyntax.study.results.comparisons import Comparison, Conclusion
 
 LINES = {name: line_of(number) for number, name in enumerate("abcd")}
 WORST = replace(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from support.study_helpers import (
     LINES,
     REFERENCES,
+    keep_items,
     make_study,
     recipe_content,
     result,
@@ -39,14 +39,14 @@ def out(tmp_path: Path) -> Path:
         axes={"pairs": {"vars.n": [*SIZES]}},
     )  # fmt: skip
     results = []
-    for one in read_results(out / "results.jsonl"):
+    for one in read_results(out / "runs.jsonl"):
         base, _, size = one.method.partition("-pairs=")
         right = RIGHT[base][SIZES.index(int(size))] + one.seed - 2
         lines = [line if at < right else "wrong" for at, line in enumerate(REFERENCES)]
         write(out / f"runs/{one.method}-{one.seed}/hypotheses.txt", lines)
         used = json.dumps({"train": {"pairs": int(size)}})
         results.append(replace(one, value=100 * right / LINES, used=used))
-    write_results(out / "results.jsonl", results)
+    write_results(out / "runs.jsonl", results)
     return out
 
 
@@ -77,17 +77,14 @@ def test_curves_and_the_number_are_those_of_the_public_function(out: Path, tmp_p
     assert [row["pairs"] for row in rows] == [*map(str, SIZES)] * 2
     assert float(rows[0]["times"]) == found.times[0].times
     assert rows[3]["times"] == ""  # of the baseline
-    (kept := tmp_path / "kept").mkdir()
-    for file in (out / "results.jsonl", out / "tables/items.jsonl"):
-        shutil.copy(file, kept)
     capsys.readouterr()
-    assert main(["report", str(kept / "items.jsonl")]) == 0
+    assert main(["report", str(keep_items(out, kept := tmp_path / "kept"))]) == 0
     assert (kept / "worth.csv").read_bytes() == (out / "tables/worth.csv").read_bytes()
     assert line in capsys.readouterr().out
 
 
 def test_without_numbers_of_pairs_or_with_one_there_is_no_such_section(out: Path, tmp_path: Path):
-    results = read_results(out / "results.jsonl")
+    results = read_results(out / "runs.jsonl")
     study = read_study(out)
     assert find_worth(study.scores, study.rows, [replace(one, used=None) for one in results]) == []
     alike = [replace(one, used='{"train": {"pairs": 5}}') for one in results]

@@ -73,8 +73,8 @@ def test_who_did_not_rest_was_still_learning():
 def test_results_of_an_older_version_are_completed_from_the_logs(tmp_path: Path):
     folder = make_study(tmp_path, seeds=[1], score=["exact"])
     recipe = read_recipe(folder / "recipe.yaml")
-    older = [replace(one, ended=None) for one in read_results(folder / "results.jsonl")]
-    write_results(folder / "results.jsonl", older)
+    older = [replace(one, ended=None) for one in read_results(folder / "runs.jsonl")]
+    write_results(folder / "runs.jsonl", older)
     assert {result.ended for result in current_results(folder, recipe)[0]} == {None}
     (folder / "logs/sequence-1").mkdir(parents=True)
     log(tmp_path, 2.0, 3.0, 4.0, REST).rename(folder / "logs/sequence-1/train.log")
@@ -99,7 +99,7 @@ def test_start_up_is_the_time_before_a_training_is_set_up(tmp_path: Path):
 
 @pytest.mark.parametrize("odd", [{"ended": "soon"}, {"seconds": {"train": "1"}}, {"seconds": None}])
 def test_odd_records_are_refused(odd: dict, tmp_path: Path):
-    path = tmp_path / "results.jsonl"
+    path = tmp_path / "runs.jsonl"
     write_results(path, [result()])
     assert read_results(path) == [result()]
     values = {key: value for key, value in json.loads(path.read_text()).items() if key != CHECKSUM}

@@ -19,7 +19,7 @@ from treesyntax.study.results.results import write_results
 def planned(folder: Path, **changes: Any) -> list[str]:
     """A plan, a score of the row sequence, and what changes of the recipe are told then."""
     note_plan(folder, recipe_with(folder))
-    write_results(folder / "results.jsonl", [result("sequence")])
+    write_results(folder / "runs.jsonl", [result("sequence")])
     later = recipe_with(folder, **changes)
     note_plan(folder, later)
     return changes_since(folder, later)
@@ -71,7 +71,7 @@ def test_what_came_after_the_first_score_is_told(
 
 def test_a_row_that_came_and_went_is_told(tmp_path: Path):
     planned(tmp_path)
-    write_results(tmp_path / "results.jsonl", [result("tried")])
+    write_results(tmp_path / "runs.jsonl", [result("tried")])
     assert changes_since(tmp_path, recipe_with(tmp_path)) == [
         "Taken away after the first score: row tried."
     ]
@@ -80,7 +80,7 @@ def test_a_row_that_came_and_went_is_told(tmp_path: Path):
 def test_of_an_older_study_no_plan_is_known(tmp_path: Path):
     recipe = recipe_with(tmp_path)
     assert changes_since(tmp_path, recipe) == []
-    write_results(tmp_path / "results.jsonl", [result("sequence")])
+    write_results(tmp_path / "runs.jsonl", [result("sequence")])
     note_plan(tmp_path, recipe)
     assert not (tmp_path / PLAN_FILE).exists()
     assert changes_since(tmp_path, recipe) == [UNKNOWN]

@@ -10,9 +10,13 @@ from reliability.figures import count
 from support.study_helpers import make_study
 
 from treesyntax.__main__ import main
-from treesyntax.files import sha256_of_value
-from treesyntax.study.results.comparisons import SIGNIFICANCE_FILE
-from treesyntax.study.results.results import CHECKSUM, RESULTS_FILE, _checksum
+from treesyntax.study.results.results import (
+    CHECKSUM,
+    OF_A_METRIC,
+    RESULTS_FILE,
+    SCORES,
+    _checksum,
+)
 
 ODD = {
     "value": [1e308, -1e308, float("nan"), float("inf"), None, 10**400, "1", [1], True],
@@ -52,6 +56,8 @@ def test_odd_results_are_shown_or_refused(key: str, study: Path, capsys):
     refused = 0
     for odd in ODD[key]:
         changed = {**values, key: odd}
+        if key in OF_A_METRIC:
+            changed = {**values, SCORES: [{**values[SCORES][0], key: odd}]}
         line = json.dumps({**changed, CHECKSUM: _checksum(changed)}, ensure_ascii=False)
         path.write_bytes(b"\n".join([line.encode(), *others]))
         said = reported(study, capsys)
@@ -59,22 +65,3 @@ def test_odd_results_are_shown_or_refused(key: str, study: Path, capsys):
         refused += bool(said)
     path.write_bytes(whole)
     assert refused
-
-
-KEYS = ("difference", "holm_p", "runs", "low", "checkpoint_p", "items")
-VALUES = (None, float("nan"), "x", [], {"a": 1}, 10**400)
-
-
-@pytest.mark.parametrize("number", range(len(VALUES)))
-def test_odd_comparisons_are_made_anew(number: int, study: Path, capsys):
-    """Each key with two of the values, each value in two of the keys."""
-    odd = VALUES[number]
-    path = study / SIGNIFICANCE_FILE
-    whole = json.loads(path.read_text())
-    for key in (KEYS[number], KEYS[number - 1]):
-        changed = [{**one, key: odd} for one in whole["comparisons"]]
-        content = {**whole, CHECKSUM: sha256_of_value(changed), "comparisons": changed}
-        path.write_text(json.dumps(content))
-        assert not reported(study, capsys)
-    path.write_text(json.dumps(odd))
-    assert not reported(study, capsys)

@@ -1,8 +1,9 @@
-"""results.jsonl: one line a run and metric, and which lines a study takes."""
+"""runs.jsonl: one line a run, and which lines a study takes."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -12,21 +13,46 @@ from treesyntax.errors import InputError
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.results.current import current_results, missing_scores
-from treesyntax.study.results.results import read_results, write_results
+from treesyntax.study.results.results import (
+    CHECKSUM,
+    _checksum,
+    read_results,
+    results_file,
+    write_results,
+)
 
 
 def test_a_new_score_replaces_the_old_one(tmp_path: Path):
-    file = tmp_path / "results.jsonl"
+    file = tmp_path / "runs.jsonl"
     assert read_results(file) == []
     write_results(file, [result(), result(seed=2)])
     assert read_results(file) == [result(), result(seed=2)]
     write_results(file, [result(value=9), result(metric="bleu")])
-    assert read_results(file) == [result(value=9), result(seed=2), result(metric="bleu")]
-    assert file.read_bytes().count(b"\n") == 3
+    assert read_results(file) == [result(value=9), result(metric="bleu"), result(seed=2)]
+    first, _ = map(json.loads, file.read_text().strip().split("\n"))
+    assert [score["metric"] for score in first["scores"]] == ["exact", "bleu"]
+    assert first["seed"] == 1
+
+
+def test_results_of_an_older_version_are_read_and_become_lines_a_run(tmp_path: Path):
+    """There is one file of results, before and after."""
+    old, new = tmp_path / "results.jsonl", tmp_path / "runs.jsonl"
+    known = [result(), result(seed=2), result(metric="bleu")]
+    records = [asdict(one) for one in known]
+    lines = [json.dumps({**one, CHECKSUM: _checksum(one)}, ensure_ascii=False) for one in records]
+    old.write_text("".join(f"{line}\n" for line in lines))
+    assert results_file(tmp_path) == old
+    assert read_results(old) == known
+    write_results(new, [result(seed=3)])
+    assert results_file(tmp_path) == new
+    assert not old.exists()
+    assert read_results(new) == [known[0], known[2], known[1], result(seed=3)]
+    old.write_text("an older version wrote here, too\n")
+    assert results_file(tmp_path) == new
 
 
 def test_a_torn_last_line_is_dropped_and_written_again(tmp_path: Path):
-    file = tmp_path / "results.jsonl"
+    file = tmp_path / "runs.jsonl"
     write_results(file, [result(), result(seed=2)])
     whole = file.read_bytes()
     second = whole.index(b"\n") + 1
@@ -39,7 +65,7 @@ def test_a_torn_last_line_is_dropped_and_written_again(tmp_path: Path):
 
 def test_lines_of_other_studies_and_of_outputs_that_are_no_more_are_left_out(tmp_path: Path):
     out = make_study(tmp_path, score=["exact"], seeds=[1, 2])
-    file, recipe = out / "results.jsonl", read_recipe(out / "recipe.yaml")
+    file, recipe = out / "runs.jsonl", read_recipe(out / "recipe.yaml")
     own, others = current_results(out, recipe)
     before = read_study(out).table.rows
     assert (len(own), others) == (6, [])
@@ -56,13 +82,13 @@ def test_lines_of_other_studies_and_of_outputs_that_are_no_more_are_left_out(tmp
     study = read_study(out)
     write_report(study)
     assert [row.metrics for row in study.table.rows] == [row.metrics for row in before]
-    assert any("Left out of results.jsonl" in note for note in study.table.notes)
+    assert any("Left out of runs.jsonl" in note for note in study.table.notes)
     assert "99.0" not in (out / "tables/results.csv").read_text()
 
 
 def test_two_truths_of_one_run_are_refused(tmp_path: Path):
     out = make_study(tmp_path, score=["exact"], seeds=[1])
-    file, recipe = out / "results.jsonl", read_recipe(out / "recipe.yaml")
+    file, recipe = out / "runs.jsonl", read_recipe(out / "recipe.yaml")
     own = read_results(file)
     write_results(tmp_path / "more", [replace(own[0], value=9.0)])
     whole = file.read_bytes()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, stdev
@@ -27,7 +26,7 @@ from treesyntax.metrics import compare_runs, get_metric
 from treesyntax.metrics.statistics import holm
 from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.report.table_notes import COMPARISON_HEADER, comparison_cells
-from treesyntax.study.results import significance
+from treesyntax.study.results.comparisons import corrected
 from treesyntax.study.results.results import write_results
 
 SEEDS = (1, 2, 3)
@@ -87,7 +86,7 @@ def test_a_primary_metric_stays_in_its_family_where_another_says_the_same(tmp_pa
     (exact, *_) = read_study(make_study(tmp_path, score=["exact"])).comparisons
     same = replace(exact, metric="first_word", holm_p=None)
     other = replace(exact, method="other", scores="other", p=0.5, holm_p=None)
-    found = significance.corrected([replace(exact, primary=False), same, other])
+    found = corrected([replace(exact, primary=False), same, other])
     assert [one.same_as for one in found] == ["first_word", "", ""]
     wanted = holm([exact.p, 0.5])
     assert [one.holm_p for one in found] == pytest.approx([wanted[0], *wanted])
@@ -126,9 +125,9 @@ def test_copies_of_a_line_are_one_item(tmp_path: Path, monkeypatch):
 def test_all_runs_of_both_rows_count_and_missing_ones_are_said(tmp_path: Path):
     out = make_study(tmp_path, seeds=[1, 2, 3, 4])
     (out / "runs/stack_pe-1/hypotheses.txt").unlink()
-    lines = (out / "results.jsonl").read_text().split("\n")
+    lines = (out / "runs.jsonl").read_text().split("\n")
     kept = [line for line in lines if not ('"sequence"' in line and '"seed": 3' in line)]
-    (out / "results.jsonl").write_text("\n".join(kept))
+    (out / "runs.jsonl").write_text("\n".join(kept))
     study = read_study(out)
     found = {one.method: one.runs for one in study.comparisons}
     assert found == {"relation_mask": (4, 3), "stack_pe": (3, 3)}
@@ -143,7 +142,7 @@ def test_lines_seen_in_training_are_left_out(tmp_path: Path):
     write(out / "data/p/train.src", [str(number) for number in range(10)])
     write(out / "data/p/train.tgt", REFERENCES[:10])
     metric = get_metric("exact:unseen", [line >= 10 for line in range(LINES)])
-    write_results(out / "results.jsonl", [
+    write_results(out / "runs.jsonl", [
         result(name, seed, "exact:unseen", metric(outputs(name, seed), REFERENCES)[0].value)
         for name in RATES for seed in SEEDS
     ])  # fmt: skip
@@ -161,7 +160,7 @@ def test_scores_in_and_out_of_distribution_stand_side_by_side(tmp_path: Path):
         f"exact@{part}": get_metric(f"exact@{part}", [line in lines for line in range(LINES)])
         for part, lines in parts.items()
     }
-    write_results(out / "results.jsonl", [
+    write_results(out / "runs.jsonl", [
         result(name, seed, metric, judge(outputs(name, seed), REFERENCES)[0].value)
         for metric, judge in judges.items() for name in RATES for seed in SEEDS
     ])  # fmt: skip
@@ -170,16 +169,6 @@ def test_scores_in_and_out_of_distribution_stand_side_by_side(tmp_path: Path):
         ("exact@test", 10), ("exact@gen", LINES - 10),
     }  # fmt: skip
     assert study.table.header[1:3] == metrics
-
-
-def test_the_comparisons_are_written_and_never_read(tmp_path: Path):
-    out = make_study(tmp_path)
-    first, stored = read_study(out), out / "significance.json"
-    write_report(first)
-    content = json.loads(stored.read_text())
-    assert [one["p"] for one in content["comparisons"]] == [one.p for one in first.comparisons]
-    stored.write_text(stored.read_text().replace('"low": ', '"low": 1'))
-    assert read_study(out).comparisons == first.comparisons
 
 
 def test_hypotheses_with_another_score_than_the_recorded_one_are_refused(tmp_path: Path):
@@ -207,17 +196,14 @@ def test_outputs_of_another_length_are_refused(tmp_path: Path):
         read_study(out)
 
 
-def test_a_lost_test_set_is_noted_and_keeps_what_was_computed(tmp_path: Path):
+def test_a_lost_test_set_is_noted(tmp_path: Path):
     out = make_study(tmp_path)
-    write_report(read_study(out))
-    before = (out / "significance.json").read_bytes()
     (out / "data/p/test.tgt").unlink()
     study = read_study(out)
     write_report(study)
     assert study.comparisons == []
     assert study.table.notes[-1].startswith("Not tested for significance: ")
     assert "test.tgt does not exist" in study.table.notes[-1]
-    assert (out / "significance.json").read_bytes() == before
 
 
 def test_the_table_marks_what_differs_and_the_differences_follow(tmp_path: Path):

@@ -35,7 +35,7 @@ def test_a_deleted_run_that_is_begun_again_and_interrupted_is_not_done(
         run(tmp_path, seeds=[1], status=130)
     assert not [name for name in done_steps(tmp_path) if name.startswith("sequence-1/")]
     assert "stack_pe-1/score" in done_steps(tmp_path)
-    assert {one.method for one in read_results(tmp_path / "out/results.jsonl")} == {"stack_pe"}
+    assert {one.method for one in read_results(tmp_path / "out/runs.jsonl")} == {"stack_pe"}
     again = run(tmp_path, seeds=[1])
     assert trained(again) == ["sequence-1"]
     assert updates(tmp_path).count("sequence-1") == 5 + 2 + 3

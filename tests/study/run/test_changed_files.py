@@ -87,7 +87,7 @@ def test_a_file_that_changes_while_the_study_runs_stops_it(
     words = [str(tmp_path / "recipe.yaml"), "--out", str(tmp_path / "out"), "--jobs", "1"]
     assert study_here(tmp_path / "journal", words) == 2
     assert f"{label}: {file} has changed since" in capsys.readouterr().err
-    assert not (tmp_path / "out/results.jsonl").exists()
+    assert not (tmp_path / "out/runs.jsonl").exists()
     assert not [text for text in commands_in(tmp_path, "start") if kind(text) == "score"]
 
 
@@ -97,9 +97,9 @@ def test_outputs_that_somebody_changed_are_made_and_scored_anew(tmp_path: Path):
     assert run(tmp_path, seeds=[1]).split() == ["python", "score"]
     scores = tmp_path / "out/runs/stack_pe-1/scores.json"
     scores.write_text(scores.read_text().replace("0.0", "9.0"))
-    (tmp_path / "out/results.jsonl").unlink()
+    (tmp_path / "out/runs.jsonl").unlink()
     assert run(tmp_path, seeds=[1]) == "score"
-    assert {one.value for one in read_results(tmp_path / "out/results.jsonl")} == {0.0}
+    assert {one.value for one in read_results(tmp_path / "out/runs.jsonl")} == {0.0}
 
 
 def edit(file: Path) -> None:
@@ -172,12 +172,12 @@ def test_a_new_method_leaves_the_runs_of_others_as_they_are(tmp_path: Path, pack
 
 def test_other_code_of_metrics_scores_all_runs_anew(tmp_path: Path, package: Path):
     run(tmp_path, seeds=[1])
-    before = {one.code["score: metrics"] for one in read_results(tmp_path / "out/results.jsonl")}
+    before = {one.code["score: metrics"] for one in read_results(tmp_path / "out/runs.jsonl")}
     edit(package / "treesyntax/metrics/text.py")
     started = run(tmp_path, seeds=[1, 2])
     assert started.split().count("score") == 4
     assert trained(started) == ["sequence-2", "stack_pe-2"]
-    after = {one.code["score: metrics"] for one in read_results(tmp_path / "out/results.jsonl")}
+    after = {one.code["score: metrics"] for one in read_results(tmp_path / "out/runs.jsonl")}
     assert len(before) == len(after) == 1
     assert before != after
 
@@ -215,9 +215,9 @@ def make_old(folder: Path) -> None:
     for file in [*folder.glob("runs/*/begun.json"), *folder.glob("done/**/*.json")]:
         value = json.loads(file.read_text())
         file.write_text(json.dumps(first_rule(value) if "code" in value else value))
-    results = read_results(folder / "results.jsonl")
+    results = read_results(folder / "runs.jsonl")
     write_results(
-        folder / "results.jsonl",
+        folder / "runs.jsonl",
         [replace(one, code=first_rule({"code": one.code})["code"]) for one in results],
     )
 
@@ -264,7 +264,7 @@ def test_a_result_has_the_versions_that_trained(tmp_path: Path, monkeypatch):
     run(tmp_path, seeds=[1])
     monkeypatch.setattr(ledger, "commit", lambda: "later+")
     run(tmp_path, seeds=[1], score=["exact", "bleu"])
-    found = read_results(tmp_path / "out/results.jsonl")
+    found = read_results(tmp_path / "out/runs.jsonl")
     assert len(found) == 4
     assert "later+" not in {one.commit for one in found}
     assert {"torch", "fairseq", "sacrebleu"} <= found[0].versions.keys()

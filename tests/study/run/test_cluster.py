@@ -40,7 +40,7 @@ def test_a_study_on_a_cluster(tmp_path: Path):
             log = (tmp_path / f"out/logs/{method}-1/{kind}.log").read_text()
             assert ("\n# job " in log) == (kind != "score")
     assert "done training" in (tmp_path / "out/logs/sequence-1/train.log").read_text()
-    for one in read_results(tmp_path / "out/results.jsonl"):
+    for one in read_results(tmp_path / "out/runs.jsonl"):
         assert one.node == gethostname()
         assert one.job
         assert one.peak_memory

@@ -41,16 +41,16 @@ def test_a_study_runs_every_step_once(finished: Path):
 
 def test_a_finished_study_does_nothing_more(finished: Path):
     starts = commands_in(finished, "start")
-    before = (finished / "out" / "results.jsonl").read_bytes()
+    before = (finished / "out" / "runs.jsonl").read_bytes()
     again = study(finished)
     assert again.returncode == 0
     assert "6 runs, 6 done before, 2 at once; nothing left to do" in again.output()
     assert commands_in(finished, "start") == starts
-    assert (finished / "out" / "results.jsonl").read_bytes() == before
+    assert (finished / "out" / "runs.jsonl").read_bytes() == before
 
 
 def test_results_carry_where_they_come_from(finished: Path):
-    first = read_results(finished / "out" / "results.jsonl")[0]
+    first = read_results(finished / "out" / "runs.jsonl")[0]
     assert first.tokens_per_second == 100 * (UPDATES + 1) / 2
     assert (first.parameters, first.updates, first.valid_loss) == (1234, UPDATES, 2.5)
     assert {"treesyntax", "torch", "fairseq", "sacrebleu", "python"} == set(first.versions)
@@ -70,7 +70,7 @@ def test_a_failing_run_stops_no_other(tmp_path: Path):
     message = "relation_mask-1 failed: exit status 1: training diverged (NaN or infinite gradients)"
     assert message in output
     assert "0 of 2, 2 failed" in output
-    found = {item.key for item in read_results(tmp_path / "out" / "results.jsonl")}
+    found = {item.key for item in read_results(tmp_path / "out" / "runs.jsonl")}
     assert {method for method, _, _ in found} == {"sequence", "stack_pe"}
     assert len(found) == 8
     assert message in (tmp_path / "out" / "report.md").read_text()
@@ -99,7 +99,7 @@ def test_a_failed_command_is_started_again_as_often_as_asked(tmp_path: Path):
     assert output.count("FAILED") == 1
     starts = commands_in(tmp_path, "start")
     assert sum("runs/stack_pe-1/checkpoints" in text for text in starts) == 3
-    found = {item.method for item in read_results(tmp_path / "out" / "results.jsonl")}
+    found = {item.method for item in read_results(tmp_path / "out" / "runs.jsonl")}
     assert found == {"sequence", "relation_mask"}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.study_helpers import recipe_content, recipe_with
 
-from treesyntax.study.run.explain import in_recipe
+from treesyntax.study.run.failures import in_recipe
 from treesyntax.study.run.plan import make_plan
 from treesyntax.study.run.steps import Step
 

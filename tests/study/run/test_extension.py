@@ -15,7 +15,7 @@ from support.study_runs import commands_in
 from treesyntax.errors import OptionError
 from treesyntax.files import read_object
 from treesyntax.study.recipe.recipe import read_recipe
-from treesyntax.study.report.rows.commands import train_on_command
+from treesyntax.study.report.advice import train_on_command
 from treesyntax.study.results.results import read_results
 from treesyntax.study.run.keys import Keys
 from treesyntax.study.run.logs import read_log
@@ -61,7 +61,7 @@ def test_a_larger_cap_trains_on_from_the_last_checkpoint(
     kept = next((tmp_path / "out/replaced").glob("sequence-1-*/runs/sequence-1"))
     assert (kept / "hypotheses.txt").is_file()
     assert not (kept / "checkpoints").exists()
-    (result,) = read_results(tmp_path / "out/results.jsonl")
+    (result,) = read_results(tmp_path / "out/runs.jsonl")
     assert "--max-update 10" in result.commands[0]
     assert once(tmp_path, *arguments, **train) == ""
 

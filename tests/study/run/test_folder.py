@@ -30,7 +30,7 @@ def test_what_a_kill_leaves_is_removed_wherever_it_lies(tmp_path: Path):
     ]  # fmt: skip
     folders = ["runs/a-1/.analyses.ab12.part", "runs/a-1/.analyses.ab12.old", ".tables.x.part"]
     kept = ["runs/a-1/analyses/fig.svg", "data/.hidden", "data/a.part", "inner/study.json"]
-    kept += ["inner/.results.jsonl.3.part"]
+    kept += ["inner/.runs.jsonl.3.part"]
     for name in [*files, *(f"{folder}/fig.svg" for folder in folders), *kept]:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()

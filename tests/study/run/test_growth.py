@@ -43,7 +43,7 @@ def test_a_study_grows_in_one_folder_and_trains_nothing_twice(tmp_path: Path, ca
     assert table(tmp_path) == dict.fromkeys(methods, "5 of 5")
     assert (tmp_path / "out/runs/sequence-1/hypotheses.txt").stat().st_mtime_ns == before
     assert len(updates(tmp_path)) == 15 * 5
-    assert len(read_results(tmp_path / "out/results.jsonl")) == 30
+    assert len(read_results(tmp_path / "out/runs.jsonl")) == 30
     assert run(tmp_path, **grown) == ""
     capsys.readouterr()
     (tmp_path / "files/test.tgt").write_text("y\nx\n")
@@ -64,7 +64,7 @@ def test_a_new_metric_is_scored_before_new_rows_are_trained(tmp_path: Path):
 def test_results_say_what_each_step_of_a_run_took(tmp_path: Path):
     run(tmp_path, seeds=[1])
     kinds = {"train", "generate", "hypotheses", "score", "facts", "analyses"}
-    assert all(kinds == {*one.seconds} for one in read_results(tmp_path / "out/results.jsonl"))
+    assert all(kinds == {*one.seconds} for one in read_results(tmp_path / "out/runs.jsonl"))
 
 
 def test_the_default_folder_is_the_same_after_an_edit(tmp_path: Path, monkeypatch):
@@ -109,7 +109,7 @@ def test_fewer_checkpoints_to_average_train_nothing_and_more_do(tmp_path: Path, 
 
 def test_a_run_with_other_flags_is_kept_aside_and_comes_back(tmp_path: Path, capsys):
     run(tmp_path, seeds=[1])
-    first = read_results(tmp_path / "out/results.jsonl")
+    first = read_results(tmp_path / "out/runs.jsonl")
     methods = content(tmp_path)["methods"]
     edited = {**methods, "stack_pe": {**methods["stack_pe"], "train": {"clip-norm": 3}}}
     why = {"train.clip-norm": "to see"}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from treesyntax.palette import plain_panel
 from treesyntax.study.report.curves import Lines, told_apart
 from treesyntax.study.report.table import Spread
 from treesyntax.study.results.results import Result
@@ -96,8 +97,7 @@ def draw_costs(found: Mapping[str, Cost], metric: str, lines: Lines) -> Figure:
         panel.set_xlabel(AXES[name])
         panel.xaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=1))
         panel.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-        panel.grid(alpha=0.25)
-        panel.spines[["top", "right"]].set_visible(False)
+        plain_panel(panel)
     axes[0].set_ylabel(metric)
     if apart:
         handles, labels = axes[0].get_legend_handles_labels()

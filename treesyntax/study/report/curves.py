@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from treesyntax.palette import COLOURS, line_of
+from treesyntax.palette import COLOURS, line_of, plain_panel
 from treesyntax.study.recipe.recipe import Recipe
 from treesyntax.study.results.domains import Domain, find_domains
 from treesyntax.study.results.results import Result
@@ -122,8 +122,7 @@ def draw_curves(curves: Mapping[str, Sequence[Curve]], lines: Lines) -> Figure:
         panel.plot(*_points(mean), colour, linewidth=2, linestyle=style, marker=alone, label=method)
     panel.set_xlabel("update")
     panel.set_ylabel("validation loss (bits a target token)")
-    panel.grid(alpha=0.25)
-    panel.spines[["top", "right"]].set_visible(False)
+    plain_panel(panel)
     if curves and told_apart(lines, curves, "linestyle"):
         panel.legend(frameon=False)
     return figure

@@ -6,16 +6,17 @@ A study's folder may come from somebody else, and so may the lists of figures in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from treesyntax.files import read_object, write_json
+from treesyntax.files import read_object, write_json, write_text
 from treesyntax.study.report.curves import data_uri
 from treesyntax.study.report.examples.choice import Examples
 from treesyntax.study.results.figure_files import write_figure_files
+from treesyntax.study.results.table_text import Rows, csv_text
 
 if TYPE_CHECKING:  # matplotlib is loaded by those who draw
     from matplotlib.figure import Figure
@@ -59,7 +60,7 @@ ANALYSES = {
 }  # fmt: skip
 """By the name of an analysis its heading in the report and what its figures show."""
 
-FIGURES = "figures"
+FIGURES, TABLES = "figures", "tables"
 LARGEST = 1 << 24
 """Most bytes of a figure on the page."""
 
@@ -83,6 +84,24 @@ class Picture:
     owner: str = ""
 
 
+class Drawing(NamedTuple):
+    """A figure that is to be written.
+
+    Attributes:
+        name: of its file.
+        figure: the figure.
+        numbers: everything in it as plain values, by the name of their file.
+        caption: what it shows.
+        owner: as of `Picture`.
+    """
+
+    name: str
+    figure: Figure
+    numbers: Mapping[str, Any]
+    caption: str
+    owner: str = ""
+
+
 @dataclass
 class Section:
     """A heading with figures under it.
@@ -96,6 +115,8 @@ class Section:
         rows: of the same.
         examples: single outputs, opened by a click.
         lines: facts in words, above the figures.
+        drawings: figures that are to be written, and then are among the pictures.
+        tables: the numbers of its table in full, with a header, by the name of their CSV file.
     """
 
     name: str
@@ -107,6 +128,29 @@ class Section:
     rows: list[list[str]] = field(default_factory=list)
     examples: list[Examples] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
+    drawings: list[Drawing] = field(default_factory=list)
+    tables: dict[str, Rows] = field(default_factory=dict)
+
+    def draw(self, name: str, figure: Figure, numbers: Any, caption: str) -> None:
+        """Add a figure with numbers of its own."""
+        self.drawings.append(Drawing(name, figure, {name: numbers}, caption))
+
+    def write(self, folder: Path) -> None:
+        """Write figures, their numbers and tables into a study's folder."""
+        for name, rows in self.tables.items():
+            write_text(folder / TABLES / name, csv_text(rows))
+        for name, figure, numbers, caption, owner in self.drawings:
+            for stem, values in numbers.items():
+                write_json(folder / FIGURES / f"{stem}.json", values)
+            uri = data_uri(write_figure_files(figure, folder / FIGURES / f"{name}.svg").encode())
+            files = tuple(f"{FIGURES}/{stem}.json" for stem in numbers)
+            self.pictures.append(Picture(f"{FIGURES}/{name}.svg", files, caption, uri, owner))
+        self.drawings = []
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether there is anything to see."""
+        return any((self.pictures, self.drawings, self.notes, self.rows, self.examples))
 
     @property
     def folded(self) -> bool:
@@ -122,22 +166,6 @@ class Section:
             (owner, list(own))
             for owner, own in groupby(self.pictures, lambda picture: picture.owner)
         ]
-
-
-def write_picture(folder: Path, name: str, figure: Figure, numbers: Any, caption: str) -> Picture:
-    """Write a figure and its numbers into the study's folder."""
-    file = folder / FIGURES / f"{name}.json"
-    write_json(file, numbers)
-    return draw_picture(folder, name, figure, [file], caption)
-
-
-def draw_picture(
-    folder: Path, name: str, figure: Figure, numbers: Sequence[Path], caption: str
-) -> Picture:
-    """Write a figure beside files of numbers, which exist."""
-    text = write_figure_files(figure, folder / FIGURES / f"{name}.svg")
-    files = tuple(f"{FIGURES}/{file.name}" for file in numbers)
-    return Picture(f"{FIGURES}/{name}.svg", files, caption, data_uri(text.encode()))
 
 
 def read_list(path: Path) -> dict[str, list[dict[str, Any]]]:

@@ -1,7 +1,7 @@
 """The report of a study: report.md, and report.html as one file without any outside resource.
 
-Beside them: tables as CSV and LaTeX, figures with their numbers, the tests in significance.json, and
-the scores by item that they are made from.
+Beside them: tables as CSV and LaTeX, figures with their numbers, and the scores by item that they
+are made from.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import hashlib
 import re
 import shlex
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -20,17 +21,16 @@ from markupsafe import Markup, escape
 
 from treesyntax.data.limits import long_references
 from treesyntax.data.token_files import TokenData, find_prefix
-from treesyntax.errors import InputError, TreeSyntaxError
+from treesyntax.errors import TreeSyntaxError
 from treesyntax.files import read_lines, write_text
 from treesyntax.metrics import reference_warnings
-from treesyntax.study.recipe.identity import Identity, read_identity
-from treesyntax.study.recipe.recipe import FIXED, RECIPE_FILE, read_recipe
+from treesyntax.study.recipe.identity import Identity
+from treesyntax.study.report.advice import advice_lines, learning_line
 from treesyntax.study.report.curves import lines_of, targets_note
 from treesyntax.study.report.data_notes import data_notes, same_targets
-from treesyntax.study.report.items.collect import write_items
+from treesyntax.study.report.items import write_items
 from treesyntax.study.report.pair_notes import pair_notes
-from treesyntax.study.report.rows.advice import advice_lines, learning_line
-from treesyntax.study.report.rows.runs import run_header, run_rows
+from treesyntax.study.report.run_table import run_header, run_rows
 from treesyntax.study.report.sections import make_sections
 from treesyntax.study.report.table import StudyTable, make_table
 from treesyntax.study.report.table_files import latex_table, markdown_table, results_csv, table_csv
@@ -41,19 +41,15 @@ from treesyntax.study.report.table_notes import (
     direction,
 )
 from treesyntax.study.report.verdict import make_verdict
-from treesyntax.study.results.comparisons import Comparison, write_comparisons
-from treesyntax.study.results.current import comparable, current_results, other_code
+from treesyntax.study.results.comparisons import lost_reference
+from treesyntax.study.results.current import other_code
 from treesyntax.study.results.first_plan import changes_since
-from treesyntax.study.results.item_scores import ItemScores
-from treesyntax.study.results.outputs import Outputs
 from treesyntax.study.results.results import RESULTS_FILE, Result
-from treesyntax.study.results.rows import ItemRow, make_rows
-from treesyntax.study.results.significance import compare, lost_reference
+from treesyntax.study.results.study_folder import StudyFolder
 from treesyntax.study.results.table_text import markdown_text
 from treesyntax.study.run.code import mixed_parts, of_first_rule, unknown_parts
 from treesyntax.study.run.failures import read_failures
-from treesyntax.study.run.ledger import check_read
-from treesyntax.study.run.plan import Plan, make_plan
+from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import located
 from treesyntax.study.words import WORDS
 
@@ -61,80 +57,45 @@ TEMPLATES = Path(__file__).parent
 SCRIPT = TEMPLATES / "report_sort.js"
 
 
-@dataclass(frozen=True)
-class Study:
-    """Everything in a study's folder that reports are made from.
+class Study(StudyFolder):
+    """A study's folder with the table that its report shows."""
 
-    Attributes:
-        rows: those with results, and what each is compared with.
-    """
-
-    outputs: Outputs
-    identity: Identity
-    results: list[Result]
-    rows: tuple[ItemRow, ...]
-    scores: ItemScores
-    comparisons: list[Comparison]
-    table: StudyTable
-
-    @property
-    def folder(self) -> Path:
-        """The study's."""
-        return self.outputs.folder
-
-    @property
-    def plan(self) -> Plan:
-        """The study's."""
-        return self.outputs.plan
+    @cached_property
+    def table(self) -> StudyTable:
+        """The table with all its notes."""
+        plan, folder, results = self.plan, self.folder, self.results
+        table = make_table(plan, results, read_failures(folder), self.comparisons)
+        notes = [*table.notes]
+        if self.others:
+            what = (
+                f"Left out of {RESULTS_FILE}, since of another study or of outputs that are no more"
+            )
+            notes.append(f"{what}: {', '.join(self.others)}")
+        table = _with_code(replace(table, notes=tuple(notes)), results, self.mix_versions)
+        notes = [
+            *table.notes,
+            *_of_references(plan, folder),
+            *_long_references(plan, folder, table),
+        ]
+        if results and (lost := lost_reference(plan, folder)):
+            remedy = "make the report on the machine where the study ran"
+            notes.append(f"Not tested for significance: {lost} does not exist; {remedy}")
+        begun = {row.method for row in table.rows}
+        notes += changes_since(folder, plan.recipe)
+        notes += pair_notes(plan, folder, begun, results)
+        notes += data_notes(plan, folder, begun)
+        advice = tuple(advice_lines(plan.recipe, folder, table))
+        return replace(table, notes=tuple(filter(None, notes)), advice=advice)
 
 
 def read_study(folder: Path, baseline: str | None = None, mix_versions: bool = False) -> Study:
     """Read a study's folder, finished or not, and test its rows against their baseline.
 
-    Args:
-        folder: the study's folder.
-        baseline: another baseline than the recipe's.
-        mix_versions: compare rows of different code too.
-
-    Raises:
-        OptionError: if a data file or an output has changed since it was used.
+    Args and errors are those of :class:`treesyntax.study.results.study_folder.StudyFolder`.
     """
-    identity = read_identity(folder)
-    overrides = [] if baseline is None else [f"baseline={baseline}"]
-    if not (folder / RECIPE_FILE).is_file():
-        remedy = "run the study again, which writes it"
-        raise InputError(folder / RECIPE_FILE, None, "is lost, or no file", remedy)
-    plan = make_plan(read_recipe(folder / RECIPE_FILE, overrides))
-    check_read(plan, folder, identity)
-    results, others = current_results(folder, plan.recipe)
-    outputs = Outputs(plan, folder, results)
-    rows = make_rows(outputs, results, comparable(results, mix_versions))
-    scores = ItemScores(outputs, results, plan.recipe.budget == FIXED)
-    comparisons = compare(scores, rows, plan.recipe.score, len(plan.recipe.seeds))
-    table = make_table(plan, results, read_failures(folder), comparisons)
-    if others:
-        note = (
-            f"Left out of {RESULTS_FILE}, since of another study or of outputs that are no more: "
-        )
-        table = replace(table, notes=(*table.notes, note + ", ".join(others)))
-    table = _with_code(table, results, mix_versions)
-    warnings = (*_of_references(plan, folder), *_long_references(plan, folder, table))
-    table = replace(table, notes=(*table.notes, *filter(None, warnings)))
-    if results and (lost := lost_reference(plan, folder)):
-        note = f"Not tested for significance: {lost} does not exist; make the report on the machine where the study ran"
-        table = replace(table, notes=(*table.notes, note))
-    begun = {row.method for row in table.rows}
-    table = replace(
-        table,
-        notes=(
-            *table.notes,
-            *changes_since(folder, plan.recipe),
-            *pair_notes(plan, folder, begun, results),
-            *data_notes(plan, folder, begun),
-        ),
-        advice=tuple(advice_lines(plan.recipe, folder, table)),
-    )
-    return Study(outputs, identity, results, rows, scores, comparisons, table)
+    study = Study(folder, baseline, mix_versions)
+    study.table  # noqa: B018 - what is wrong in its files is told now
+    return study
 
 
 def _with_code(table: StudyTable, results: Sequence[Result], mix_versions: bool) -> StudyTable:
@@ -206,22 +167,19 @@ def write_report(study: Study) -> Path:
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     hidden = study.table.coinciding
     told = [one for one in study.comparisons if one.primary or one.metric not in hidden]
+    learning = learning_line(study.plan.recipe, study.folder, study.table)
+    verdict = make_verdict(told, lines_of(study.plan.recipe), learning)
+    for section in filter(None, [*sections, verdict]):
+        section.write(study.folder)
     page = {
         "sections": sections,
-        "verdict": make_verdict(
-            study.folder,
-            told,
-            lines_of(study.plan.recipe),
-            learning_line(study.plan.recipe, study.folder, study.table),
-        ),
+        "verdict": verdict,
         "script": script,
         "script_hash": f"sha256-{digest}",
     }
     context = {**_context(study), **page}
     for suffix in ("md", "html"):
         write_text(study.folder / f"report.{suffix}", _render(f"report.{suffix}.j2", context))
-    if study.comparisons:
-        write_comparisons(study.folder, study.comparisons)
     for name, text in (
         ("results.csv", results_csv(study.plan.recipe, study.results)),
         ("table.csv", table_csv(study.table)),

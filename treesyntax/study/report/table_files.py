@@ -7,22 +7,21 @@ one for each test set and a summary. For report.md the table is Markdown.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 
 from treesyntax.study.recipe.recipe import Recipe
-from treesyntax.study.report.categories import CategoryScore
 from treesyntax.study.report.table import StudyTable
 from treesyntax.study.report.table_notes import (
     COMPARISON_HEADER,
     COMPARISON_NOTE,
     comparison_cells,
 )
+from treesyntax.study.results.comparisons import FACTS, facts_of
 from treesyntax.study.results.domains import Domain
 from treesyntax.study.results.results import Result
 from treesyntax.study.results.table_text import (
     BOOKTABS,
+    csv_text,
     latex_lines,
     latex_text,
     markdown_lines,
@@ -31,15 +30,8 @@ from treesyntax.study.results.table_text import (
 from treesyntax.study.results.tidy import COLUMNS, run_records
 
 TABLE_COLUMNS = (
-    "test_set", "system", "method", "metric", "mean", "sd", "seeds", "parameters", "pairs_per_second", "baseline",
-    "difference", "low", "high", "p", "holm_p", "smallest", "items", "baseline_runs",
-    "checkpoint_p", "conclusion", "why", "control", "control_difference", "control_low",
-    "control_high", "control_p", "minutes_training", "minutes_generation", "minutes_scoring",
-    "minutes_start_up",
-)  # fmt: skip
-CATEGORY_COLUMNS = (
-    "category", "items", "lines", "method", "metric", "mean", "sd", "seeds", "baseline",
-    "difference", "low", "high",
+    "test_set", "system", "method", "metric", "mean", "sd", "seeds", "parameters", "pairs_per_second", *FACTS,
+    "minutes_training", "minutes_generation", "minutes_scoring", "minutes_start_up",
 )  # fmt: skip
 
 
@@ -53,41 +45,13 @@ def table_csv(table: StudyTable) -> str:
     rows = []
     for row in table.rows:
         for metric, spread in row.metrics.items():
-            test = row.tests.get(metric)
-            compared = [""] * 10 if test is None else [
-                test.baseline, test.difference, test.low, test.high, test.p, test.holm_p,
-                test.smallest, test.items, test.runs[1], test.checkpoint_p,
-            ]  # fmt: skip
             domain = table.domains.get(row.method, Domain("", row.method))
-            words = test.conclusion if test is not None else None
-            concluded = [""] * 7 if words is None else [
-                words, words.why, words.control, words.control_difference, words.control_low,
-                words.control_high, words.control_p,
-            ]  # fmt: skip
             rows.append([
                 *domain, row.method, metric, spread.mean, spread.sd, len(spread.values), row.parameters,
-                row.speed and row.speed.mean, *compared, *concluded, *(row.minutes or [""] * 4),
+                row.speed and row.speed.mean, *facts_of(row.tests.get(metric)).values(),
+                *(row.minutes or [""] * 4),
             ])  # fmt: skip
     return csv_text([TABLE_COLUMNS, *rows])
-
-
-def categories_csv(scores: Sequence[CategoryScore]) -> str:
-    """A line a category, metric and row; empty where there is nothing."""
-    rows = [
-        [
-            one.category, one.items, one.lines, one.method, one.metric, one.spread.mean,
-            one.spread.sd, len(one.spread.values), one.baseline, one.difference, one.low, one.high,
-        ]
-        for one in scores
-    ]  # fmt: skip
-    return csv_text([CATEGORY_COLUMNS, *rows])
-
-
-def csv_text(rows: Sequence[Sequence[object]]) -> str:
-    """Rows as CSV."""
-    stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerows(rows)
-    return stream.getvalue()
 
 
 def latex_table(table: StudyTable) -> str:

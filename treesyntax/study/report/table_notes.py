@@ -17,8 +17,7 @@ from treesyntax.study.recipe.fairness import (
 )
 from treesyntax.study.recipe.recipe import Recipe
 from treesyntax.study.recipe.search import FOUND
-from treesyntax.study.results.comparisons import Comparison
-from treesyntax.study.results.conclusions import HIGHEST_SCORE
+from treesyntax.study.results.comparisons import HIGHEST_SCORE, Comparison
 from treesyntax.study.results.current import missing_scores
 from treesyntax.study.results.results import RESTED, Result
 from treesyntax.study.results.rows import is_tested
@@ -234,12 +233,14 @@ def verdict(test: Comparison | None) -> str:
 
 def would_find(comparisons: Sequence[Comparison]) -> str:
     """The smallest true difference that 80 % of studies find, from row to row; "" where none is known."""
-    known = [
-        f"{one.smallest:.2f}"
-        for one in sorted(comparisons, key=lambda one: one.smallest or 0.0)
-        if one.smallest is not None and not one.control_of
-    ]
-    return " to ".join(dict.fromkeys([known[0], known[-1]])) if known else ""
+    return ends_of([one.smallest for one in comparisons if not one.control_of], 2)
+
+
+def ends_of(values: Sequence[float | None], digits: int) -> str:
+    """``1.2 to 3.4``: the lowest and the highest of the values that are known; "" for none."""
+    known = [value for value in values if value is not None]
+    ends = (min(known), max(known)) if known else ()
+    return " to ".join(dict.fromkeys(f"{end:.{digits}f}" for end in ends))
 
 
 def sentence(one: Comparison) -> str:
@@ -338,15 +339,18 @@ COMPARISON_HEADER = (
 
 def comparison_cells(one: Comparison) -> list[str]:
     """A line of the table; what there is no verdict on is a dash."""
-    interval = "–" if one.low is None else f"{one.low:+.2f} to {one.high:+.2f}"
-    items = str(one.items) if one.items == one.lines else f"{one.items} ({one.lines} lines)"
     return [
-        one.method, one.baseline, one.metric, "–" if one.no_trees else f"{one.difference:+.2f}", interval,
-        "–" if one.holm_p is None else _p(one.holm_p) + (LOPSIDED if one.lopsided else ""),
-        f"{one.runs[0]} and {one.runs[1]}", items,
+        one.method, one.baseline, one.metric, "–" if one.no_trees else f"{one.difference:+.2f}", one.interval,
+        _p(one.holm_p) + (LOPSIDED if one.lopsided and one.holm_p is not None else ""),
+        f"{one.runs[0]} and {one.runs[1]}", counted(one.items, one.lines),
         "–" if one.smallest is None else f"{one.smallest:.2f}", _p(one.checkpoint_p),
     ]  # fmt: skip
 
 
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+def counted(items: int, lines: int) -> str:
+    """How many items, and how many lines where that is another number."""
+    return str(items) if items == lines else f"{items} ({lines} lines)"
+
+
+def _p(value: float | None) -> str:
+    return "–" if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"

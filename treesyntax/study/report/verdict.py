@@ -5,16 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treesyntax.metrics import LOWER_IS_BETTER, plain_name
 from treesyntax.metrics.conclusions import NOT_SHOWN
+from treesyntax.palette import plain_panel
 from treesyntax.study.report.curves import Lines
-from treesyntax.study.report.pictures import Section, write_picture
+from treesyntax.study.report.pictures import Section
 from treesyntax.study.report.table_notes import SIGNIFICANT, listed, sentence
-from treesyntax.study.results.comparisons import Comparison
-from treesyntax.study.results.conclusions import in_order
+from treesyntax.study.results.comparisons import Comparison, in_order
 
 if TYPE_CHECKING:  # matplotlib is loaded by those who draw
     from matplotlib.figure import Figure
@@ -24,12 +22,11 @@ CONTROL = "0.6"
 
 
 def make_verdict(
-    folder: Path, comparisons: Sequence[Comparison], lines: Lines, notes: Sequence[str] = ()
+    comparisons: Sequence[Comparison], lines: Lines, notes: Sequence[str] = ()
 ) -> Section | None:
     """What the study says of each row; None before anything is compared.
 
     Args:
-        folder: of the study, where the figure is written.
         comparisons: in all metrics that are shown.
         lines: how rows are drawn, see :func:`treesyntax.study.report.curves.lines_of`.
         notes: below the figure.
@@ -40,8 +37,7 @@ def make_verdict(
     section = Section("verdict", "Verdict", verdict_text(comparisons), notes=[*notes])
     section.lines = [sentence(one) for one in primary if one.conclusion]
     if (figure := draw_verdict(primary, lines)) is not None:
-        caption, numbers = verdict_caption(primary), verdict_numbers(primary)
-        section.pictures.append(write_picture(folder, "verdict", figure, numbers, caption))
+        section.draw("verdict", figure, verdict_numbers(primary), verdict_caption(primary))
     return section
 
 
@@ -119,12 +115,12 @@ def draw_verdict(primary: Sequence[Comparison], lines: Lines) -> Figure | None:
         panel.plot(one.difference, place, "o", color=colour, markerfacecolor=fill, markersize=7)
     panel.set_yticks(range(len(primary)), _labels(primary))
     panel.set_ylim(len(primary) - 0.5, -0.5)
-    lower = {plain_name(one.metric) in LOWER_IS_BETTER for one in primary}
+    lower = {one.lower_is_better for one in primary}
     ways = [": ← better, worse →" if one else ": ← worse, better →" for one in lower]
     better = ways[0] if len(ways) == 1 else ""
     panel.set_xlabel(f"difference in {_metrics(primary)} (points){better}")
-    panel.grid(alpha=0.25, axis="x")
-    panel.spines[["top", "right", "left"]].set_visible(False)
+    plain_panel(panel, "x")
+    panel.spines["left"].set_visible(False)
     panel.tick_params(axis="y", length=0)
     return figure
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from treesyntax.metrics import LOWER_IS_BETTER, plain_name
 from treesyntax.metrics.runs import FEWEST_RUNS
 from treesyntax.metrics.worth import Curve, Times, data_worth
-from treesyntax.palette import line_of
+from treesyntax.palette import line_of, plain_panel
 from treesyntax.study.results.item_scores import ItemScores
 from treesyntax.study.results.results import Result
 from treesyntax.study.results.rows import ItemRow
@@ -143,7 +143,6 @@ def draw_worth(found: Sequence[RowWorth]) -> Figure:
     panel.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     panel.set_xlabel("training pairs")
     panel.set_ylabel(" or ".join(dict.fromkeys(one.metric for one in found)))
-    panel.grid(alpha=0.25)
-    panel.spines[["top", "right"]].set_visible(False)
+    plain_panel(panel)
     panel.legend(frameon=False)
     return figure

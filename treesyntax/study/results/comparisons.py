@@ -1,22 +1,87 @@
-"""Comparisons of rows with their baselines, as they are kept in significance.json."""
+"""Which rows of a study differ from their baseline, over training runs and test items, and what each row shows.
+
+All runs of a row are compared with all runs of its baseline (`treesyntax.metrics.compare_runs`). P-values are
+corrected after Holm in two families: the recipe's primary metric over its rows without controls, and all others.
+Metrics that judge every output alike are one test. In the first family each row has a conclusion in a word of
+:mod:`treesyntax.metrics.conclusions`. Of several controls the one counts that the row is least shown to be better
+than. P-values of controls are corrected as those of baselines are: over the rows of a table, and in a map over the
+tasks of each method.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from math import inf, isnan, nan
 from pathlib import Path
+from typing import Any
 
-from treesyntax.files import write_json
+import numpy as np
+from numpy.typing import NDArray
+
+from treesyntax.jobs.terminal import tracked
 from treesyntax.metrics import LOWER_IS_BETTER, plain_name
-from treesyntax.metrics.runs import LEVEL
-from treesyntax.study.results.conclusions import Conclusion, is_still_learning
+from treesyntax.metrics.conclusions import (
+    AT_THE_CEILING,
+    MOST_LEARNING,
+    NOTHING_TO_COMPARE,
+    ON_THE_FLOOR,
+    STILL_LEARNING,
+    TOO_FEW_RUNS,
+    WORDS,
+    no_verdict,
+    verdict,
+)
+from treesyntax.metrics.runs import LEVEL, RunComparison, checkpoint_p, compare_runs
+from treesyntax.metrics.statistics import holm
+from treesyntax.study.results.item_scores import ItemScores
+from treesyntax.study.results.rows import ItemRow
+from treesyntax.study.run.plan import Plan
+from treesyntax.study.run.steps import located
 
-SIGNIFICANCE_FILE = "significance.json"
-TEST = "crossed t over training runs and test items (treesyntax.metrics.compare_runs)"
-CHECKPOINT_TEST = "random signs over items, runs as fixed (treesyntax.metrics.checkpoint_p)"
+NO_VERDICT = (STILL_LEARNING, TOO_FEW_RUNS, ON_THE_FLOOR, AT_THE_CEILING, NOTHING_TO_COMPARE)
+HIGHEST_SCORE = 100.0
+NO_TEST: dict[str, Any] = dict.fromkeys(("low", "high", "p", "smallest", "error"))
+"""Of a row that there is nothing to compare of."""
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
+class Conclusion:
+    """The conclusion on a row: a word, its reason, and the comparisons behind it.
+
+    Attributes:
+        word: one of :data:`treesyntax.metrics.conclusions.WORDS`.
+        why: the reason, in one sentence.
+        control: the control that counts; "" where the row has none.
+        control_difference: mean less that of the control, in points; None without one.
+        control_low: lower end of the 95 % interval of that; None with too few runs, too.
+        control_high: its upper end.
+        control_p: of no difference from the control, corrected.
+        updates: after how many updates, where the recipe's budget is fixed; else None.
+    """
+
+    word: str
+    why: str
+    control: str = ""
+    control_difference: float | None = None
+    control_low: float | None = None
+    control_high: float | None = None
+    control_p: float | None = None
+    updates: int | None = None
+
+    def __str__(self) -> str:
+        """The word, and of a fixed budget after how many updates."""
+        return self.word if self.updates is None else f"{self.word} after {self.updates:,} updates"
+
+    @property
+    def is_verdict(self) -> bool:
+        """Whether it says something of the method."""
+        return self.word not in NO_VERDICT
+
+
+@dataclass(frozen=True, kw_only=True)
 class Comparison:
     """A row against its baseline in one metric.
 
@@ -53,18 +118,18 @@ class Comparison:
     baseline: str
     metric: str
     runs: tuple[int, int]
-    seeds: int
+    seeds: int = 0
     items: int
     lines: int
     difference: float
     low: float | None
     high: float | None
     p: float | None
-    holm_p: float | None
+    holm_p: float | None = None
     smallest: float | None
-    checkpoint_p: float
-    primary: bool
-    same_as: str
+    checkpoint_p: float | None = None
+    primary: bool = True
+    same_as: str = ""
     scores: str
     error: float | None = None
     floor: str = ""
@@ -79,7 +144,8 @@ class Comparison:
         """Whether there is a verdict: enough runs that were at rest, and scores between floor and ceiling."""
         if self.conclusion is not None and not self.conclusion.is_verdict:
             return False
-        return self.p is not None and not is_still_learning(self.still_learning, self.runs)
+        learning = zip(self.still_learning, self.runs, strict=True)
+        return self.p is not None and not any(count > MOST_LEARNING * of for count, of in learning)
 
     @property
     def significant(self) -> bool:
@@ -87,15 +153,24 @@ class Comparison:
         return self.tested and self.holm_p is not None and self.holm_p < LEVEL
 
     @property
+    def interval(self) -> str:
+        """The interval of the difference as text; a dash where there is none."""
+        return "–" if self.low is None else f"{self.low:+.2f} to {self.high:+.2f}"
+
+    @property
     def in_family(self) -> bool:
         """Whether it is of the first family: rows that are concluded on, in their primary metrics."""
         return self.primary and not self.control_of
 
     @property
+    def lower_is_better(self) -> bool:
+        """Whether a lower score is better."""
+        return plain_name(self.metric) in LOWER_IS_BETTER
+
+    @property
     def better(self) -> bool:
         """Whether the row is on the better side of its baseline."""
-        lower = plain_name(self.metric) in LOWER_IS_BETTER
-        return self.difference < 0 if lower else self.difference > 0
+        return self.difference < 0 if self.lower_is_better else self.difference > 0
 
     @property
     def complete(self) -> bool:
@@ -103,21 +178,202 @@ class Comparison:
         return min(self.runs) == self.seeds
 
 
-def write_comparisons(folder: Path, comparisons: Sequence[Comparison]) -> None:
-    """Write ``significance.json``."""
-    stored = [
-        {
-            **asdict(one),
-            "better": one.better,
-            "significant": one.significant,
-        }
-        for one in comparisons
+def compare(
+    scores: ItemScores, rows: Sequence[ItemRow], metrics: Sequence[str], seeds: int
+) -> list[Comparison]:
+    """Compare each row of a study with its baseline.
+
+    Args:
+        scores: of all rows.
+        rows: those with results.
+        metrics: of the study.
+        seeds: of the study.
+    """
+    primary = {row.primary for row in rows}
+    pairs = [
+        (row, metric)
+        for metric in sorted(metrics, key=lambda metric: metric not in primary)
+        for row in rows
+        if metric in row.tested and (metric == row.primary or not row.no_trees)
     ]
-    content = {
-        "level": LEVEL,
-        "test": TEST,
-        "checkpoint_test": CHECKPOINT_TEST,
-        "correction": "Holm over the rows in their primary metrics, likewise against their controls, and over all others",
-        "comparisons": stored,
+    comparisons = corrected([
+        replace(
+            compare_rows(scores, row.row, row.baseline, metric, row.control_of),
+            **(NO_TEST if row.no_trees else {}),
+            no_trees=row.no_trees,
+            seeds=seeds,
+            primary=metric == row.primary,
+            checkpoint_p=checkpoint_p(*_tables(scores, row.row, row.baseline, metric)),
+            still_learning=(
+                scores.still_learning(row.row, metric), scores.still_learning(row.baseline, metric)
+            ),
+        )
+        for row, metric in tracked(pairs, "testing rows")
+    ])  # fmt: skip
+    controls = {row.row: row.controls for row in rows}
+    return concluded(scores, comparisons, controls, [one.in_family for one in comparisons])
+
+
+def _tables(
+    scores: ItemScores, row: str, baseline: str, metric: str
+) -> tuple[Array, Array, NDArray[np.intp]]:
+    """The scores of both [items, runs], and how often each item stands in the test set."""
+    own, other = (scores.table(name, baseline, metric) for name in (row, baseline))
+    return own, other, scores.copies(baseline, metric)
+
+
+def compare_rows(
+    scores: ItemScores, row: str, baseline: str, metric: str, control_of: str = ""
+) -> Comparison:
+    """Test a row against its baseline; p is not corrected."""
+    own, other, copies = _tables(scores, row, baseline, metric)
+    test = compare_runs(own, other, copies, few_items=True)
+    return Comparison(
+        method=row, baseline=baseline, metric=metric, runs=test.runs, items=test.items,
+        lines=int(copies.sum()), difference=test.difference, low=_known(test.low), high=_known(test.high),
+        p=_known(test.p), smallest=_known(test.smallest), error=_known(test.error),
+        scores=sha256(own.tobytes() + other.tobytes()).hexdigest(),
+        floor=test.floor, lopsided=test.lopsided, control_of=control_of,
+    )  # fmt: skip
+
+
+def _known(number: float) -> float | None:
+    return None if isnan(number) else number
+
+
+def corrected(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """The same with p-values corrected in each family; metrics with the same scores count once."""
+    first: dict[tuple[str, str, str], Comparison] = {}
+    # On another test set an earlier metric may be the primary one.
+    for one in sorted(comparisons, key=lambda one: not one.in_family):
+        first.setdefault((one.method, one.baseline, one.scores), one)
+    families = [one.in_family for one in first.values()]
+    by_test = dict(
+        zip(first, holm_by_family(families, [one.p for one in first.values()]), strict=True)
+    )
+    whole = []
+    for one in comparisons:
+        test = (one.method, one.baseline, one.scores)
+        same = first[test].metric if first[test].metric != one.metric else ""
+        whole.append(replace(one, holm_p=by_test[test], same_as=same))
+    return whole
+
+
+def holm_by_family(
+    families: Sequence[Hashable], p_values: Sequence[float | None]
+) -> list[float | None]:
+    """P-values corrected after Holm, each in its family; None is no test."""
+    pairs = list(zip(families, p_values, strict=True))
+    left = {
+        family: iter(holm([p for of, p in pairs if of == family and p is not None]))
+        for family in set(families)
     }
-    write_json(folder / SIGNIFICANCE_FILE, content)
+    return [None if p is None else next(left[family]) for family, p in pairs]
+
+
+def concluded(
+    scores: ItemScores,
+    comparisons: Sequence[Comparison],
+    controls: Mapping[str, Sequence[str]],
+    families: Sequence[Hashable],
+) -> list[Comparison]:
+    """The same with what each row shows.
+
+    Args:
+        scores: of all rows.
+        comparisons: with corrected p-values.
+        controls: by row those of its controls.
+        families: of each comparison the family in which p-values of controls are corrected; one that is false
+            has no conclusion.
+    """
+    over = [
+        _over_control(scores, one, controls[one.method]) if family else (None, "")
+        for one, family in zip(comparisons, families, strict=True)
+    ]
+    control_p = holm_by_family(families, [test and _known(test.p) for test, _ in over])
+    return [
+        replace(one, conclusion=_conclusion(scores, one, *control, p)) if family else one
+        for one, family, control, p in zip(comparisons, families, over, control_p, strict=True)
+    ]
+
+
+def _over_control(
+    scores: ItemScores, one: Comparison, controls: Sequence[str]
+) -> tuple[RunComparison | None, str]:
+    """A row against the control that it is least shown to be better than, and its name; controls without runs
+    do not count."""
+
+    def doubt(tested: tuple[RunComparison, str]) -> tuple[bool, bool, float]:
+        """How little the row is shown to be better: worse, too few runs, then by p."""
+        test, _ = tested
+        worse = test.difference > 0 if one.lower_is_better else test.difference < 0
+        return worse, isnan(test.p), test.p
+
+    own, _, copies = _tables(scores, one.method, one.baseline, one.metric)
+    tested = [
+        (
+            compare_runs(own, scores.table(name, one.baseline, one.metric), copies, few_items=True),
+            name,
+        )
+        for name in controls
+        if scores.lines.seeds(name, one.metric)
+    ]
+    return max(tested, key=doubt, default=(None, ""))
+
+
+def _conclusion(
+    scores: ItemScores,
+    one: Comparison,
+    over_control: RunComparison | None,
+    control: str,
+    control_p: float | None,
+) -> Conclusion:
+    names = [one.method, one.baseline, *([control] if control else [])]
+    first, second, *third = (scores.still_learning(name, one.metric) for name in names)
+    word, why = no_verdict(
+        [scores.table(name, one.baseline, one.metric) for name in names],
+        scores.copies(one.baseline, one.metric),
+        (first, second, sum(third)),
+        (-inf, inf) if one.lower_is_better else (0.0, HIGHEST_SCORE),
+    )
+    if one.no_trees:
+        word, why = NOTHING_TO_COMPARE, f"none of the outputs of {one.no_trees} is a tree"
+    if not word:
+        smallest = nan if one.smallest is None else one.smallest
+        over = RunComparison(one.difference, nan, nan, nan, one.runs, one.items, smallest)
+        baseline_p, against = (nan if p is None else p for p in (one.holm_p, control_p))
+        word, why = verdict(over, over_control, baseline_p, against, one.lower_is_better)
+    gap, low, high = over_control[:3] if over_control else (nan, nan, nan)
+    ends = (_known(gap), _known(low), _known(high))
+    return Conclusion(word, why, control, *ends, control_p, scores.updates(names))
+
+
+FACTS = (
+    "baseline", "difference", "low", "high", "p", "holm_p", "smallest", "items", "baseline_runs",
+    "checkpoint_p", "conclusion", "why", "control", "control_difference", "control_low",
+    "control_high", "control_p",
+)  # fmt: skip
+"""What tables keep of a comparison, and of its conclusion."""
+
+
+def facts_of(one: Comparison | None) -> dict[str, Any]:
+    """The values of `FACTS`; None is what there is not."""
+    if one is None:
+        return dict.fromkeys(FACTS)
+    facts = {name: getattr(one, name) for name in FACTS[:8]}
+    facts |= {"baseline_runs": one.runs[1], "checkpoint_p": one.checkpoint_p}
+    if (words := one.conclusion) is None:
+        return dict.fromkeys(FACTS) | facts
+    facts |= {"conclusion": str(words), "why": words.why, "control": words.control or None}
+    return facts | {name: getattr(words, name) for name in FACTS[-4:]}
+
+
+def in_order(words: Sequence[str]) -> list[str]:
+    """Words, each once, in the order of :data:`treesyntax.metrics.conclusions.WORDS`."""
+    return sorted(set(words), key=WORDS.index)
+
+
+def lost_reference(plan: Plan, folder: Path) -> Path | None:
+    """A test set that does not exist any more, without which nothing can be tested."""
+    files = {located(method.target.test, folder) for method in plan.recipe.methods}
+    return next((file for file in sorted(files) if not file.is_file()), None)

@@ -11,7 +11,7 @@ from treesyntax.study.recipe.identity import read_identity
 from treesyntax.study.recipe.recipe import Recipe
 from treesyntax.study.recipe.rows import run_name
 from treesyntax.study.results.endings import with_endings
-from treesyntax.study.results.results import RESULTS_FILE, Result, read_results
+from treesyntax.study.results.results import Result, read_results, results_file
 from treesyntax.study.run.code import mixed_parts, unknown_parts
 
 Comparable = Callable[[str, str], bool]
@@ -32,7 +32,7 @@ def current_results(folder: Path, recipe: Recipe) -> tuple[list[Result], list[st
     Raises:
         InputError: if two lines say different things of one run and metric.
     """
-    identity, path = read_identity(folder), folder / RESULTS_FILE
+    identity, path = read_identity(folder), results_file(folder)
     rows = {method.name for method in recipe.methods}
     found: dict[object, Result] = {}
     others = []

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from treesyntax.study.recipe.recipe import Recipe
-from treesyntax.study.run.plan import Plan
 
 
 class Domain(NamedTuple):
@@ -39,17 +37,6 @@ def find_domains(recipe: Recipe) -> dict[str, Domain]:
             rest = (f"{axis}={label}" for axis, label in row.point if (axis, label) not in own)
             found[row.name] = Domain(name, "-".join([row.base, *rest]))
     return found
-
-
-def plans_by_test_set(plan: Plan) -> dict[str, Plan]:
-    """The same study for each test set alone, by the name of that; "" for a study with one."""
-    found, plans = find_domains(plan.recipe), {}
-    for name in dict.fromkeys(domain.name for domain in found.values()):
-        rows = tuple(row for row in plan.recipe.methods if found[row.name].name == name)
-        recipe = replace(plan.recipe, methods=rows, source=rows[0].source, target=rows[0].target)
-        runs = tuple(run for run in plan.runs if run.method in rows)
-        plans[name] = replace(plan, recipe=recipe, runs=runs)
-    return plans or {"": plan}
 
 
 def short_name(test_set: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from treesyntax.errors import InputError
 from treesyntax.files import read_json, write_json
 from treesyntax.study.recipe.recipe import SECTIONS, Recipe
-from treesyntax.study.results.results import RESULTS_FILE, read_results
+from treesyntax.study.results.results import read_results, results_file
 
 PLAN_FILE = "plan.json"
 SCORED = ("done/*/score.json", "replaced/*/done/*/score.json")
@@ -73,14 +73,14 @@ def changes_since(folder: Path, recipe: Recipe) -> list[str]:
 
 
 def _is_scored(folder: Path) -> bool:
-    results = folder / RESULTS_FILE
+    results = results_file(folder)
     has_results = results.is_file() and os.path.getsize(results) > 0
     return has_results or any(next(folder.glob(place), None) for place in SCORED)
 
 
 def _dropped(folder: Path, recipe: Recipe) -> list[str]:
     rows = {method.name for method in recipe.methods}
-    scored = dict.fromkeys(result.method for result in read_results(folder / RESULTS_FILE))
+    scored = dict.fromkeys(result.method for result in read_results(results_file(folder)))
     return [row for row in scored if row not in rows]
 
 

@@ -7,7 +7,7 @@ file ``items.jsonl`` that its report wrote.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import lru_cache
 from typing import Protocol
@@ -22,6 +22,8 @@ from treesyntax.metrics.runs import pulls
 from treesyntax.metrics.statistics import corpus_score, f1_score
 from treesyntax.study.results.results import RESULTS_FILE, Result
 
+Mask = Callable[[str, str], NDArray[np.bool_]]
+"""Of a row and a metric which of the lines that it counts are scored."""
 CLOSE = 0.01
 """Points by which a recorded score may differ from that of its line statistics."""
 
@@ -59,22 +61,34 @@ class ItemScores:
     ) -> None:
         self.lines, self.fixed = lines, fixed
         self.results = {result.key: result for result in results}
-        self.category = ""  # all lines
-        # A baseline's scores serve all its rows; those of rows are used once.
+        self.mask: Mask | None = None  # all lines
+        self._remember()
+
+    def _remember(self) -> None:
+        """Keep a few tables: a baseline's scores serve all its rows; those of rows are used once."""
         self.table = lru_cache(maxsize=8)(self._table)
         self.items = lru_cache(maxsize=8)(self._items)
 
+    def of_lines(self, mask: Mask) -> ItemScores:
+        """Those of some lines alone."""
+        part = copy(self)
+        part.mask = mask
+        part._remember()
+        return part
+
     def of_category(self, category: str) -> ItemScores:
         """Those of the lines of a category alone."""
-        part = copy(self)
-        part.category = category
-        part.table = lru_cache(maxsize=8)(part._table)
-        part.items = lru_cache(maxsize=8)(part._items)
-        return part
+
+        def mask(row: str, metric: str) -> NDArray[np.bool_]:
+            names, places = self.lines.categories(row, metric)
+            return places == (names.index(category) if category in names else -1)
+
+        return self.of_lines(mask)
 
     def known(self, row: str, metric: str) -> bool:
         """Whether a row has a line to be scored on."""
-        return bool(self.lines.seeds(row, metric)) and bool(self._mask(row, metric).any())
+        known = bool(self.lines.seeds(row, metric))
+        return known and (self.mask is None or bool(self.mask(row, metric).any()))
 
     def still_learning(self, row: str, metric: str) -> int:
         """How many of a row's runs were still learning at their end, as far as is known."""
@@ -90,12 +104,18 @@ class ItemScores:
         """For each item of a baseline in how many lines of the test set it stands."""
         return np.bincount(self.items(baseline, metric))
 
+    def values(self, row: str, baseline: str, metric: str) -> list[float]:
+        """The score of each run of a row, over the lines that count for its baseline."""
+        copies = self.copies(baseline, metric)
+        scores: list[float] = (copies @ self.table(row, baseline, metric) / copies.sum()).tolist()
+        return scores
+
     def _table(self, name: str, baseline: str, metric: str) -> NDArray[np.float64]:
         """The scores [items, runs] of a row, the items being those of its baseline."""
         items, seeds = self.items(baseline, metric), self.lines.seeds(name, metric)
         by_line = np.stack([self.lines.statistics(name, seed, metric) for seed in seeds], axis=1)
-        if self.category:  # recorded scores are of the whole test set, and checked there
-            return points(metric, by_line[self._mask(name, metric)], items)
+        if self.mask is not None:  # recorded scores are of the whole test set, and checked there
+            return points(metric, by_line[self.mask(name, metric)], items)
         table, copies = points(metric, by_line, items), np.bincount(items)
         for seed, score in zip(seeds, (copies @ table / copies.sum()).tolist(), strict=True):
             recorded = self.results[name, seed, metric].value
@@ -106,17 +126,7 @@ class ItemScores:
 
     def _items(self, baseline: str, metric: str) -> NDArray[np.intp]:
         items = self.lines.items(baseline, metric)
-        return renumbered(items[self._mask(baseline, metric)]) if self.category else items
-
-    def _mask(self, row: str, metric: str) -> NDArray[np.bool_]:
-        """Which lines count."""
-        if not self.category:
-            return np.ones(len(self.lines.items(row, metric)), dtype=bool)
-        names, places = self.lines.categories(row, metric)
-        if self.category not in names:
-            return np.zeros(len(places), dtype=bool)
-        mask: NDArray[np.bool_] = places == names.index(self.category)
-        return mask
+        return items if self.mask is None else renumbered(items[self.mask(baseline, metric)])
 
 
 def points(

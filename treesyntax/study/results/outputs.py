@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,10 +13,11 @@ from treesyntax.data.encoding import TEXT
 from treesyntax.errors import InputError
 from treesyntax.files import read_lines, sha256_of
 from treesyntax.metrics import OF, UNSEEN, counted_lines, measured, plain_name, unseen_lines
+from treesyntax.metrics.kinds import PREFIX, kinds_of, numbers_as_letters
 from treesyntax.metrics.line_file import FILE as LINES
 from treesyntax.metrics.line_file import LineFile
 from treesyntax.metrics.trees import parse_hypothesis
-from treesyntax.study.recipe.recipe import Side
+from treesyntax.study.recipe.recipe import Method, Recipe, Side
 from treesyntax.study.results.results import Result
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import Run, located
@@ -25,6 +26,19 @@ from treesyntax.trees.formats import FORMATS, read_trees
 Categories = tuple[tuple[str, ...], NDArray[np.intp]]
 """Names, and for each line the index of one."""
 NO_CATEGORIES: Categories = ((), np.array([], dtype=np.intp))
+
+
+def tree_format(recipe: Recipe, method: Method, side: str) -> str:
+    """The format of the trees in a row's test set on a side, as binarize is told it or a metric names it; "" for none.
+
+    A row that reads them as text has the format of another row with the same file.
+    """
+    file = getattr(method, side).test
+    alike = [one for one in recipe.methods if getattr(one, side).test == file]
+    named = [str(recipe.flags(one, "binarize").get(f"{side}-format", TEXT)) for one in alike]
+    if side == "target":
+        named += [plain_name(metric).partition(":")[2] for metric in recipe.score]
+    return next((name for name in named if name in FORMATS), "")
 
 
 class Outputs:
@@ -66,12 +80,12 @@ class Outputs:
 
     def has_no_tree(self, row: str) -> bool:
         """Whether trees are wanted of a row and no line of any of its runs is one."""
-        notation = notation_of(self.plan, "target")
-        if notation is None:
-            return False
+        notation = tree_format(self.plan.recipe, self.methods[row], "target")
         files = [self.output(Run(self.methods[row], seed)) for seed in self.plan.recipe.seeds]
         lines = [line for file in files if file.is_file() for line in self.text(file)]
-        return bool(lines) and not any(parse_hypothesis(line, notation) for line in lines)
+        return bool(notation and lines) and not any(
+            parse_hypothesis(line, notation) for line in lines
+        )
 
     def references(self, row: str) -> list[str]:
         """The test set of a row."""
@@ -120,9 +134,7 @@ class Outputs:
             files["source"] = self._file(method.source.test)
             files["train_source"] = self._file(method.source.train)
             files["train_target"] = self._file(method.target.train)
-        digests = {name: self.digest(path) for name, path in files.items() if path.is_file()}
-        statistics = self.line_file(run.folder).statistics(metric, digests)
-        if statistics is not None and len(digests) == len(files):
+        if (statistics := self._kept(run, metric, files)) is not None:
             return statistics
         references, hypotheses = (self.text(files[name]) for name in ("reference", "hypothesis"))
         if len(hypotheses) != len(references):
@@ -131,6 +143,24 @@ class Outputs:
         counted = self.counted(row, metric)
         outputs, wanted = ([text[line] for line in counted] for text in (hypotheses, references))
         return measured(plain_name(metric), outputs, wanted).lines
+
+    def _kept(self, run: Run, name: str, files: Mapping[str, Path]) -> NDArray[np.float64] | None:
+        """What the step ``score`` kept of these files; None for nothing."""
+        digests = {option: self.digest(path) for option, path in files.items() if path.is_file()}
+        if len(digests) < len(files):
+            return None
+        return self.line_file(run.folder).statistics(name, digests)
+
+    def kinds(self, row: str, seed: int, notation: str) -> str:
+        """What is wrong with each line of a run's output, a letter of :mod:`treesyntax.metrics.kinds` each.
+
+        As the step ``score`` kept them; outputs that an older version scored are judged here.
+        """
+        run = Run(self.methods[row], seed)
+        files = {"hypothesis": self.output(run), "reference": self._file(run.method.target.test)}
+        if (statistics := self._kept(run, PREFIX + notation, files)) is not None:
+            return numbers_as_letters(statistics)
+        return kinds_of(self.text(files["hypothesis"]), self.references(row), notation)
 
     def _items(self, row: str, metric: str) -> NDArray[np.intp]:
         references, sources = self.references(row), self.sources(row)
@@ -168,12 +198,3 @@ class Outputs:
 
     def _file(self, name: str) -> Path:
         return located(name, self.folder)
-
-
-def notation_of(plan: Plan, side: str) -> str | None:
-    """The notation of trees on a side, as binarize or a metric names it; None for text."""
-    flags = [plan.recipe.flags(method, "binarize") for method in plan.recipe.methods]
-    named = [str(one.get(f"{side}-format", TEXT)) for one in flags]
-    if side == "target":
-        named += [plain_name(metric).partition(":")[2] for metric in plan.recipe.score]
-    return next((name for name in named if name in FORMATS), None)

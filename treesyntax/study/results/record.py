@@ -41,12 +41,13 @@ class Recorder:
         folder = self.folder / run.folder
         scores, facts = (read_json(folder / f"{name}.json") for name in ("scores", "facts"))
         try:
-            return [self._result(run, score, facts) for score in scores]
+            now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+            return [self._result(run, score, facts, now) for score in scores]
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             cause = f"scores.json or facts.json is malformed ({error!r})"
             raise InputError(folder, None, cause) from None
 
-    def _result(self, run: Run, score: dict[str, Any], facts: dict[str, Any]) -> Result:
+    def _result(self, run: Run, score: dict[str, Any], facts: dict[str, Any], date: str) -> Result:
         log = read_log(self.folder / f"logs/{run.step('train')}.log")
         code = self.ledger.run_code(run)
         origin = {**self.ledger.begun(run)["versions"], "sacrebleu": code["score: sacrebleu"]}
@@ -71,7 +72,7 @@ class Recorder:
             commit=origin.pop("commit"),
             versions=origin,
             device=log.device or log.processor or processor(),
-            date=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+            date=date,
             data_sha256=self.data_sha256(run.method.source, run.method.target),
             commands=[shlex.join(step.command) for step in self.plan.steps_of(run)],
             lengths=score.get("lengths"),

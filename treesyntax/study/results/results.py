@@ -1,4 +1,8 @@
-"""results.jsonl: one line a run and metric; scoring again replaces it."""
+"""runs.jsonl: one line a run, with its facts once and the score of each metric; scoring again replaces it.
+
+Studies of older versions have results.jsonl, with a line a run and metric. It is read, and becomes runs.jsonl
+with the first result that is written.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,10 @@ from typing import Any
 from treesyntax.errors import InputError
 from treesyntax.files import parse_json, read_record, write_text
 
-RESULTS_FILE = "results.jsonl"
+RESULTS_FILE, OLD_FILE = "runs.jsonl", "results.jsonl"
+SCORES = "scores"
+OF_A_METRIC = ("metric", "value", "signature", "n", "lengths")
+"""The fields of a result that differ between the metrics of a run."""
 CHECKSUM = "crc32"
 """Of the text of the line without it."""
 Key = tuple[str, int, str]
@@ -134,8 +141,14 @@ class Result:
         return (self.method, self.seed, self.metric)
 
 
+def results_file(folder: Path) -> Path:
+    """Return the file of results in a folder, whether it is there or not."""
+    file, old = folder / RESULTS_FILE, folder / OLD_FILE
+    return old if old.exists() and not file.exists() else file
+
+
 def read_results(path: Path) -> list[Result]:
-    """All lines of the file, each once; a last line without its end, left by a kill, is dropped.
+    """All results of the file, each once; a last line without its end, left by a kill, is dropped.
 
     Lines of other studies may be among them: see
     :func:`treesyntax.study.results.current.current_results`.
@@ -143,30 +156,38 @@ def read_results(path: Path) -> list[Result]:
     Raises:
         InputError: if the file cannot be read, or another line is not a result or damaged.
     """
-    results: dict[bytes, Result] = {}
+    results: dict[bytes, list[Result]] = {}
     for number, raw in enumerate(_whole_lines(path), start=1):
         try:
-            results[raw] = _result(parse_json(raw))
+            results[raw] = [_result(values) for values in _scores(parse_json(raw))]
         except (ValueError, TypeError) as error:
             cause = str(error) if isinstance(error, _DamagedError) else "is not a result"
             remedy = "restore the line, or remove it and run the study again"
             raise InputError(path, number, cause, remedy) from None
-    return list(results.values())
+    return [result for line in results.values() for result in line]
 
 
 class _DamagedError(ValueError):
     """A line that was a result."""
 
 
-def _result(values: Any) -> Result:
+def _scores(values: Any) -> list[dict[str, Any]]:
+    """The values of each result of a line."""
     if not isinstance(values, dict):
         raise TypeError
     checksum = values.pop(CHECKSUM, None)
-    known = {item.name: values[item.name] for item in fields(Result) if item.name in values}
     if checksum is None:
         raise _DamagedError("has no checksum: the line is damaged")
     if checksum != _checksum(values):
         raise _DamagedError("its checksum differs: the line is damaged")
+    scores = values.pop(SCORES, [{}])  # an older line is of one metric
+    if not isinstance(scores, list) or not all(isinstance(score, dict) for score in scores):
+        raise TypeError
+    return [{**values, **score} for score in scores]
+
+
+def _result(values: dict[str, Any]) -> Result:
+    known = {item.name: values[item.name] for item in fields(Result) if item.name in values}
     known = {"seconds": {}, **known}  # which older records lack
     for item in fields(Result):
         if not _fits(known.get(item.name), str(item.type)):
@@ -196,10 +217,20 @@ def _checksum(values: dict[str, Any]) -> int:
     return zlib.crc32(json.dumps(values, ensure_ascii=False).encode("utf-8", "surrogatepass"))
 
 
-def _line(result: Result) -> str:
-    values = asdict(result)
-    text = json.dumps({**values, CHECKSUM: _checksum(values)}, ensure_ascii=False)
-    return f"{text}\n"
+def _write(path: Path, results: Iterable[Result]) -> None:
+    """Write a line a run: all results with the same facts."""
+    runs: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {}
+    for result in results:
+        facts = asdict(result)
+        score = {name: facts.pop(name) for name in OF_A_METRIC}
+        runs.setdefault(json.dumps(facts), (facts, []))[1].append(score)
+    lines = []
+    for facts, scores in runs.values():
+        values = {**facts, SCORES: scores}
+        lines.append(json.dumps({**values, CHECKSUM: _checksum(values)}, ensure_ascii=False))
+    write_text(path, "".join(f"{line}\n" for line in lines))
+    if path.name == RESULTS_FILE:
+        path.with_name(OLD_FILE).unlink(missing_ok=True)
 
 
 def _whole_lines(path: Path) -> list[bytes]:
@@ -210,16 +241,16 @@ def _whole_lines(path: Path) -> list[bytes]:
     return content.split(b"\n")[:-1]
 
 
-def drop_results(path: Path, unwanted: Callable[[Result], bool]) -> None:
-    """Take results out of the file; the whole file or nothing."""
-    found = read_results(path)
-    kept = [result for result in found if not unwanted(result)]
-    if len(kept) < len(found):
-        write_text(path, "".join(map(_line, kept)))
+def drop_results(folder: Path, unwanted: Callable[[Result], bool]) -> None:
+    """Take results out of a folder's file; the whole file or nothing."""
+    results = read_results(results_file(folder))
+    kept = [result for result in results if not unwanted(result)]
+    if len(kept) < len(results):
+        _write(folder / RESULTS_FILE, kept)
 
 
 def write_results(path: Path, results: Iterable[Result]) -> None:
     """Write results in place of those of the same runs and metrics; the whole file or nothing."""
-    lines = {result.key: result for result in read_results(path)}
-    lines |= {result.key: result for result in results}
-    write_text(path, "".join(map(_line, lines.values())))
+    known = read_results(results_file(path.parent) if path.name == RESULTS_FILE else path)
+    lines = {result.key: result for result in known} | {result.key: result for result in results}
+    _write(path, lines.values())

@@ -1,7 +1,9 @@
-"""Tables of text as Markdown and LaTeX."""
+"""Tables as CSV, Markdown and LaTeX."""
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Sequence
 
@@ -53,3 +55,10 @@ def markdown_lines(header: Sequence[object], rows: Rows) -> list[str]:
     rule = "|".join(["", "---", *(["---:"] * (len(header) - 1)), ""])
     first, *others = ("| " + " | ".join(map(markdown_text, row)) + " |" for row in (header, *rows))
     return [first, rule, *others]
+
+
+def csv_text(rows: Rows) -> str:
+    """Rows as CSV."""
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerows(rows)
+    return stream.getvalue()

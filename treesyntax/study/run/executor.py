@@ -23,8 +23,7 @@ from treesyntax.jobs.node import peak_line
 from treesyntax.jobs.preloaded import Preloaded
 from treesyntax.study.run import process
 from treesyntax.study.run.checkpoints import is_trained, repair_checkpoints
-from treesyntax.study.run.explain import in_recipe
-from treesyntax.study.run.failures import Failure, other_failures, write_failures
+from treesyntax.study.run.failures import Failure, in_recipe, other_failures, write_failures
 from treesyntax.study.run.ledger import Ledger
 from treesyntax.study.run.logs import divergence, last_line, load_line, read_log
 from treesyntax.study.run.pairs import check_pairs

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from treesyntax.files import write_json
 from treesyntax.made.records import read_record_of
+from treesyntax.study.recipe.checks import flag_name
+from treesyntax.study.recipe.recipe import SECTIONS
 from treesyntax.study.run.plan import Plan
-from treesyntax.study.run.steps import PREPARED
+from treesyntax.study.run.steps import PREPARE, PREPARED, Step
 
 FAILURES_FILE = "failures.json"
 SHOWN = 3
@@ -85,3 +88,28 @@ def failure_lines(failed: Mapping[str, Failure]) -> Iterator[str]:
         more = f" and {len(names) - SHOWN} more runs" if len(names) > SHOWN else ""
         why = group[names[0]]
         yield f"{', '.join(names[:SHOWN])}{more} failed: {why.message} (see {why.log})"
+
+
+FLAG = re.compile(r"(?<!\S)--([a-z][a-z-]*)")
+
+
+def in_recipe(message: str, step: Step, plan: Plan) -> str:
+    """Return the message with the keys of the recipe that it is about.
+
+    Args:
+        message: of a step that failed.
+        step: the step.
+        plan: of the study.
+    """
+    recipe = plan.recipe
+    if step.kind == PREPARE:
+        return f"{message} (prepare, command {step.name.partition('-')[2]}, of {recipe.path.name})"
+    if step.kind not in SECTIONS:
+        return message
+    given = dict(zip(step.command, (*step.command[1:], ""), strict=True))
+    keys = []
+    for flag in dict.fromkeys(map(flag_name, FLAG.findall(message))):
+        if (value := given.get(f"--{flag}")) is not None:
+            same = [name for name, text in recipe.content["vars"].items() if str(text) == value]
+            keys += [f"{step.kind}.{flag}", *(f"vars.{name}" for name in same)]
+    return f"{message} ({' or '.join(keys)} of {recipe.path.name})" if keys else message

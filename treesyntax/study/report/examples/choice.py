@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
+from treesyntax.metrics.kinds import KINDS, RIGHT
+from treesyntax.metrics.trees import parse_hypothesis
 from treesyntax.study.recipe.recipe import Method
-from treesyntax.study.report.examples.kinds import KINDS, RIGHT, first_difference, parse
-from treesyntax.study.report.examples.verdicts import Verdicts
+from treesyntax.study.report.examples.kinds import Verdicts, first_difference
 from treesyntax.study.results.outputs import Outputs
 from treesyntax.study.run.steps import Run
 from treesyntax.trees.tree import Tree
@@ -128,7 +129,10 @@ def _example(
     source = outputs.sources((outputs.plan.recipe.baseline_of(worse) or worse).name)[line]
     output, good = (outputs.text(outputs.output(run))[line] for run in (wrong, right))
     notation = verdicts.notations[worse.name]
-    trees = [parse(text, notation) if notation else None for text in (output, reference)]
+    trees = [
+        (parse_hypothesis(text, notation) or None) if notation else None
+        for text in (output, reference)
+    ]
     outlines, note = _outlines(trees[0], trees[1], notation, wrong.name)
     place = None if outlines else first_token(output, reference)
     heading = (

@@ -1,87 +1,20 @@
-"""What is wrong with an output that should be a tree, and the first node in which it differs."""
+"""Which lines each run has right, and the first node in which an output differs from its reference."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 
-from treesyntax.errors import TreeError
-from treesyntax.metrics.equivalence import CALCULI, equivalent, with_names
-from treesyntax.trees.formats import get_format
+from treesyntax.metrics import ITEM_METRICS, plain_name
+from treesyntax.metrics.equivalence import CALCULI
+from treesyntax.metrics.kinds import RIGHT
+from treesyntax.study.results.outputs import Outputs, tree_format
 from treesyntax.trees.tree import Tree
-
-RIGHT, WRONG = ".", "w"
-"""Letters of lines that have no kind: right ones, and wrong ones where no format is known."""
-KINDS = {
-    "e": "empty",
-    "x": "not a tree",
-    "s": "same tree, other text",
-    "o": "other order of conjuncts",
-    "v": "other names of variables",
-    "l": "only other leaves",
-    "n": "same shape, other inner nodes",
-    "m": "one subtree missing",
-    "a": "one subtree too many",
-    "t": "another tree",
-}
-"""By letter what is wrong with a line. The first one that fits counts, so each line has one."""
 
 Difference = tuple[int | None, int | None]
 """A node of the output and the one in its place in the reference; None for none."""
-
-
-def parse(text: str, notation: str) -> Tree | None:
-    """The tree of a line; None for a blank one and where it is not one of the format."""
-    try:
-        return get_format(notation).parse(text) or None
-    except TreeError:
-        return None
-
-
-def kind_of(output: str, reference: str, notation: str) -> str:
-    """The letter in `KINDS` of a wrong output."""
-    if not output.strip():
-        return "e"
-    found, wanted = parse(output, notation), parse(reference, notation)
-    if found is None or wanted is None:
-        return "x" if found is None else "t"
-    if found == wanted:
-        return "s"
-    if (calculus := CALCULI.get(notation)) is not None:
-        if equivalent(found, wanted, with_names(calculus)):
-            return "o"
-        if equivalent(found, wanted, calculus):
-            return "v"
-    left, right = _nodes(found), _nodes(wanted)
-    if [depth for depth, _ in left] == [depth for depth, _ in right]:
-        inner = wanted.arities > 0
-        pairs = zip(left, right, inner, strict=True)
-        return "n" if any(one != other for one, other, above in pairs if above) else "l"
-    if len(left) < len(right):
-        return "m" if _is_without(left, right, wanted) else "t"
-    return "a" if _is_without(right, left, found) else "t"
-
-
-def _nodes(tree: Tree) -> list[tuple[int, str]]:
-    # In preorder the depths determine the shape.
-    return list(zip(tree.depths.tolist(), tree.labels, strict=True))
-
-
-def _is_without(small: list[tuple[int, str]], large: list[tuple[int, str]], tree: Tree) -> bool:
-    """Whether one subtree less makes ``tree``, whose nodes are ``large``, the smaller one."""
-    size = len(large) - len(small)
-    last = tree.last_descendants.tolist()
-    # A subtree from a node on is what lacks, if all before and all after it is common.
-    before = _common(small, large)
-    after = len(small) - _common(small[::-1], large[::-1])
-    return any(last[node] - node + 1 == size for node in range(max(after, 1), before + 1))
-
-
-def _common(one: list[tuple[int, str]], other: list[tuple[int, str]]) -> int:
-    """How many nodes both lists have at their beginning."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def first_difference(found: Tree, wanted: Tree, notation: str) -> list[Difference]:
@@ -145,3 +78,64 @@ def _codes(tree: Tree, unordered: Collection[str], numbers: dict[object, int]) -
             below = tuple(sorted(codes[child] for child in children[node]))
         codes[node] = numbers.setdefault((label, below), len(numbers))
     return codes
+
+
+EXACT = "exact"
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """Letters for each line of the test set by row and run.
+
+    Attributes:
+        metrics: by row, what says whether a line is right.
+        notations: by row the format of its target's trees; "" where it is not known.
+        letters: by row, for each seed a string of `RIGHT`, `WRONG` and the letters of `KINDS`.
+    """
+
+    metrics: Mapping[str, str]
+    notations: Mapping[str, str]
+    letters: Mapping[str, Mapping[int, str]]
+
+    @property
+    def metric(self) -> str:
+        """The metric's name, or the names where rows on other test sets have another."""
+        return " or ".join(dict.fromkeys(self.metrics.values()))
+
+    def counts(self, row: str) -> Counter[str]:
+        """How often each letter stands in all runs of a row."""
+        return Counter("".join(self.letters[row].values()))
+
+
+def judging_metric(score: Sequence[str], primary: str) -> str:
+    """The first metric that judges each line, the primary one before others; ``exact`` without any."""
+    names = [plain_name(name) for name in (primary, *score)]
+    return next((name for name in names if name in ITEM_METRICS), EXACT)
+
+
+def find_verdicts(outputs: Outputs) -> Verdicts:
+    """The letters of all runs with results."""
+    recipe = outputs.plan.recipe
+    metrics = {row.name: judging_metric(recipe.score, row.primary) for row in recipe.methods}
+    scored = {(row, seed) for row, seed, _ in outputs.scored}
+    letters: dict[str, dict[int, str]] = {}
+    notations = {method.name: tree_format(recipe, method, "target") for method in recipe.methods}
+    for run in outputs.plan.runs:
+        row, file = run.method.name, outputs.output(run)
+        if (row, run.seed) not in scored or not file.is_file() or not outputs.has_references(row):
+            continue
+        if len(outputs.text(file)) == len(outputs.references(row)):
+            right = outputs.statistics(row, run.seed, metrics[row])[:, 0] > 0
+            kinds = outputs.kinds(row, run.seed, notations[row])
+            letters.setdefault(row, {})[run.seed] = judge(kinds, right.tolist())
+    return Verdicts(metrics, notations, letters)
+
+
+def judge(kinds: str, right: Sequence[bool]) -> str:
+    """A letter a line: what the metric says is right has no kind.
+
+    Args:
+        kinds: of each line, see :func:`treesyntax.metrics.kinds.kinds_of`.
+        right: which lines the metric says are right.
+    """
+    return "".join(RIGHT if well else kind for kind, well in zip(kinds, right, strict=True))

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from treesyntax.errors import TreeSyntaxError
-from treesyntax.files import write_json, write_text
+from treesyntax.metrics.kinds import KINDS, RIGHT
 from treesyntax.study.report.examples.choice import choose_examples
-from treesyntax.study.report.examples.kinds import KINDS, RIGHT
-from treesyntax.study.report.examples.verdicts import Verdicts, find_verdicts
-from treesyntax.study.report.pictures import FIGURES, Section
-from treesyntax.study.report.table_files import csv_text
+from treesyntax.study.report.examples.kinds import Verdicts, find_verdicts
+from treesyntax.study.report.pictures import Section
 from treesyntax.study.results.outputs import Outputs
 
-TYPES_FILE, VERDICTS_FILE = "error_types.csv", "verdicts.json"
+TYPES_FILE = "error_types.csv"
 
 
 def outputs_sections(outputs: Outputs) -> list[Section]:
@@ -23,8 +19,7 @@ def outputs_sections(outputs: Outputs) -> list[Section]:
         return []
     try:
         verdicts = find_verdicts(outputs)
-        write_json(outputs.folder / FIGURES / VERDICTS_FILE, verdicts.numbers())
-        _fill_types(types, verdicts, outputs.folder)
+        _fill_types(types, verdicts)
         examples.examples = choose_examples(outputs, verdicts)
     except TreeSyntaxError as error:
         examples.notes.append(f"There are no examples: {error}")
@@ -36,7 +31,7 @@ def outputs_sections(outputs: Outputs) -> list[Section]:
     return [types, examples]
 
 
-def _fill_types(section: Section, verdicts: Verdicts, folder: Path) -> None:
+def _fill_types(section: Section, verdicts: Verdicts) -> None:
     counts = {row: verdicts.counts(row) for row in verdicts.letters if verdicts.notations[row]}
     shown = [letter for letter in KINDS if any(count[letter] for count in counts.values())]
     if not shown:
@@ -56,4 +51,4 @@ def _fill_types(section: Section, verdicts: Verdicts, folder: Path) -> None:
         [row, len(verdicts.letters[row]), count.total(), *(count[one] for one in (RIGHT, *KINDS))]
         for row, count in counts.items()
     ]
-    write_text(folder / "tables" / TYPES_FILE, csv_text([names, *numbers]))
+    section.tables[TYPES_FILE] = [names, *numbers]

@@ -10,6 +10,7 @@ few runs, so the number is a rough guide.
 from __future__ import annotations
 
 import math
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +18,32 @@ from scipy.special import stdtrit
 
 from treesyntax.metrics.conclusions import STILL_LEARNING
 from treesyntax.metrics.runs import FEWEST_RUNS, LEVEL, POWER
-from treesyntax.study.recipe.recipe import Recipe
-from treesyntax.study.report.rows.commands import study_command, train_on_command
+from treesyntax.study.recipe.budget import TRAIN_ON
+from treesyntax.study.recipe.recipe import RECIPE_FILE, Recipe
 from treesyntax.study.report.table import Row, StudyTable
 from treesyntax.study.results.comparisons import Comparison
+from treesyntax.study.run.folder import default_folder
+
+LONGER = 2
+"""How many times longer a training is to be that was still learning."""
+
+
+def study_command(recipe: Recipe, folder: Path, *settings: str, other: Path | None = None) -> str:
+    """The command that goes on with a study, or that makes another one with some entries of its recipe changed.
+
+    It names the resolved recipe, which has what the first command changed with --set. Files of own
+    methods are not beside that, so the recipe is then left to the reader to name.
+    """
+    name = "RECIPE" if recipe.imports else str(folder / RECIPE_FILE)
+    out = [] if not other and folder == default_folder(recipe) else ["--out", str(other or folder)]
+    changes = [word for setting in settings for word in ("--set", setting)]
+    return shlex.join(["treesyntax", "study", name, *out, *changes])
+
+
+def train_on_command(recipe: Recipe, folder: Path) -> str:
+    """The command by which all trainings go on from their last checkpoints, to twice as many updates."""
+    return f"{study_command(recipe, folder)} --{TRAIN_ON} {LONGER * recipe.train_on:g}"
+
 
 SHOWN = 8
 """Most rows that are named."""

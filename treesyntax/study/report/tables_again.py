@@ -1,4 +1,5 @@
-"""Parts of a study that were trained in different folders or on different machines, taken as one."""
+"""The tables of a study, and the figures of map and verdict, from its results and items.jsonl alone, without data or
+outputs; also of parts that were trained in different folders or on different machines, taken as one."""
 
 from __future__ import annotations
 
@@ -9,13 +10,45 @@ from pathlib import Path
 from statistics import fmean
 from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from treesyntax.errors import InputError
-from treesyntax.metrics import LOWER_IS_BETTER, plain_name
+from treesyntax.files import write_text
+from treesyntax.metrics import LOWER_IS_BETTER, columns_of, plain_name
+from treesyntax.metrics.line_file import unpack
+from treesyntax.study.recipe.recipe import FIXED
 from treesyntax.study.recipe.rows import run_name
-from treesyntax.study.report.items.file import REMEDY, ItemFile, read_items
-from treesyntax.study.results.current import Comparable
-from treesyntax.study.results.results import RESULTS_FILE, Result, read_results
-from treesyntax.study.results.rows import ItemRow, Pair
+from treesyntax.study.report.curves import lines_by_row
+from treesyntax.study.report.groups import score_categories
+from treesyntax.study.report.items import (
+    ITEMS_FILE,
+    REMEDY,
+    ItemFile,
+    ItemRun,
+    read_items,
+    unpack_items,
+)
+from treesyntax.study.report.sections import category_section, map_section, worth_section
+from treesyntax.study.report.table import (
+    StudyTable,
+    make_console,
+    make_row,
+    print_line,
+    print_table,
+)
+from treesyntax.study.report.table_files import table_csv
+from treesyntax.study.report.table_notes import unknown_endings
+from treesyntax.study.report.verdict import make_verdict
+from treesyntax.study.results.comparisons import compare
+from treesyntax.study.results.current import Comparable, comparable
+from treesyntax.study.results.domains import Domain
+from treesyntax.study.results.figure_files import write_figure_files
+from treesyntax.study.results.item_scores import ItemScores
+from treesyntax.study.results.outputs import NO_CATEGORIES, Categories
+from treesyntax.study.results.results import RESULTS_FILE, Result, read_results, results_file
+from treesyntax.study.results.rows import ItemRow, Pair, is_tested
+from treesyntax.study.results.table_text import csv_text
 
 TABLES, TASK = "tables", "task"
 Value = TypeVar("Value")
@@ -37,19 +70,19 @@ class Part:
 
 
 def read_part(path: Path) -> Part:
-    """An items.jsonl, with the results.jsonl beside it, or one folder above as in a study's folder.
+    """An items.jsonl, with the results beside it, or one folder above as in a study's folder.
 
     Raises:
         InputError: if one of the files is missing or damaged.
     """
     stored, folder = read_items(path), path.parent
-    if not (folder / RESULTS_FILE).is_file() and (folder.parent / RESULTS_FILE).is_file():
+    if not results_file(folder).is_file() and results_file(folder.parent).is_file():
         folder = folder.parent
     rows = {row.row for row in stored.rows}
     try:
         results = [
             completed(result, stored.completed)
-            for result in read_results(folder / RESULTS_FILE)
+            for result in read_results(results_file(folder))
             if result.hash == stored.hash
             and result.method in rows
             and result.seed in stored.seeds
@@ -251,3 +284,145 @@ def _baseline_of(row: ItemRow, baselines: Sequence[str], paths: Mapping[str, Pat
         cause = f"does not say which of {', '.join(baselines)} the row {row.row} is compared with"
         raise InputError(paths[row.row], None, cause, "write the part's report again")
     return next(iter(baselines), "")
+
+
+class StoredLines:
+    """The line statistics of a file, as :class:`treesyntax.study.results.item_scores.LineStatistics`.
+
+    Raises:
+        InputError: if the file holds others than the results.
+    """
+
+    def __init__(self, part: Part) -> None:
+        self.paths, self.stored = part.paths, part.stored
+        self.sizes = {result.key: result.n for result in part.results}
+        self.some = next(iter(part.paths.values()), Path(ITEMS_FILE))
+        self.kinds = {kind.name: kind for kind in part.stored.categories}
+        self.runs: dict[Pair, dict[int, ItemRun]] = {}
+        for run in part.stored.runs:
+            known = self.runs.setdefault((run.row, run.metric), {})
+            if (run.row, run.seed, run.metric) not in self.sizes or run.seed in known:
+                raise self._refused(run, f"which {RESULTS_FILE} lacks, or has them twice")
+            if not is_tested(run.metric) or run.copies not in self.stored.copies:
+                raise self._refused(run, "which is no metric with a test, or lacks its copies")
+            if run.categories and run.categories not in self.kinds:
+                raise self._refused(run, "whose categories are lacking")
+            known[run.seed] = run
+        for name, metric in (pair for row in part.stored.rows for pair in row.compared()):
+            if (name, metric) not in self.runs:
+                cause = f"lacks the scores of {name} in {metric}"
+                raise InputError(part.paths.get(name, self.some), None, cause, REMEDY)
+
+    def seeds(self, row: str, metric: str) -> list[int]:
+        """As of `LineStatistics`."""
+        return [*self.runs.get((row, metric), ())]
+
+    def statistics(self, row: str, seed: int, metric: str) -> NDArray[np.float64]:
+        """As of `LineStatistics`."""
+        run, columns = self.runs[row, metric][seed], columns_of(metric)
+        try:
+            return unpack(run.scores, self.sizes[row, seed, metric], columns)
+        except ValueError as error:
+            raise self._refused(run, f"which are damaged: {error}") from None
+
+    def items(self, row: str, metric: str) -> NDArray[np.intp]:
+        """As of `LineStatistics`."""
+        seed, run = next(iter(self.runs[row, metric].items()))
+        try:
+            return unpack_items(self.stored.copies[run.copies], self.sizes[row, seed, metric])
+        except ValueError as error:
+            raise self._refused(run, f"whose copies are damaged: {error}") from None
+
+    def categories(self, row: str, metric: str) -> Categories:
+        """As of `LineStatistics`."""
+        seed, run = next(iter(self.runs[row, metric].items()))
+        if not run.categories:
+            return NO_CATEGORIES
+        kind = self.kinds[run.categories]
+        try:
+            places = unpack(kind.places, self.sizes[row, seed, metric], 1)[:, 0].astype(np.intp)
+        except ValueError as error:
+            raise self._refused(run, f"whose categories are damaged: {error}") from None
+        return kind.names, places
+
+    def refused(self, row: str, seed: int, metric: str, why: str) -> InputError:
+        """As of `LineStatistics`."""
+        return self._refused(self.runs[row, metric][seed], why)
+
+    def _refused(self, run: ItemRun, why: str) -> InputError:
+        cause = f"has scores of {run.row}-{run.seed} in {run.metric}, {why}"
+        return InputError(self.paths.get(run.row, self.some), None, cause, REMEDY)
+
+
+def tables_again(
+    paths: Sequence[Path], out: Path | None = None, mix_versions: bool = False
+) -> None:
+    """Print the table, and write table.csv, verdict.svg if any row has an interval, map.csv if there is a
+    map, and categories.csv if lines have categories, of one items.jsonl or several.
+
+    Args:
+        paths: files of scores by item, with runs.jsonl beside them or one folder above.
+        out: the folder that is written to; None for that of the only file.
+        mix_versions: compare rows of different code too.
+
+    Raises:
+        InputError: if one of the files is damaged, or they do not go together.
+    """
+    parts = [read_part(path) for path in paths]
+    part, folder = parts[0] if len(parts) == 1 else join(parts), out or paths[0].parent
+    same, apart = only_comparable(part, comparable(part.results))
+    part = part if mix_versions else same
+    stored, scores = (
+        part.stored,
+        ItemScores(StoredLines(part), part.results, part.stored.budget == FIXED),
+    )
+    comparisons = compare(scores, stored.rows, stored.score, len(stored.seeds))
+    table = StudyTable(
+        part.results[0].recipe if part.results else "",
+        stored.score,
+        tuple(
+            make_row(
+                row.row, row.primary, stored.score, len(stored.seeds), part.results, comparisons
+            )
+            for row in stored.rows
+        ),
+        (
+            *((_code_note(apart, mix_versions),) if apart else ()),
+            *unknown_endings(part.results, comparisons, scores.fixed),
+        ),
+        (),
+        tuple(comparisons),
+        stored.primary,
+        {row.row: Domain(row.test_set, row.system) for row in stored.rows}
+        if any(row.test_set for row in stored.rows)
+        else {},
+    )
+    lines = lines_by_row({row.row: Domain(row.test_set, row.system) for row in stored.rows})
+    sections = [
+        map_section(scores, stored.rows),
+        worth_section(scores, stored.rows, part.results),
+        category_section(score_categories(scores, stored.rows, stored.score)),
+    ]
+    console = make_console()
+    print_table(table, console)
+    for line in (line for section in sections for line in section.lines):
+        print_line(console, line)
+    texts = {"table.csv": table_csv(table)}
+    texts |= {name: csv_text(rows) for one in sections for name, rows in one.tables.items()}
+    for name, text in texts.items():
+        write_text(folder / name, text)
+        print_line(console, f"table: {folder / name}")
+    sections += filter(None, [make_verdict(table.comparisons, lines)])
+    for drawing in (drawing for section in sections for drawing in section.drawings):
+        file = folder / f"{drawing.name}.svg"
+        write_figure_files(drawing.figure, file)
+        print_line(console, f"figure: {file}")
+
+
+def _code_note(rows: Sequence[str], mixed: bool) -> str:
+    done = (
+        "compared as you asked (--mix-versions)"
+        if mixed
+        else "not tested (--mix-versions tests them)"
+    )
+    return f"Of other code than the row that they are compared with, and {done}: {', '.join(rows)}"

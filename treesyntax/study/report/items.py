@@ -10,23 +10,27 @@ sacreBLEU's statistics. See :func:`treesyntax.metrics.line_file.pack` for how th
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treesyntax.errors import InputError
+from treesyntax.errors import InputError, TreeSyntaxError
 from treesyntax.files import parse_json, read_lines, sha256_of_value, write_text
 from treesyntax.metrics.line_file import pack, unpack
 from treesyntax.study.recipe.recipe import REST
-from treesyntax.study.results.rows import ItemRow
+from treesyntax.study.recipe.rows import run_name
+from treesyntax.study.results.outputs import Outputs
+from treesyntax.study.results.results import Result, read_results, results_file
+from treesyntax.study.results.rows import ItemRow, is_tested
 
 ITEMS_FILE = "items.jsonl"
 CHECKSUM = "sha256"
-REMEDY = "take items.jsonl and results.jsonl from the same study"
+REMEDY = "take items.jsonl and runs.jsonl from the same study"
 Made = TypeVar("Made")
 
 
@@ -80,7 +84,7 @@ class ItemFile:
             in files from before they were kept.
         budget: as :attr:`treesyntax.study.recipe.recipe.Recipe.budget`.
         completed: by run, as JSON, how its training ended and the seconds of its steps, where the study's logs
-            told what results.jsonl does not.
+            told what runs.jsonl does not.
     """
 
     hash: str
@@ -175,3 +179,65 @@ def _made(kind: type[Made], values: Mapping[str, Any]) -> Made:
             raise TypeError(f"{item.name} is of another type")
         found[item.name] = value
     return kind(**found)
+
+
+def write_items(
+    outputs: Outputs, rows: Sequence[ItemRow], study_hash: str, results: Sequence[Result]
+) -> None:
+    """Write the scores of all rows that the table or the map compares, or may compare with a row of another part.
+
+    A file is kept if there are none, since outputs or references may be gone.
+    """
+    recipe = outputs.plan.recipe
+    path = outputs.folder / "tables" / ITEMS_FILE
+    copies: dict[str, str] = {}
+    categories: dict[str, ItemCategories] = {}
+    runs: list[ItemRun] = []
+    pairs = [pair for row in rows for pair in row.compared()]
+    pairs += [
+        (row.row, metric)
+        for row in rows
+        if not row.baseline
+        for metric in filter(is_tested, recipe.score)
+    ]
+    for name, metric in dict.fromkeys(pairs):
+        if not (seeds := outputs.seeds(name, metric)):
+            continue
+        text = pack_items(outputs.items(name, metric))
+        group = sha256(text.encode()).hexdigest()[:8]
+        copies[group] = text
+        own = _categories(outputs, name, metric)
+        if own.name:
+            categories[own.name] = own
+        for seed in seeds:
+            packed = pack(outputs.statistics(name, seed, metric))
+            runs.append(ItemRun(name, seed, metric, group, packed, own.name))
+    if runs:
+        head = (study_hash, recipe.score, tuple(recipe.primary), recipe.seeds, tuple(rows), copies)
+        keys = tuple(dict.fromkeys(result.run for result in results))
+        kinds, completed = tuple(categories.values()), _completed(outputs.folder, results)
+        items = ItemFile(*head, tuple(runs), kinds, keys, recipe.budget, completed)
+        write_file(path, items)
+
+
+def _completed(folder: Path, results: Sequence[Result]) -> dict[str, str]:
+    """By run what the logs of the study told of it beyond runs.jsonl."""
+    recorded = {one.key: one for one in read_results(results_file(folder))}
+    return {
+        run_name(one.method, one.seed): json.dumps([one.ended, one.seconds])
+        for one in results
+        if one.key in recorded and one != recorded[one.key]
+    }
+
+
+def _categories(outputs: Outputs, row: str, metric: str) -> ItemCategories:
+    """The category of each line that a metric counts, with a name; that is "" where there are none."""
+    try:
+        names, indices = outputs.categories(row, metric)
+    except TreeSyntaxError:  # the report's section says so
+        names = ()
+    if not names:
+        return ItemCategories("", (), "")
+    places = pack(indices[:, None])
+    name = sha256("\n".join([*names, places]).encode()).hexdigest()[:8]
+    return ItemCategories(name, names, places)
