@@ -37,7 +37,9 @@ PROGRAMS = {"SYN-S": "for2lam_100k", "CJ-A-s": "coffeescript_javascript_100k"}
 def results_of(folder: Path) -> list[Result]:
     """The results of a study, of all parts if it was trained in parts."""
     return [
-        result for path in sorted([*folder.rglob("results.jsonl"), *folder.rglob("runs.jsonl")]) for result in read_results(path)
+        result
+        for path in sorted([*folder.rglob("results.jsonl"), *folder.rglob("runs.jsonl")])
+        for result in read_results(path)
     ]
 
 

@@ -114,9 +114,7 @@ def test_files_beside_the_recipe_take_the_place_of_no_module(studies: dict[str, 
         with pytest.raises(ImportError, match=f"^{shadow} of the working folder$"):
             runpy.run_path(str(folder / shadow))
     assert read_failures(studies["forms"]) == {}
-    assert {result.method for result in read_results(studies["forms"] / "runs.jsonl")} == {
-        "grown"
-    }
+    assert {result.method for result in read_results(studies["forms"] / "runs.jsonl")} == {"grown"}
     assert (studies["forms"] / "report.html").is_file()
 
 

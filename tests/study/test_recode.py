@@ -81,9 +81,7 @@ def test_a_study_goes_on_after_its_records_are_made_anew(tmp_path: Path, checkou
     source = tmp_path / "elsewhere"
     shutil.copytree(checkout, source)
     make_old(tmp_path / "out", source)
-    assert all(
-        of_first_rule(result.code) for result in read_results(tmp_path / "out/runs.jsonl")
-    )
+    assert all(of_first_rule(result.code) for result in read_results(tmp_path / "out/runs.jsonl"))
     assert not trained(run(tmp_path, seeds=[1, 2], status=2))
     capsys.readouterr()
     assert recode.main([str(tmp_path / "out"), "--source", str(source)]) == 0

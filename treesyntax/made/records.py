@@ -44,8 +44,9 @@ def parse_record(
     """
     from pydantic import ValidationError
 
+    hashable: Any = kind
     try:
-        record: Record = _adapter(kind).validate_json(text, strict=True)
+        record: Record = _adapter(hashable).validate_json(text, strict=True)
         return record
     except ValidationError as error:
         fault: Any = error.errors(include_url=False)[0]

@@ -188,9 +188,7 @@ def test_runs_with_different_target_tokens_have_a_note_at_their_table(tmp_path: 
 
 def test_the_page_has_the_command_that_trains_longer(tmp_path: Path):
     folder = make_study(tmp_path, score=["exact"])
-    ended = [
-        replace(one, best_update=one.updates) for one in read_results(folder / "runs.jsonl")
-    ]
+    ended = [replace(one, best_update=one.updates) for one in read_results(folder / "runs.jsonl")]
     write_results(folder / "runs.jsonl", ended)
     log = folder / "logs/sequence-1/train.log"
     valid = '{"valid_loss": "3.0", "valid_num_updates": "5"}'
