@@ -99,7 +99,8 @@ def find_trained(place: Path, suits: Callable[[Plan, Method], bool] | None = Non
     """
     location = study_of(place)
     if location is None:
-        raise OptionError(f"{place} is the folder of no study and of no run{studies_here(place)}")
+        what = "is the folder of no study and of no run" if place.exists() else "does not exist"
+        raise OptionError(f"{place} {what}{studies_here(place)}")
     study, name = location
     plan = make_plan(read_recipe(study / RECIPE_FILE))
     if not plan.trainer.needs_plugins:
