@@ -139,7 +139,7 @@ def test_the_command_writes_figure_and_numbers(tmp_path: Path):
             "has no relation_mask in its encoder; give one of --encoder-injection relation_mask",
         ),
         ({"x": 1}, "holds no model"),
-        (None, "cannot be read"),
+        (None, "does not exist; there is no study here"),
     ],
 )
 def test_a_checkpoint_without_masks_is_one_clear_line(

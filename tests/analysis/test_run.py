@@ -78,7 +78,7 @@ def test_few_checkpoints_are_no_line(tmp_path: Path):
 
 def test_a_run_without_checkpoint_is_one_clear_line(tmp_path: Path, capsys):
     error = refused(capsys, tmp_path / "out", "run", tmp_path, tmp_path)
-    assert error == f"treesyntax analyse: {tmp_path}: has no checkpoint_best.pt; train it first\n"
+    assert error.startswith(f"treesyntax analyse: {tmp_path} has no checkpoint_best.pt, and is")
 
 
 def test_trees_of_other_data_serve_if_the_tokens_are_the_same(tmp_path: Path):

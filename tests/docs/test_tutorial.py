@@ -121,7 +121,7 @@ def test_a_study_knows_the_method_of_its_recipe(tmp_path: Path):
     own_files(tmp_path)
     said = treesyntax(tmp_path, "study", "idea.yaml", "--dry-run")
     assert said.startswith(f"export TREESYNTAX_IMPORT={tmp_path}/shared_ancestors.py\n")
-    assert "--encoder-injection shared_ancestors+relation_mask" in said
+    assert "--encoder-injection relative_position+shared_ancestors+relation_mask" in said
     (tmp_path / "shared_ancestors.py").write_text("import nothing_of_the_kind\n")
     said = treesyntax(tmp_path, "study", "idea.yaml", "--dry-run", status=2)
     line = said.splitlines()[-1]

@@ -202,6 +202,7 @@ def _finetune(
         trainer.state = trainer.state.load_from_json(str(last / STATE_FILE))
     facts = _facts(job, pretrained.model, trainer, log)
     best = out / f"{CHECKPOINT}{facts['best_update']}"
+    trainer.accelerator.wait_for_everyone()  # each has loaded the best checkpoint before the folder goes
     if trainer.is_world_process_zero():
         _keep(best, out / MODEL_FOLDER)
         write_json(out / FACTS_FILE, facts)

@@ -99,7 +99,8 @@ def find_trained(place: Path, suits: Callable[[Plan, Method], bool] | None = Non
     """
     location = study_of(place)
     if location is None:
-        what = "is the folder of no study and of no run" if place.exists() else "does not exist"
+        what = "has no checkpoint_best.pt, and is the folder of no study and of no run"
+        what = what if place.exists() else "does not exist"
         raise OptionError(f"{place} {what}{studies_here(place)}")
     study, name = location
     plan = make_plan(read_recipe(study / RECIPE_FILE))

@@ -181,7 +181,8 @@ def _parsed(folder: Path) -> None:
 
 def _manifest(folder: Path) -> None:
     shutil.rmtree(folder)
-    write_data_set(folder, {"seed": 1}, lambda: ({"a.src": ["x"], "a.tgt": ["y"]}, {}))
+    with contextlib.redirect_stdout(io.StringIO()):  # its summary
+        write_data_set(folder, {"seed": 1}, lambda: ({"a.src": ["x"], "a.tgt": ["y"]}, {}))
 
 
 def _binarized(folder: Path) -> None:

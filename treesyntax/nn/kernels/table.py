@@ -179,7 +179,8 @@ class _TableAttention(torch.autograd.Function):
     ) -> Tensor:
         # On bytes: operators on booleans and choices by them are ten times as slow.
         seen = None if mask is None else mask.view(torch.uint8)
-        empty = None if seen is None else seen.amax(-1, keepdim=True) == 0
+        # No keys at all give zeros.
+        empty = None if seen is None or not seen.shape[-1] else seen.amax(-1, keepdim=True) == 0
         # Compiled code cannot look first; it is no work there.
         if empty is not None and not torch.compiler.is_compiling() and not empty.any():
             empty = None

@@ -198,7 +198,7 @@ class Ledger:
 
     def _explain(self, step: Step) -> None:
         """Write into a folder of prepared data which rows read it."""
-        if step.kind == BINARIZE:
+        if step.kind == BINARIZE and (self.folder / step.outputs[0]).is_dir():
             rows = ", ".join(self.plan.rows_of_data.get(step.name, []))
             write_text(self.folder / step.outputs[0] / README, README_TEXT.format(rows=rows))
 
