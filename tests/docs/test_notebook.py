@@ -29,7 +29,7 @@ def test_what_needs_no_training_runs_everywhere():
 
 
 def test_the_whole_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Two trainings of a minute; make docs installs what it needs."""
+    """Three short trainings; make docs installs what it needs."""
     nbclient = pytest.importorskip("nbclient", reason="the extra notebook is not installed")
     pytest.importorskip("ipykernel", reason="the extra notebook is not installed")
     pytest.importorskip("pandas", reason="the extra notebook is not installed")
@@ -42,6 +42,7 @@ def test_the_whole_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ).execute()
     runs = next(cell for cell in book.cells if cell.source.startswith("import pandas"))
     (table,) = (output for output in runs.outputs if output.output_type == "execute_result")
-    rows = re.findall(r"^\d +(\w+) +1 ", table["data"]["text/plain"], re.M)
-    assert rows == ["sequence", "tree2tree"]
+    scores = re.findall(r"^(\S+) +1 +\d+ +(\d+\.\d)", table["data"]["text/plain"], re.M)
+    assert [row for row, _ in scores] == ["sequence", "tree2tree", "tree2tree/random"]
+    assert any(float(exact) for _, exact in scores), "a table of zeros shows a reader nothing"
     assert (tmp_path / "runs/first-look/report.html").exists()

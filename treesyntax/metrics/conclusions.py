@@ -167,7 +167,8 @@ def no_verdict(
     names = ("row", "baseline", "control")
     for name, table in zip(names[:2], tables, strict=False):
         if table.shape[1] < FEWEST_RUNS:
-            return TOO_FEW_RUNS, f"the {name} has {table.shape[1]} runs, {FEWEST_RUNS} are needed"
+            runs = "1 run" if table.shape[1] == 1 else f"{table.shape[1]} runs"
+            return TOO_FEW_RUNS, f"the {name} has {runs}, {FEWEST_RUNS} are needed"
     for name, table, count in zip(names, tables, still_learning, strict=False):
         runs = table.shape[1]
         if not 0 <= count <= runs:
