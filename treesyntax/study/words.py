@@ -23,11 +23,12 @@ CONCLUSIONS = "statistics.md#a-conclusion-in-a-word"
 WORDS = {
     "baseline": Word("baseline", "the row that others are compared with: the first of a recipe, or the one named by `baseline:`"),
     "beam": Word("beam", "how many outputs the search keeps at each step"),
+    "cap": Word("cap", "the most updates of a training: `max-update` of the recipe, `max_steps` with a pretrained model"),
     "ceiling": Word("on the floor, at the ceiling", "all scores are near the lowest, or the highest, so nothing can be told apart"),
     "conclusion": Word(
         "conclusion",
         "the word about a row: *syntax helps* (better than its baseline and its control), *mechanism helps* (better than "
-        "its baseline alone), *not shown*, *hurts*, *still learning*, *too few runs*",
+        "its baseline, and not shown to be better than its control, or without one), *not shown*, *hurts*, *still learning*, *too few runs*",
         CONCLUSIONS,
     ),
     "control": Word("control", "the same row over trees without syntax", "controls.md"),
@@ -69,6 +70,7 @@ WORDS = {
     ),
     "plain": Word("plain row", "a row without trees"),
     "primary": Word("primary metric", "the one that decides: `primary:` of the recipe, else the first"),
+    "rest": Word("at rest", "a training that `patience` ended before its cap, because validation no longer got better"),
     "row": Word("row", "a method with its settings, a line of the table"),
     "run": Word("run", "one training of a row with one seed, and its scores"),
     "seed": Word(
@@ -80,7 +82,7 @@ WORDS = {
     ),
     "step": Word("step", "one command of a run: train, generate, score"),
     "still-learning": Word(
-        "still learning", "more than a third of the runs of a side had not come to rest; differences may be of speed"
+        "still learning", "more than a third of the runs of the row, or of its baseline, had not come to rest; differences may be of speed"
     ),
     "study": Word("study", "a recipe with its runs, tables and report, in one folder"),
     "tuning": Word("tuning", "search for settings on validation data", "search.md"),

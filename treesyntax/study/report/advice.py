@@ -97,7 +97,7 @@ def runs_line(table: StudyTable) -> list[str]:
     if not texts:
         return []
     return [
-        f"Runs a side that would find the observed differences in 80 of 100 studies, a rough guide: {', '.join(texts)}. "
+        f"Runs of each row that would find the observed differences in 80 of 100 studies, a rough guide: {', '.join(texts)}. "
         "Choose the number once: adding seeds until a † appears finds what is not there"
     ]
 
@@ -115,7 +115,7 @@ def _runs_text(one: Comparison, row: Row, baseline: Row) -> str:
 
 
 def runs_needed(difference: float, of_runs: float, rest: float) -> int | None:
-    """Runs a side that find a true difference in 80 % of studies at p < 0.05.
+    """Runs of each row that find a true difference in 80 % of studies at p < 0.05.
 
     Args:
         difference: more than 0.

@@ -20,7 +20,7 @@ COLUMNS = {
     "parameters": "that are trained",
     "updates": "of the training",
     "ended": "`rested`, `cap` or `last`, see [protocol](protocol.md); empty if it is not known",
-    "minutes": "of the training with its validations",
+    "minutes": "of the training with its validations; tables show those of the whole run",
     "signature": "how the metric was computed",
 }
 """The columns with what they hold."""
