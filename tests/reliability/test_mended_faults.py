@@ -140,7 +140,7 @@ def test_results_of_other_types_are_refused(tmp_path: Path, change: dict):
     values = {**asdict(result()), **change}
     checksum = zlib.crc32(json.dumps(values, ensure_ascii=False).encode())
     path.write_text(json.dumps({**values, "crc32": checksum}) + "\n")
-    refuse(lambda: read_results(path), r"runs\.jsonl:1: is not a result; restore the line")
+    refuse(lambda: read_results(path), r"runs\.jsonl:1: is not a result \(\w+.*; restore the line")
 
 
 def test_results_that_are_a_folder_are_refused(tmp_path: Path):

@@ -1,7 +1,8 @@
 """Records of ours as JSON, one a file or one a line: what is written is read back, and nothing else is.
 
 Types are checked strictly: no text for a number, no fraction for a whole number, nothing infinite. Fields with a
-default may be missing, unknown ones may not be there.
+default may be missing. Unknown ones may not be there, unless the kind of record says ``__pydantic_config__ = OPEN``:
+other versions of treesyntax write more of them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from treesyntax.files import read_lines, read_record, unreadable, write_text
 
 Record = TypeVar("Record")
 CONFIG = "__pydantic_config__"
+OPEN = {"extra": "ignore"}
 STRICT = {"strict": True, "extra": "forbid", "allow_inf_nan": False}
 
 
@@ -75,7 +77,7 @@ def _adapter(kind: Any) -> Any:
 
     for inner in (kind, *get_args(kind)):
         if is_dataclass(inner):
-            setattr(inner, CONFIG, STRICT)
+            setattr(inner, CONFIG, STRICT | getattr(inner, CONFIG, {}))
     return TypeAdapter(kind)
 
 

@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treesyntax.errors import InputError, TreeSyntaxError
 from treesyntax.files import parse_json, read_lines, sha256_of_value, write_text
+from treesyntax.made.records import OPEN, parse_record
 from treesyntax.metrics.line_file import pack, unpack
 from treesyntax.study.recipe.recipe import REST
 from treesyntax.study.recipe.rows import run_name
@@ -31,7 +32,7 @@ from treesyntax.study.results.rows import ItemRow, is_tested
 ITEMS_FILE = "items.jsonl"
 CHECKSUM = "sha256"
 REMEDY = "take items.jsonl and runs.jsonl from the same study"
-Made = TypeVar("Made")
+CAUSE = "holds no scores by test item"
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ class ItemFile:
             told what runs.jsonl does not.
     """
 
+    __pydantic_config__: ClassVar[dict[str, str]] = OPEN
     hash: str
     score: tuple[str, ...]
     primary: tuple[str, ...]
@@ -128,10 +130,8 @@ def unpack_items(text: str, lines: int) -> NDArray[np.intp]:
 
 def write_file(path: Path, found: ItemFile) -> None:
     """Write the file, all or nothing."""
-    head = {item.name: getattr(found, item.name) for item in fields(ItemFile)}
-    head["rows"] = [*map(asdict, head["rows"])]
-    head["categories"] = [*map(asdict, head["categories"])]
-    values = [head, *map(asdict, head.pop("runs"))]
+    head = asdict(found)
+    values = [head, *head.pop("runs")]
     values[0] = {CHECKSUM: sha256_of_value(values), **head}
     write_text(path, "".join(f"{json.dumps(value)}\n" for value in values))
 
@@ -145,40 +145,13 @@ def read_items(path: Path) -> ItemFile:
     try:
         head, *runs = map(parse_json, read_lines(path, record=True))
         digest = head.pop(CHECKSUM)
-        if digest != sha256_of_value([head, *runs]):
-            raise InputError(path, None, "its checksum differs: the file is damaged", REMEDY)
-        head["rows"] = [_made(ItemRow, row) for row in head["rows"]]
-        found = head.get("categories", ())
-        head["categories"] = [_made(ItemCategories, one) for one in found]
-        return _made(ItemFile, {**head, "runs": [_made(ItemRun, run) for run in runs]})
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        cause = f"holds no scores by test item ({error!r})"
+        cause = f"{CAUSE} ({error!r})"
         raise InputError(path, None, cause, REMEDY) from None
-
-
-KINDS: dict[str, type] = {"str": str, "int": int} | {
-    kind.__name__: kind for kind in (ItemRow, ItemRun, ItemCategories)
-}
-
-
-def _made(kind: type[Made], values: Mapping[str, Any]) -> Made:
-    """One of the classes above from values of a file, whose types are checked."""
-    found = {}
-    for item in fields(kind):  # type: ignore[arg-type]
-        optional = item.default is not MISSING or item.default_factory is not MISSING
-        if optional and item.name not in values:
-            continue
-        name, value = str(item.type), values[item.name]
-        if name.startswith("tuple"):
-            inner, value = value, tuple(value)
-            name = name.removeprefix("tuple[").partition(",")[0]
-        else:
-            inner = [*value.keys(), *value.values()] if name.startswith("Mapping") else [value]
-            name = "str" if name.startswith("Mapping") else name
-        if not all(type(one) is KINDS[name] for one in inner):
-            raise TypeError(f"{item.name} is of another type")
-        found[item.name] = value
-    return kind(**found)
+    if digest != sha256_of_value([head, *runs]):
+        raise InputError(path, None, "its checksum differs: the file is damaged", REMEDY)
+    whole = json.dumps({**head, "runs": runs})
+    return parse_record(ItemFile, whole, path, None, CAUSE, REMEDY)
 
 
 def write_items(

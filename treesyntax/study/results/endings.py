@@ -9,11 +9,11 @@ from pathlib import Path
 from treesyntax.files import read_object
 from treesyntax.study.recipe.recipe import Flags, Recipe
 from treesyntax.study.recipe.rows import run_name
-from treesyntax.study.results.results import CAP, LAST, RESTED, Result
+from treesyntax.study.results.results import CAP, LAST, RESTED, Ending, Result
 from treesyntax.study.run.logs import TrainLog, read_log
 
 
-def ending(log: TrainLog, flags: Flags) -> str | None:
+def ending(log: TrainLog, flags: Flags) -> Ending | None:
     """Return how a training ended, see :attr:`treesyntax.study.results.results.Result.ended`.
 
     The log tells it, since with averaged checkpoints the one that is tested says nothing of the best.

@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field, fields
-from math import isfinite
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar, Final, Literal
+
+from annotated_types import Ge, Interval
 
 from treesyntax.errors import InputError
-from treesyntax.files import parse_json, read_record, write_text
+from treesyntax.files import parse_json, read_record, unreadable, write_text
+from treesyntax.made.records import OPEN, Lines
 
 RESULTS_FILE, OLD_FILE = "runs.jsonl", "results.jsonl"
 SCORES = "scores"
@@ -24,21 +26,15 @@ OF_A_METRIC = ("metric", "value", "signature", "n", "lengths")
 CHECKSUM = "crc32"
 """Of the text of the line without it."""
 Key = tuple[str, int, str]
-NONE = type(None)
-KINDS = {
-    "int": (int,),
-    "float": (int, float),
-    "float | None": (int, float, NONE),
-    "str | None": (str, NONE),
-}
-RESTED, CAP, LAST = ENDINGS = "rested", "cap", "last"
+RESTED: Final = "rested"
+CAP: Final = "cap"
+LAST: Final = "last"
+Ending = Literal["rested", "cap", "last"]
 """How a training ended, see `Result.ended`."""
 
-
-LARGEST = 1 << 63
-"""No number of a result is larger; those of Python may have any number of digits."""
-LARGEST_FLOAT = 1e100
-"""Beyond, squares and the axes of figures leave the range of numbers; no score is that large."""
+Whole = Annotated[int, Interval(ge=-(1 << 63), le=1 << 63)]
+Number = Annotated[float, Interval(ge=-1e100, le=1e100)]
+"""Squares of larger numbers, and the axes of figures, leave the range of numbers."""
 
 
 @dataclass(frozen=True)
@@ -90,45 +86,46 @@ class Result:
             set up, over all its sessions, which ``train`` leaves out. {} in records that do not know.
     """
 
+    __pydantic_config__: ClassVar[dict[str, str]] = OPEN
     recipe: str
     hash: str
     method: str
     arch: str
     injection: str
-    seed: int
+    seed: Whole
     metric: str
-    value: float
+    value: Number
     signature: str
-    n: int
-    parameters: int
-    tokens_per_second: float | None
-    train_seconds: float
-    valid_loss: float
-    updates: int
-    best_update: int
+    n: Whole
+    parameters: Annotated[Whole, Ge(1)]
+    tokens_per_second: Number | None
+    train_seconds: Number
+    valid_loss: Number
+    updates: Whole
+    best_update: Whole
     versions: dict[str, str]
     commit: str
     device: str
     date: str
     data_sha256: str
     commands: list[str]
-    peak_memory: float | None = None
+    peak_memory: Number | None = None
     run: str = ""
     code: dict[str, str] = field(default_factory=dict)
     lengths: str | None = None
-    memory_step: float | None = None
-    pairs: float | None = None
-    epochs: float | None = None
-    pairs_per_second: float | None = None
-    slow: float | None = None
-    fast: float | None = None
-    load: float | None = None
+    memory_step: Number | None = None
+    pairs: Number | None = None
+    epochs: Number | None = None
+    pairs_per_second: Number | None = None
+    slow: Number | None = None
+    fast: Number | None = None
+    load: Number | None = None
     node: str | None = None
     job: str | None = None
-    queue_seconds: float | None = None
+    queue_seconds: Number | None = None
     used: str | None = None
-    ended: str | None = None
-    seconds: dict[str, float] = field(default_factory=dict)
+    ended: Ending | None = None
+    seconds: dict[str, Number] = field(default_factory=dict)
 
     @property
     def still_learning(self) -> bool | None:
@@ -139,6 +136,9 @@ class Result:
     def key(self) -> Key:
         """What identifies a result: a study has at most one with this key."""
         return (self.method, self.seed, self.metric)
+
+
+LINES = Lines(Result, "is not a result", "restore the line, or remove it and run the study again")
 
 
 def results_file(folder: Path) -> Path:
@@ -158,59 +158,26 @@ def read_results(path: Path) -> list[Result]:
     """
     results: dict[bytes, list[Result]] = {}
     for number, raw in enumerate(_whole_lines(path), start=1):
-        try:
-            results[raw] = [_result(values) for values in _scores(parse_json(raw))]
-        except (ValueError, TypeError) as error:
-            cause = str(error) if isinstance(error, _DamagedError) else "is not a result"
-            remedy = "restore the line, or remove it and run the study again"
-            raise InputError(path, number, cause, remedy) from None
+        results[raw] = [
+            LINES.parse(json.dumps(values), path, number) for values in _scores(raw, path, number)
+        ]
     return [result for line in results.values() for result in line]
 
 
-class _DamagedError(ValueError):
-    """A line that was a result."""
-
-
-def _scores(values: Any) -> list[dict[str, Any]]:
+def _scores(raw: bytes, path: Path, line: int) -> list[dict[str, Any]]:
     """The values of each result of a line."""
-    if not isinstance(values, dict):
-        raise TypeError
-    checksum = values.pop(CHECKSUM, None)
-    if checksum is None:
-        raise _DamagedError("has no checksum: the line is damaged")
-    if checksum != _checksum(values):
-        raise _DamagedError("its checksum differs: the line is damaged")
-    scores = values.pop(SCORES, [{}])  # an older line is of one metric
-    if not isinstance(scores, list) or not all(isinstance(score, dict) for score in scores):
-        raise TypeError
-    return [{**values, **score} for score in scores]
-
-
-def _result(values: dict[str, Any]) -> Result:
-    known = {item.name: values[item.name] for item in fields(Result) if item.name in values}
-    known = {"seconds": {}, **known}  # which older records lack
-    for item in fields(Result):
-        if not _fits(known.get(item.name), str(item.type)):
-            raise TypeError
-        if isinstance(number := known.get(item.name), int) and abs(number) > LARGEST:
-            raise TypeError
-        if isinstance(number, float) and isfinite(number) and abs(number) > LARGEST_FLOAT:
-            raise TypeError
-    numbers = (known["value"], *known["seconds"].values())
-    if known["parameters"] < 1 or not all(abs(number) <= LARGEST_FLOAT for number in numbers):
-        raise TypeError
-    if known.get("ended") not in (None, *ENDINGS):
-        raise TypeError
-    return Result(**known)
-
-
-def _fits(value: Any, kind: str) -> bool:
-    if kind.startswith("dict"):
-        inner = "float" if kind == "dict[str, float]" else "str"
-        return isinstance(value, dict) and all(_fits(item, inner) for item in value.values())
-    if kind.startswith("list"):
-        return isinstance(value, list) and all(isinstance(item, str) for item in value)
-    return isinstance(value, KINDS.get(kind, (str,))) and not isinstance(value, bool)
+    cause = LINES.cause
+    try:
+        values = parse_json(raw)
+        checksum = values.pop(CHECKSUM, None)
+        if checksum == _checksum(values):
+            scores = values.pop(SCORES, [{}])  # an older line is of one metric
+            return [values | score for score in scores]
+        difference = "has no checksum" if checksum is None else "its checksum differs"
+        cause = f"{difference}: the line is damaged"
+    except (AttributeError, TypeError, ValueError):  # another value than an object
+        pass
+    raise InputError(path, line, cause, LINES.remedy)
 
 
 def _checksum(values: dict[str, Any]) -> int:
@@ -237,7 +204,7 @@ def _whole_lines(path: Path) -> list[bytes]:
     try:
         content = read_record(path) if path.exists() else b""
     except OSError as error:
-        raise InputError(path, None, f"cannot be read ({error.strerror})") from None
+        raise unreadable(path, error) from None
     return content.split(b"\n")[:-1]
 
 
