@@ -138,3 +138,19 @@ def test_categories_are_scored_by_themselves(tmp_path: Path, capsys) -> None:
     (tmp_path / "cat").write_text("active\n")
     assert score(tmp_path, "a\nb\nd\n", "a\nb\nc\n", *words[:2]) == 2
     assert "cat: has 1 lines, but" in capsys.readouterr().err
+
+
+def test_what_a_metric_prints_is_no_part_of_the_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from treesyntax import metrics
+
+    def talkative(hypotheses: list[str], references: list[str]) -> list[bool]:
+        print("comparing", len(references), "lines")
+        return [one == other for one, other in zip(hypotheses, references, strict=True)]
+
+    monkeypatch.setitem(metrics.ITEM_METRICS.plain, "exact", talkative)
+    assert score(tmp_path, "a\nb\n", "a\nc\n", "--metric", "exact", "--json") == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)[0]["value"] == 50
+    assert "comparing 2 lines" in printed.err

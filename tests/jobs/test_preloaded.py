@@ -186,3 +186,23 @@ def test_the_end_of_the_server_is_the_end_of_its_socket(folder: Path, programs: 
     assert programs.server.wait() == 0
     assert time.monotonic() - begun < 30
     programs.connection = None
+
+
+def test_a_log_that_a_loaded_module_set_up_does_not_reach_the_answer(folder: Path):
+    """fairseq logs to standard output from its import on; sacrebleu's warning stood among scores."""
+    (folder / "lib" / "noisy.py").write_text(
+        "import logging, sys\nlogging.basicConfig(stream=sys.stdout)\n"
+    )
+    (folder / "lib" / "warner.py").write_text(
+        "import logging\nlogging.getLogger('scores').warning('careful')\nprint('[1]')\n"
+    )
+    programs = Preloaded(folder / "server.log", {}, 2, ["noisy", "sayer"], ["sayer", "warner"])
+    try:
+        start = ready(programs, folder)
+        child = start([sys.executable, "-P", "-m", "warner"], folder / "log", folder / "out", {})
+        assert not isinstance(child, subprocess.Popen)
+        assert child.wait() == 0
+    finally:
+        programs.close()
+    assert (folder / "out").read_text() == "[1]\n"
+    assert "careful" in (folder / "log").read_text()

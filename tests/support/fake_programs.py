@@ -112,6 +112,8 @@ def treesyntax(arguments: list[str]) -> None:
         hypotheses = option(arguments, "--hypothesis").read_text()
         assert hypotheses == "\nb c\n"
         metrics = [b for a, b in itertools.pairwise(arguments) if a == "--metric"]
+        if (option(arguments, "--hypothesis").resolve().parents[3] / "chatty").exists():
+            print("careful")
         print(json.dumps([scored(metric, hypotheses, arguments) for metric in metrics]))
         option(arguments, "--lines").write_text("{}")  # reports then judge the lines
     elif command == "analyse":

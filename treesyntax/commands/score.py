@@ -49,6 +49,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,11 +84,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the scores; returns 0.
 
+    What a metric or a library prints goes to standard error: standard output is the answer alone.
+
     Raises:
         OptionError: if there is no such metric, a reference is malformed, or a metric with :unseen
             lacks a file or any line to score.
         InputError: if a file cannot be read, or the files differ in their number of lines.
     """
+    with redirect_stdout(sys.stderr):
+        scores = _scores(args)
+    print(
+        json.dumps([_fields(score) for score in scores], indent=2) if args.json else _table(scores)
+    )
+    return 0
+
+
+def _scores(args: argparse.Namespace) -> list[Score]:
+    """All scores that are asked for, of all lines and of categories; writes the lines' statistics too."""
     # --help needs none of it.
     from treesyntax.metrics import get_metric, measured, plain_name, reference_warnings
     from treesyntax.metrics.kinds import PREFIX, formats_of, kinds_of, letters_as_numbers
@@ -130,10 +143,7 @@ def run(args: argparse.Namespace) -> int:
         ]
     for warning in reference_warnings(names, references):
         print(f"treesyntax score: {warning}", file=sys.stderr)
-    print(
-        json.dumps([_fields(score) for score in scores], indent=2) if args.json else _table(scores)
-    )
-    return 0
+    return scores
 
 
 def _of_category(

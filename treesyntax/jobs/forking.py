@@ -11,6 +11,7 @@ import contextlib
 import gc
 import importlib
 import json
+import logging
 import os
 import runpy
 import select
@@ -99,6 +100,9 @@ def become(order: dict[str, Any]) -> None:
     for file in {nothing, out, log}:
         os.close(file)
     os.environ.update(order["environment"])
+    # A new process has no handlers of logs. fairseq's, made when it was loaded, writes to standard output, so a
+    # warning of sacrebleu stood among the scores.
+    logging.root.handlers.clear()
     module = order["module"]
     sys.argv = [module, *order["arguments"]]
     sys.modules.pop(module, None)  # runpy would warn that it was imported before

@@ -200,3 +200,17 @@ def test_a_plan_creates_nothing(path: Path, tmp_path: Path):
 def test_numbers_are_checked(path: Path, tmp_path: Path, option: tuple):
     assert f"must be {int(option[1] == '0')} or more" in refused(tmp_path, *option)
     assert not (tmp_path / "out").exists()
+
+
+def test_an_answer_with_something_else_beside_it_fails_the_step_that_printed_it(tmp_path: Path):
+    write_recipe(tmp_path, seeds=[1])
+    run = tmp_path / "out/runs/stack_pe-1"
+    (tmp_path / "chatty").touch()
+    process = study(tmp_path)
+    assert process.returncode == 1
+    assert "FAILED stack_pe-1/score: printed more than its answer in JSON" in process.output()
+    assert (run / "scores.json.part").read_text().startswith("careful")
+    assert not (run / "scores.json").exists()
+    (tmp_path / "chatty").unlink()
+    assert study(tmp_path).returncode == 0
+    assert (run / "scores.json").exists()

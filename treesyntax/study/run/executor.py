@@ -15,6 +15,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 from treesyntax.errors import TreeSyntaxError
+from treesyntax.files import read_json
 from treesyntax.jobs import load_per_core, processes
 from treesyntax.jobs.cluster import Cluster
 from treesyntax.jobs.imports import with_files
@@ -298,6 +299,15 @@ class Executor:
     def _finish(self, step: Step, seconds: float) -> None:
         partial = self._stdout(step)
         if partial is not None:
+            try:
+                read_json(partial)
+            except TreeSyntaxError:
+                # Its whole output, so that the cause can be seen.
+                self._fail(
+                    step,
+                    f"printed more than its answer in JSON; see {partial.name} beside {step.stdout}",
+                )
+                return
             partial.replace(self.folder / step.stdout)
         missing = [output for output in step.outputs if not (self.folder / output).exists()]
         if missing:
