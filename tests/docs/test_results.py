@@ -15,7 +15,7 @@ import pytest
 from treesyntax.__main__ import main
 from treesyntax.metrics.line_file import unpack
 from treesyntax.study.report.items import ITEMS_FILE, read_items, unpack_items
-from treesyntax.study.report.map import draw_file, read_cells, table_rows
+from treesyntax.study.report.map import draw_file, map_table, read_cells
 from treesyntax.study.results.results import OLD_FILE, RESULTS_FILE, read_results, results_file
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -221,7 +221,7 @@ def test_the_table_of_the_demo_is_that_of_its_study() -> None:
 
 def test_the_map_is_that_of_its_study(tmp_path: Path) -> None:
     page = (DOCS / "where-trees-help.md").read_text("utf-8")
-    header, *rows = table_rows(read_cells(MAP))
+    _, header, rows = map_table(read_cells(MAP))
     table = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
     assert "".join(f"| {' | '.join(row)} |\n" for row in table) in page
     copy = tmp_path / "map.csv"

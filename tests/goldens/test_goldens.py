@@ -111,9 +111,7 @@ def test_a_report_in_all_formats(tmp_path: Path):
     page = write_report(read_study(out))
     files = {
         file.relative_to(out).as_posix(): plain(file.read_text("utf-8"), tmp_path)
-        for file in sorted(
-            [page, *out.rglob("*.md"), *out.glob("tables/*"), out / "comparisons.jsonl"]
-        )
+        for file in sorted([page, *out.rglob("*.md"), *out.glob("tables/*")])
         if file.is_file() and file.suffix not in (".svg", ".pdf", ".png")
     }
     assert {Path(name).suffix for name in files} >= {".html", ".md", ".csv", ".tex"}

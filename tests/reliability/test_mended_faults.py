@@ -132,6 +132,7 @@ def test_a_recipe_may_repeat_parts_of_itself(tmp_path: Path):
     [
         {"value": "1"}, {"value": True}, {"n": 1.5}, {"versions": {"a": 1}}, {"commands": "x"},
         {"commands": [1]}, {"recipe": {}}, {"metric": ["exact"]}, {"seed": None}, {"method": {}},
+        {"ended": "soon"}, {"seconds": {"train": "1"}}, {"seconds": None},
     ],
     ids=str,
 )  # fmt: skip

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from treesyntax.files import atomic_file, write_text
 from treesyntax.study.results.figure_files import write_figure_files
-from treesyntax.study.results.table_text import BOOKTABS, Rows, latex_lines, markdown_lines
+from treesyntax.study.results.table_text import BOOKTABS, Table
 
 PANEL_COLUMNS = 3
 
@@ -84,16 +84,14 @@ def signed(value: float, plus: bool = False) -> str:
     return (f"{value:+.2f}" if plus else f"{value:.2f}").replace("-", "−")
 
 
-def write_table(
-    caption: str, header: Sequence[object], rows: Rows, folder: Path, name: str
-) -> None:
+def write_table(table: Table, folder: Path, name: str) -> None:
     """Write a table for a page and for a paper, ``name.md`` and ``name.tex``.
 
     Raises:
         InputError: if the folder cannot be written.
     """
-    write_text(folder / f"{name}.md", "\n".join(markdown_lines(header, rows)) + "\n")
-    lines = [BOOKTABS, *latex_lines(caption, header, rows)]
+    write_text(folder / f"{name}.md", "\n".join(table.markdown()) + "\n")
+    lines = [BOOKTABS, *table.latex()]
     write_text(folder / f"{name}.tex", "\n".join(lines) + "\n")
 
 

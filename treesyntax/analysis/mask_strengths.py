@@ -30,6 +30,7 @@ from treesyntax.analysis.loading import build_method
 from treesyntax.methods.pairs.relation_mask import RelationMask
 from treesyntax.model.checkpoint import load_checkpoint
 from treesyntax.palette import DIVERGING
+from treesyntax.study.results.table_text import Table
 
 NAME = "mask_strengths"
 ADDS = {"exp": "−exp(s)", "additive": "s"}
@@ -107,7 +108,7 @@ def analyse(checkpoint: Path, side: str, out: Path) -> None:
     strengths = read_strengths(checkpoint, side)
     write_figure(draw_strengths(strengths), out, NAME)
     caption = f"Strengths of relation masks, {side}"
-    write_table(caption, HEADER, table_rows(strengths), out, NAME)
+    write_table(Table(caption, HEADER, table_rows(strengths)), out, NAME)
     numbers = {
         "checkpoint": str(checkpoint),
         "relations": list(strengths.relations),

@@ -26,6 +26,7 @@ from treesyntax.study.recipe.recipe import RECIPE_FILE, Recipe, read_recipe
 from treesyntax.study.recipe.rows import row_of_run
 from treesyntax.study.results.current import current_results
 from treesyntax.study.results.results import Result, results_file
+from treesyntax.study.results.table_text import Table
 
 NAME = "strength_study"
 STRENGTHS = "runs/*/analyses/*/mask_strengths.json"
@@ -250,6 +251,6 @@ def analyse(studies: Sequence[Path], metric: str, baseline: str | None, out: Pat
     rows = [row for folder in studies for row in read_rows(folder, baseline, metric)]
     write_figure(draw_rows(rows, metric), out, NAME)
     header, lines = table_rows(rows, metric)
-    write_table(f"Range of mask strengths and {metric}", header, lines, out, NAME)
+    write_table(Table(f"Range of mask strengths and {metric}", header, lines), out, NAME)
     tasks = [{**asdict(row), "range": row.spread, "gain": row.gain} for row in rows]
     write_numbers({"metric": metric, "tasks": tasks}, out, NAME)

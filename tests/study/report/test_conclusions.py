@@ -24,7 +24,7 @@ from treesyntax.__main__ import main
 from treesyntax.metrics import compare_runs
 from treesyntax.metrics.statistics import holm
 from treesyntax.study.recipe.rows import run_name
-from treesyntax.study.report.map import Cell, draw_map, grey, method_lines, read_cells, table_rows
+from treesyntax.study.report.map import Cell, draw_map, grey, map_table, method_lines, read_cells
 from treesyntax.study.report.report import Study, read_study, write_report
 from treesyntax.study.report.table import print_table
 from treesyntax.study.report.table_files import latex_table, markdown_table
@@ -263,7 +263,7 @@ def test_the_map_has_word_and_number_and_a_line_a_method(tmp_path: Path, capsys)
     for name in ("law", "news"):
         assert found[name, "relation_mask"].control == "relation_mask/random"
         assert found[name, "relation_mask/random"].conclusion == ""
-    header, *rows = table_rows(cells)
+    _, header, rows = map_table(cells)
     table = {row[0]: row[1:] for row in rows}
     assert table["relation_mask"][0].endswith("] syntax helps")
     assert len(table["would find"]) == len(header) - 1
@@ -287,7 +287,7 @@ def test_a_column_on_the_floor_is_grey_and_has_no_mark():
     assert grey(cells) == {"hard"}
     assert grey([replace(one, mean=99.0) for one in cells]) == {"easy", "hard"}
     assert grey([replace(one, metric="ter") for one in cells]) == set()
-    table = {line[0]: line[1:] for line in table_rows(cells)}
+    table = {line[0]: line[1:] for line in map_table(cells).rows}
     assert ["†" in text for text in table["row"]] == [True, False]
     (panel,) = draw_map(cells).axes
     assert [

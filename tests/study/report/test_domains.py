@@ -25,7 +25,7 @@ def test_each_test_set_has_a_table_and_all_have_a_summary(tmp_path: Path):
     for domain, kinds in (("law", 2), ("news", 3)):
         write(out / f"data/{domain}.kinds", [f"{domain}{n % kinds}" for n in range(LINES)])
     study = read_study(out)
-    names = [title for title, _, _ in study.table.parts]
+    names = [part.title for part in study.table.parts]
     assert names == ["domain=law", "domain=news", "exact on each test set"]
     assert [row[0] for row in study.table.parts[1][2]] == [
         "sequence-domain=news", "stack_pe-domain=news", "would find"

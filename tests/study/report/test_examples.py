@@ -220,10 +220,10 @@ def sections(folder: Path) -> list:
 
 def test_the_tables_count_each_wrong_output_once(folder: Path):
     types, _ = sections(folder)
-    assert types.header == (
+    assert types.table.header == (
         "row", "runs", "outputs", "right", "empty", "not a tree", "only other leaves",
     )  # fmt: skip
-    assert types.rows == [
+    assert types.table.rows == [
         ["sequence", "2", "8", "50.0 % (4)", "0.0 % (0)", "25.0 % (2)", "25.0 % (2)"],
         ["stack_pe", "2", "8", "75.0 % (6)", "12.5 % (1)", "12.5 % (1)", "0.0 % (0)"],
     ]
@@ -268,7 +268,7 @@ def test_outputs_are_shown_as_text(folder: Path):
 def test_text_has_examples_with_a_marked_token_and_no_kinds(tmp_path: Path):
     folder = make_study(tmp_path, score=["exact", "bleu"])
     types, examples = sections(folder)
-    assert types.rows == []
+    assert not types.table.rows
     groups = {group.heading.partition(" ")[0]: group for group in examples.examples}
     (first, *_) = groups["relation_mask"].shown
     assert first.trees == ()

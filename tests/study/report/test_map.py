@@ -21,7 +21,7 @@ from treesyntax.errors import InputError, OptionError
 from treesyntax.metrics import compare_runs
 from treesyntax.metrics.statistics import holm
 from treesyntax.study.recipe.recipe import read_recipe
-from treesyntax.study.report.map import csv_rows, read_cells, table_rows
+from treesyntax.study.report.map import csv_rows, map_table, read_cells
 from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.report.table_files import csv_text
 from treesyntax.study.results.results import Result, drop_results
@@ -80,7 +80,7 @@ def test_a_cell_with_two_runs_says_nothing(folder: Path):
     cells = cells_of(folder)
     assert (cells["law", "sequence"]["runs"], cells["law", "sequence"]["p"]) == ("2", "")
     assert cells["news", "sequence"]["p"]
-    table = {row[0]: row[1:] for row in table_rows(read_cells(folder / "tables/map.csv"))}
+    table = {row[0]: row[1:] for row in map_table(read_cells(folder / "tables/map.csv")).rows}
     assert table["sequence"][0] == "too few runs"
     assert table["sequence"][1]
     assert "=" in (table["relation_mask"][0], table["stack_pe"][0])

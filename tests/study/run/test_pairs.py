@@ -59,7 +59,6 @@ def lengths(*over: int, size: int = 1024) -> list[int]:
 
 
 LONG = {"train": (SHORT, lengths(1, 4))}
-TITLE = r"rows would not use the same pairs: fairseq leaves out of 6 training pairs "
 
 
 def said(capsys: pytest.CaptureFixture[str]) -> str:

@@ -64,12 +64,12 @@ def test_all_rows_try_the_same_settings_and_the_runs_have_those_that_won(tmp_pat
     assert [one.settings for one in found if one.chosen] == [{"lr": 0.5, "dropout": 0.1}] * 2
     assert not list((out / "search/runs").glob("*/checkpoints"))
     recipe = read_recipe(out / "recipe.yaml")
-    header, rows, notes = trial_table(recipe, recipe.search, out)
+    (_, header, rows), notes = trial_table(recipe, recipe.search, out)
     assert header == ("row", "lr", "dropout", "valid loss", "")
     assert rows[2] == ["sequence", "0.5", "0.1", "2.55", "chosen, still learning"]
     assert [row[-1] for row in rows].count("still learning") == 6
     fixed = replace(recipe, budget="fixed")
-    assert trial_table(fixed, recipe.search, out)[1][2][-1] == "chosen"
+    assert trial_table(fixed, recipe.search, out)[0].rows[2][-1] == "chosen"
     assert "found by search with 4 trials each, on validation (loss)" in notes[0]
     assert run(tmp_path, search=SEARCH, seeds=[1]) == ""
     _check_chosen(tmp_path)

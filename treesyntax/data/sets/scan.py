@@ -6,10 +6,11 @@ import re
 from functools import partial
 
 from treesyntax.data.sets.base import DataSet, Input, Part, Texts, brackets, hold_out
+from treesyntax.data.sets.drawing import with_words, word
 from treesyntax.data.sets.reading import lines_of
 from treesyntax.errors import InputError
-from treesyntax.trees.formats.notation import Node, to_tree
-from treesyntax.trees.tree import NO_WORD, Tree
+from treesyntax.trees.formats.notation import Node
+from treesyntax.trees.tree import Tree
 
 _ADDRESS = (
     "https://raw.githubusercontent.com/brendenlake/SCAN/c4b756cbc010d75c912f16c42c8f15dc6b7e6c8f/"
@@ -35,37 +36,25 @@ def parse(command: str) -> Tree:
     if len(joins) > 1:
         raise ValueError("more than one and/after")
     if not joins:
-        return _with_words(Node("C", (_sentence(words),)))
+        return with_words(Node("C", (_sentence(words),)))
     at = joins[0]
-    parts = (_sentence(words[:at]), _word("CONJ", words[at]), _sentence(words[at + 1 :]))
-    return _with_words(Node("C", parts))
+    parts = (_sentence(words[:at]), word("CONJ", words[at]), _sentence(words[at + 1 :]))
+    return with_words(Node("C", parts))
 
 
 def _sentence(words: list[str]) -> Node:
     if words and words[-1] in ("twice", "thrice"):
-        return Node("S", (_phrase(words[:-1]), _word("REP", words[-1])))
+        return Node("S", (_phrase(words[:-1]), word("REP", words[-1])))
     return Node("S", (_phrase(words),))
 
 
 def _phrase(words: list[str]) -> Node:
     kinds = {**dict.fromkeys(_VERBS, "VERB"), **dict.fromkeys(_TURNS, "DIR"), "opposite": "MOD",
              "around": "MOD"}  # fmt: skip
-    shape = [kinds.get(word, "") for word in words]
+    shape = [kinds.get(text, "") for text in words]
     if shape not in (["VERB"], ["VERB", "DIR"], ["VERB", "MOD", "DIR"]):
         raise ValueError(f"{' '.join(words)!r} is no action")
-    return Node("V", tuple(_word(kind, word) for kind, word in zip(shape, words, strict=True)))
-
-
-def _word(kind: str, word: str) -> Node:
-    return Node(kind, (Node(word),))
-
-
-def _with_words(root: Node) -> Tree:
-    tree = to_tree(root)
-    words = [NO_WORD] * len(tree)
-    for number, leaf in enumerate(tree.leaves):
-        words[leaf] = number
-    return Tree(tree.parents, tree.labels, words)
+    return Node("V", tuple(map(word, shape, words)))
 
 
 def _part(content: bytes, name: str) -> Part:

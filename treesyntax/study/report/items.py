@@ -128,9 +128,9 @@ def unpack_items(text: str, lines: int) -> NDArray[np.intp]:
     return np.array(items)
 
 
-def write_file(path: Path, found: ItemFile) -> None:
+def write_file(path: Path, items: ItemFile) -> None:
     """Write the file, all or nothing."""
-    head = asdict(found)
+    head = asdict(items)
     values = [head, *head.pop("runs")]
     values[0] = {CHECKSUM: sha256_of_value(values), **head}
     write_text(path, "".join(f"{json.dumps(value)}\n" for value in values))
@@ -179,27 +179,31 @@ def write_items(
         text = pack_items(outputs.items(name, metric))
         group = sha256(text.encode()).hexdigest()[:8]
         copies[group] = text
-        own = _categories(outputs, name, metric)
-        if own.name:
-            categories[own.name] = own
+        kinds = _categories(outputs, name, metric)
+        if kinds.name:
+            categories[kinds.name] = kinds
         for seed in seeds:
             packed = pack(outputs.statistics(name, seed, metric))
-            runs.append(ItemRun(name, seed, metric, group, packed, own.name))
+            runs.append(ItemRun(name, seed, metric, group, packed, kinds.name))
     if runs:
         head = (study_hash, recipe.score, tuple(recipe.primary), recipe.seeds, tuple(rows), copies)
         keys = tuple(dict.fromkeys(result.run for result in results))
-        kinds, completed = tuple(categories.values()), _completed(outputs.folder, results)
-        items = ItemFile(*head, tuple(runs), kinds, keys, recipe.budget, completed)
-        write_file(path, items)
+        more = (
+            tuple(categories.values()),
+            keys,
+            recipe.budget,
+            _completed(outputs.folder, results),
+        )
+        write_file(path, ItemFile(*head, tuple(runs), *more))
 
 
 def _completed(folder: Path, results: Sequence[Result]) -> dict[str, str]:
     """By run what the logs of the study told of it beyond runs.jsonl."""
-    recorded = {one.key: one for one in read_results(results_file(folder))}
+    recorded = {result.key: result for result in read_results(results_file(folder))}
     return {
-        run_name(one.method, one.seed): json.dumps([one.ended, one.seconds])
-        for one in results
-        if one.key in recorded and one != recorded[one.key]
+        run_name(result.method, result.seed): json.dumps([result.ended, result.seconds])
+        for result in results
+        if result.key in recorded and result != recorded[result.key]
     }
 
 

@@ -38,6 +38,7 @@ from treesyntax.study.results.domains import short_name
 from treesyntax.study.results.figure_files import write_figure_files
 from treesyntax.study.results.item_scores import ItemScores
 from treesyntax.study.results.rows import ItemRow
+from treesyntax.study.results.table_text import Table
 
 if TYPE_CHECKING:  # matplotlib is loaded by those who draw
     from matplotlib.figure import Figure
@@ -316,17 +317,17 @@ def draw_map(cells: Sequence[Cell]) -> Figure:
     return figure
 
 
-def table_rows(cells: Sequence[Cell]) -> list[list[str]]:
-    """The same as a table with a header: means of the plain row first, then differences with intervals."""
+def map_table(cells: Sequence[Cell]) -> Table:
+    """The same as a table: means of the plain row first, then differences with intervals."""
     rows, tests = order_of(cells)
     found = {(cell.row, cell.test_set): cell for cell in cells}
     plain = {cell.test_set: cell for cell in cells if cell.difference is None}
-    table = [["row", *tests]]
-    table.append([STRONGEST, *(_mean(plain[name]) if name in plain else "" for name in tests)])
+    lines = [[STRONGEST, *(_mean(plain[name]) if name in plain else "" for name in tests)]]
     flat = grey(cells)
-    table += [[row, *(_text(found.get((row, name)), flat) for name in tests)] for row in rows]
+    lines += [[row, *(_text(found.get((row, name)), flat) for name in tests)] for row in rows]
     find = _would_find(cells)
-    return table + [[WOULD_FIND, *map(find.__getitem__, tests)]] * any(find.values())
+    lines += [[WOULD_FIND, *map(find.__getitem__, tests)]] * any(find.values())
+    return Table("", ["row", *tests], lines)
 
 
 def _would_find(cells: Sequence[Cell]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from treesyntax.study.report.table import NOTHING, Row, StudyTable
 from treesyntax.study.report.table_notes import LOPSIDED, SIGNIFICANT, direction, listed
 from treesyntax.study.results.comparisons import Comparison
 from treesyntax.study.results.results import Result
-from treesyntax.study.results.table_text import BOOKTABS, latex_lines
+from treesyntax.study.results.table_text import BOOKTABS, Table
 
 COLUMN_WIDTH = 3.03
 """Inches: a column of a page with two, as of ACL."""
@@ -63,7 +63,7 @@ def paper_table(table: StudyTable, recipe: Recipe, columns: Sequence[str]) -> st
         caption = " ".join(
             filter(None, [f"{title}.", _caption(rows, columns, tests), table.missing])
         )
-        lines += latex_lines(caption, header, cells, label)
+        lines += Table(caption, header, cells).latex(label)
     return "\n".join(lines) + "\n"
 
 

@@ -16,7 +16,7 @@ from treesyntax.files import read_object, write_json, write_text
 from treesyntax.study.report.curves import data_uri
 from treesyntax.study.report.examples.choice import Examples
 from treesyntax.study.results.figure_files import write_figure_files
-from treesyntax.study.results.table_text import Rows, csv_text
+from treesyntax.study.results.table_text import Rows, Table, csv_text
 
 if TYPE_CHECKING:  # matplotlib is loaded by those who draw
     from matplotlib.figure import Figure
@@ -61,6 +61,7 @@ ANALYSES = {
 """By the name of an analysis its heading in the report and what its figures show."""
 
 FIGURES, TABLES = "figures", "tables"
+NO_TABLE = Table("", (), ())
 LARGEST = 1 << 24
 """Most bytes of a figure on the page."""
 
@@ -111,8 +112,7 @@ class Section:
         heading: in words.
         text: how to read the figures.
         notes: the figures that could not be drawn, and why.
-        header: of a table under the figures; empty for none.
-        rows: of the same.
+        table: under the figures; one without rows for none.
         examples: single outputs, opened by a click.
         lines: facts in words, above the figures.
         drawings: figures that are to be written, and then are among the pictures.
@@ -124,8 +124,7 @@ class Section:
     text: str
     pictures: list[Picture] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    header: tuple[str, ...] = ()
-    rows: list[list[str]] = field(default_factory=list)
+    table: Table = NO_TABLE
     examples: list[Examples] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     drawings: list[Drawing] = field(default_factory=list)
@@ -150,7 +149,7 @@ class Section:
     @property
     def is_filled(self) -> bool:
         """Whether there is anything to see."""
-        return any((self.pictures, self.drawings, self.notes, self.rows, self.examples))
+        return any((self.pictures, self.drawings, self.notes, self.table.rows, self.examples))
 
     @property
     def folded(self) -> bool:

@@ -30,14 +30,13 @@ from treesyntax.study.report.curves import lines_of, targets_note
 from treesyntax.study.report.data_notes import data_notes, same_targets
 from treesyntax.study.report.items import write_items
 from treesyntax.study.report.pair_notes import pair_notes
-from treesyntax.study.report.run_table import run_header, run_rows
+from treesyntax.study.report.run_table import run_table
 from treesyntax.study.report.sections import make_sections
 from treesyntax.study.report.table import StudyTable, make_table
 from treesyntax.study.report.table_files import latex_table, markdown_table, results_csv, table_csv
 from treesyntax.study.report.table_notes import (
-    COMPARISON_HEADER,
     COMPARISON_NOTE,
-    comparison_cells,
+    comparison_table,
     direction,
 )
 from treesyntax.study.report.verdict import make_verdict
@@ -55,6 +54,7 @@ from treesyntax.study.words import WORDS
 
 TEMPLATES = Path(__file__).parent
 SCRIPT = TEMPLATES / "report_sort.js"
+OF_COMPARISONS = {True: "Differences", False: "Differences in other metrics"}
 
 
 class Study(StudyFolder):
@@ -201,20 +201,18 @@ def _context(study: Study) -> dict[str, Any]:
             if method.about and method.name in begun
         },
         "table": study.table,
-        "comparison_header": COMPARISON_HEADER,
         "comparison_note": COMPARISON_NOTE,
         "comparisons": {
-            primary: [
-                comparison_cells(one) for one in study.table.comparisons if one.primary is primary
-            ]
-            for primary in (True, False)
+            primary: comparison_table(
+                [one for one in study.table.comparisons if one.primary is primary], title
+            )
+            for primary, title in OF_COMPARISONS.items()
         },
         "markdown_table": markdown_table(study.table),
         "direction": direction(shown),
         "provenance": provenance_rows(study.identity, study.results),
         "inputs": study.identity.inputs,
-        "runs": run_rows(shown, study.results),
-        "run_header": run_header(recipe, shown, study.results),
+        "runs": run_table(recipe, shown, study.results),
         "runs_notes": targets_note(
             same_targets(study.plan, study.folder), {one.method: one for one in study.results}
         ),

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from treesyntax.study.recipe.recipe import Recipe
 from treesyntax.study.recipe.trainer import chosen_by
 from treesyntax.study.results.results import Result
+from treesyntax.study.results.table_text import Table
 
 
-def run_header(recipe: Recipe, metrics: Sequence[str], results: Sequence[Result]) -> list[str]:
-    """The column headings of :func:`run_rows`."""
-    return [
+def run_table(recipe: Recipe, metrics: Sequence[str], results: Sequence[Result]) -> Table:
+    """A line a run: its metrics, and how its training went."""
+    header = [
         "run",
         *metrics,
         f"valid {_selected_by(recipe)}",
@@ -23,24 +24,25 @@ def run_header(recipe: Recipe, metrics: Sequence[str], results: Sequence[Result]
         "peak memory",
         *(f"lengths ({metric})" for metric in _with_lengths(metrics, results)),
     ]
+    return Table("Runs", header, run_rows(metrics, results))
 
 
 def run_rows(metrics: Sequence[str], results: Sequence[Result]) -> list[list[str]]:
-    """A row a run: its metrics, and how its training went."""
+    """The lines of `run_table`."""
     runs: dict[str, dict[str, Result]] = {}
     for result in results:
         runs.setdefault(f"{result.method}-{result.seed}", {})[result.metric] = result
     rows = []
-    for name, found in runs.items():
-        some = next(iter(found.values()))
-        values = [f"{found[metric].value:.2f}" if metric in found else "–" for metric in metrics]
+    for name, scores in runs.items():
+        some = next(iter(scores.values()))
+        values = [f"{scores[metric].value:.2f}" if metric in scores else "–" for metric in metrics]
         training = [f"{some.valid_loss:.3f}", str(some.best_update), str(some.updates)]
         training += [
             "–" if some.pairs is None else f"{some.pairs:,.0f}",
             "–" if some.epochs is None else f"{some.epochs:.1f}",
         ]
-        told = (found.get(metric) for metric in _with_lengths(metrics, results))
-        lengths = [one.lengths if one is not None and one.lengths else "–" for one in told]
+        of_metrics = map(scores.get, _with_lengths(metrics, results))
+        lengths = [score.lengths if score and score.lengths else "–" for score in of_metrics]
         seconds = f"{some.train_seconds:.0f} s"
         rows.append([name, *values, *training, seconds, _memory(some), *lengths])
     return rows
@@ -51,16 +53,16 @@ def _selected_by(recipe: Recipe) -> str:
     flags = (recipe.flags(method, "train") for method in recipe.methods)
     return " or ".join(
         dict.fromkeys(
-            str(one.get("best-checkpoint-metric") or chosen_by(recipe.content, one))
-            for one in flags
+            str(of_row.get("best-checkpoint-metric") or chosen_by(recipe.content, of_row))
+            for of_row in flags
         )
     )
 
 
 def _with_lengths(metrics: Sequence[str], results: Sequence[Result]) -> list[str]:
     """The metrics that tell brevity penalty and length ratio."""
-    told = {result.metric for result in results if result.lengths}
-    return [metric for metric in metrics if metric in told]
+    known = {result.metric for result in results if result.lengths}
+    return [metric for metric in metrics if metric in known]
 
 
 def _memory(result: Result) -> str:

@@ -30,8 +30,8 @@ from treesyntax.study.report.map import (
     csv_rows,
     draw_map,
     make_cells,
+    map_table,
     method_lines,
-    table_rows,
 )
 from treesyntax.study.report.pictures import (
     ANALYSES,
@@ -53,6 +53,7 @@ from treesyntax.study.results.item_scores import ItemScores
 from treesyntax.study.results.outputs import Outputs
 from treesyntax.study.results.results import Result
 from treesyntax.study.results.rows import ItemRow
+from treesyntax.study.results.table_text import Table
 from treesyntax.study.run.failures import Failure, failure_lines, failure_of
 from treesyntax.study.run.logs import read_log
 from treesyntax.study.run.plan import Plan
@@ -102,8 +103,7 @@ def map_section(scores: ItemScores, rows: Sequence[ItemRow]) -> Section:
         section.lines = method_lines(cells)
         section.tables[MAP_FILE] = [*csv_rows(cells)]
         section.draw("map", draw_map(cells), [asdict(cell) for cell in cells], "The map.")
-        header, *section.rows = table_rows(cells)
-        section.header = tuple(header)
+        section.table = map_table(cells)
     return section
 
 
@@ -118,8 +118,8 @@ def worth_section(
         "Intervals draw runs and test items anew. Beyond the data: the baseline never reaches the row.",
     )
     if found := find_worth(scores, rows, results):
-        section.lines, section.header = worth_lines(found), WORTH_HEADER
-        section.rows = [cells for one in found for cells in one.cells()]
+        section.lines = worth_lines(found)
+        section.table = Table("", WORTH_HEADER, [cells for one in found for cells in one.cells()])
         flat = [line for one in found for line in one.numbers()]
         section.tables[WORTH_FILE] = [WORTH_COLUMNS, *flat]
         values = [dict(zip(WORTH_COLUMNS, map(_plain, line), strict=True)) for line in flat]
@@ -231,7 +231,7 @@ def _categories(
         _add_breakdowns(section, [breakdown], primary, f"score_by_{file}", lines, systems)
         found += part
     filled = category_section(found)
-    section.header, section.rows, section.tables = filled.header, filled.rows, filled.tables
+    section.table, section.tables = filled.table, filled.tables
     return section
 
 
@@ -244,7 +244,7 @@ def category_section(scores: Sequence[GroupScore]) -> Section:
         "table has differences from the baseline with their 95 % intervals, which are not corrected.",
     )
     if scores:
-        section.header, section.rows = CATEGORY_HEADER, [one.cells() for one in scores]
+        section.table = Table("", CATEGORY_HEADER, [one.cells() for one in scores])
         section.tables["categories.csv"] = [CATEGORY_COLUMNS, *(one.numbers() for one in scores)]
     return section
 
@@ -252,8 +252,7 @@ def category_section(scores: Sequence[GroupScore]) -> Section:
 def _search(plan: Plan, folder: Path) -> Section:
     section = Section("search", "Settings found by search", "")
     if plan.recipe.search is not None:
-        found = trial_table(plan.recipe, plan.recipe.search, folder)
-        section.header, section.rows, section.notes = found
+        section.table, section.notes = trial_table(plan.recipe, plan.recipe.search, folder)
     return section
 
 

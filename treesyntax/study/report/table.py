@@ -8,19 +8,18 @@ from statistics import fmean, stdev
 from typing import Literal, NamedTuple
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
 from treesyntax.metrics.runs import FEWEST_RUNS
 from treesyntax.study.recipe.recipe import FIXED, Recipe
 from treesyntax.study.report.table_notes import (
     BUSY_NOTE,
-    COMPARISON_HEADER,
     COMPARISON_NOTE,
     WOULD_FIND,
     average_note,
     coinciding_notes,
-    comparison_cells,
+    comparison_table,
     footnote_mark,
     limit_notes,
     pairs_note,
@@ -37,6 +36,7 @@ from treesyntax.study.report.table_notes import (
 from treesyntax.study.results.comparisons import Comparison, Conclusion
 from treesyntax.study.results.domains import Domain, find_domains
 from treesyntax.study.results.results import Result
+from treesyntax.study.results.table_text import Table
 from treesyntax.study.run.failures import Failure, failed_runs, failure_lines
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import Run
@@ -171,10 +171,6 @@ class Row:
         return next((one.conclusion for one in self.tests.values() if one.conclusion), None)
 
 
-Part = tuple[str, list[str], list[list[str]]]
-"""A title, the column headings and the rows."""
-
-
 @dataclass(frozen=True)
 class StudyTable:
     """Everything that the table shows.
@@ -209,10 +205,10 @@ class StudyTable:
         return [metric for metric in self.metrics if metric not in self.coinciding]
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[Table]:
         """The table, or one for each test set and a summary of the primary metric."""
         if not self.domains or not self.rows:
-            return [(self.title, self.header, self._lines(self.rows))]
+            return [Table(self.title, self.header, self._lines(self.rows))]
         shown = [self.domains[row.method] for row in self.rows]
         names, systems = (list(dict.fromkeys(part)) for part in zip(*shown, strict=True))
         by_test_set = {
@@ -232,8 +228,8 @@ class StudyTable:
             for rows in by_test_set.values()
         ]
         return [
-            *((name, self.header, self._lines(rows)) for name, rows in by_test_set.items()),
-            (
+            *(Table(name, self.header, self._lines(rows)) for name, rows in by_test_set.items()),
+            Table(
                 f"{' or '.join(self.primary)} on each test set",
                 ["method", *names],
                 [*summary, *([[WOULD_FIND, *would]] if any(would) else [])],
@@ -397,27 +393,24 @@ def make_console() -> Console:
 
 def print_table(table: StudyTable, console: Console) -> None:
     """For the terminal: the table, then its notes and failures."""
-    for title, header, rows in table.parts:
-        _print(title, header, rows, console)
+    for part in table.parts:
+        _print(part, console)
     for line in map(sentence, table.conclusions):
         print_line(console, line)
     if table.comparisons:
-        cells = list(map(comparison_cells, table.comparisons))
-        _print("Differences from the baseline", COMPARISON_HEADER, cells, console)
+        _print(comparison_table(table.comparisons), console)
         print_line(console, COMPARISON_NOTE)
     for line in (*table.notes, *table.failed, *table.advice):
         print_line(console, line)
 
 
-def _print(
-    title: str, header: Sequence[str], rows: Sequence[Sequence[str]], console: Console
-) -> None:
-    drawn = Table(title=Text(title))
-    for number, heading in enumerate(header):
+def _print(table: Table, console: Console) -> None:
+    drawn = RichTable(title=Text(table.title))
+    for number, heading in enumerate(table.header):
         justify: Literal["right", "left"] = "right" if number else "left"
-        drawn.add_column(Text(heading), justify=justify, overflow="fold")
-    for row in rows:
-        drawn.add_row(*map(Text, row))  # as Text, brackets are no markup
+        drawn.add_column(Text(str(heading)), justify=justify, overflow="fold")
+    for row in table.rows:
+        drawn.add_row(*(Text(str(cell)) for cell in row))  # as Text, brackets are no markup
     console.print(drawn)
 
 

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from treesyntax.study.recipe.recipe import Recipe
 from treesyntax.study.report.table import StudyTable
 from treesyntax.study.report.table_notes import (
-    COMPARISON_HEADER,
     COMPARISON_NOTE,
-    comparison_cells,
+    comparison_table,
 )
 from treesyntax.study.results.comparisons import FACTS, facts_of
 from treesyntax.study.results.domains import Domain
@@ -22,9 +21,7 @@ from treesyntax.study.results.results import Result
 from treesyntax.study.results.table_text import (
     BOOKTABS,
     csv_text,
-    latex_lines,
     latex_text,
-    markdown_lines,
     markdown_text,
 )
 from treesyntax.study.results.tidy import COLUMNS, run_records
@@ -57,9 +54,9 @@ def table_csv(table: StudyTable) -> str:
 def latex_table(table: StudyTable) -> str:
     """The tables for a paper; they need the package booktabs. Notes and failures follow the last."""
     lines = [BOOKTABS]
-    for title, header, rows in table.parts:
-        whole = f"{table.title}: {title}" if table.domains else title
-        lines += latex_lines(whole, header, rows)
+    for part in table.parts:
+        title = f"{table.title}: {part.title}" if table.domains else part.title
+        lines += part._replace(title=title).latex()
     notes = (rf"\par {latex_text(note)}" for note in (*table.notes, *table.failed))
     return "\n".join([*lines[:-1], *notes, lines[-1]]) + "\n"
 
@@ -67,13 +64,13 @@ def latex_table(table: StudyTable) -> str:
 def markdown_table(table: StudyTable) -> str:
     """For report.md: the table, then its notes, failures and advice."""
     lines: list[str] = []
-    for title, header, rows in table.parts:
-        lines += [f"\n### {markdown_text(title)}\n"] if table.domains else []
-        lines += markdown_lines(header, rows)
+    for part in table.parts:
+        lines += [f"\n### {markdown_text(part.title)}\n"] if table.domains else []
+        lines += part.markdown()
     if table.comparisons:
         lines += [
             "",
-            *markdown_lines(COMPARISON_HEADER, list(map(comparison_cells, table.comparisons))),
+            *comparison_table(table.comparisons).markdown(),
             f"\n{markdown_text(COMPARISON_NOTE)}",
         ]
     notes = (*table.notes, *table.failed, *table.advice)

@@ -21,7 +21,7 @@ from treesyntax.study.results.comparisons import HIGHEST_SCORE, Comparison
 from treesyntax.study.results.current import missing_scores
 from treesyntax.study.results.results import RESTED, Result
 from treesyntax.study.results.rows import is_tested
-from treesyntax.study.results.table_text import RAISED
+from treesyntax.study.results.table_text import RAISED, Table
 
 INJECTIONS = {"encoder-injection": "{}", "decoder-injection": "{} in the decoder"}
 """The flags that say what a method is, and how a note says it."""
@@ -331,10 +331,16 @@ COMPARISON_NOTE = (
     "In points, row minus baseline. p is corrected for several rows, intervals are not. The report ends with what the words "
     "mean; how the tests work: python -m pydoc treesyntax.metrics.runs"
 )
+DIFFERENCES = "Differences from the baseline"
 COMPARISON_HEADER = (
     "row", "baseline", "metric", "difference", "95 % interval", "p after Holm", "runs", "items",
     "found in 80 %", "p on other lines",
 )  # fmt: skip
+
+
+def comparison_table(comparisons: Iterable[Comparison], title: str = DIFFERENCES) -> Table:
+    """The differences of rows from their baselines."""
+    return Table(title, COMPARISON_HEADER, list(map(comparison_cells, comparisons)))
 
 
 def comparison_cells(one: Comparison) -> list[str]:

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 Rows = Sequence[Sequence[object]]
 
@@ -25,36 +26,46 @@ def latex_text(text: object) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in str(text))
 
 
-def latex_lines(caption: str, header: Sequence[object], rows: Rows, label: str = "") -> list[str]:
-    """The lines of a table, which needs the package booktabs; its first column is flush left."""
-    head, *body = (" & ".join(map(latex_text, line)) + r" \\" for line in (header, *rows))
-    return [
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{latex_text(caption)}}}",
-        *([rf"\label{{{label}}}"] if label else []),
-        rf"\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}",
-        r"\toprule",
-        head,
-        r"\midrule",
-        *body,
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{table}",
-    ]
-
-
 def markdown_text(text: object) -> str:
     """Text that Markdown shows as it is: no markup, link or HTML begins in it."""
     shown = " ".join(str(text).splitlines())
     return re.sub(r"([\\|*`<\[\]])", r"\\\1", shown)
 
 
-def markdown_lines(header: Sequence[object], rows: Rows) -> list[str]:
-    """The lines of a table; its first column is flush left."""
-    rule = "|".join(["", "---", *(["---:"] * (len(header) - 1)), ""])
-    first, *others = ("| " + " | ".join(map(markdown_text, row)) + " |" for row in (header, *rows))
-    return [first, rule, *others]
+class Table(NamedTuple):
+    """A table with a title; its first column is flush left, the others flush right."""
+
+    title: str
+    header: Sequence[object]
+    rows: Rows
+
+    def latex(self, label: str = "") -> list[str]:
+        """The lines of the table for LaTeX, which needs the package booktabs."""
+        head, *body = (
+            " & ".join(map(latex_text, line)) + r" \\" for line in (self.header, *self.rows)
+        )
+        return [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{latex_text(self.title)}}}",
+            *([rf"\label{{{label}}}"] if label else []),
+            rf"\begin{{tabular}}{{l{'r' * (len(self.header) - 1)}}}",
+            r"\toprule",
+            head,
+            r"\midrule",
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+        ]
+
+    def markdown(self) -> list[str]:
+        """The lines of the table for Markdown, without its title."""
+        rule = "|".join(["", "---", *(["---:"] * (len(self.header) - 1)), ""])
+        first, *others = (
+            "| " + " | ".join(map(markdown_text, row)) + " |" for row in (self.header, *self.rows)
+        )
+        return [first, rule, *others]
 
 
 def csv_text(rows: Rows) -> str:

@@ -8,6 +8,7 @@ from treesyntax.study.report.examples.choice import choose_examples
 from treesyntax.study.report.examples.kinds import Verdicts, find_verdicts
 from treesyntax.study.report.pictures import Section
 from treesyntax.study.results.outputs import Outputs
+from treesyntax.study.results.table_text import Table
 
 TYPES_FILE = "error_types.csv"
 
@@ -40,12 +41,13 @@ def _fill_types(section: Section, verdicts: Verdicts) -> None:
         f"What is wrong with outputs that are wrong by {verdicts.metric}, as a percentage of all outputs. Each counts "
         "once, in the first column from the left that fits."
     )
-    section.header = ("row", "runs", "outputs", "right", *(KINDS[letter] for letter in shown))
-    columns = (RIGHT, *shown)
+    header = ("row", "runs", "outputs", "right", *(KINDS[letter] for letter in shown))
+    columns, lines = (RIGHT, *shown), []
     for row, count in counts.items():
         total = count.total()
         cells = [f"{100 * count[letter] / total:.1f} % ({count[letter]})" for letter in columns]
-        section.rows.append([row, str(len(verdicts.letters[row])), str(total), *cells])
+        lines.append([row, str(len(verdicts.letters[row])), str(total), *cells])
+    section.table = Table("", header, lines)
     names = ["row", "runs", "outputs", "right", *KINDS.values()]
     numbers = [
         [row, len(verdicts.letters[row]), count.total(), *(count[one] for one in (RIGHT, *KINDS))]
