@@ -121,3 +121,19 @@ def test_attention_weights_are_refused_rather_than_empty(name: str):
     bridge = HuggingFaceBridge(make(name), "relation_mask").eval()
     with pytest.raises(ts.OptionError, match="gives no attention weights"):
         bridge(**inputs_for(name), tree=BATCH, output_attentions=True)
+
+
+@pytest.mark.parametrize("kind", ["transformers", "pytorch"])
+def test_tracing_which_would_keep_the_trees_of_its_example_is_refused(kind: str):
+    if kind == "pytorch":
+        layer = nn.TransformerEncoderLayer(16, 4, 24, batch_first=True)
+        bridge, given = (
+            ts.TransformerEncoderBridge(nn.TransformerEncoder(layer, 1), "relation_mask"),
+            torch.randn(2, 7, 16),
+        )
+    else:
+        bridge, given = HuggingFaceBridge(make("Bert"), "relation_mask"), TOKENS
+    with pytest.raises(
+        ts.OptionError, match=r"torch.jit.trace would keep the trees of its example"
+    ):
+        torch.jit.trace(lambda x: bridge(x, tree=BATCH), (given,))

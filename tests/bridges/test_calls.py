@@ -254,3 +254,12 @@ def test_the_model_itself_goes_on_without_trees_and_takes_them_if_given():
     assert model.generate(**INPUTS, max_new_tokens=2).shape[0] == 2
     assert isinstance(made, HuggingFaceBridge)
     assert not isinstance(model, HuggingFaceBridge)
+
+
+def test_an_exported_bridge_takes_other_trees_than_those_of_its_example():
+    made, given = bridge("BERT"), inputs("BERT")
+    given["tree"] = BATCH.to_dict()
+    exported = torch.export.export(made, (), given, strict=False).module()
+    other = {**given, "tree": {**given["tree"], "parent": OTHER.parent}}
+    assert torch.allclose(exported(**other).logits, made(**other).logits, atol=1e-6)
+    assert not torch.allclose(exported(**given).logits, exported(**other).logits, atol=1e-3)

@@ -12,7 +12,7 @@ from support.bridges.families import SPEC, bridge, inputs, plain, prompts
 import treesyntax as ts
 
 pytest.importorskip("transformers")
-peft = pytest.importorskip("peft", reason="PEFT is no dependency; pip install peft runs these")
+peft = pytest.importorskip("peft")
 
 TARGETS = {"BERT": ["query", "value"], "T5": ["q", "v"], "GPT-2": ["c_attn"], "Llama": ["q_proj"]}
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from treesyntax.errors import InputError, OptionError, need_package
@@ -83,8 +84,13 @@ def read_batch(tree: object) -> TreeBatch:
         tree: a TreeBatch, or what its ``to_dict`` made.
 
     Raises:
-        OptionError: for anything else.
+        OptionError: for anything else, and while torch.jit traces, which would keep the trees of its example.
     """
+    if torch.jit.is_tracing():
+        raise OptionError(
+            "torch.jit.trace would keep the trees of its example for all inputs; use torch.compile or "
+            "torch.export, which take trees as inputs"
+        )
     if isinstance(tree, TreeBatch):
         return tree
     needed = ("parent", "branch", "token_node")
