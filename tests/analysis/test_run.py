@@ -66,6 +66,20 @@ def test_what_fits_the_methods_is_drawn(tmp_path: Path, spec: str, side: str, dr
     assert "its encoder cannot be rebuilt" in absent["why"]
 
 
+def test_numbers_alone_are_the_same_numbers(tmp_path: Path):
+    checkpoints = run_folder(tmp_path, "relation_mask")
+    whole = analysed(tmp_path, checkpoints)["drawn"]
+    numbers = {
+        name: (tmp_path / "analyses" / name).read_bytes()
+        for entry in whole
+        for name in entry["numbers"]
+    }
+    alone = analysed(tmp_path, checkpoints, "--numbers-only")["drawn"]
+    assert alone == [{**entry, "figures": []} for entry in whole]
+    for name, content in numbers.items():
+        assert (tmp_path / "analyses" / name).read_bytes() == content
+
+
 def test_few_checkpoints_are_no_line(tmp_path: Path):
     checkpoints = run_folder(tmp_path, "relation_mask")
     (checkpoints / "checkpoint_1_10.pt").unlink()

@@ -133,6 +133,7 @@ ARGUMENTS: dict[str, Argument] = {
         _DATA,
         _argument("--tested", type=Path, metavar="FILE", help="draw this checkpoint (default: the best one)"),
         _argument("--trees", type=Path, nargs="*", default=[], metavar="DATA", help="other folders, whose trees serve if their tokens are the same"),
+        _argument("--numbers-only", action="store_true", help="draw no figures, which take most of the time"),
         _OUT,
     ),
     "sentence_masks": _all(_CHECKPOINT, _DATA, _SUBSET, _SENTENCE, _OUT),

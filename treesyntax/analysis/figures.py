@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,17 @@ from treesyntax.study.results.figure_files import write_figure_files
 from treesyntax.study.results.table_text import BOOKTABS, Table
 
 PANEL_COLUMNS = 3
+_only_numbers: ContextVar[bool] = ContextVar("only_numbers", default=False)
+
+
+@contextmanager
+def numbers_only(wanted: bool) -> Iterator[None]:
+    """Leave out the figures that are written inside, where that is wanted."""
+    token = _only_numbers.set(wanted)
+    try:
+        yield
+    finally:
+        _only_numbers.reset(token)
 
 
 FEW_NAMES = 10
@@ -63,7 +76,8 @@ def write_figure(figure: Figure, folder: Path, name: str) -> None:
     Raises:
         InputError: if the folder cannot be written.
     """
-    write_figure_files(figure, folder / f"{name}.svg", name)
+    if not _only_numbers.get():
+        write_figure_files(figure, folder / f"{name}.svg", name)
 
 
 def write_numbers(numbers: dict[str, Any], folder: Path, name: str) -> None:

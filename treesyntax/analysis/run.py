@@ -17,6 +17,7 @@ from typing import cast
 from treesyntax.analysis import (
     attention_mass,
     encoding_similarity,
+    figures,
     mask_strengths,
     relative_tables,
     sentence_masks,
@@ -127,11 +128,18 @@ def _trajectories(checkpoints: Path, side: str, out: Path) -> None:
 
 
 def analyse(
-    checkpoints: Path, data: Path, tested: Path | None, trees: Sequence[Path], out: Path
+    checkpoints: Path,
+    data: Path,
+    tested: Path | None,
+    trees: Sequence[Path],
+    numbers_only: bool,
+    out: Path,
 ) -> None:
     """Draw what can be drawn, and list the rest with the reasons."""
     if not (checkpoints / BEST).is_file():
         raise InputError(checkpoints, None, f"has no {BEST}", "train it first")
     for folder in (data, *trees):
         find_prefix(folder, SUBSET, "source")
-    write_analyses(find_analyses(checkpoints, tested or checkpoints / BEST, data, trees), out)
+    analyses = find_analyses(checkpoints, tested or checkpoints / BEST, data, trees)
+    with figures.numbers_only(numbers_only):
+        write_analyses(analyses, out)

@@ -6,6 +6,8 @@ import pytest
 import torch
 from fairseq import utils
 from fairseq.optim.adam import Adam
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import ConfigAttributeError, MissingMandatoryValue
 
 from fairseq_plugins.training import updates
 
@@ -62,3 +64,20 @@ def test_a_seed_gives_the_numbers_that_it_always_gave_and_ends_with_its_block():
     assert torch.equal(torch.get_rng_state(), before)
     torch.manual_seed(5)
     assert torch.equal(found, torch.rand(3))
+
+
+def test_options_are_those_that_omegaconf_gives():
+    read = updates.read_directly(DictConfig.__getattr__.__wrapped__)
+    values = {"yes": True, "number": 1, "rate": 0.5, "name": "adam", "nothing": None, "list": [1]}
+    options = OmegaConf.create({**values, "part": values, "other": "${part.number}", "need": "???"})
+    for key in (*values, "part", "other"):
+        wanted = options[key]
+        assert read(options, key) == wanted
+        assert type(read(options, key)) is type(wanted)
+    options.number = 2  # and no value is kept
+    assert read(options, "number") == 2
+    with pytest.raises(MissingMandatoryValue):
+        read(options, "need")
+    OmegaConf.set_struct(options, True)
+    with pytest.raises(ConfigAttributeError, match="not in struct"):
+        read(options, "absent")

@@ -75,6 +75,15 @@ def test_text_borrows_trees_from_the_data_of_others(path: Path):
     assert own.needs == ("stack_pe-1/facts",)
 
 
+def test_figures_are_drawn_where_the_report_shows_them(path: Path):
+    steps = steps_by_name(make_plan(read_recipe(path)))
+    drawn = [name for name in steps if name.endswith("-1/analyses")]
+    assert len(drawn) == len([name for name in steps if name.endswith("-2/analyses")]) > 1
+    for name, command in steps.items():
+        if name.endswith("/analyses"):
+            assert ("--numbers-only" in command) == (name not in drawn)
+
+
 def test_the_last_checkpoints_may_be_averaged(path: Path):
     overrides = ["average=4", "train.save-interval-updates=1"]
     commands = steps_by_name(make_plan(read_recipe(path, overrides)))

@@ -181,7 +181,7 @@ def _run_steps(
         "--out", f"{OUT}/{mean}"],
         train, mean,
     )  # fmt: skip
-    analyses = _analyses(run, data, mean if recipe.average else "", facts, with_trees)
+    analyses = _analyses(recipe, run, data, facts, with_trees)
     return [
         make_step(
             train, ["fairseq-train", data, *common, "--arch", run.method.arch, *train_words,
@@ -230,11 +230,13 @@ def _check_checkpoints(recipe: Recipe, flags: Flags) -> None:
         )
 
 
-def _analyses(run: Run, data: str, mean: str, need: str, with_trees: Sequence[Step]) -> Step:
+def _analyses(recipe: Recipe, run: Run, data: str, need: str, with_trees: Sequence[Step]) -> Step:
     folder = f"{run.folder}/analyses"
     words = ["treesyntax", "analyse", "run", f"{OUT}/{run.folder}/checkpoints", data]
-    if mean:
-        words += ["--tested", f"{OUT}/{mean}"]
+    if recipe.average:
+        words += ["--tested", f"{OUT}/{run.folder}/checkpoint_average.pt"]
+    if run.seed != recipe.seeds[0]:  # the report shows figures of the first
+        words += ["--numbers-only"]
     if with_trees:
         words += ["--trees", *(f"{OUT}/{step.outputs[0]}" for step in with_trees)]
     step = make_step(run.step("analyses"), [*words, "--out", f"{OUT}/{folder}"], need, folder)
