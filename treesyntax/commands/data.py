@@ -17,6 +17,8 @@ The metrics exact@test and exact@gen then stand side by side, in and out of dist
 manifest.json has the options, the checksums of all files, and of get the licence and the citation. Published
 files come from FOLDER or else from their public address, and are checked; generated sets need neither. If the
 folder is up to date, the same command does nothing. make writes no files for a split of 0 lines.
+
+Valid and test do not depend on --train, and a smaller training set is the beginning of a larger one.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     lister = commands.add_parser("list", help="name, origin, licence and content of every data set")
     lister.add_argument("--json", action="store_true", help="print a JSON list instead")
-    add_makers(commands.add_parser("make", help="make one of random programs or of text files"))
+    maker = commands.add_parser("make", help="make one of random programs or of text files")
+    add_makers(maker)
+    maker.set_defaults(fixed_test=True)
     getter = commands.add_parser("get", help="make the folder of a data set")
     add = getter.add_argument
     suggest(
@@ -144,14 +148,6 @@ def _seed_and_small_train(add: Add, taken: str = "the first N training examples"
     )  # fmt: skip
 
 
-def _fixed_test(add: Add) -> None:
-    add(
-        "--fixed-test", action="store_true",
-        help="draw the same valid and test for every number of training programs, and training sets of which the "
-        "smaller is the beginning of the larger; else another --train has another valid and test",
-    )  # fmt: skip
-
-
 def _for2lam(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--out", type=Path, required=True, help="folder to write: {train,valid,test}.{for,lambda}")
@@ -177,7 +173,6 @@ def _for2lam(parser: argparse.ArgumentParser) -> None:
     smaller = "leave out smaller programs (0); 9: single assignments"
     add("--min-nodes", type=int, default=0, help=smaller)
     add("--repeats", action="store_true", help="let a program occur again within its split")
-    _fixed_test(add)
     _seed_and_small_train(add)
 
 
@@ -193,7 +188,6 @@ def _coffeescript(parser: argparse.ArgumentParser) -> None:
     limit = "draw names from N (default: a0, a1, … without limit)"
     add("--variables", type=int, metavar="N", help=limit)
     add("--constants", type=int, default=10, metavar="N", help="numbers are 0 to N-1 (default 10)")
-    _fixed_test(add)
     _seed_and_small_train(add)
 
 

@@ -99,19 +99,24 @@ def test_drawn_sets_have_more_and_fewer_training_examples_and_the_same_others(
     assert len({tuple(one["gen"]) for one in made.values()}) == 1
 
 
-def test_files_of_one_size_say_how_several_have_one_test(tmp_path: Path, capsys):
-    def made(name: str, *more: object) -> str:
-        words = ["generate", "for2lam", "--out", tmp_path / name, "--valid", 3, "--test", 3, *more]
-        assert main([*map(str, words), "--size", "9"]) == 0
+def test_all_sizes_have_one_test_and_the_older_command_says_that_its_have_not(
+    tmp_path: Path, capsys
+):
+    def made(command: str, name: str, *more: object) -> str:
+        words = [*command.split(), "for2lam", "--out", tmp_path / name, "--valid", 3, "--test", 3]
+        assert main([*map(str, [*words, *more]), "--size", "9"]) == 0
         return capsys.readouterr().out
 
-    told = "valid and test are those of --train 9, another number has others"
-    assert told in made("a", "--train", 9)
-    assert told not in made("b", "--train", 9, "--fixed-test")
-    assert told not in made("c", "--train", 9, "--small-train", 4)
-    made("d", "--train", 15, "--fixed-test")
+    message = "valid and test are those of --train 9, another number has others"
+    assert message in made("generate", "a", "--train", 9)
+    assert message not in made("data make", "b", "--train", 9)
+    assert message not in made("generate", "c", "--train", 9, "--small-train", 4)
+    made("data make", "d", "--train", 15)
     for name in ("valid.for", "test.lambda"):
         assert (tmp_path / "b" / name).read_text() == (tmp_path / "d" / name).read_text()
     longer, shorter = ((tmp_path / name / "train.for").read_text() for name in ("d", "b"))
     assert longer.startswith(shorter)
     assert (tmp_path / "a/train.for").read_text() == (tmp_path / "c/train.for").read_text()
+    words = ["data", "make", "for2lam", "--out", str(tmp_path / "a"), "--train", "9"]
+    assert main([*words, "--valid", "3", "--test", "3", "--size", "9"]) == 2  # nothing is mixed
+    assert "was not made with these options" in capsys.readouterr().err

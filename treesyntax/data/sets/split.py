@@ -47,11 +47,11 @@ def wanted_numbers(args: argparse.Namespace) -> dict[str, int]:
 
 
 def tell_of_test(args: argparse.Namespace) -> None:
-    """Say that valid and test belong to this number of training programs, where they do."""
+    """Say that valid and test belong to this number of training programs, where they do (treesyntax generate)."""
     if args.train and (args.valid or args.test) and not (args.fixed_test or args.small_train):
         print(
-            f"valid and test are those of --train {args.train}, another number has others; for training sets of "
-            "several sizes with one test add --fixed-test to each, or --small-train"
+            f"valid and test are those of --train {args.train}, another number has others; treesyntax data make "
+            "draws the same for every number"
         )
 
 

@@ -57,7 +57,7 @@ KEYS: dict[str, Key] = {
     ),
     "prepare": Key(
         "list of commands", "[]",
-        '["treesyntax generate for2lam --out {data}/programs --train 100 --valid 10 --test 10"]', DATA,
+        '["treesyntax data make for2lam --out {data}/programs --train 100 --valid 10 --test 10"]', DATA,
         "Commands that make the data, in a folder `{data}` of the study.",
     ),
     "data": Key(
