@@ -26,17 +26,10 @@ GENERATE = (("treesyntax", "generate"), ("treesyntax", "data", "make"))
 _INSIDE = re.compile(r"\{out\}[\w./+-]*")
 KEPT = "--keep-interval-updates"
 """How many of the last checkpoints a training leaves; see :func:`checkpoints_kept`."""
-NO_EFFECT = (
-    KEPT,
-    "--lines",
-    "--log-interval",
-    "--log-file",
-    "--no-progress-bar",
-    "--num-workers",
-    "--tensorboard-logdir",
-    "--wandb-project",
-    "--workers",
-)
+NO_EFFECT = frozenset({
+    KEPT, "--lines", "--log-interval", "--log-file", "--no-progress-bar", "--num-workers", "--tensorboard-logdir",
+    "--wandb-project", "--workers",
+})  # fmt: skip
 """Flags that change no number."""
 CAPS = ("--max-update", "--max-epoch", "--patience", "--stop-time-hours")
 """Flags that end a training and change nothing before its end, see :mod:`treesyntax.study.run.extension`."""
@@ -142,6 +135,8 @@ class Keys:
 
     def _word(self, word: str, step: Step, before: Mapping[str, None]) -> list[str]:
         outside = self.inputs[step.name]
+        if not outside and OUT not in word:
+            return [word]
         inputs = [name for name in _candidates(word) if name in outside] if outside else []
         found = [part for name in inputs for part in (Path(name).suffix, self.digest(name))]
         if word in inputs:
@@ -169,7 +164,7 @@ class Keys:
         of_ours = {"generate": 3, "data": 4}.get("".join(words[1:2]), 2)
         named = {"treesyntax": of_ours, "python": 1}
         for word in words[named.get(words[0], 0) :]:
-            if step.kind == PREPARE or word in self.labels or set(word) & set("./"):
+            if step.kind == PREPARE or word in self.labels or "/" in word or "." in word:
                 yield from filter(self._is_input, _candidates(word))
 
     def _is_input(self, name: str) -> bool:
@@ -239,7 +234,7 @@ def _groups(step: Step) -> list[list[str]]:
         groups[-1].append(word)
     if step.kind == PREPARE:
         return groups
-    return sorted(group for group in groups if not {*group[:1]} & {*NO_EFFECT})
+    return sorted(group for group in groups if not NO_EFFECT.issuperset(group[:1]))
 
 
 def _values(words: Sequence[str]) -> Iterator[str]:
