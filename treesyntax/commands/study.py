@@ -129,6 +129,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     from treesyntax.study.data_summary import data_summaries, summary_lines
     from treesyntax.study.outline import outline
     from treesyntax.study.recipe.budget import TRAIN_ON, restless
+    from treesyntax.study.recipe.controls import uncontrolled
     from treesyntax.study.recipe.fairness import check_fairness
     from treesyntax.study.recipe.identity import IDENTITY_FILE, check_data_files, read_identity
     from treesyntax.study.recipe.inherit import inherited_line
@@ -157,8 +158,14 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
     check_fairness(recipe)
     check_data_files(recipe)
     trainings = [recipe.flags(method, "train") for method in recipe.methods]
+    compared = [
+        (row, recipe.flags(row, "binarize"), recipe.flags(row, "train"))
+        for row in recipe.methods
+        if recipe.baseline_of(row) is not None and not row.control_of
+    ]
     notes = [
         restless(recipe.budget, trainings),
+        uncontrolled(compared),
         inherited_line(recipe.inherits, recipe.methods[0].base),
     ]
     notes = [*filter(None, notes)]

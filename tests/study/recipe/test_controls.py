@@ -11,6 +11,7 @@ from support.study_helpers import baselines, recipe_content, recipe_with
 
 from treesyntax.errors import OptionError
 from treesyntax.made.digests import Digests
+from treesyntax.study.recipe.controls import uncontrolled
 from treesyntax.study.recipe.fairness import check_fairness
 from treesyntax.study.recipe.recipe import Method, Recipe, read_recipe
 from treesyntax.study.recipe.rows import row_of_run, run_name
@@ -186,3 +187,18 @@ def test_every_row_of_the_map_names_its_control():
     assert named == {
         name: (f"{name}_random",) for name in ("stack_pe", "relation_mask", "depth", "linearized")
     }
+
+
+@pytest.mark.parametrize(
+    ("binarize", "controls", "named"),
+    [(READ, [], True), (GROWN, [], True), (READ, ["random"], False), ({}, [], False)],
+)
+def test_rows_of_trees_without_a_control_are_named(binarize, controls, named, tmp_path: Path):
+    recipe = read(tmp_path, binarize, controls)
+    rows = [
+        (row, recipe.flags(row, "binarize"), recipe.flags(row, "train"))
+        for row in recipe.methods
+        if not row.control_of
+    ]
+    assert ("no control: tree; " in uncontrolled(rows)) == named
+    assert bool(uncontrolled(rows)) == named

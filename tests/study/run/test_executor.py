@@ -184,7 +184,8 @@ def test_rows_can_be_done_one_after_the_other(path: Path, tmp_path: Path):
 def test_a_plan_creates_nothing(path: Path, tmp_path: Path):
     lines = study(tmp_path, "--plan").output().splitlines()
     assert lines[0].startswith("trainings end at a cap")
-    assert lines[1] == f"study {tmp_path}/out: 6 runs, 0 done"
+    assert lines[1].startswith("no control: ")
+    assert lines[2] == f"study {tmp_path}/out: 6 runs, 0 done"
     assert lines[-2].endswith(
         "how long is told once a training runs; a first one: --set seeds=[1] --only sequence"
     )

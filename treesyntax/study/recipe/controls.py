@@ -107,6 +107,26 @@ def as_control(method: Method, shared: Mapping[str, Flags], check: Check) -> Met
     return replace(method, about=about, binarize={**method.binarize, **flags})
 
 
+def uncontrolled(rows: Sequence[tuple[Method, Flags, Flags]]) -> str:
+    """Return what to do for rows whose trees no control takes the place of; "" if there are none.
+
+    Args:
+        rows: those that have a baseline and control no other, each with its flags of binarize and of training.
+    """
+    names = [
+        row.name
+        for row, binarize, train in rows
+        if not row.controls and (reads_trees(row.arch, binarize, train) or grows_trees(binarize))
+    ]
+    if not names:
+        return ""
+    more = " and others" if len(names) > 3 else ""
+    return (
+        f"no control: {', '.join(names[:3])}{more}; without one a row cannot show that syntax helps: add "
+        f"{CONTROLS}: [{RANDOM}]"
+    )
+
+
 def linked(
     methods: Sequence[Method],
     entries: Mapping[str, Any],
