@@ -333,6 +333,31 @@ def test_a_plan_says_what_is_missing(
     assert told in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["pieces", "subwords"])
+def test_a_plan_knows_a_flag_by_both_names(
+    corpus: Path, capsys: pytest.CaptureFixture[str], name: str
+):
+    assert main(["new", "my.yaml", *GIVEN, "conllu"]) == 0
+    files = f"binarize.source-{name}=[lost/train, lost/valid, lost/test]"
+    settings = ["--set", files, "--set", "binarize.joined-subwords=null"]
+    assert main(["study", "my.yaml", "--plan", *settings]) == 2
+    assert f"binarize.source-{name}: no such file: lost/train" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["generate", "data make"])
+def test_a_plan_knows_a_command_by_both_names(
+    corpus: Path, capsys: pytest.CaptureFixture[str], name: str
+):
+    assert main(["new", "my.yaml", *PARSED, "spacy"]) == 0
+    (corpus / "valid.de").unlink()
+    recipe = Path("my.yaml")
+    recipe.write_text(
+        re.sub("treesyntax (generate|data make) ", f"treesyntax {name} ", recipe.read_text())
+    )
+    assert main(["study", "my.yaml", "--plan"]) == 2
+    assert "command 1: no such file or folder: corpus/valid.de" in capsys.readouterr().err
+
+
 def test_a_plan_asks_for_nothing_that_is_made_already(corpus: Path):
     assert main(["new", "my.yaml", *PARSED, "spacy"]) == 0
     (corpus.parent / "m").rmdir()

@@ -9,26 +9,28 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from treesyntax.commands.parse import add_parser_arguments
+from treesyntax.data.binarize.options import file_flags
 from treesyntax.errors import OptionError
 from treesyntax.parsers import Kind, ParserConfig, get_kind
 from treesyntax.parsers.parser import model_path
 from treesyntax.study.recipe.recipe import DATA, Recipe
+from treesyntax.study.run.keys import GENERATE
 from treesyntax.study.run.ledger import marker_of
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import OUT
 
 READS = {
     ("parse",): (),
-    ("generate", "pairs"): ("--train", "--valid", "--test"),
-    ("generate", "questions"): ("--data",),
+    **{
+        (*command[1:], kind): flags
+        for command in GENERATE
+        for kind, flags in {
+            "pairs": ("--train", "--valid", "--test"),
+            "questions": ("--data",),
+        }.items()
+    },
 }
 """By the words of a command the flags whose values are files that it reads."""
-FILE_FLAGS = tuple(
-    f"{side}-{name}"
-    for side in ("source", "target")
-    for name in ("text", "pieces", "subword-model", "dict", "label-dict")
-)
-"""The flags of binarize that name files."""
 
 
 def check_present(plan: Plan, folder: Path) -> None:
@@ -54,11 +56,10 @@ def check_present(plan: Plan, folder: Path) -> None:
                 raise OptionError(f"{place} no such file or folder: {name}{_where(recipe)}")
         if words[:1] == ["parse"]:
             _check_parser(words[1:], place)
+    of_files = file_flags()
     for method in recipe.methods:
         for flag, value in recipe.flags(method, "binarize").items():
-            for name in (
-                (value if isinstance(value, list) else [value]) if flag in FILE_FLAGS else ()
-            ):
+            for name in (value if isinstance(value, list) else [value]) * (flag in of_files):
                 if f"{{{DATA}}}" not in str(name) and name and not Path(str(name)).is_file():
                     raise OptionError(f"{recipe.path}: binarize.{flag}: no such file: {name}")
 

@@ -36,6 +36,8 @@ from treesyntax.made.reuse import is_taken
 from treesyntax.trees.names import CONTROLS, FORMATS, GIVEN, LINEARIZATIONS, POLICIES, SHUFFLED
 
 SPLITS = ("train", "valid", "test")
+FILE = "FILE"
+"""What stands for the value of an option that names a file, see `file_flags`."""
 TREE_LINEARIZATION = "preorder"
 # Their nodes are words, so their natural tokens are the sentence.
 WORD_FORMATS = (TEXT, "conllu")
@@ -152,18 +154,18 @@ def _add_side_arguments(parser: argparse.ArgumentParser, role: str) -> None:
         f"{', '.join(names)} (%(default)s, the tree of the file)",
     )  # fmt: skip
     add(
-        "text", nargs="*", metavar="FILE",
+        "text", nargs="*", metavar=FILE,
         help="raw text that the trees of train, valid, test were made of: subwords are attached to "
         "words by character spans in it (see above); no FILE: the comments '# text =' of CoNLL-U",
     )  # fmt: skip
     add(
-        "subwords", "pieces", dest=f"{role}_pieces", nargs="+", metavar="FILE",
+        "subwords", "pieces", dest=f"{role}_pieces", nargs="+", metavar=FILE,
         help="segmented text of train, valid, test",
     )  # fmt: skip
-    add("subword-model", metavar="FILE", help="SentencePiece model to segment the words with")
+    add("subword-model", metavar=FILE, help="SentencePiece model to segment the words with")
     add("threshold", type=int, default=0, metavar="N", help="drop tokens that are rarer")
     add("vocab-size", type=int, default=0, metavar="N", help="keep the N most frequent symbols")
-    add("dict", metavar="FILE", help="dictionary to use instead of counting one")
+    add("dict", metavar=FILE, help="dictionary to use instead of counting one")
     if role == "target":
         return
     add(
@@ -175,7 +177,7 @@ def _add_side_arguments(parser: argparse.ArgumentParser, role: str) -> None:
         "label-threshold", type=int, default=2, metavar="N",
         help="labels that are rarer in the training data are unknown (%(default)s)",
     )  # fmt: skip
-    add("label-dict", metavar="FILE", help="labels.LANG.txt to use instead of counting one")
+    add("label-dict", metavar=FILE, help="labels.LANG.txt to use instead of counting one")
 
 
 @dataclass(frozen=True)
@@ -313,6 +315,14 @@ def option_fault(words: Sequence[str]) -> Fault | None:
     except OptionError as error:
         return fault_of(str(error))
     return None
+
+
+def file_flags() -> set[str]:
+    """The options of a side whose values are files, without dashes before."""
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    files = (action for action in parser._actions if action.metavar == FILE)
+    return {name.removeprefix("--") for action in files for name in action.option_strings}
 
 
 def _side(args: argparse.Namespace, index: int, role: str) -> SideOptions:
