@@ -111,7 +111,7 @@ def test_a_recipe_says_what_its_rows_are_and_what_is_to_be_done(
         "8 rows, which it explains, and 3 seeds\nof the pairs are drawn: 4 for valid, 4 for test"
         in said
     )
-    sizes = "A training: size mini, 1,500 updates of 64 pairs, no early stopping (patience)."
+    sizes = "A training: size mini, 1,500 updates of 64 pairs, no early stopping (budget: fixed)"
     assert sizes in text
     assert sizes in said
     assert "a first table, of 9 trainings:" in said
@@ -373,3 +373,34 @@ def test_a_plan_with_gpus_that_are_not_there(corpus: Path, capsys: pytest.Captur
     if not torch.cuda.is_available():
         assert main(["study", "my.yaml", "--plan", "--gpus", "0"]) == 2
         assert "there is no GPU" in capsys.readouterr().err
+
+
+def test_text_is_trained_to_rest_and_its_first_table_has_the_control(
+    corpus: Path, capsys: pytest.CaptureFixture[str]
+):
+    """A fixed budget inherited from a recipe gave opposite conclusions at 500 and at 1,500 updates."""
+    assert main(["new", "my.yaml", *PARSED, "spacy"]) == 0
+    said = capsys.readouterr().out
+    assert (
+        "at most 2,000 updates of 64 pairs; it ends after 3 validations, one in 100 updates" in said
+    )
+    assert "--only sequence relation_mask relation_mask/random\n" in said
+    assert "if none ends before its cap" in said
+    assert "budget: rest\n" in Path("my.yaml").read_text()
+
+
+def test_where_sets_are_missing_the_command_that_draws_them_is_told(
+    corpus: Path, capsys: pytest.CaptureFixture[str]
+):
+    for suffix in ("en", "de"):
+        (corpus / f"valid.{suffix}").unlink()
+        (corpus / f"train.{suffix}").write_text("some words\n" * 40)
+    assert main(["new", "my.yaml", *PARSED, "spacy"]) == 2
+    draw, _, source = capsys.readouterr().err.strip().partition(", and then give --source ")
+    words = draw.partition("draw sets from it: ")[2].split()
+    words[words.index("--valid") + 1] = words[words.index("--test") + 1] = "2"
+    assert main(words[1:]) == 0
+    target = source.replace("train.en", "train.de")
+    assert Path(target).is_file()
+    again = ["--source", source, "--target", target, "--parser", "spacy", "--model", "en"]
+    assert main(["new", "my.yaml", *again]) == 0

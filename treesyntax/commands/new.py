@@ -5,7 +5,7 @@
   treesyntax new my.yaml --source questions.tsv --target-format sexpr
 
 What is missing is asked for, on a terminal. Text to text needs valid and test files beside the training
-files, with valid and test for train in their names (treesyntax generate split draws them).
+files, with valid and test for train in their names (treesyntax data make split draws them).
 
 Questions with logical forms come in a TSV, a question, a tab and its form on each line, no header; or in
 a folder with train.src and train.tgt. Missing sets are drawn, a tenth of the pairs each.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SPLITS = ("train", "valid", "test")
 FIRST = {
     "semantic_parsing": ("sequence", "nary_dfs", "lcrs_dfs"),
-    "nmt": ("sequence", "relation_mask"),
+    "nmt": ("sequence", "relation_mask", "relation_mask/random"),
 }
 """By the folder of the recipe that is extended, the rows of a first table."""
 TEXT, TABLE = "text", ".tsv"
@@ -41,9 +41,12 @@ TRIED_LINES = 20_000
 """Lines that tell whether so many subwords can be had."""
 SMALL: dict[str, dict[str, Any]] = {
     "vars": {"size": "compact"},
-    "train": {"max-update": 1000, "batch-size": 64, "lr": 0.002, "warmup-updates": 300},
-}
-"""Sizes of a translation study for two CPU cores."""
+    "train": {
+        "max-update": 2000, "patience": 3, "save-interval-updates": 100, "validate-interval-updates": 100,
+        "batch-size": 64, "lr": 0.002, "warmup-updates": 300,
+    },
+}  # fmt: skip
+"""Sizes of a translation study for two CPU cores; on 2,000 lines it is best after some 500 updates."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -82,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
         content["vars"] = {**content.get("vars", {}), **fitted.pop("vars")}
         content |= fitted
     if not args.gpu and not whole:
-        content["train"] = SMALL["train"]
+        content |= {"budget": "rest", "train": SMALL["train"]}
         content["vars"] |= SMALL["vars"]
     if not args.gpu:
         content["seeds"] = [1, 2, 3]  # with fewer there is no verdict
@@ -116,10 +119,17 @@ def _sizes(plan: Plan) -> str:
     recipe = plan.recipe
     flags = recipe.flags(recipe.methods[0], "train")
     batch = f" of {pairs} pairs" if (pairs := flags.get("batch-size")) else ""
-    patience = flags.get("patience")
-    end = f"ended early by patience {patience}" if patience else "no early stopping (patience)"
-    size = recipe.content["vars"]["size"]
-    return f"A training: size {size}, {int(flags['max-update']):,} updates{batch}, {end}."
+    size, updates = recipe.content["vars"]["size"], f"{int(flags['max-update']):,} updates{batch}"
+    if patience := flags.get("patience"):
+        every = int(flags["validate-interval-updates"])
+        return (
+            f"A training: size {size}, at most {updates}; it ends after {patience} validations, one in {every} "
+            "updates, that were not better (patience)."
+        )
+    return (
+        f"A training: size {size}, {updates}, no early stopping (budget: fixed), so conclusions are of so many "
+        "updates; others may differ."
+    )
 
 
 def _rows(plan: Plan) -> str:
@@ -143,6 +153,7 @@ def _told(
     from treesyntax.study.estimate import how_long
 
     recipe, (first, command) = plan.recipe, commands
+    rest = " if none ends before its cap" if recipe.budget == "rest" else ""
     sets = [f"{drawn[part]} for {part}" for part in SPLITS[1:] if type(drawn.get(part)) is int]
     return [
         f"{args.recipe} is written: {len(recipe.methods)} rows, which it explains, and "
@@ -153,7 +164,7 @@ def _told(
         f"  {command} --plan",
         f"then a first table, of {len(few.runs)} trainings:",
         f"  {first}",
-        *([] if args.gpu else [f"  ({how_long(few, cores())})"]),
+        *([] if args.gpu else [f"  ({how_long(few, cores())}{rest})"]),
         f"and the whole study, of {len(plan.runs)}, which trains nothing twice:",
         f"  {command}",
         "p is corrected for all rows in the table (Holm), so rows added later change it: choose them first",
@@ -198,7 +209,7 @@ def _two_files(source: Path) -> str:
     table = shlex.quote(str(source))
     return (
         "make files, with the suffixes of your languages: "
-        f"cut -f 1 {table} > all.en; cut -f 2 {table} > all.de; treesyntax generate split --source all.en "
+        f"cut -f 1 {table} > all.en; cut -f 2 {table} > all.de; treesyntax data make split --source all.en "
         "--target all.de --out corpus --valid 200 --test 200; and give --source corpus/train.en --target "
         "corpus/train.de --parser NAME --model MODEL"
     )
@@ -217,7 +228,8 @@ def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
     languages = [Path(_plain_name(file)).suffix.removeprefix(".") for file in (source, target)]
     if not all(languages) or languages[0] == languages[1]:
         raise OptionError(f"{source} and {target} need different suffixes, such as .en and .de")
-    sets = {file: [_of_split(file, split) for split in SPLITS] for file in (source, target)}
+    files = (source, target)
+    sets = {file: [_of_split(file, split, files) for split in SPLITS] for file in files}
     if args.source_format not in (None, TEXT):
         if args.parser or args.model:
             raise OptionError(f"{source} has trees: leave out --parser and --model")
@@ -276,8 +288,8 @@ def _fitted(source: Path, target: Path, most: int, source_format: str | None) ->
     return content
 
 
-def _of_split(train: Path, split: str) -> Path:
-    """The file of a set beside the training file: valid or dev, or test in place of train."""
+def _of_split(train: Path, split: str, files: Sequence[Path]) -> Path:
+    """The file of a set beside a training file: valid or dev, or test in place of train."""
     if split != "train" and "train" not in train.name:
         raise InputError(
             train, None, f"has no «train» in its name, so the {split} set beside it has no name",
@@ -290,9 +302,13 @@ def _of_split(train: Path, split: str) -> Path:
         for found in (train.with_name(name), train.with_name(f"{name}.gz")):
             if found.is_file():
                 return found
+    source, target = (shlex.quote(str(file)) for file in files)
+    folder = shlex.quote(f"{files[0].resolve().parent.name}-split")
     raise InputError(
         train.with_name(names[0]), None, "does not exist",
-        f"a study needs a {split} set beside {train.name}; treesyntax generate split --help draws one",
+        f"a study needs a {split} set beside {train.name}; to draw sets from it: treesyntax data make split --source "
+        f"{source} --target {target} --out {folder} --valid 200 --test 200, and then give --source "
+        f"{folder}/train{files[0].suffix}",
     )  # fmt: skip
 
 

@@ -343,6 +343,9 @@ def _conclusion(
         over = RunComparison(one.difference, nan, nan, nan, one.runs, one.items, smallest)
         baseline_p, against = (nan if p is None else p for p in (one.holm_p, control_p))
         word, why = verdict(over, over_control, baseline_p, against, one.lower_is_better)
+    learning, runs = scores.best_last(names, one.metric)
+    if scores.fixed and word not in NO_VERDICT and learning > runs * MOST_LEARNING:
+        why += f"; {learning} of {runs} trainings were best at their end, so more updates may change this"
     gap, low, high = over_control[:3] if over_control else (nan, nan, nan)
     ends = (_known(gap), _known(low), _known(high))
     return Conclusion(word, why, control, *ends, control_p, scores.updates(names))

@@ -20,7 +20,7 @@ from treesyntax.metrics import CORPUS_METRICS, OF_PARTS, plain_name
 from treesyntax.metrics.labels import MACRO, macro_f1
 from treesyntax.metrics.runs import pulls
 from treesyntax.metrics.statistics import corpus_score, f1_score
-from treesyntax.study.results.results import RESULTS_FILE, Result
+from treesyntax.study.results.results import LAST, RESULTS_FILE, Result
 
 Mask = Callable[[str, str], NDArray[np.bool_]]
 """Of a row and a metric which of the lines that it counts are scored."""
@@ -94,6 +94,15 @@ class ItemScores:
         """How many of a row's runs were still learning at their end, as far as is known."""
         runs = [self.results[row, seed, metric] for seed in self.lines.seeds(row, metric)]
         return 0 if self.fixed else sum(bool(run.still_learning) for run in runs)
+
+    def best_last(self, rows: Sequence[str], metric: str) -> tuple[int, int]:
+        """Of how many runs of some rows the last checkpoint was the best one, and how many there are."""
+        runs = [
+            self.results[row, seed, metric]
+            for row in rows
+            for seed in self.lines.seeds(row, metric)
+        ]
+        return sum(run.ended == LAST for run in runs), len(runs)
 
     def updates(self, rows: Sequence[str]) -> int | None:
         """The most updates that a run of some rows was trained for, if the budget is fixed."""

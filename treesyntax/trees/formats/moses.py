@@ -16,7 +16,7 @@ ENTITIES = Remark(
 )
 ESCAPES = Remark(
     "escapes of Moses' tokenizer (&apos; &quot; &amp; @-@)",
-    "they are read as words: unescape them before text is parsed, as with sacremoses -l en detokenize",
+    "they are read as words: detokenize both sides before text is parsed: pip install sacremoses, then sacremoses -l en detokenize < old > new",
 )
 
 
