@@ -23,9 +23,9 @@ SLOTS = 4
 """Sums kept apart for neighbouring keys: they often have the same id, and each sum waits for the last."""
 MOST_SUMS = 64
 """Relation ids times slots beyond which slots cost more than they spare."""
-TILE = 1 << 18
-"""Attention weights of a tile, a megabyte. Sentences with fewer are computed all at once."""
-LEAST_QUERIES = 32
+TILE = 1 << 17
+"""Attention weights of a tile, half a megabyte. Sentences with fewer are computed all at once."""
+LEAST_QUERIES = 64
 """Of a tile; products of matrices with fewer rows are slow."""
 
 Tiles = list[tuple[slice, list[tuple[slice, slice]]]]
@@ -200,7 +200,7 @@ class _TableAttention(torch.autograd.Function):
         given = (q, k, v, table, ids, own, mask)
         several = ctx.tiles[0][0] != WHOLE
         # Which weights were dropped cannot be computed again.
-        ctx.again = several and not dropout
+        ctx.drops, ctx.again = dropout > 0, several and not dropout
         memory = q.new_empty(_largest(ctx.tiles, q)) if ctx.again else None
         # Heads beside each other, as the layer after it wants them.
         output = q.new_empty(len(q), q.shape[2], q.shape[1], v.shape[3]).transpose(1, 2)
@@ -216,15 +216,16 @@ class _TableAttention(torch.autograd.Function):
                 else:
                     output = attended
                 if not ctx.again:
-                    stored += [weights, kept]
-        ctx.save_for_backward(*given, empty, output, *stored)
+                    stored += [weights, kept] if dropout else [weights]
+        ctx.save_for_backward(*given, empty, *stored)
         return output
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, table, ids, own, mask, empty, output, *rest = ctx.saved_tensors
+        q, k, v, table, ids, own, mask, empty, *rest = ctx.saved_tensors
         stored, scale = iter(rest), q.shape[3] ** -0.5
+        softmax_backward = torch.ops.aten._softmax_backward_data.out
         # Of one type with q, also where mixed precision computed the output: products in place are not cast.
         gradient = gradient.to(q.dtype)
         several = ctx.tiles[0][0] != WHOLE  # tiles, whose parts add up
@@ -235,22 +236,23 @@ class _TableAttention(torch.autograd.Function):
         of_own = torch.zeros_like(own) if ctx.needs_input_grad[5] else None
         for row, parts in ctx.tiles:
             sentences = _Sentences(row, q, k, v, table, ids, own, mask, ctx.hidden)
-            above, output_, to_q, to_k, to_v = (
-                x[row].flatten(0, 1) for x in (gradient, output, of_q, of_k, of_v)
-            )
+            above, to_q, to_k, to_v = (x[row].flatten(0, 1) for x in (gradient, of_q, of_k, of_v))
             for band, keys in parts:
                 if ctx.again:
                     weights, index = sentences.weights(band, keys, memory[0])
                     kept = weights
                 else:
-                    weights, kept = next(stored).to(q.dtype), next(stored).to(q.dtype)
+                    weights = next(stored).to(q.dtype)
+                    kept = next(stored).to(q.dtype) if ctx.drops else weights
                     index = sentences.index(band, keys)
                 given = above[:, band]
-                # A row's sum of weights times their gradients is that of the output times its gradient.
-                sums = (given * output_[:, band]).sum(-1, keepdim=True)
                 of_logits = _room(q, weights.shape, memory[1])
                 of_logits.baddbmm_(given, sentences.v[:, keys].transpose(1, 2), beta=0)
-                of_logits.mul_(kept).addcmul_(weights, sums, value=-1)
+                if not ctx.drops:
+                    softmax_backward(of_logits, weights, -1, q.dtype, grad_input=of_logits)
+                else:
+                    of_logits.mul_(kept)
+                    of_logits.addcmul_(weights, of_logits.sum(-1, keepdim=True), value=-1)
                 by_pair = of_logits.unflatten(0, (-1, q.shape[1]))
                 if empty is not None:
                     # There is nothing to learn from whoever sees all keys because it may see none.
