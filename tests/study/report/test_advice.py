@@ -123,8 +123,9 @@ def test_a_command_names_the_recipe_with_what_was_set(tmp_path: Path):
     assert words[3:] == ["--out", str(folder), "--train-on", "2"]
     assert read_recipe(Path(words[2])).train == recipe.train
     # Files of own methods are not beside the resolved recipe.
-    own = SimpleNamespace(name="demo", imports=("mine.py",))
-    assert study_command(own, Path("runs/demo")) == "treesyntax study RECIPE"
+    for path, given in (("own/my.yaml", "own/my.yaml"), ("runs/demo/recipe.yaml", "RECIPE")):
+        own = SimpleNamespace(name="demo", imports=("mine.py",), path=Path(path))
+        assert study_command(own, Path("runs/demo")) == f"treesyntax study {given}"
 
 
 def test_a_report_of_some_rows_says_nothing_else_of_the_others(tmp_path: Path):

@@ -207,7 +207,7 @@ def test_several_metrics_that_say_the_same_are_one_note(tmp_path: Path):
     partial, note = make_table(plan, results, {}).notes
     assert partial == "PARTIAL TABLE without seed 2 of sequence"
     assert note == (
-        "tree:lambda and wellformed:lambda are exact in every run of every row: shown once"
+        "tree:lambda and wellformed:lambda have the scores of exact in every run of every row: shown once"
     )
     one = replace(ONE, primary=False, same_as="exact")
     tests = [replace(one, metric=metric, method=row) for row in "ab" for metric in ("x", "y")]

@@ -77,7 +77,10 @@ def test_metrics_that_judge_alike_are_one_test(tmp_path: Path, monkeypatch):
         assert [one.holm_p for one in family] == holm([one.p for one in exact])
     notes = " ".join(study.table.notes)
     assert "correction for 2 in exact and 0 in other metrics" in notes
-    assert "tree:sexpr and unordered:sexpr are exact in every run of every row: shown once" in notes
+    assert (
+        "tree:sexpr and unordered:sexpr have the scores of exact in every run of every row: shown once"
+        in notes
+    )
     assert study.table.shown == ["exact"]
 
 

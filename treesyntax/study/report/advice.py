@@ -32,9 +32,12 @@ def study_command(recipe: Recipe, folder: Path, *settings: str, other: Path | No
     """The command that goes on with a study, or that makes another one with some entries of its recipe changed.
 
     It names the resolved recipe, which has what the first command changed with --set. Files of own
-    methods are not beside that, so the recipe is then left to the reader to name.
+    methods are not beside that, so the recipe is then the one that was given, as far as it is known.
     """
-    name = "RECIPE" if recipe.imports else str(folder / RECIPE_FILE)
+    name = str(folder / RECIPE_FILE)
+    if recipe.imports:
+        given = recipe.path.resolve().parent != folder.resolve()
+        name = str(recipe.path) if given else "RECIPE"
     out = [] if not other and folder == default_folder(recipe) else ["--out", str(other or folder)]
     changes = [word for setting in settings for word in ("--set", setting)]
     return shlex.join(["treesyntax", "study", name, *out, *changes])

@@ -99,7 +99,7 @@ def coinciding_notes(coinciding: Mapping[str, str]) -> list[str]:
     for metric, other in coinciding.items():
         groups.setdefault(other, []).append(metric)
     return [
-        f"{listed(metrics)} {'is' if len(metrics) == 1 else 'are'} {other} in every run of every row: shown once"
+        f"{listed(metrics)} {'has' if len(metrics) == 1 else 'have'} the scores of {other} in every run of every row: shown once"
         for other, metrics in groups.items()
     ]
 
