@@ -128,3 +128,14 @@ def test_trees_of_one_input_do_not_see_each_other():
     with torch.no_grad():
         outputs = [made(input_ids=tokens, tree=batch).last_hidden_state for batch in batches]
     assert not torch.allclose(*outputs, atol=1e-4)
+
+
+@pytest.mark.parametrize("family", ["GPT-2", "Llama"])
+def test_beams_of_a_prompt_padded_on_the_left_are_those_of_the_prompt_alone(family: str):
+    made, given = bridge(family), prompts(family)
+    options = {"max_new_tokens": 4, "num_beams": 3, "eos_token_id": None, "pad_token_id": 0}
+    both = made.generate(**given, **options)
+    alone = {name: given[name][1:, 3:] for name in ("input_ids", "attention_mask")}
+    tree = given["tree"]
+    tree = ts.TreeBatch(tree.parent[1:], tree.branch[1:], tree.token_node[1:, 3:])
+    assert torch.equal(made.generate(**alone, tree=tree, **options)[0], both[1, 3:])
