@@ -143,8 +143,13 @@ def test_the_command_writes_figure_and_numbers(tmp_path: Path):
     ],
 )
 def test_a_checkpoint_without_masks_is_one_clear_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture, state: dict | None, message: str
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    state: dict | None,
+    message: str,
 ):
+    monkeypatch.chdir(tmp_path)  # a checkout where make demo ran has a study
     path = tmp_path / "c.pt"
     if state is not None:
         torch.save(state, path)

@@ -75,7 +75,7 @@ def test_escapes_of_moses_in_the_text_are_counted_before_it_is_parsed(tmp_path, 
     said = f"{text}:2: 1 of 3 lines holds escapes of Moses' tokenizer"
     first, *_ = capsys.readouterr().err.splitlines()
     assert said in first
-    assert ", 4 in all; they are read as words: unescape them before" in first
+    assert ", 4 in all; they are read as words: detokenize both sides before" in first
     (remark,) = json.loads(files["out.report.json"])["remarks"]
     assert (remark["line"], remark["count"]) == (2, 4)
     assert said in remark["text"]

@@ -104,7 +104,9 @@ def test_metrics_that_coincide_are_shown_once(tmp_path: Path):
     plan = plan_of(tmp_path, "score=[tree:lambda,exact]", "primary=exact")
     table = make_table(plan, results(9.0), {})
     assert table.header == ["method", "exact", "parameters", "minutes a run", "pairs/s", "seeds"]
-    assert "tree:lambda is exact in every run of every row: shown once" in table.notes
+    assert (
+        "tree:lambda has the scores of exact in every run of every row: shown once" in table.notes
+    )
     assert all(len(row.metrics) == 2 for row in table.rows if row.metrics)  # tables/*.csv have both
     assert make_table(plan, results(9.5), {}).shown == ["tree:lambda", "exact"]
     assert make_table(plan, [], {}).shown == ["tree:lambda", "exact"]

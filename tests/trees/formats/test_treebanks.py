@@ -236,7 +236,7 @@ def test_withheld_words_and_escapes_of_moses_are_counted(tmp_path):
     assert escapes.startswith(
         f"{path}:6: 1 of 4 sentences holds escapes of Moses' tokenizer (&apos;"
     )
-    assert ", 2 in all; they are read as words: unescape them before" in escapes
+    assert ", 2 in all; they are read as words: detokenize both sides before" in escapes
 
 
 @pytest.mark.parametrize(
