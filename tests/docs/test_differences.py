@@ -13,7 +13,7 @@ from treesyntax.study.results.item_scores import ItemScores
 
 DOCS = Path(__file__).parents[2] / "docs"
 TRANSLATION, PROGRAMS = "results-translation.md", "results-programs.md"
-REPRODUCTION, MAP = "reproduction.md", "where-trees-help.md"
+REPRODUCTION, MAP = "reproduction.md", "where-trees-help-first.md"
 MULTI30K, CONSTITUENTS = "multi30k_trees", "multi30k_constituents"
 COFFEESCRIPT, STRUCTURE = "coffeescript_javascript_100k", "structure"
 
