@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -35,9 +36,11 @@ PROGRAMS = {"SYN-S": "for2lam_100k", "CJ-A-s": "coffeescript_javascript_100k"}
 
 
 def results_of(folder: Path) -> list[Result]:
-    """The results of a study, of all parts if it was trained in parts."""
+    """The results of a study, of all parts if it was trained in parts; those of a map are named after tasks."""
     return [
-        result
+        replace(result, method=f"{result.method}-task={path.parent.name}")
+        if folder.name == "map"
+        else result
         for path in sorted([*folder.rglob("results.jsonl"), *folder.rglob("runs.jsonl")])
         for result in read_results(path)
     ]
