@@ -15,10 +15,13 @@ from typing import Any
 
 from treesyntax.commands.methods import CATALOGUE, D_MODEL, HEADS, LAYERS, catalogue, facts_of
 from treesyntax.methods import METHODS
+from treesyntax.references import cited_in, link_citations
 
 DOCS = Path(__file__).parents[1] / "docs"
 TREE = "(S (NP the cat) (VP sees (NP it)))"
 WHEN = "## When to use it\n"
+AS_THEY_ARE = r"(^ *```.*?^ *```|`[^`\n]*`|!?\[[^\]]*\]\([^)]*\)|^#.*?$|<!--.*?-->|<[^>]+>)"
+"""What of a page holds no citation to link: code, links, titles and comments."""
 
 
 def place_of(name: str) -> str:
@@ -49,6 +52,7 @@ def method_page(name: str, written: str) -> str:
         "hooks": ", ".join(f"`{hook}`" for hook in facts["hooks"]) or "none",
         "file": f"`{facts['file']}`",
     }
+    bibtex = "\n\n".join(paper.bibtex for paper in cited_in(facts["paper"]))
     arguments = [
         f"| `{key}` | {_cell(f'`{value!r}`')} | {_cell(_linked(meanings.get(key, ''), name))} |"
         for key, value in facts["arguments"].items()
@@ -61,7 +65,7 @@ def method_page(name: str, written: str) -> str:
 {facts["equation"]}
 ```
 
-{facts["paper"]}.
+{link_citations(facts["paper"], f"{up}references.md")}.
 
 ![What {name} makes of a tree]({up}figures/methods/{place_of(name)}.svg)
 
@@ -84,6 +88,12 @@ A whole step beside a plain one: [costs.md]({up}costs.md).
 ## Where it stands
 
 {_table("", "", rows=[f"| {key} | {_cell(value)} |" for key, value in rows.items()])}
+
+## Cite
+
+```bibtex
+{bibtex}
+```
 
 All methods: [methods.md]({up}methods.md).
 """
@@ -153,11 +163,19 @@ def on_config(config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Links out of docs/, and into folders of results, become plain text."""
-    if page.file.src_uri.startswith("methods/"):
+    """Citations link to their papers. Links out of docs/, and into folders of results, become plain text."""
+    where = page.file.src_uri
+    if where == "references.md":
         return markdown
-    gone = r"(?<!!)\[([^\]]+)\]\((?:\.\./|results/(?!README\.md))[^)]*\)"
-    return re.sub(gone, r"\1", markdown)
+    if not where.startswith("methods/"):
+        gone = r"(?<!!)\[([^\]]+)\]\((?:\.\./|results/(?!README\.md))[^)]*\)"
+        markdown = re.sub(gone, r"\1", markdown)
+    up = "../" * where.count("/")
+    pieces = re.split(AS_THEY_ARE, markdown, flags=re.M | re.S)
+    return "".join(
+        piece if place % 2 else link_citations(piece, f"{up}references.md")
+        for place, piece in enumerate(pieces)
+    )
 
 
 if __name__ == "__main__":

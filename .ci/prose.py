@@ -22,7 +22,13 @@ BUDGETS = {
     "README.md and docs/": (("README", "docs/"), 20_000),
     "the pages of results": (RESULTS, 4_000),
 }
-GENERATED = ("docs/methods/", "docs/commands.md", "docs/recipe-keys.md", "docs/glossary.md")
+GENERATED = (
+    "docs/methods/",
+    "docs/commands.md",
+    "docs/recipe-keys.md",
+    "docs/glossary.md",
+    "docs/references.md",
+)
 
 FENCE = re.compile(r"^ *(```|~~~).*?^ *\1 *$", re.S | re.M)
 COMMENT = re.compile(r"<!--.*?-->", re.S)

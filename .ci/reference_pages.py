@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from treesyntax.__main__ import COMMANDS, make_parser
+from treesyntax.commands.methods import CATALOGUE
+from treesyntax.references import link_citations, references
 from treesyntax.study.recipe.keys import KEYS, METHOD_KEYS, SEARCH_KEYS, Key
 from treesyntax.study.words import WORDS
 
@@ -61,8 +64,53 @@ The words in tables, reports and messages. Every report has this list at its end
 |---|---|
 {words}
 
-How a difference is tested: [statistics](statistics.md).
+How a difference is tested: [the test](statistics-test.md).
 """
+
+
+REFERENCES = """# References
+
+Every paper that these pages or the code cite by name and year. `make figures` writes this page from
+`treesyntax/references.bib`, where their BibTeX is.
+
+```bash
+treesyntax methods relation_mask stack_pe --bibtex       # BibTeX of the papers of these methods
+treesyntax report runs/NAME --for-paper paper            # references.bib: all that a study uses
+```
+
+The BibTeX of a method also stands on [its page](methods.md). [How to cite the project](citing.md).
+
+## Papers of the methods
+
+| method | cite |
+|---|---|
+{methods}
+
+## All papers
+
+| cited as | paper |
+|---|---|
+{papers}
+"""
+
+
+def references_page() -> str:
+    """Return the page of all papers."""
+    known = json.loads(CATALOGUE.read_text("utf-8"))["methods"]
+    methods = [
+        f"| [`{facts['name']}`]({method_page(facts['file'])}) | {link_citations(facts['paper'], '')} |"
+        for facts in known
+    ]
+    papers = [
+        f'| <a id="{key}"></a>{paper.citations[0]} | {paper.markdown} |'
+        for key, paper in references().items()
+    ]
+    return REFERENCES.format(methods="\n".join(methods), papers="\n".join(papers))
+
+
+def method_page(file: str) -> str:
+    """Return the page of a method, below docs, from the file of its class."""
+    return file.removeprefix("treesyntax/").replace(".py", ".md")
 
 
 def glossary_page() -> str:
@@ -158,7 +206,12 @@ def _cell(text: str) -> str:
     return text.replace("|", r"\|")
 
 
-PAGES = {"recipe-keys.md": recipe_page, "commands.md": command_page, "glossary.md": glossary_page}
+PAGES = {
+    "recipe-keys.md": recipe_page,
+    "commands.md": command_page,
+    "glossary.md": glossary_page,
+    "references.md": references_page,
+}
 
 if __name__ == "__main__":
     for name, make in PAGES.items():

@@ -31,6 +31,7 @@ RUN = {
     "docs/huggingface.md": "tests/bridges/test_page.py",
     "docs/pytorch.md": "tests/bridges/test_torch.py",
     "docs/statistics.md": "tests/docs/test_commands.py",
+    "docs/statistics-test.md": "tests/docs/test_commands.py",
 }
 """The pages whose blocks a test runs. Blocks on others say in a comment before them why not."""
 MARK = re.compile(r"<!-- (?:not run by a test: .+|run by (\S+\.py), .+) -->")
@@ -126,9 +127,10 @@ def test_a_block_without_a_mark_is_found():
     assert unmarked(f"<!-- not run by a test: takes days -->\n\n{block}") == []
 
 
-def test_the_code_of_the_page_on_statistics():
-    page = (ROOT / "docs/statistics.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", page, re.S)
+def test_the_code_of_the_pages_on_statistics():
+    names = ("statistics.md", "statistics-test.md")
+    pages = "".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in names)
+    blocks = re.findall(r"```python\n(.*?)```", pages, re.S)
     draw = np.random.default_rng(1)
     names = {
         "row": draw.random((40, 3)) + 2,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support import ROOT
 
 from treesyntax.errors import InputError, OptionError
 from treesyntax.finetune.data import (
@@ -27,6 +29,7 @@ from treesyntax.finetune.job import (
 from treesyntax.study.run.huggingface import setting_words
 from treesyntax.trees.controls import control_tree
 from treesyntax.trees.formats import parse_tree
+from treesyntax.trees.tree import Tree
 
 BRACKETS = "(S (NP (DT the) (NN cat)) (VP sat))"
 TREE = parse_tree(BRACKETS, "ptb")
@@ -57,6 +60,14 @@ def test_files_of_all_kinds_are_the_same_example(tmp_path: Path, name: str, text
     (example,) = read_examples(job(**fields), write(tmp_path, name, f"{text}\n"))
     assert example.inputs == {"text": "the cat sat", "tree": TREE}
     assert (example.answer, example.source, example.target) == ("1", "the cat sat", "1")
+
+
+def test_the_dependency_line_of_the_page_needs_no_format(tmp_path: Path):
+    page = (ROOT / "docs/pretrained.md").read_text("utf-8")
+    line = next(one for one in re.findall(r"```json\n(.*)\n```", page) if "heads" in one)
+    (example,) = read_examples(job(tree_format=""), write(tmp_path, "a.jsonl", f"{line}\n"))
+    tree = Tree.from_heads([2, 3, 0], ["the", "cat", "sat"], ["det", "nsubj", "root"])
+    assert (example.inputs["words"], example.inputs["tree"]) == (["the", "cat", "sat"], tree)
 
 
 def test_trees_and_answers_may_stand_in_files_of_their_own(tmp_path: Path):

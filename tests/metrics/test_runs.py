@@ -27,7 +27,7 @@ def table(seed: int, items: int, runs: int, by_run: float, by_item: float, rest:
 
 
 class Slow(NamedTuple):
-    """The formulas of docs/statistics.md, sum by sum."""
+    """The formulas of docs/statistics-test.md, sum by sum."""
 
     variance: float
     freedom: float

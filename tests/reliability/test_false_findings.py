@@ -30,7 +30,7 @@ CASES = [
 """Items, and the standard deviation of a system's score over runs, in points; or the baseline's and
 the row's."""
 UNEQUAL = {3: 0.015, 5: 0.005}
-"""By runs what one system that varies much more than the other adds to the 6 % (docs/statistics.md)."""
+"""By runs what one system that varies much more than the other adds to the 6 % (docs/statistics-test.md)."""
 COPIES = {
     "atis": {1: 283, 2: 37, 3: 5, 4: 5, 5: 4, 6: 1, 9: 1, 10: 1, 11: 1},
     "geo": {1: 190, 2: 11, 3: 3, 4: 5, 5: 2, 6: 1, 7: 2, 9: 1},
@@ -122,7 +122,7 @@ SKEWED = {
     (400, (1.0, 12.0), 5, 20): 0.085, (400, (1.0, 12.0), 10, 20): 0.08,
 }  # fmt: skip
 """Where runs vary so much that their scores are skewed, more than 6 % of studies have a false mark:
-items, spread, runs and rows; docs/statistics.md has the shares."""
+items, spread, runs and rows; docs/statistics-test.md has the shares."""
 
 
 @pytest.mark.parametrize("runs", RUNS)

@@ -3,7 +3,8 @@
 A method is chosen by its architecture (tree_NAME) or with --encoder-injection, where methods
 compose and take arguments: --encoder-injection 'stack_pe(depth=16)+relation_mask'.
 
-Name some to see these alone: treesyntax methods relation_mask stack_pe.
+Name some to see these alone: treesyntax methods relation_mask stack_pe. With --bibtex their papers are
+printed as BibTeX.
 
 Methods of your own are listed too, if an installed package has them in the entry-point group
 treesyntax.methods, or the environment variable TREESYNTAX_IMPORT names their files.
@@ -19,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from treesyntax.errors import OptionError
+from treesyntax.references import cited_in
+from treesyntax.study.recipe.backbone import papers_of
 
 D_MODEL, HEADS, LAYERS = 512, 8, 6
 CATALOGUE = Path(__file__).parents[1] / "methods" / "catalogue.json"
@@ -31,9 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="methods or presets to describe; all without any"
     )
-    parser.add_argument(
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
         "--json", action="store_true", help="print one JSON object with methods and presets"
     )
+    form.add_argument("--bibtex", action="store_true", help="print the papers as BibTeX")
 
 
 def facts_of(name: str) -> dict[str, Any]:
@@ -129,6 +134,12 @@ def run(args: argparse.Namespace) -> int:
         known = _named(known, args.names)
     if args.json:
         print(json.dumps(known, indent=2, ensure_ascii=False))
+        return 0
+    if args.bibtex:
+        texts = [facts["paper"] for facts in known["methods"]]
+        for facts in known["presets"]:
+            texts += [facts["source"], papers_of("", {"encoder-injection": facts["spec"]})]
+        print("\n\n".join(reference.bibtex for reference in cited_in("; ".join(texts))))
         return 0
     if known["methods"]:
         print("\n\n".join(map(described, known["methods"])))

@@ -24,9 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The study's folder and the row that others are tested against."""
     parser.add_argument(
         "paths", type=Path, nargs="+", metavar="DIR",
-        help="folder of a study: write its report; a map.csv: draw map.svg beside it; an items.jsonl: make the tables "
-        "and the figures of map and verdict again, from that and runs.jsonl beside it; several items.jsonl, of rows trained "
-        "in several places: make the tables of all in --out",
+        help="folder of a study: write its report. A map.csv: draw map.svg beside it. An items.jsonl: make the tables "
+        "and figures again, from it and runs.jsonl beside it. Several items.jsonl, of rows trained in several places: make "
+        "the tables of all in --out",
     )  # fmt: skip
     parser.add_argument(
         "--out", type=Path, metavar="FOLDER",
@@ -40,8 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--for-paper", type=Path, metavar="OUT",
-        help="also write a short table.tex, figures as PDF at the width of a column (3.03 inches unless --width), and "
-        "methods.txt, two sentences on runs, items, test, correction and versions, into this folder",
+        help="also write into this folder: a short table.tex; figures as PDF at the width of a column (3.03 inches unless "
+        "--width); methods.txt, two sentences on runs, items, test, correction and versions; references.bib, the papers of "
+        "the methods",
     )  # fmt: skip
     parser.add_argument(
         "--columns", nargs="+", metavar="COLUMN", default=[],

@@ -69,8 +69,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--jobs",
         type=int,
         metavar="N",
-        help="commands at once, at most the runs (default: one for each GPU of --gpus or "
-        "CUDA_VISIBLE_DEVICES; without these as many as cores allow, all on the first GPU if there is one)",
+        help="commands at once, at most the runs. Default: one for each GPU of --gpus or "
+        "CUDA_VISIBLE_DEVICES. Without these it is as many as cores allow, all on the first GPU if there is one",
     )
     parser.add_argument(
         "--threads", type=int, default=1, metavar="N", help="threads of each (default: 1)"

@@ -104,7 +104,7 @@ def _add_search(group: argparse._ArgumentGroup) -> None:
     add("--max-len-a", type=float, metavar="A", help="at most A x + B tokens, x those of the longest source of a batch (default 0)")  # fmt: skip
     add("--max-len-b", type=int, metavar="B", help="the B of --max-len-a (default 200)")
     add("--lenpen", type=float, metavar="P", help="below 1 favours short translations, above 1 long ones (default 1)")  # fmt: skip
-    add("--tree-constraints", choices=CONSTRAINTS, help="generate whole trees (tree), those of parents and children seen in training (grammar), or anything (none); auto: tree where target tokens grow trees (grammar for JavaScript and CoffeeScript, if the training data is there), else none")  # fmt: skip
+    add("--tree-constraints", choices=CONSTRAINTS, help="generate whole trees (tree), those of parents and children seen in training (grammar), or anything (none). auto is tree where target tokens grow trees, else none. For JavaScript and CoffeeScript it is grammar if the training data is there")  # fmt: skip
 
 
 def _add_output(group: argparse._ArgumentGroup) -> None:

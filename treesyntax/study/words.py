@@ -32,7 +32,7 @@ WORDS = {
         CONCLUSIONS,
     ),
     "control": Word("control", "the same row over trees without syntax", "controls.md"),
-    "difference": Word("difference", "the mean score of a row minus that of its baseline, in points", "statistics.md"),
+    "difference": Word("difference", "the mean score of a row minus that of its baseline, in points", "statistics-test.md"),
     "family": Word(
         "family, Holm", "all rows that a table tests on its primary metric; p is corrected for their number, after Holm"
     ),
@@ -52,7 +52,10 @@ WORDS = {
     ),
     "map": Word("map", "rows against tasks, each cell a difference to the strongest plain row of the task"),
     "mark": Word(
-        "mark, †", "shown to differ: p below 0.05 after correction, over training runs and test items", "statistics.md"
+        "mark, †",
+        "shown to differ: p below 0.05 after correction, over training runs and test items. None where there is no verdict, as on "
+        "a row that was still learning",
+        "statistics.md#the-marks",
     ),
     "degree": Word(
         "°",
@@ -82,7 +85,10 @@ WORDS = {
     ),
     "step": Word("step", "one command of a run: train, generate, score"),
     "still-learning": Word(
-        "still learning", "more than a third of the runs of the row, or of its baseline, had not come to rest; differences may be of speed"
+        "still learning",
+        "more than a third of the runs of the row, its baseline or its control had not come to rest; differences may be of "
+        "speed. `treesyntax study … --train-on 2` trains on; with a pretrained model a larger cap does",
+        "protocol.md#the-checklist",
     ),
     "study": Word("study", "a recipe with its runs, tables and report, in one folder"),
     "tuning": Word("tuning", "search for settings on validation data", "search.md"),

@@ -94,6 +94,13 @@ def _part(name: str, keywords: list[ast.keyword]) -> dict[str, str]:
     return {} if name in PLAIN else {name: f"{name}({arguments})" if arguments else name}
 
 
+def papers_of(arch: str, train: Flags) -> str:
+    """Return what the methods of a row say of their papers; one of the user's own is not known here."""
+    specs = [injection_of(arch, train, side) for side in SIDES]
+    names = [method_of_arch(arch), *(name for spec in specs for name in parts_of(spec))]
+    return "; ".join(_catalogue()[name]["paper"] for name in names if name in _catalogue())
+
+
 def positions_of(arch: str, train: Flags, side: str) -> str:
     """Return the parts of an injection that need no tree, such as ``relative_position``; "" for none."""
     parts = parts_of(injection_of(arch, train, side))

@@ -1,4 +1,4 @@
-"""What goes into a paper: a short table and two sentences on the method, rendered from a study's table."""
+"""What goes into a paper: a short table, two sentences on the method and whom to cite, rendered from a study's table."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 from treesyntax.errors import unknown_name
 from treesyntax.files import write_text
 from treesyntax.metrics.runs import FEWEST_RUNS, LEVEL
+from treesyntax.references import cited_in, references
+from treesyntax.study.recipe.backbone import papers_of
 from treesyntax.study.recipe.recipe import Recipe
 from treesyntax.study.report.table import NOTHING, Row, StudyTable
 from treesyntax.study.report.table_notes import LOPSIDED, SIGNIFICANT, direction, listed
@@ -20,13 +22,15 @@ COLUMN_WIDTH = 3.03
 """Inches: a column of a page with two, as of ACL."""
 OF_ROWS = ("parameters", "minutes", "runs")
 """Columns beside metrics."""
-TABLE, METHODS = "table.tex", "methods.txt"
+TABLE, METHODS, CITED = "table.tex", "methods.txt", "references.bib"
+SOFTWARE = {"treesyntax": "treesyntax-2026", "fairseq": "ott-2019", "transformers": "wolf-2020"}
+"""The papers of packages, by their keys in the bibliography."""
 
 
 def write_paper(
     table: StudyTable, recipe: Recipe, results: Sequence[Result], columns: Sequence[str], out: Path
 ) -> None:
-    """Write the table and the sentences into a folder.
+    """Write the table, the sentences and the BibTeX of what the study uses into a folder.
 
     Args:
         table: of the study.
@@ -44,6 +48,7 @@ def write_paper(
             raise unknown_name("column", name, known, "--columns:")
     write_text(out / TABLE, paper_table(table, recipe, columns or recipe.primary))
     write_text(out / METHODS, methods_text(table, recipe, results))
+    write_text(out / CITED, bibliography(recipe, results))
 
 
 def paper_table(table: StudyTable, recipe: Recipe, columns: Sequence[str]) -> str:
@@ -150,6 +155,15 @@ def methods_text(table: StudyTable, recipe: Recipe, results: Sequence[Result]) -
             "its baseline have it."
         )
     return f"{first}\n{_versions(results)}\n"
+
+
+def bibliography(recipe: Recipe, results: Sequence[Result]) -> str:
+    """The BibTeX of the software and of each method's paper."""
+    packages = {"treesyntax"}.union(*(result.versions for result in results))
+    texts = [papers_of(row.arch, recipe.flags(row, "train")) for row in recipe.methods]
+    cited = [references()[key] for package, key in SOFTWARE.items() if package in packages]
+    cited += cited_in("; ".join(texts))
+    return "\n\n".join(reference.bibtex for reference in cited) + "\n"
 
 
 def _versions(results: Sequence[Result]) -> str:
