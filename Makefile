@@ -29,8 +29,6 @@ soak: $(READY)
 # The pictures of the README and the docs, and the pages of methods, recipe keys and commands.
 figures: $(READY)
 	$(BIN)/treesyntax analyse idea --out docs/figures
-	$(BIN)/treesyntax report docs/results/structure/map.csv
-	mv docs/results/structure/map.svg docs/figures/where-trees-help.svg
 	$(BIN)/treesyntax report docs/results/demo/items.jsonl
 	mv docs/results/demo/verdict.svg docs/figures/demo.svg
 	$(BIN)/python .ci/method_pages.py

@@ -73,12 +73,15 @@ REFERENCES = """# References
 Every paper that these pages or the code cite by name and year. `make figures` writes this page from
 `treesyntax/references.bib`, where their BibTeX is.
 
-```bash
-treesyntax methods relation_mask stack_pe --bibtex       # BibTeX of the papers of these methods
-treesyntax report runs/NAME --for-paper paper            # references.bib: all that a study uses
-```
+The BibTeX of a method stands on [its page](methods.md). The first command prints it, the second writes `references.bib` with
+all that a study uses. [How to cite the project](citing.md).
 
-The BibTeX of a method also stands on [its page](methods.md). [How to cite the project](citing.md).
+<!-- run by tests/docs/test_references.py, with a study of its own -->
+
+```bash
+treesyntax methods relation_mask stack_pe --bibtex
+treesyntax report runs/NAME --for-paper paper
+```
 
 ## Papers of the methods
 

@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 import yaml
 from support import ROOT
-from support.study_helpers import make_study
+from support.study_helpers import make_study, write_recipe
 
 import treesyntax
 from treesyntax.__main__ import main
 from treesyntax.methods import METHODS
 from treesyntax.references import cited_in, link_citations, references
+from treesyntax.study.recipe.backbone import papers_of
+from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.report.paper import bibliography
 
 NAME = r"[A-Z][\w’-]+"
 CITATION = re.compile(
@@ -103,6 +106,15 @@ def test_a_paper_gets_the_bibtex_of_what_its_study_uses(tmp_path: Path):
     assert keys[0] == "treesyntax-2026"
     assert {"vaswani-2017", "mcdonald-2021", "shiv-2019"} <= {*keys}
     assert len(keys) == len({*keys})
+
+
+def test_the_paper_of_an_own_method_is_asked_for(tmp_path: Path):
+    train = {"encoder-injection": "mine+relation_mask"}
+    assert papers_of("tree_sequence_mini", train) == {
+        "sequence": METHODS["sequence"].paper, "mine": "", "relation_mask": METHODS["relation_mask"].paper,
+    }  # fmt: skip
+    recipe = read_recipe(write_recipe(tmp_path), ["methods.stack_pe.train.encoder-injection=mine"])
+    assert bibliography(recipe, []).endswith("\n\n% mine: add its paper\n")
 
 
 def test_a_site_links_citations_but_no_code_titles_or_links():

@@ -138,8 +138,15 @@ def run(args: argparse.Namespace) -> int:
     if args.bibtex:
         texts = [facts["paper"] for facts in known["methods"]]
         for facts in known["presets"]:
-            texts += [facts["source"], papers_of("", {"encoder-injection": facts["spec"]})]
-        print("\n\n".join(reference.bibtex for reference in cited_in("; ".join(texts))))
+            parts = papers_of("", {"encoder-injection": facts["spec"]})
+            texts += [facts["source"], *parts.values()]
+        unknown = [
+            f"% {facts['name']} ({facts['paper']}): add its paper"
+            for facts in known["methods"]
+            if not cited_in(facts["paper"])
+        ]
+        papers = [reference.bibtex for reference in cited_in("; ".join(texts))]
+        print("\n\n".join([*papers, *unknown]))
         return 0
     if known["methods"]:
         print("\n\n".join(map(described, known["methods"])))

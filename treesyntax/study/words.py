@@ -53,8 +53,8 @@ WORDS = {
     "map": Word("map", "rows against tasks, each cell a difference to the strongest plain row of the task"),
     "mark": Word(
         "mark, †",
-        "shown to differ: p below 0.05 after correction, over training runs and test items. None where there is no verdict, as on "
-        "a row that was still learning",
+        "shown to differ: p below 0.05 after correction, over training runs and test items. None where "
+        "nothing is concluded, as on a row that was still learning",
         "statistics.md#the-marks",
     ),
     "degree": Word(

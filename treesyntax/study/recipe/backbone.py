@@ -94,11 +94,11 @@ def _part(name: str, keywords: list[ast.keyword]) -> dict[str, str]:
     return {} if name in PLAIN else {name: f"{name}({arguments})" if arguments else name}
 
 
-def papers_of(arch: str, train: Flags) -> str:
-    """Return what the methods of a row say of their papers; one of the user's own is not known here."""
+def papers_of(arch: str, train: Flags) -> dict[str, str]:
+    """Return what each method of a row says of its paper, by its name; "" for one of the user's own."""
     specs = [injection_of(arch, train, side) for side in SIDES]
     names = [method_of_arch(arch), *(name for spec in specs for name in parts_of(spec))]
-    return "; ".join(_catalogue()[name]["paper"] for name in names if name in _catalogue())
+    return {name: _catalogue().get(name, {}).get("paper", "") for name in names if name}
 
 
 def positions_of(arch: str, train: Flags, side: str) -> str:

@@ -160,10 +160,13 @@ def methods_text(table: StudyTable, recipe: Recipe, results: Sequence[Result]) -
 def bibliography(recipe: Recipe, results: Sequence[Result]) -> str:
     """The BibTeX of the software and of each method's paper."""
     packages = {"treesyntax"}.union(*(result.versions for result in results))
-    texts = [papers_of(row.arch, recipe.flags(row, "train")) for row in recipe.methods]
+    papers: dict[str, str] = {}
+    for row in recipe.methods:
+        papers |= papers_of(row.arch, recipe.flags(row, "train"))
     cited = [references()[key] for package, key in SOFTWARE.items() if package in packages]
-    cited += cited_in("; ".join(texts))
-    return "\n\n".join(reference.bibtex for reference in cited) + "\n"
+    cited += cited_in("; ".join(papers.values()))
+    unknown = [f"% {name}: add its paper" for name, paper in papers.items() if not paper]
+    return "\n\n".join([*(reference.bibtex for reference in cited), *unknown]) + "\n"
 
 
 def _versions(results: Sequence[Result]) -> str:
