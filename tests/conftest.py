@@ -53,7 +53,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 @pytest.fixture
 def quick_flags(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A study checks fairseq's flags in a fork, which need not load fairseq again."""
+    """A study checks the flags of trainings in a fork, which need not load fairseq or Hugging Face's again."""
     from types import SimpleNamespace
 
     from support import forked_programs

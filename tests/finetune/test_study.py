@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 import yaml
-from support import ROOT
+from support import ROOT, wait_until
+from support.forked_programs import treesyntax
 
 pytest.importorskip("transformers", reason="transformers is no part of the base")
 pytest.importorskip("accelerate", reason="accelerate is no part of the base")
 
-from treesyntax.__main__ import main
 from treesyntax.errors import OptionError
 from treesyntax.study.recipe.fairness import check_fairness
 from treesyntax.study.recipe.recipe import read_recipe
@@ -62,19 +62,8 @@ def write(folder: Path, recipe: dict[str, Any]) -> Path:
 @pytest.fixture(scope="module")
 def study(pretrained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("study")
-    assert (
-        main(
-            [
-                "study",
-                str(write(folder, content(pretrained))),
-                "--out",
-                str(folder / "out"),
-                "--jobs",
-                "1",
-            ]
-        )
-        == 0
-    )
+    write(folder, content(pretrained))
+    treesyntax(folder, "study", "furry.yaml", "--out", "out", "--jobs", "1")
     return folder / "out"
 
 
@@ -112,30 +101,18 @@ def test_a_control_reads_other_trees_and_the_plain_row_none(study: Path):
 
 
 def test_a_killed_study_goes_on_to_the_same_table(study: Path, pretrained: Path, tmp_path: Path):
-    recipe = write(tmp_path, content(pretrained))
-    out = tmp_path / "out"
-    words = [
-        sys.executable,
-        "-m",
-        "treesyntax.__main__",
-        "study",
-        str(recipe),
-        "--out",
-        str(out),
-        "--jobs",
-        "1",
-    ]
-    for run in ("plain-1", "masks-2"):
-        process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        folder = out / "runs" / run / "checkpoints"
-        while process.poll() is None and not [*folder.glob("checkpoint-*/trainer_state.json")]:
-            try:
-                process.wait(0.02)
-            except subprocess.TimeoutExpired:
-                continue
-        process.kill()
-        assert process.wait() < 0
-    assert main(["study", str(recipe), "--out", str(out), "--jobs", "1"]) == 0
+    recipe, out = write(tmp_path, content(pretrained)), tmp_path / "out"
+    words = ["study", str(recipe), "--out", str(out), "--jobs", "1"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "treesyntax", *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    saved = "runs/masks-2/checkpoints/checkpoint-*/trainer_state.json"
+    wait_until(lambda: process.poll() is not None or [*out.glob(saved)], 600)
+    process.kill()
+    assert process.wait() < 0
+    treesyntax(tmp_path, *words)
     tables = [
         sorted((one.method, one.seed, one.metric, one.value, one.valid_loss, one.updates, one.ended)
                for one in read_results(folder / "runs.jsonl"))
@@ -144,14 +121,11 @@ def test_a_killed_study_goes_on_to_the_same_table(study: Path, pretrained: Path,
     assert tables[0] == tables[1]
 
 
-def test_a_run_is_done_by_hand(pretrained: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]):
-    recipe = write(tmp_path, content(pretrained))
-    out = str(tmp_path / "out")
-    assert main(["finetune", str(recipe), "--row", "masks", "--seed", "2", "--out", out]) == 0
-    told = capfd.readouterr().out
-    assert json.loads(told[told.index("[\n") :])[0]["metric"] == "accuracy"
-    assert main(["finetune", str(recipe), "--seed", "9", "--out", out]) == 2
-    assert "--seed 9: the recipe has 1, 2" in capfd.readouterr().err
+def test_a_run_is_done_by_hand(pretrained: Path, tmp_path: Path):
+    words = ("finetune", write(tmp_path, content(pretrained)), "--out", tmp_path / "out")
+    said = treesyntax(tmp_path, *words, "--row", "masks", "--seed", "2")
+    assert json.loads(said[said.index("[\n") :])[0]["metric"] == "accuracy"
+    assert "--seed 9: the recipe has 1, 2" in treesyntax(tmp_path, *words, "--seed", "9", status=2)
 
 
 @pytest.mark.parametrize(
@@ -189,6 +163,7 @@ def test_rows_that_differ_in_training_are_refused(pretrained: Path, tmp_path: Pa
         check_fairness(read_recipe(write(tmp_path, recipe)))
 
 
+@pytest.mark.usefixtures("quick_flags")
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -207,6 +182,7 @@ def test_what_would_fail_is_told_before_anything_is_made(
     assert message in str(caught.value)
 
 
+@pytest.mark.usefixtures("quick_flags")
 def test_the_recipe_of_the_page_is_sound(pretrained: Path, tmp_path: Path):
     page = (ROOT / "docs/pretrained.md").read_text("utf-8")
     recipe = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", page, re.S)[0])

@@ -29,8 +29,9 @@ from support import PLUGINS
 from treesyntax import __main__ as cli
 from treesyntax.jobs import preloaded, processes
 from treesyntax.methods import METHODS
-from treesyntax.study.run import early
+from treesyntax.study.run import code, early
 from treesyntax.study.run.fairseq import Fairseq
+from treesyntax.study.run.huggingface import HuggingFace
 from treesyntax.study.run.process import SAFE
 
 LOADED = (
@@ -81,8 +82,9 @@ def start(
 def check_flags(
     words: Sequence[str], env: Mapping[str, str], **given: Any
 ) -> subprocess.CompletedProcess[str]:
-    """As ``subprocess.run`` of the program that checks the flags of a study."""
-    assert words == Fairseq.checker, words
+    """As ``subprocess.run`` of a program that checks the flags of a study."""
+    if words not in (Fairseq.checker, HuggingFace.checker):
+        return subprocess.run(words, env=env, **given)
 
     def run() -> int:
         sys.stdin = io.StringIO(given["input"])
@@ -112,6 +114,7 @@ def treesyntax(
         preload: whether a study may start its commands from a server of its own.
     """
     load(*LOADED)
+    load_study()
     words = [str(argument) for argument in arguments]
 
     def run() -> int:
@@ -183,6 +186,19 @@ def _run_module(module: str, arguments: Sequence[str]) -> int:
     sys.argv = [module, *arguments]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
     return 0
+
+
+@functools.cache
+def load_study() -> None:
+    """Load once what each study would: its pictures, and the source files that its steps depend on."""
+    for module in (
+        "matplotlib.backends.backend_svg",
+        "matplotlib.figure",
+        "treesyntax.study.session",
+    ):
+        importlib.import_module(module)
+    for kind in code.ENTRIES:
+        code.code_of(kind)
 
 
 @functools.cache

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import support.fake_programs as fake_programs
 from support import wait_until
-from support.forked_programs import Fork, fork
+from support.forked_programs import Fork, fork, load_study
 from treesyntax.jobs import processes
 from treesyntax.study.recipe.identity import read_identity
 from treesyntax.study.recipe.recipe import read_recipe
@@ -56,6 +56,7 @@ def study(folder: Path, *arguments: str, wait: bool = True, forks: bool = True) 
         wait: until it ends.
         forks: whether the stand-ins are forks too, see `start_forked`.
     """
+    load_study()
     words = [str(folder / "recipe.yaml"), "--out", str(folder / "out"), *arguments]
 
     def run() -> int:

@@ -98,7 +98,11 @@ def outline(part: Plan, folder: Path, digests: Mapping[str, str], at_once: int) 
         at_once: how many steps run at a time.
     """
     ledger, done = Ledger(part, folder, digests), set[str]()
+    took = {}
     for step in part.steps:
+        if not (marker := ledger.marker(step)):
+            continue
+        took[step.name] = float(marker.get("seconds", 0))
         made = {name for name in ledger.keys.reads[step.name] if not name.startswith(PREPARED)}
         if made <= done and ledger.is_done(step):
             done.add(step.name)
@@ -108,7 +112,6 @@ def outline(part: Plan, folder: Path, digests: Mapping[str, str], at_once: int) 
         runs = [run for run in part.runs if run.method.name == row]
         about[row] = runs[0].method.about
         rows[row] = len(runs), sum(run.name in ended for run in runs)
-    took = {step.name: float(ledger.marker(step).get("seconds", 0)) for step in part.steps}
     sizes = [size_of(folder / run.folder) for run in part.runs if run.name in ended]
     place = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     free = shutil.disk_usage(place).free

@@ -1,4 +1,4 @@
-"""The kernel for one learned bias against its formula, pair by pair."""
+"""The kernel for one learned bias against its formula."""
 
 import math
 
@@ -22,26 +22,13 @@ def by_formula(
     table: Tensor,
     own: Tensor | None = None,
 ) -> Tensor:
-    added = torch.zeros(len(q), q.shape[1], q.shape[2], k.shape[2], dtype=q.dtype)
-    added = added if own is None else added + own
-    rows = []
-    for b, h, i in torch.cartesian_prod(*map(torch.arange, q.shape[:3])).tolist():
-        allowed = [
-            j for j in range(k.shape[2])
-            if mask is None or mask.expand(len(q), 1, q.shape[2], -1)[b, 0, i, j]
-        ]  # fmt: skip
-        if not allowed:  # the mean of all, for want of anything else
-            rows.append(v[b, h].mean(0))
-            continue
-        kinds = ids[min(b, len(ids) - 1), i].tolist()
-        logits = [
-            q[b, h, i] @ k[b, h, j] / q.shape[3] ** 0.5 + table[h, kinds[j]] + added[b, h, i, j]
-            for j in allowed
-        ]
-        weights = [logit.exp() for logit in logits]
-        total = sum(weights)
-        rows.append(sum(w / total * v[b, h, j] for w, j in zip(weights, allowed, strict=True)))
-    return torch.stack(rows).view(*q.shape[:3], -1)
+    logits = torch.einsum("bhid,bhjd->bhij", q, k) / q.shape[3] ** 0.5
+    logits = logits + table[:, ids.long()].transpose(0, 1) + (0 if own is None else own)
+    allowed = torch.ones_like(logits) if mask is None else mask.expand_as(logits)
+    # Where nothing is allowed it is the mean of all, for want of anything else.
+    nothing = ~allowed.any(-1, keepdim=True)
+    weights = torch.where(nothing, 1, logits.exp() * allowed)
+    return torch.einsum("bhij,bhjd->bhid", weights / weights.sum(-1, keepdim=True), v)
 
 
 def inputs(batch: int, queries: int, keys: int, size: int) -> list[Tensor]:

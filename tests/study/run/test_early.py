@@ -247,6 +247,7 @@ def test_dependency_trees_that_are_written_as_words_are_refused_in_studies(tmp_p
     )
 
 
+@pytest.mark.usefixtures("quick_flags")
 @pytest.mark.parametrize(
     ("row", "told"),
     [

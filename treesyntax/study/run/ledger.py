@@ -67,12 +67,16 @@ class Ledger:
         look_again()
         self.plan, self.folder, self.recorded = plan, folder, recorded
         self.digests = Digests(folder)
-        self.keys = Keys(plan, self.digests, recorded)
+
+    @cached_property
+    def keys(self) -> Keys:
+        """The keys of the steps; a study of which nothing is done is planned without them."""
+        return Keys(self.plan, self.digests, self.recorded)
 
     def marker(self, step: Step) -> dict[str, Any]:
         """What is noted of a step that was done with its present key; {} otherwise."""
         found = read_object(marker_of(self.folder, step.name))
-        return found if found.get("key") == self.keys.of[step.name] else {}
+        return found if found and found.get("key") == self.keys.of[step.name] else {}
 
     def code(self, step: Step) -> dict[str, str]:
         """The present code of a step."""
