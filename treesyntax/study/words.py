@@ -27,8 +27,8 @@ WORDS = {
     "ceiling": Word("on the floor, at the ceiling", "all scores are near the lowest, or the highest, so nothing can be told apart"),
     "conclusion": Word(
         "conclusion",
-        "the word about a row: *syntax helps* (better than its baseline and its control), *mechanism helps* (better than "
-        "its baseline, and not shown to be better than its control, or without one), *not shown*, *hurts*, *still learning*, *too few runs*",
+        "the word about a row. *Syntax helps*: better than its baseline and its control. *Mechanism helps*: better than its "
+        "baseline, and not shown to be better than its control, or without one. Others: *not shown*, *hurts*, *still learning*, *too few runs*",
         CONCLUSIONS,
     ),
     "control": Word("control", "the same row over trees without syntax", "controls.md"),
