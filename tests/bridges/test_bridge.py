@@ -124,7 +124,7 @@ def test_attention_weights_are_refused_rather_than_empty(name: str):
 
 
 @pytest.mark.parametrize("kind", ["transformers", "pytorch"])
-def test_tracing_which_would_keep_the_trees_of_its_example_is_refused(kind: str):
+def test_code_of_torch_jit_which_has_no_trees_of_a_call_is_refused(kind: str):
     if kind == "pytorch":
         layer = nn.TransformerEncoderLayer(16, 4, 24, batch_first=True)
         bridge, given = (
@@ -137,3 +137,6 @@ def test_tracing_which_would_keep_the_trees_of_its_example_is_refused(kind: str)
         ts.OptionError, match=r"torch.jit.trace would keep the trees of its example"
     ):
         torch.jit.trace(lambda x: bridge(x, tree=BATCH), (given,))
+    for module in (bridge, nn.Sequential(bridge)):
+        with pytest.raises(ts.OptionError, match=r"torch.jit.script cannot compile a bridge"):
+            torch.jit.script(module)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.bridges.families import FAMILIES, bridge, plain
 from support.bridges.tiny_models import (
     BATCH,
     INPUTS,
@@ -249,6 +250,20 @@ def test_wide_heads_take_methods_that_are_biases_as_built(spec: str):
     assert not torch.allclose(states, plain, atol=1e-2)
     (states * torch.randn_like(states)).sum().backward()
     assert all(one.grad.abs().sum() > 0 for one in bridge.injections.parameters())
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_device_dtype_and_num_parameters_are_those_of_a_model(family: str):
+    untouched, made = plain(family), bridge(family)
+    methods = sum(parameter.numel() for parameter in made.injections.parameters())
+    assert made.num_parameters() == untouched.num_parameters() + methods
+    assert (made.device, made.dtype) == (untouched.device, untouched.dtype)
+    made.requires_grad_(False).injections.requires_grad_(True)
+    assert made.num_parameters(only_trainable=True) == methods
+    moved = made.to("meta", torch.bfloat16)
+    assert (moved.device.type, moved.dtype) == ("meta", torch.bfloat16)
+    assert {one.device.type for one in moved.injections.buffers()} <= {"meta"}
+    assert {one.dtype for one in moved.injections.parameters()} == {torch.bfloat16}
 
 
 def test_a_method_that_needs_no_tree_needs_none():

@@ -12,7 +12,7 @@ import pytest
 import torch
 from support import ROOT
 from support.bridges.families import SPEC, bridge, inputs
-from support.bridges.tiny_models import DECODERS, MODELS, tokenizer
+from support.bridges.tiny_models import DECODERS, MODELS, make, tokenizer
 
 import treesyntax as ts
 from treesyntax.bridges.huggingface import HuggingFaceBridge
@@ -84,6 +84,49 @@ def test_the_other_examples_work_as_printed(folders: Path):
     assert names["predictions"].shape[0] == 2
     assert names["written"].shape[0] == 2
     assert sys.modules["treesyntax"] is ts
+
+
+@pytest.mark.parametrize("name", ["T5", "Bart"])
+def test_a_translation_is_evaluated_by_its_outputs_and_taken_up_again(name: str, tmp_path: Path):
+    reader = tokenizer(TEXTS)
+    rows = [
+        {"text": text, "tree": tree, "target": text}
+        for text, tree in zip(TEXTS, TREES, strict=True)
+    ] * 2
+    written: list[Any] = []
+
+    def lines(prediction: Any) -> dict[str, float]:
+        written.append(prediction.predictions)
+        return {"lines": len(prediction.predictions)}
+
+    def trainer() -> Any:
+        model = HuggingFaceBridge(make(name, "ForConditionalGeneration"), SPEC)
+        return transformers.Seq2SeqTrainer(
+            model=model,
+            args=transformers.Seq2SeqTrainingArguments(
+                output_dir=str(tmp_path), max_steps=4, save_steps=2, learning_rate=0.01, seed=3,
+                per_device_train_batch_size=2, predict_with_generate=True, generation_max_length=6,
+                remove_unused_columns=False, use_cpu=True, report_to=[], disable_tqdm=True,
+            ),
+            train_dataset=rows,
+            eval_dataset=rows,
+            data_collator=ts.TreeCollator(reader, "ptb"),
+            compute_metrics=lines,
+        )  # fmt: skip
+
+    whole = trainer()
+    whole.train()
+    scores = whole.evaluate()
+    assert scores["eval_loss"] > 0
+    assert scores["eval_lines"] == 4
+    inputs = ts.TreeCollator(reader, "ptb")(rows)
+    inputs.pop("labels")
+    alone = whole.model.eval().generate(**inputs, max_length=6)
+    assert (torch.from_numpy(written[0])[:, : alone.shape[1]] == alone).all()
+    resumed = trainer()
+    resumed.train(resume_from_checkpoint=str(tmp_path / "checkpoint-2"))
+    for key, value in whole.model.state_dict().items():
+        assert torch.allclose(resumed.model.state_dict()[key], value, atol=1e-6), key
 
 
 def test_a_saved_bridge_says_what_it_is_and_is_not_loaded_by_halves(tmp_path: Path):

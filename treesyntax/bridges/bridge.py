@@ -141,6 +141,17 @@ class Bridge:
     spec: str
     site: Site
 
+    def __prepare_scriptable__(self) -> None:
+        """What ``torch.jit.script`` calls first.
+
+        Raises:
+            OptionError: always; it compiles no call with trees.
+        """
+        raise OptionError(
+            "torch.jit.script cannot compile a bridge: arguments of any kind travel to its layers; use "
+            "torch.compile or torch.export"
+        )
+
     @contextmanager
     def over(self, tree: TreeBatch | Mapping[str, Tensor] | None) -> Iterator[Any]:
         """Give the model that is called over these trees: ``with bridge.over(batch) as model:``.

@@ -3,13 +3,12 @@
 On a CPU PyTorch's fused kernel has no gradient of a bias and no dropout, and autograd keeps and walks five tensors
 of the size of the weights. Here it is two: the bias is read where the logits are summed up, a mask is one
 more relation id, and the gradient of the logits is made in place. Long sentences go tile by tile, and keys that
-none of a tile's queries may see are left out. All tiles use the same memory: their weights are computed again in
-the backward pass, which takes no longer than to write them to memory and read them.
+none of a tile's queries may see are left out. The weights are kept for the backward pass: to compute them again takes
+a product of matrices, a lookup and a softmax more.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
@@ -101,11 +100,6 @@ def _of_row(x: Tensor, row: slice) -> Tensor:
     return x if len(x) == 1 else x[row]
 
 
-def _room(like: Tensor, shape: tuple[int, ...], memory: Tensor | None) -> Tensor:
-    """A tensor to write into, new or at the start of some memory."""
-    return like.new_empty(shape) if memory is None else memory[: math.prod(shape)].view(shape)
-
-
 class _Sentences:
     """Some sentences b, and the weights of their tiles.
 
@@ -113,7 +107,7 @@ class _Sentences:
         row: which sentences.
         q: [B, H, Q, d]; the others as in :func:`attend_with_table`.
         table: [H, slots * R + 1], of which the last is the bias of hidden keys; None for no bias by id.
-        ids: where pairs are in the table, [B or 1, Q, K]; None without one.
+        ids: where pairs are in the table, int64 [B or 1, Q, K]; None without one.
         mask: None if there are ids, which say it.
     """
 
@@ -139,16 +133,14 @@ class _Sentences:
         """Where the pairs of a tile are in the table, int64 [b, H, q, k]."""
         if self.ids is None:
             return None
-        index = self.ids[:, band, keys].long().unsqueeze(1)
+        index = self.ids[:, band, keys].unsqueeze(1)
         return index.expand(len(self.q) // self.heads, self.heads, -1, -1)
 
-    def weights(
-        self, band: slice, keys: slice, memory: Tensor | None
-    ) -> tuple[Tensor, Tensor | None]:
-        """The attention weights [b * H, q, k] of a tile, and its index."""
+    def weights(self, band: slice, keys: slice) -> Tensor:
+        """The attention weights [b * H, q, k] of a tile."""
         queries, known = self.q[:, band], self.k[:, keys].transpose(1, 2)
         shape = (len(queries) // self.heads, self.heads, queries.shape[1], known.shape[2])
-        pairs, index = _room(queries, shape, memory), self.index(band, keys)
+        pairs, index = queries.new_empty(shape), self.index(band, keys)
         logits, scale = pairs.flatten(0, 1), queries.shape[2] ** -0.5
         if index is None or self.table is None:
             logits.baddbmm_(queries, known, beta=0, alpha=scale)
@@ -160,7 +152,7 @@ class _Sentences:
             pairs.add_(self.own[:, :, band, keys])
         if self.mask is not None:
             pairs.masked_fill_(~self.mask[:, :, band, keys], self.hidden)
-        return softmax(logits) if memory is None else torch.softmax(logits, -1, out=logits), index
+        return softmax(logits) if band == WHOLE else torch.softmax(logits, -1, out=logits)
 
 
 class _TableAttention(torch.autograd.Function):
@@ -192,31 +184,27 @@ class _TableAttention(torch.autograd.Function):
             slot = torch.arange(k.shape[2], device=q.device) % ctx.slots * ctx.size
             # Small types wrap around and come back.
             slot = (slot - last).to(ids.dtype if last <= torch.iinfo(ids.dtype).max else slot.dtype)
-            ids = (ids + slot) * (1 if seen is None else seen[:, 0]) + last
+            ids = ((ids + slot) * (1 if seen is None else seen[:, 0]) + last).long()
             table = torch.cat(
                 [table.repeat(1, ctx.slots), table.new_full((len(table), 1), hidden)], 1
             )
             mask = None
         given = (q, k, v, table, ids, own, mask)
-        several = ctx.tiles[0][0] != WHOLE
-        # Which weights were dropped cannot be computed again.
-        ctx.drops, ctx.again = dropout > 0, several and not dropout
-        memory = q.new_empty(_largest(ctx.tiles, q)) if ctx.again else None
+        several, ctx.drops = ctx.tiles[0][0] != WHOLE, dropout > 0
         # Heads beside each other, as the layer after it wants them.
         output = q.new_empty(len(q), q.shape[2], q.shape[1], v.shape[3]).transpose(1, 2)
         stored = []
         for row, parts in ctx.tiles:
             sentences = _Sentences(row, *given, hidden)
             for band, keys in parts:
-                weights, _ = sentences.weights(band, keys, memory)
+                weights = sentences.weights(band, keys)
                 kept = drop(weights, dropout) if dropout else weights
                 attended = torch.bmm(kept, sentences.v[:, keys]).unflatten(0, (-1, q.shape[1]))
                 if several:
                     output[row, :, band] = attended
                 else:
                     output = attended
-                if not ctx.again:
-                    stored += [weights, kept] if dropout else [weights]
+                stored += [weights, kept] if dropout else [weights]
         ctx.save_for_backward(*given, empty, *stored)
         return output
 
@@ -229,7 +217,7 @@ class _TableAttention(torch.autograd.Function):
         # Of one type with q, also where mixed precision computed the output: products in place are not cast.
         gradient = gradient.to(q.dtype)
         several = ctx.tiles[0][0] != WHOLE  # tiles, whose parts add up
-        memory = q.new_empty(2, _largest(ctx.tiles, q)) if several else (None, None)
+        memory = q.new_empty(max([weights.numel() for weights in rest] or [0]))
         of_q = q.new_empty(q.shape)
         of_k, of_v = (x.new_zeros(x.shape) if several else x.new_empty(x.shape) for x in (k, v))
         by_slot = None
@@ -238,15 +226,10 @@ class _TableAttention(torch.autograd.Function):
             sentences = _Sentences(row, q, k, v, table, ids, own, mask, ctx.hidden)
             above, to_q, to_k, to_v = (x[row].flatten(0, 1) for x in (gradient, of_q, of_k, of_v))
             for band, keys in parts:
-                if ctx.again:
-                    weights, index = sentences.weights(band, keys, memory[0])
-                    kept = weights
-                else:
-                    weights = next(stored).to(q.dtype)
-                    kept = next(stored).to(q.dtype) if ctx.drops else weights
-                    index = sentences.index(band, keys)
-                given = above[:, band]
-                of_logits = _room(q, weights.shape, memory[1])
+                weights = next(stored).to(q.dtype)
+                kept = next(stored).to(q.dtype) if ctx.drops else weights
+                given, index = above[:, band], sentences.index(band, keys)
+                of_logits = memory[: weights.numel()].view(weights.shape)
                 of_logits.baddbmm_(given, sentences.v[:, keys].transpose(1, 2), beta=0)
                 if not ctx.drops:
                     softmax_backward(of_logits, weights, -1, q.dtype, grad_input=of_logits)
@@ -258,9 +241,7 @@ class _TableAttention(torch.autograd.Function):
                     # There is nothing to learn from whoever sees all keys because it may see none.
                     by_pair.masked_fill_(_of_row(empty, row)[:, :, band], 0)
                 queries = sentences.q[:, band]
-                to_q[:, band] = _room(q, queries.shape, None).baddbmm_(
-                    of_logits, sentences.k[:, keys], beta=0, alpha=scale
-                )
+                to_q[:, band].baddbmm_(of_logits, sentences.k[:, keys], beta=0, alpha=scale)
                 add = {"beta": int(several)}
                 to_k[:, keys].baddbmm_(of_logits.transpose(1, 2), queries, **add, alpha=scale)
                 to_v[:, keys].baddbmm_(kept.transpose(1, 2), given, **add)
@@ -275,9 +256,3 @@ class _TableAttention(torch.autograd.Function):
         if by_slot is not None:
             of_table = by_slot[..., :-1].unflatten(3, (ctx.slots, ctx.size)).sum((0, 2, 3))
         return of_q, of_k, of_v, of_table, None, of_own, None, None, None
-
-
-def _largest(parts: Tiles, q: Tensor) -> int:
-    """Weights of the largest tile of a sentence."""
-    ends = [(band, keys) for _, tiles in parts for band, keys in tiles]
-    return q.shape[1] * max((b.stop - b.start) * (k.stop - k.start) for b, k in ends)
