@@ -405,7 +405,8 @@ def _bridge(model: Any, spec: str, loading: bool = False) -> Any:
         device=weight.device, dtype=weight.dtype if weight.is_floating_point() else None
     )
     register()
-    model.set_attn_implementation(NAME)
+    for part in (model, stack):  # the stack of some models has a configuration of its own
+        part.set_attn_implementation(NAME)
     for layer in range(site.layers):
         setattr(stack.get_submodule(kind.attention.format(layer)), LAYER, layer)
     stack._causal = kind.causal

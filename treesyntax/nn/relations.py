@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from treesyntax.nn.coordinates import depth, in_one_tree, last_descendant, root
+from treesyntax.nn.kernels.lookup import as_bytes
 from treesyntax.nn.pairs import RelationOf
 from treesyntax.nn.tree_batch import TreeBatch
 
@@ -50,16 +51,16 @@ def tree_relations(tree: TreeBatch, rows: slice = slice(None)) -> Tensor:
     last = tree.at_tokens(last_descendant(tree)).int()
     first, second = node[:, rows].unsqueeze(2), node.unsqueeze(1)
     first_parent, first_last = (x[:, rows].unsqueeze(2) for x in (parent, last))
-    above = _byte(first < second) * _byte(second <= first_last)
-    below = _byte(second < first) * _byte(first <= last.unsqueeze(1))
-    adjacent = _byte(first == parent.unsqueeze(1)) + _byte(first_parent == second)
-    same_parent = _byte(first_parent == parent.unsqueeze(1))
+    above = as_bytes(first < second) * as_bytes(second <= first_last)
+    below = as_bytes(second < first) * as_bytes(first <= last.unsqueeze(1))
+    adjacent = as_bytes(first == parent.unsqueeze(1)) + as_bytes(first_parent == second)
+    same_parent = as_bytes(first_parent == parent.unsqueeze(1))
     positions = torch.arange(node.shape[1], device=node.device)
-    left = _byte(positions[rows].unsqueeze(1) < positions)
+    left = as_bytes(positions[rows].unsqueeze(1) < positions)
 
     aside = (8 - left - 4 * same_parent) * (1 - above - below)
-    ids = (aside + 5 * above + 6 * below - 4 * adjacent) * _byte(first != second)
-    covered = _byte(in_one_tree(tree, rows))
+    ids = (aside + 5 * above + 6 * below - 4 * adjacent) * as_bytes(first != second)
+    covered = as_bytes(in_one_tree(tree, rows))
     return ids * covered + NO_RELATION * (1 - covered)
 
 
@@ -83,10 +84,6 @@ def relation_of_pair(tree: TreeBatch) -> RelationOf:
         return torch.where(related, found, NO_RELATION)
 
     return relation
-
-
-def _byte(condition: Tensor) -> Tensor:
-    return condition.view(torch.uint8)
 
 
 PAIRS_AT_ONCE = 1 << 20

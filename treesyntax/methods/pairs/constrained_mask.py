@@ -12,6 +12,7 @@ from treesyntax.errors import OptionError
 from treesyntax.nn.coordinates import depth, last_descendant, root
 from treesyntax.nn.injection import Injection, Site, register
 from treesyntax.nn.pairs import RelationOf
+from treesyntax.nn.kernels.lookup import as_bytes
 from treesyntax.nn.relations import by_rows
 from treesyntax.nn.tree_batch import TreeBatch
 
@@ -173,7 +174,7 @@ class ConstrainedMask(Injection):
             queries = _Tokens(*(one[:, rows].unsqueeze(2) for one in tokens))
             found = torch.zeros((), dtype=torch.uint8, device=tree.parent.device)
             for bit, view in enumerate(self.views):
-                found = found + view.sees(queries, keys).view(torch.uint8) * (1 << bit)
+                found = found + as_bytes(view.sees(queries, keys)) * (1 << bit)
             return found
 
         return by_rows(tree, ids)

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from treesyntax.nn.coordinates import in_one_tree, last_descendant
 from treesyntax.nn.devices import full_precision
 from treesyntax.nn.injection import Injection, Site, ValueMap, register
+from treesyntax.nn.kernels.lookup import as_bytes
 from treesyntax.nn.relations import by_rows
 from treesyntax.nn.tree_batch import TreeBatch
 
@@ -80,7 +81,7 @@ class HierarchicalAccumulation(Injection):
             key = node.unsqueeze(1)
             below = (first <= key) & (key <= end)
             leaves = (first == end) & (node == last).unsqueeze(1) & in_one_tree(tree, rows)
-            return (~(below | leaves | (first < 0) | (key < 0))).view(torch.uint8)
+            return as_bytes(~(below | leaves | (first < 0) | (key < 0)))
 
         return by_rows(tree, ids)
 

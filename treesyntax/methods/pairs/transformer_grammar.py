@@ -8,6 +8,7 @@ from torch import Tensor
 from treesyntax.nn.coordinates import last_descendant, root
 from treesyntax.nn.injection import Injection, Site, register
 from treesyntax.nn.pairs import RelationOf
+from treesyntax.nn.kernels.lookup import as_bytes
 from treesyntax.nn.relations import by_rows
 from treesyntax.nn.tree_batch import TreeBatch
 
@@ -85,7 +86,7 @@ class TransformerGrammar(Injection):
             query = at[rows].unsqueeze(1)
             own, composing = taken.unsqueeze(1), composes[:, rows].unsqueeze(2)
             apart = _apart(roots[:, rows].unsqueeze(2), roots.unsqueeze(1))
-            return (_sees(query, at, own, composing) & ~apart).view(torch.uint8)
+            return as_bytes(_sees(query, at, own, composing) & ~apart)
 
         return by_rows(tree, ids)
 

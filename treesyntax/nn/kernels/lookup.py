@@ -22,6 +22,14 @@ def sums_by_id(weights: Tensor, index: Tensor, size: int) -> Tensor:
     return sums.scatter_add(3, index, weights.to(exact)).to(weights.dtype)
 
 
+def as_bytes(condition: Tensor) -> Tensor:
+    """A condition as numbers, 0 and 1: without a copy, except in compiled code.
+
+    Compilers before PyTorch 2.13 know no such view of a condition, and make no copy of their own.
+    """
+    return condition.byte() if torch.compiler.is_compiling() else condition.view(torch.uint8)
+
+
 def padding_bias(dtype: torch.dtype) -> float:
     """The logit of a key that must not be attended to.
 

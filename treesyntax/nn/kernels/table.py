@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from treesyntax.nn.dropout import drop
+from treesyntax.nn.kernels.lookup import as_bytes
 from treesyntax.nn.kernels.softmax import softmax
 
 SLOTS = 4
@@ -86,7 +87,7 @@ def tiles(q: Tensor, k: Tensor, mask: Tensor | None, empty: Tensor | None) -> Ti
     # A query that may see no key sees all of them.
     if mask is None or empty is not None:
         return [(row, [(band, slice(0, keys)) for band in bands]) for row in sentences]
-    bits = mask.view(torch.uint8)
+    bits = as_bytes(mask)
     seen = torch.stack([bits[:, 0, band].amax(1) for band in bands], 1)
     ends = torch.stack([seen.argmax(2), keys - seen.flip(2).argmax(2)], 2)
     return [
@@ -170,7 +171,7 @@ class _TableAttention(torch.autograd.Function):
         dropout: float,
     ) -> Tensor:
         # On bytes: operators on booleans and choices by them are ten times as slow.
-        seen = None if mask is None else mask.view(torch.uint8)
+        seen = None if mask is None else as_bytes(mask)
         # No keys at all give zeros.
         empty = None if seen is None or not seen.shape[-1] else seen.amax(-1, keepdim=True) == 0
         # Compiled code cannot look first; it is no work there.
