@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -362,3 +363,19 @@ def test_another_job_in_a_folder_is_refused(pretrained: Path, tmp_path: Path, ca
     )
     assert main(arguments) == 0
     assert read_job(tmp_path / "out").labels == ("furry", "other")
+
+
+def test_the_log_names_the_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    """As fairseq does, so that a study's record of a run has the GPU and not the processor."""
+    import torch
+
+    from treesyntax.study.run.logs import read_log
+
+    gpu = SimpleNamespace(major=9, minor=0, total_memory=79 * 2**30, name="NVIDIA H100 80GB HBM3")
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: gpu)
+    training.Log(tmp_path, True).begin(None, torch.device("cuda"))
+    (tmp_path / "train.log").write_text(capsys.readouterr().err)
+    log = read_log(tmp_path / "train.log")
+    assert (log.device, log.gpu_total) == ("NVIDIA H100 80GB HBM3", 79.0)
+    training.Log(tmp_path, True).begin(None, torch.device("cpu"))
+    assert "rank" not in capsys.readouterr().err

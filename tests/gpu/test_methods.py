@@ -26,8 +26,16 @@ from treesyntax.testing.methods import (
     make_sentences,
 )
 
-COMPOSITIONS = ("stack_pe+relation_mask+relative_depth", "relative_position+relation_mask+tree_rotary")
+COMPOSITIONS = (
+    "stack_pe+relation_mask+relative_depth",
+    "relative_position+relation_mask+tree_rotary",
+)
 SPECS = [*METHODS, *COMPOSITIONS]
+WAITS = {
+    "laplacian": "torch.linalg.eigh reads back whether it converged",
+    "tree_rotation": "torch.linalg.matrix_exp reads back how large the matrices are",
+}
+"""Methods that wait once a batch, docs/costs.md."""
 OFF = {"dropout": 0.0, "attention_dropout": 0.0}
 Step = Callable[[nn.Module, torch.device], Tensor]
 
@@ -118,24 +126,32 @@ def _draws(model: nn.Module, loss: Callable[[Any], Tensor]) -> bool:
 
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("precision", ["single", "bfloat16"])
-def test_a_step_waits_for_nothing(spec: str, precision: str, device: torch.device):
+def test_a_step_waits_for_nothing(
+    spec: str, precision: str, device: torch.device, request: pytest.FixtureRequest
+):
+    if spec in WAITS and device.type == "cuda":
+        request.applymarker(pytest.mark.xfail(reason=WAITS[spec], strict=True))
     for model, _, there in steps_of(spec, device):
         on_gpu = model.to(device)
         optimizer = torch.optim.Adam(on_gpu.parameters(), capturable=device.type == "cuda")
-
-        def step() -> Tensor:
-            with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16"):
-                loss = there(on_gpu)
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
-            return loss.detach()
-
-        step()  # kernels are loaded the first time
+        half = torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16")
+        train(there, on_gpu, optimizer, half)  # kernels are loaded the first time
         with no_number_is_read_back(device):
-            losses = [step() for _ in range(3)]
+            losses = [train(there, on_gpu, optimizer, half) for _ in range(3)]
         assert all(loss.isfinite() for loss in losses)
         assert losses[-1] != losses[0]
+
+
+def train(
+    loss_of: Callable, model: nn.Module, optimizer: torch.optim.Optimizer, precision: torch.autocast
+) -> Tensor:
+    """One update; the loss before it."""
+    with precision:
+        loss = loss_of(model)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss.detach()
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -165,7 +181,7 @@ def test_long_inputs_without_a_tensor_of_pairs(
         pytest.skip("needs a CUDA GPU")
     from treesyntax.trees.tree import Tree
 
-    parents = [-1, *((node - 1) // 2 for node in range(1, LONG - 1))]
+    parents = [-1, *(max(node - 1 - node % 7, 0) for node in range(1, LONG - 1))]
     tokens, batch = make_sentences([Tree(parents, ["a"] * len(parents))])
     options = TransformerConfig(
         d_model=64, heads=4, layers=1, d_ff=64, injection=spec, dropout=0.0, attention_dropout=0.0

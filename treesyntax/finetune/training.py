@@ -195,7 +195,7 @@ def _finetune(
         log.write(f"{collator.cut} inputs or outputs are too long for the model and are cut")
     trainer = TreeTrainer(job, pretrained, data["valid"], arguments, collator, rows, log)
     last = last_checkpoint(out)
-    log.begin(last)
+    log.begin(last, arguments.device)
     if last is None or not _rests(last, job.ours("patience")):
         trainer.train(resume_from_checkpoint=None if last is None else str(last))
     else:
@@ -441,8 +441,14 @@ class Log(TrainerCallback):
         """Of the whole training, those before a kill included as far as they were kept."""
         return self.before + time.monotonic() - self.started
 
-    def begin(self, checkpoint: Path | None) -> None:
-        """Say where training begins."""
+    def begin(self, checkpoint: Path | None, device: torch.device) -> None:
+        """Say where training begins: on which GPU, if on any, and from which checkpoint."""
+        if device.type == "cuda":
+            gpu = torch.cuda.get_device_properties(device)
+            self.write(
+                f"| rank   0: capabilities = {gpu.major:2d}.{gpu.minor}  ; total memory = "
+                f"{gpu.total_memory / 2**30:.1f} GB ; name = {gpu.name}"
+            )
         if checkpoint is None:
             self.write("| No existing checkpoint found")
             return
@@ -471,7 +477,7 @@ class Log(TrainerCallback):
             "num_updates": state.global_step,
             "lr": logs.get("learning_rate"),
         }
-        if torch.cuda.is_available():
+        if args.device.type == "cuda":
             stats["gb_free"] = round(torch.cuda.mem_get_info()[0] / 2**30, 1)
         self._stats("train_inner", stats)
 

@@ -49,7 +49,8 @@ class Laplacian(Injection):
     equation = "x_t = sqrt(d) E[w_t] + PE_t + W [u_1(t), …, u_k(t)] + b"
     cost = (
         "an eigendecomposition a tree and batch in 64 bits, O(n^3): about 0.1 s a tree of 512 nodes on "
-        "one core; at most 4,096 nodes"
+        "one core; at most 4,096 nodes; a step of width 512 over 64 tokens took 3.0 times the plain one on a GPU, "
+        "which waits for it"
     )
 
     def __init__(self, site: Site, vectors: int = 8, signs: str = "flip") -> None:

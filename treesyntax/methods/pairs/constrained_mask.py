@@ -11,8 +11,8 @@ from torch import Tensor
 from treesyntax.errors import OptionError
 from treesyntax.nn.coordinates import depth, last_descendant, root
 from treesyntax.nn.injection import Injection, Site, register
-from treesyntax.nn.pairs import RelationOf
 from treesyntax.nn.kernels.lookup import as_bytes
+from treesyntax.nn.pairs import RelationOf
 from treesyntax.nn.relations import by_rows
 from treesyntax.nn.tree_batch import TreeBatch
 
