@@ -278,8 +278,9 @@ def test_collected_batches_and_two_processes_equal_one_large_batch(
     ways = {
         "large": ["--set", "per_device_train_batch_size=8"],
         "collected": ["--set", "per_device_train_batch_size=4", "--accumulate", "2"],
-        "processes": ["--set", "per_device_train_batch_size=4"],
     }
+    if task == "causal":  # whose loss is a mean over the tokens of all processes
+        ways["processes"] = ["--set", "per_device_train_batch_size=4"]
     plain = ["--set", "optim=sgd", "--set", "learning_rate=0.5", "--set", "max_grad_norm=0"]
     spec = ["--injection", "relation_mask", "--max-steps", "3", "--set", "eval_steps=3"]
     found = {}

@@ -11,17 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from treesyntax.endings import SAID
 from treesyntax.errors import OptionError
 from treesyntax.files import write_text
 
 SPLITS = ("train", "valid", "test")
 WRITTEN = "jsonl"
 """The format of trees in a folder of data."""
-ENDINGS = {
-    "rested": "it rested",
-    "cap": "it ended by its number of updates",
-    "last": "its last update was its best, so it was still learning",
-}
 LAUNCHED, PROCESS = "LOCAL_RANK", "RANK"
 """What accelerate and torchrun tell each process of several: its number on the machine, and among all."""
 
@@ -165,7 +161,7 @@ def run(args: argparse.Namespace) -> int:
         _predict(args, args.out)
     print(
         f"{args.out}: best at update {facts['best_update']} of {facts['updates']}, validation "
-        f"{facts['best_metric']:.4g}; {ENDINGS[facts['ended']]}"
+        f"{facts['best_metric']:.4g}; {SAID[facts['ended']]}"
     )
     return 0
 

@@ -22,6 +22,7 @@ import torch
 
 from treesyntax.bridges.bridge import read_batch
 from treesyntax.bridges.collator import TreeCollator
+from treesyntax.endings import CAP, LAST, RESTED, Ending
 from treesyntax.errors import InputError, OptionError, TreeError, need_package, unknown_name
 from treesyntax.files import read_json, read_object, sha256_of, write_json
 from treesyntax.finetune.command import PROCESS
@@ -61,7 +62,6 @@ from transformers import (  # noqa: E402
 
 STATE_FILE, SECONDS_FILE = "trainer_state.json", "seconds.json"
 CHECKPOINT = "checkpoint-"
-RESTED, CAP, LAST = "rested", "cap", "last"
 LOSS = "loss"
 STEPS, EPOCH = "steps", "epoch"
 OURS_BY_DEFAULT: dict[str, Any] = {
@@ -312,7 +312,7 @@ def _facts(job: Job, model: Any, trainer: TreeTrainer, log: Log) -> dict[str, An
     }
 
 
-def _ending(state: Any) -> str:
+def _ending(state: Any) -> Ending:
     """How a training ended, as a study says it: it rested, or met its cap, at its best update or after it."""
     if state.global_step < state.max_steps:
         return RESTED

@@ -37,14 +37,17 @@ from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.names import GIVEN
 
 TREE_TASK = ("target-view", "tree-constraints", "no-target-eos-loss")
-NO_EFFECT = (
-    "num-workers", "log-interval", "log-file", "no-progress-bar", "cpu",
-    "logging-steps", "dataloader-num-workers", "use-cpu",
+NOT_IN_KEYS = (
+    "keep-interval-updates", "lines", "log-file", "log-interval", "no-progress-bar", "num-workers",
+    "tensorboard-logdir", "wandb-project", "workers",
 )  # fmt: skip
+"""Flags that change no number, which the keys of steps leave out."""
+NO_EFFECT = (*NOT_IN_KEYS, "cpu", "dataloader-num-workers", "logging-steps", "use-cpu")
+"""All flags that change no number. Were the last ones to leave the keys, the studies of users would train anew."""
 FREE = {
     "binarize": (
         "source-format", "source-view", "source-control", "target-format", "target-view",
-        "target-control", "control-seed", "subword-policy", "workers",
+        "target-control", "control-seed", "subword-policy", *NO_EFFECT,
     ),
     "train": (
         "decoder-next-slot", *TREE_TASK, *NO_EFFECT,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import fmean
 
+from treesyntax.endings import RESTED
 from treesyntax.metrics import LOWER_IS_BETTER, plain_name
 from treesyntax.metrics.conclusions import CEILING, FLOOR
 from treesyntax.metrics.runs import FEWEST_RUNS, LEVEL
@@ -19,7 +20,7 @@ from treesyntax.study.recipe.recipe import Recipe
 from treesyntax.study.recipe.search import FOUND
 from treesyntax.study.results.comparisons import HIGHEST_SCORE, Comparison
 from treesyntax.study.results.current import missing_scores
-from treesyntax.study.results.results import RESTED, Result
+from treesyntax.study.results.results import Result
 from treesyntax.study.results.rows import is_tested
 from treesyntax.study.results.table_text import RAISED, Table
 

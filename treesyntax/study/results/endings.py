@@ -6,10 +6,11 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from treesyntax.endings import CAP, LAST, RESTED, Ending
 from treesyntax.files import read_object
 from treesyntax.study.recipe.recipe import Flags, Recipe
 from treesyntax.study.recipe.rows import run_name
-from treesyntax.study.results.results import CAP, LAST, RESTED, Ending, Result
+from treesyntax.study.results.results import Result
 from treesyntax.study.run.logs import TrainLog, read_log
 
 

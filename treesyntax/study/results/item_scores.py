@@ -15,12 +15,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from treesyntax.endings import LAST
 from treesyntax.errors import InputError
 from treesyntax.metrics import CORPUS_METRICS, OF_PARTS, plain_name
 from treesyntax.metrics.labels import MACRO, macro_f1
 from treesyntax.metrics.runs import pulls
 from treesyntax.metrics.statistics import corpus_score, f1_score
-from treesyntax.study.results.results import LAST, RESULTS_FILE, Result
+from treesyntax.study.results.results import RESULTS_FILE, Result
 
 Mask = Callable[[str, str], NDArray[np.bool_]]
 """Of a row and a metric which of the lines that it counts are scored."""

@@ -11,10 +11,11 @@ import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge, Interval
 
+from treesyntax.endings import RESTED, Ending
 from treesyntax.errors import InputError
 from treesyntax.files import parse_json, read_record, unreadable, write_text
 from treesyntax.made.records import OPEN, Lines
@@ -26,11 +27,6 @@ OF_A_METRIC = ("metric", "value", "signature", "n", "lengths")
 CHECKSUM = "crc32"
 """Of the text of the line without it."""
 Key = tuple[str, int, str]
-RESTED: Final = "rested"
-CAP: Final = "cap"
-LAST: Final = "last"
-Ending = Literal["rested", "cap", "last"]
-"""How a training ended, see `Result.ended`."""
 
 Whole = Annotated[int, Interval(ge=-(1 << 63), le=1 << 63)]
 Number = Annotated[float, Interval(ge=-1e100, le=1e100)]

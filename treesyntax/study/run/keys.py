@@ -17,6 +17,7 @@ from pathlib import Path
 
 from treesyntax.files import sha256_of_value
 from treesyntax.made.digests import Digests
+from treesyntax.study.recipe.fairness import NOT_IN_KEYS
 from treesyntax.study.recipe.recipe import SPLITS, Method
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import OUT, PREPARE, Step, inside
@@ -26,13 +27,9 @@ GENERATE = (("treesyntax", "generate"), ("treesyntax", "data", "make"))
 _INSIDE = re.compile(r"\{out\}[\w./+-]*")
 KEPT = "--keep-interval-updates"
 """How many of the last checkpoints a training leaves; see :func:`checkpoints_kept`."""
-NO_EFFECT = frozenset({
-    KEPT, "--lines", "--log-interval", "--log-file", "--no-progress-bar", "--num-workers", "--tensorboard-logdir",
-    "--wandb-project", "--workers",
-})  # fmt: skip
-"""Flags that change no number."""
 CAPS = ("--max-update", "--max-epoch", "--patience", "--stop-time-hours")
 """Flags that end a training and change nothing before its end, see :mod:`treesyntax.study.run.extension`."""
+_LEFT_OUT = frozenset(f"--{flag}" for flag in NOT_IN_KEYS)
 _NAMED = re.compile(r"\{out\}/(runs|binarized)/[^/]+")
 """Folders whose names come from those of rows."""
 
@@ -234,7 +231,7 @@ def _groups(step: Step) -> list[list[str]]:
         groups[-1].append(word)
     if step.kind == PREPARE:
         return groups
-    return sorted(group for group in groups if not NO_EFFECT.issuperset(group[:1]))
+    return sorted(group for group in groups if not _LEFT_OUT.issuperset(group[:1]))
 
 
 def _values(words: Sequence[str]) -> Iterator[str]:

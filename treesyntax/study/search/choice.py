@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from treesyntax.endings import CAP, LAST
 from treesyntax.files import write_text
 from treesyntax.metrics.conclusions import MOST_LEARNING
 from treesyntax.study.recipe.budget import REST
@@ -24,7 +25,6 @@ from treesyntax.study.recipe.search import (
     shown,
     varied_option,
 )
-from treesyntax.study.results.results import CAP, LAST
 from treesyntax.study.search.records import Record
 
 UNRESTED = (CAP, LAST)
