@@ -25,8 +25,6 @@ from treesyntax.study.run.ledger import (
 from treesyntax.study.run.steps import BEGUN_FILE, BINARIZE
 
 SHORT = 8
-RECODE = "python -m treesyntax.study.recode"
-"""The program that makes old records of code comparable with today's."""
 
 
 def check_data(ledger: Ledger) -> None:
@@ -57,10 +55,9 @@ def check_code(ledger: Ledger) -> None:
             f"an older version recorded the code of {len(kept)} of its runs (made with {origin}) without all "
             f"that counts, so nobody knows if it is the present code ({', '.join(unknown)})"
         )
-    recode = f"; {RECODE} finds out from a checkout of that commit" if unknown else ""
     raise OptionError(
         f"{ledger.folder}: {cause}, so a difference between rows may come from the code: go back to "
-        f"{origin}, choose another --out, or add --mix-versions{recode}"
+        f"{origin}, choose another --out, or add --mix-versions"
     )
 
 
