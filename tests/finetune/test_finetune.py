@@ -61,7 +61,7 @@ def test_each_task_is_trained_and_writes_a_line_an_example(
     out = tmp_path / "out"
     test = str(pretrained / "test.jsonl")
     arguments = words(
-        pretrained, out, task, "--injection", "relation_mask", "--max-steps", "6",
+        pretrained, out, task, "--injection", "tree_distance", "--max-steps", "6",
         "--test", test, "--set", "eval_steps=3", "--set", "max_target_length=6",
     )  # fmt: skip
     assert main(arguments) == 0
@@ -82,7 +82,7 @@ def test_each_task_is_trained_and_writes_a_line_an_example(
     facts = json.loads((out / FACTS_FILE).read_text("utf-8"))
     assert facts["updates"] == 6
     assert facts["best_update"] in (3, 6)
-    assert facts["injection"] == "relation_mask"
+    assert facts["injection"] == "tree_distance"
     assert not [*out.glob("checkpoint-*")]
 
 
@@ -105,7 +105,7 @@ class Killed(BaseException):
 def test_a_killed_training_goes_on_to_the_same_numbers(
     pretrained: Path, tmp_path: Path, task: str, monkeypatch: pytest.MonkeyPatch
 ):
-    more = ["--injection", "relation_mask+tree_distance", "--set", "num_train_epochs=4"]
+    more = ["--injection", "relative_depth+tree_distance", "--set", "num_train_epochs=4"]
     more += ["--set", "tree_learning_rate=0.05", "--patience", "3"]
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     assert main(words(pretrained, whole, task, *more)) == 0
@@ -193,7 +193,7 @@ def test_a_seed_sets_head_order_and_dropout(pretrained: Path, tmp_path: Path):
     assert files[0] == files[1] != files[2]
 
 
-@pytest.mark.parametrize("injection", ["", "relation_mask", "stack_pe", "tree_reg(weight=0.1)"])
+@pytest.mark.parametrize("injection", ["", "tree_distance", "stack_pe", "tree_reg(weight=0.1)"])
 def test_all_methods_begin_with_the_same_head(pretrained: Path, injection: str):
     import torch
 
@@ -282,7 +282,7 @@ def test_collected_batches_and_two_processes_equal_one_large_batch(
     if task == "causal":  # whose loss is a mean over the tokens of all processes
         ways["processes"] = ["--set", "per_device_train_batch_size=4"]
     plain = ["--set", "optim=sgd", "--set", "learning_rate=0.5", "--set", "max_grad_norm=0"]
-    spec = ["--injection", "relation_mask", "--max-steps", "3", "--set", "eval_steps=3"]
+    spec = ["--injection", "tree_distance", "--max-steps", "3", "--set", "eval_steps=3"]
     found = {}
     for name, batches in ways.items():
         arguments = words(pretrained, tmp_path / name, task, *plain, *spec, *batches)
@@ -380,3 +380,36 @@ def test_the_log_names_the_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert (log.device, log.gpu_total) == ("NVIDIA H100 80GB HBM3", 79.0)
     training.Log(tmp_path, True).begin(None, torch.device("cpu"))
     assert "rank" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("injection", "blind"),
+    [("relation_mask", "relation_mask"), ("tree_distance+relation_mask", "relation_mask"),
+     ("tree_distance", ""), ("relative_depth", ""), ("stack_pe", ""), ("up_down", "")],
+)  # fmt: skip
+def test_a_method_that_sees_nothing_of_the_trees_is_refused(
+    pretrained: Path, tmp_path: Path, injection: str, blind: str, capsys
+):
+    """Words are leaves of these constituents: no token is parent, child or sibling of another."""
+    short = ["--max-steps", "1", "--set", "eval_steps=1", "--injection", injection]
+    status = main(words(pretrained, tmp_path / "out", "sequence-classification", *short))
+    error = capsys.readouterr().err
+    assert status == (2 if blind else 0)
+    assert (f"{blind} would learn nothing from these trees: of 24 examples" in error) == bool(blind)
+
+
+def test_a_mask_over_dependency_trees_is_trained(pretrained: Path, tmp_path: Path):
+    for split in ("train", "valid"):
+        rows = [
+            {"words": ["the", "cat", "barked", "that"], "heads": [2, 3, 0, 3], "label": "furry"},
+            {"words": ["the", "cat", "barked", "that"], "heads": [0, 1, 1, 3], "label": "other"},
+        ]
+        lines = "".join(f"{json.dumps(row)}\n" for row in rows)
+        (tmp_path / f"{split}.jsonl").write_text(lines, "utf-8")
+    given = [f"--{split}={tmp_path / f'{split}.jsonl'}" for split in ("train", "valid")]
+    done = main([
+        "finetune", "--model", str(pretrained / "bert"), "--task", "sequence-classification", *given,
+        "--out", str(tmp_path / "out"), *QUICK, "--max-steps", "2", "--set", "eval_steps=2",
+        "--injection", "relation_mask",
+    ])  # fmt: skip
+    assert done == 0

@@ -47,7 +47,7 @@ def content(pretrained: Path, **changes: Any) -> dict[str, Any]:
         "baseline": "plain",
         "methods": {
             "plain": {"about": "the model without trees"},
-            "masks": {"injection": "relation_mask", "controls": ["random"]},
+            "masks": {"injection": "tree_distance", "controls": ["random"]},
         },
         **changes,
     }  # fmt: skip
@@ -77,11 +77,11 @@ def test_a_study_goes_from_lines_and_a_model_to_a_report(study: Path):
         for metric in ("accuracy", "macro_f1")
     )
     one = next(result for result in results if result.method == "masks")
-    assert one.injection == "relation_mask"
+    assert one.injection == "tree_distance"
     assert one.ended in ("rested", "cap", "last")
     assert one.updates == 6
     assert "train: transformers" in one.code
-    assert "train: method relation_mask" in one.code
+    assert "train: method tree_distance" in one.code
     assert "train: finetune" in one.code
     assert "train: fairseq_plugins" not in one.code
     report = (study / "report.html").read_text("utf-8")
@@ -97,7 +97,7 @@ def test_a_control_reads_other_trees_and_the_plain_row_none(study: Path):
         for name in ("plain", "masks", "masks.random")
     }
     assert [job["control"] for job in jobs.values()] == ["", "", "random"]
-    assert [job["injection"] for job in jobs.values()] == ["", "relation_mask", "relation_mask"]
+    assert [job["injection"] for job in jobs.values()] == ["", "tree_distance", "tree_distance"]
 
 
 def test_a_killed_study_goes_on_to_the_same_table(study: Path, pretrained: Path, tmp_path: Path):
@@ -192,7 +192,7 @@ def test_the_recipe_of_the_page_is_sound(pretrained: Path, tmp_path: Path):
     plan = make_plan(read_recipe(write(tmp_path, recipe)))
     check_early(plan)
     assert [method.name for method in plan.recipe.methods] == [
-        "plain", "masks", "masks/random", "distance", "distance/random",
+        "plain", "distance", "distance/random", "depth", "depth/random",
     ]  # fmt: skip
 
 

@@ -22,7 +22,7 @@ ON_GPU = DEVICE.type == "cuda"
 
 
 def arguments(pretrained: Path, out: Path, task: str, *more: str) -> list[str]:  # noqa: F811
-    found = words(pretrained, out, task, "--injection", "relation_mask+relative_depth", *more)
+    found = words(pretrained, out, task, "--injection", "tree_distance+relative_depth", *more)
     if ON_GPU:
         place = found.index("use_cpu=true")
         del found[place - 1 : place + 1]
