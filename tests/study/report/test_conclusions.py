@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import support.study_helpers as study_helpers
 from rich.console import Console
 from support.study_helpers import (
     RATES,
@@ -352,3 +353,17 @@ def test_what_logs_tell_of_older_records_goes_with_the_scores_by_item(tmp_path: 
     kept = copied(out, tmp_path / "kept")
     assert (kept / "table.csv").read_bytes() == (out / "tables/table.csv").read_bytes()
     assert "not known whether" not in capsys.readouterr().out
+
+
+def test_a_row_that_scores_every_line_as_its_control_does_has_nothing_to_compare(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """As relation masks do over the words of constituents, whatever the tree."""
+    drawn = study_helpers.outputs
+    monkeypatch.setattr(
+        study_helpers, "outputs", lambda method, seed: drawn(method.removesuffix("/random"), seed)
+    )
+    study = read_study(make_study(tmp_path, methods=methods(*TREES)))
+    assert words(study) == dict.fromkeys(TREES, "nothing to compare")
+    write_report(study)
+    assert "sees nothing of the trees" in (study.folder / "report.md").read_text("utf-8")

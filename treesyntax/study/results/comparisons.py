@@ -330,14 +330,18 @@ def _conclusion(
 ) -> Conclusion:
     names = [one.method, one.baseline, *([control] if control else [])]
     first, second, *third = (scores.still_learning(name, one.metric) for name in names)
+    tables = [scores.table(name, one.baseline, one.metric) for name in names]
     word, why = no_verdict(
-        [scores.table(name, one.baseline, one.metric) for name in names],
+        tables,
         scores.copies(one.baseline, one.metric),
         (first, second, sum(third)),
         (-inf, inf) if one.lower_is_better else (0.0, HIGHEST_SCORE),
     )
     if one.no_trees:
         word, why = NOTHING_TO_COMPARE, f"none of the outputs of {one.no_trees} is a tree"
+    if not word and control and np.array_equal(tables[0], tables[2]):
+        blind = "so its method sees nothing of the trees"
+        word, why = NOTHING_TO_COMPARE, f"each run scores every line as {control} does, {blind}"
     if not word:
         smallest = nan if one.smallest is None else one.smallest
         over = RunComparison(one.difference, nan, nan, nan, one.runs, one.items, smallest)
