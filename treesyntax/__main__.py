@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from treesyntax import __version__
-from treesyntax.errors import TreeSyntaxError
+from treesyntax.errors import TreeSyntaxError, in_one_line
 from treesyntax.jobs.interrupts import stop_signals_interrupt
 from treesyntax.jobs.terminal import add_arguments as add_loudness
 from treesyntax.jobs.terminal import as_asked
@@ -101,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not str(error).startswith("Symlink loop"):  # so says pathlib before Python 3.13
             raise
         reason = f"{error}; name what the link was to point to"
-    print(f"treesyntax {args.command}: {reason}", file=sys.stderr)
+    print(f"treesyntax {args.command}: {in_one_line(reason)}", file=sys.stderr)
     return 2
 
 

@@ -9,8 +9,17 @@ from importlib.util import find_spec
 from os import PathLike
 
 
+def in_one_line(text: str) -> str:
+    """Escape characters that cannot be printed, such as line breaks and half surrogate pairs."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
 class TreeSyntaxError(Exception):
     """Base of all errors that the user can mend; commands print them and exit with status 2."""
+
+    def __str__(self) -> str:
+        """The message in one line, whatever names from files are in it."""
+        return in_one_line(super().__str__())
 
 
 class TreeError(TreeSyntaxError):

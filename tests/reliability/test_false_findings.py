@@ -117,12 +117,9 @@ def test_item_scores(items: int, points: Spread, runs: int):
 
 FAMILIES = [(500, (1.5, 8.0)), (400, (1.0, 12.0)), (500, 5.0), (500, 8.0)]
 ROWS = (20, 10, 5)
-SKEWED = {
-    (400, (1.0, 12.0), 3, 5): 0.075, (400, (1.0, 12.0), 5, 5): 0.085, (400, (1.0, 12.0), 5, 10): 0.085,
-    (400, (1.0, 12.0), 5, 20): 0.085, (400, (1.0, 12.0), 10, 20): 0.08,
-}  # fmt: skip
-"""Where runs vary so much that their scores are skewed, more than 6 % of studies have a false mark:
-items, spread, runs and rows; docs/statistics-test.md has the shares."""
+SKEWED = {(3, 5): 0.07, (5, 5): 0.075, (5, 10): 0.075, (5, 20): 0.07}
+"""Where runs vary by 12 points their scores are skewed, and more than 6 % of studies have a false mark:
+by runs and rows; docs/statistics-test.md has the shares."""
 
 
 @pytest.mark.parametrize("runs", RUNS)
@@ -130,7 +127,7 @@ items, spread, runs and rows; docs/statistics-test.md has the shares."""
 def test_a_table_of_equal_rows_has_no_mark(items: int, points: Spread, runs: int):
     """At least one false mark after Holm's correction: his first step is the smallest p times rows."""
     hardest = (items, runs) == (400, FEWEST_RUNS)
-    studies, source = amount(150 if hardest else 10, 1000), np.random.default_rng(3)
+    studies, source = amount(150 if hardest else 10, 2000), np.random.default_rng(3)
     marked = {(test, rows): 0.0 for rows in ROWS for test in ("compare_runs", "Welch's t")}
     for _ in range(studies):
         baseline, rows_of_study = study(source, items, runs, points, max(ROWS))
@@ -145,10 +142,9 @@ def test_a_table_of_equal_rows_has_no_mark(items: int, points: Spread, runs: int
         case = f"{items} items, sd {points}, {runs} runs, {rows} rows: {test}"
         count(f"studies with a false mark, {case}", found)
         if test == "compare_runs":
-            allowed = SKEWED.get((items, points, runs, rows), 0.06)
-            if not SOAK:
-                allowed = float(stats.binom.ppf(0.999, studies, allowed)) / studies
-            assert found / studies <= allowed, case
+            allowed = SKEWED.get((runs, rows), 0.06) if points == (1.0, 12.0) else 0.06
+            # The draw alone may add to it: so much in one case of a thousand.
+            assert found <= stats.binom.ppf(0.999, studies, allowed), case
 
 
 @pytest.mark.parametrize("runs", RUNS)

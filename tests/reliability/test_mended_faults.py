@@ -178,3 +178,18 @@ def test_a_spoilt_shard_is_parsed_again(tmp_path: Path):
     assert main(words) == 2
     assert main([*words, "--overwrite"]) == 0
     assert (tmp_path / f"out{OFFSETS}").read_bytes() == wanted[f"out{OFFSETS}"]
+
+
+def test_a_message_is_one_line_whatever_a_foreign_report_names(tmp_path: Path, capsys):
+    (tmp_path / "in.txt").write_text("a b .\n")
+    words = [str(tmp_path / "in.txt"), str(tmp_path / "out"), "--parser", "fake-con"]
+    assert main(["parse", *words, "--model", "m", "--workers", "1"]) == 0
+    report = tmp_path / "out.report.json"
+    content = json.loads(report.read_text()) | {"identity": {"a\nb\x1b[31m\ud800": False}}
+    report.write_text(json.dumps(content))
+    capsys.readouterr()
+    assert main(["parse", *words, "--model", "m", "--workers", "1"]) == 2
+    message = capsys.readouterr().err
+    assert r"a\nb\x1b[31m\ud800; name another file or add --overwrite" in message
+    assert message.count("\n") == 1
+    assert message.rstrip("\n").isprintable()

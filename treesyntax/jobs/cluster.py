@@ -88,7 +88,9 @@ class Job:
 
     def _look(self) -> None:
         # The queue first: a job that it says has ended has written its result before.
-        self.entry = self.queue.entry(self.id, self.submitted) or self.entry
+        entry = self.queue.entry(self.id, self.submitted)
+        if entry is not None and (entry != GONE or self.ended is None):
+            self.entry = entry  # a cluster that forgets a job has said before why it ended
         result = read_object(result_of(self.order.folder, self.id))
         if isinstance(status := result.get("returncode"), int):
             self.returncode, self.seconds = status, float(result.get("seconds", 0.0))

@@ -38,13 +38,13 @@ def landing_probabilities(
     queries = tree.token_node[:, rows]
     first = (queries.clamp(min=0) + offset).flatten()
     placed = (queries >= 0).unsqueeze(2)
-    found = []
+    landed = walk.new_empty(batch, powers, *queries.shape[1:], walk.shape[1])
     for power in range(powers):
         if power:
-            up = walk.index_select(0, above) * is_child
-            walk = up.index_add(0, above, walk * is_child) * each
-        found.append(walk.index_select(0, first).unflatten(0, queries.shape) * placed)
-    return torch.stack(found, 1)
+            up = walk.index_select(0, above).mul_(is_child)
+            walk = up.index_add_(0, above, walk.mul_(is_child)).mul_(each)
+        landed[:, power] = walk.index_select(0, first).unflatten(0, queries.shape) * placed
+    return landed
 
 
 def return_probabilities(tree: TreeBatch, steps: int, dtype: torch.dtype = torch.float32) -> Tensor:

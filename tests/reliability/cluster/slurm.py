@@ -45,7 +45,6 @@ SelectTypeParameters=CR_CPU
 SchedulerParameters=sched_interval=1,bf_interval=1
 SlurmdParameters=config_overrides
 ReturnToService=2
-MinJobAge=20
 KillWait=3
 InactiveLimit=0
 SlurmdTimeout=30

@@ -99,7 +99,7 @@ def test_a_study_of_arrays(tmp_path: Path, slurm: Slurm, begin: Callable[..., Fo
     output = process.output()
     for run in runs:
         assert f"submit {run}/train: job {jobs[0].partition('_')[0]}_" in output
-        assert f"start  {run}/score" in output or f"done   {run}/score" in output
+        assert f"done   {run}: exact " in output
         assert "# job " in (tmp_path / f"out/logs/{run}/score.log").read_text()
     found = read_results(tmp_path / "out/runs.jsonl")
     assert {one.job for one in found} == set(jobs)
@@ -232,7 +232,7 @@ def test_a_time_limit(tmp_path: Path, slurm: Slurm, begin: Callable[..., Fork]):
     process = begin("--cluster-set", "timeout_min=1")
     (job,) = running(slurm, tmp_path)
     assert process.wait() == 1
-    assert f"job {job} ended without a result: TIMEOUT" in process.output()
+    assert f"job {job} ended without a result: TIMEOUT" in process.output(), process.output()
     assert "give it more time with --cluster-set timeout_min=N" in process.output()
     no_orphan(slurm, tmp_path)
 

@@ -162,6 +162,7 @@ def test_a_job_that_leaves_no_result_is_noticed(
     queue.states[job.id] = GONE if state == "gone" else Entry(state)
     (cluster.folder / "1_0_log.err").write_text("Traceback\nslurmstepd: error: the reason\n\n")
     assert job.poll() is None  # its result may be on the way
+    queue.states[job.id] = GONE  # clusters forget what has ended
     assert job.poll() == 1
     assert f"job 1 ended without a result: {state.upper()}" in job.reason
     assert ": slurmstepd: error: the reason" in job.reason

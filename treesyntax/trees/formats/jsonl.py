@@ -119,7 +119,7 @@ def _parse_object(text: str) -> Tree:
     unknown = [name for name in fields if name not in _FIELDS]
     missing = [name for name in _REQUIRED if name not in fields]
     if unknown or missing:
-        names = repr(", ".join(unknown or missing)[:80])[1:-1]  # in one line, whatever they are
+        names = ", ".join(unknown or missing)[:80]
         raise RecordError(
             f"the object has {'the unknown' if unknown else 'no'} {names}", _object_remedy()
         )
