@@ -9,9 +9,17 @@ import pytest
 from support.study_helpers import recipe_content, recipe_with, result
 
 from treesyntax.errors import OptionError
+from treesyntax.made.digests import Digests
 from treesyntax.study.recipe.backbone import SIZES
-from treesyntax.study.recipe.fairness import check_fairness, find_differences, own_settings
+from treesyntax.study.recipe.fairness import (
+    NO_EFFECT,
+    NOT_IN_KEYS,
+    check_fairness,
+    find_differences,
+    own_settings,
+)
 from treesyntax.study.report.table import make_table
+from treesyntax.study.run.keys import Keys
 from treesyntax.study.run.plan import make_plan
 
 
@@ -50,6 +58,17 @@ def test_differences_beside_the_method_are_refused(tmp_path: Path, override: str
     assert f'differences: {{{difference.key}: "why"}}' in message
     why = f"differences.{difference.key}=it is needed"
     check_fairness(recipe_with(tmp_path, f"methods.stack_pe.{override}", why))
+
+
+@pytest.mark.parametrize("flag", NO_EFFECT)
+def test_rows_may_differ_in_flags_that_change_no_number(tmp_path: Path, flag: str):
+    recipe = recipe_with(tmp_path, f"methods.stack_pe.train.{flag}=1")
+    check_fairness(recipe)
+    keys = [
+        Keys(make_plan(one), Digests(tmp_path), {}).of for one in (recipe_with(tmp_path), recipe)
+    ]
+    same = keys[0]["stack_pe-1/train"] == keys[1]["stack_pe-1/train"]
+    assert same is (flag in NOT_IN_KEYS)
 
 
 @pytest.mark.parametrize(
