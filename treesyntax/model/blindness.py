@@ -30,7 +30,7 @@ def blind_methods(methods: Composition, given: TreeBatch, other: TreeBatch) -> s
         nn.init.normal_(parameter, std=0.3, generator=generator)
     return {
         name
-        for name, method in tried.items()
+        for name, method in zip(tried, tried.methods, strict=True)
         if method.needs_tree and not method.training_only and _same(method, given, other)
     }
 
