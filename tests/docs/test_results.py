@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import itertools
 import json
 import re
 import shutil
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
+from metrics.test_runs import slow
 
 from treesyntax.__main__ import main
 from treesyntax.metrics.conclusions import WORDS
@@ -232,6 +235,37 @@ def test_the_map_is_that_of_its_study() -> None:
     differences = [[given.sub("", cell) for cell in row] for row in rows]
     table = [header, ["---", *["---:"] * (len(header) - 1)], *differences]
     assert "".join(f"| {' | '.join(row)} |\n" for row in table) in page
+
+
+@pytest.mark.parametrize(("task", "row"), [("jobs", "nary"), ("geo", "lcrs")])
+def test_cells_of_the_map_by_other_code(task: str, row: str) -> None:
+    """Read from the lines of the study and computed sum by sum, without the library."""
+    head, *lines = map(
+        json.loads, (DOCS / f"results/map/{task}/items.jsonl").read_text("utf-8").splitlines()
+    )
+    tables, item_of = {}, []
+    for name in (row, "sequence"):
+        runs = [line for line in lines if (line["row"], line["metric"]) == (name, "exact")]
+        assert sorted(line["seed"] for line in runs) == [1, 2, 3, 4, 5]
+        right = [list(zlib.decompress(base64.b64decode(line["scores"]))) for line in runs]
+        item_of, new = [], 0  # of each line: a new one, or that of so many lines before
+        for back in zlib.decompress(base64.b64decode(head["copies"][runs[0]["copies"]])):
+            item_of.append(item_of[-back] if back else new)
+            new += not back
+        first = [item_of.index(item) for item in range(new)]
+        tables[name] = [[100 * run[line] for run in right] for line in first]
+        table = tables[name]
+        means = [sum(table[item][run] for item in item_of) / len(item_of) for run in range(5)]
+        tables[f"mean of {name}"] = sum(means) / 5
+    copies = [item_of.count(item) for item in range(max(item_of) + 1)]
+    with (DOCS / "results/map/map.csv").open() as file:
+        cell = next(c for c in csv.DictReader(file) if (c["test_set"], c["row"]) == (task, row))
+    difference = tables[f"mean of {row}"] - tables["mean of sequence"]
+    assert float(cell["mean"]) == pytest.approx(tables[f"mean of {row}"])
+    assert float(cell["difference"]) == pytest.approx(difference)
+    expected = slow(tables[row], tables["sequence"], copies)
+    assert float(cell["p"]) == pytest.approx(expected.p(difference))
+    assert expected.p(difference - float(cell["low"])) == pytest.approx(0.05)
 
 
 def test_the_figure_of_the_demo_is_that_of_its_study(tmp_path: Path) -> None:
