@@ -111,8 +111,12 @@ def test_a_tile_leaves_out_keys_that_none_of_its_queries_may_see():
     assert kernel.tiles(q, q, empty, ~empty.any(-1)) == [(row, expected) for row in rows]
 
 
-def test_long_sentences_keep_their_weights_once_and_are_exact():
-    """Autograd would keep five tensors of that size."""
+@pytest.mark.parametrize("keeps", [True, False])
+def test_long_sentences_keep_weights_once_or_not_and_are_exact(
+    keeps: bool, monkeypatch: pytest.MonkeyPatch
+):
+    """Autograd would keep five tensors of that size. Of very long ones not even one is kept."""
+    monkeypatch.setattr(kernel, "KEPT", 2 * 512 * 512 - (not keeps))
     kept: list[int] = []
     q, k, v = (torch.randn(1, 2, 512, 8, dtype=torch.float64, requires_grad=True) for _ in "qkv")
     ids = torch.randint(5, (1, 512, 512), dtype=torch.uint8)
@@ -126,7 +130,7 @@ def test_long_sentences_keep_their_weights_once_and_are_exact():
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
         found = attend_with_table(q, k, v, None, ids, table, HIDDEN)
     others = 3 * q.numel() + 2 * (4 * 5 + 1)
-    assert sum(kept) == 2 * ids.numel() + others
+    assert sum(kept) == 2 * ids.numel() * keeps + others
     logits = q @ k.transpose(2, 3) / 8**0.5 + table[:, ids[0].long()]
     expected = logits.softmax(3) @ v
     weight = torch.randn_like(found)
@@ -175,3 +179,12 @@ def test_dropped_weights_pass_nothing_on(tiled: bool):
         strict=True,
     ):
         torch.testing.assert_close(one, other)
+
+
+def test_no_sentences_of_any_length_have_gradients():
+    q = torch.zeros(0, 2, 512, 8, dtype=torch.float64, requires_grad=True)
+    table = torch.zeros(2, 5, dtype=torch.float64, requires_grad=True)
+    ids = torch.zeros(0, 512, 512, dtype=torch.uint8)
+    attend_with_table(q, q, q, None, ids, table, HIDDEN).sum().backward()
+    assert table.grad is not None
+    assert not table.grad.any()

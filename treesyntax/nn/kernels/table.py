@@ -3,12 +3,13 @@
 On a CPU PyTorch's fused kernel has no gradient of a bias and no dropout, and autograd keeps and walks five tensors
 of the size of the weights. Here it is two: the bias is read where the logits are summed up, a mask is one
 more relation id, and the gradient of the logits is made in place. Long sentences go tile by tile, and keys that
-none of a tile's queries may see are left out. The weights are kept for the backward pass: to compute them again takes
-a product of matrices, a lookup and a softmax more.
+none of a tile's queries may see are left out. Weights are kept for the backward pass while they are few: to compute
+them again takes a product of matrices, a lookup and a softmax. Many new ones take as long to write as to compute.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -27,6 +28,9 @@ TILE = 1 << 17
 """Attention weights of a tile, half a megabyte. Sentences with fewer are computed all at once."""
 LEAST_QUERIES = 64
 """Of a tile; products of matrices with fewer rows are slow."""
+
+KEPT = 1 << 24
+"""Most weights of a layer that are kept, 64 MiB. Beyond, they are computed again; dropped ones cannot be."""
 
 Tiles = list[tuple[slice, list[tuple[slice, slice]]]]
 """Sentences, with the queries and keys of each of their tiles."""
@@ -79,7 +83,7 @@ def tiles(q: Tensor, k: Tensor, mask: Tensor | None, empty: Tensor | None) -> Ti
         empty: bool, which queries may see no key; None if there is none.
     """
     (rows, heads, queries, _), keys = q.shape, k.shape[2]
-    if torch.compiler.is_compiling() or heads * queries * keys < TILE:
+    if torch.compiler.is_compiling() or heads * queries * keys < TILE or not rows:
         return [(WHOLE, [(WHOLE, WHOLE)])]
     height = max(TILE // (heads * keys), LEAST_QUERIES)
     bands = [slice(first, min(first + height, queries)) for first in range(0, queries, height)]
@@ -101,6 +105,11 @@ def _of_row(x: Tensor, row: slice) -> Tensor:
     return x if len(x) == 1 else x[row]
 
 
+def _room(like: Tensor, shape: tuple[int, ...], memory: Tensor | None) -> Tensor:
+    """A tensor to write into, new or at the start of some memory."""
+    return like.new_empty(shape) if memory is None else memory[: math.prod(shape)].view(shape)
+
+
 class _Sentences:
     """Some sentences b, and the weights of their tiles.
 
@@ -108,7 +117,7 @@ class _Sentences:
         row: which sentences.
         q: [B, H, Q, d]; the others as in :func:`attend_with_table`.
         table: [H, slots * R + 1], of which the last is the bias of hidden keys; None for no bias by id.
-        ids: where pairs are in the table, int64 [B or 1, Q, K]; None without one.
+        ids: where pairs are in the table, [B or 1, Q, K]; None without one.
         mask: None if there are ids, which say it.
     """
 
@@ -134,14 +143,14 @@ class _Sentences:
         """Where the pairs of a tile are in the table, int64 [b, H, q, k]."""
         if self.ids is None:
             return None
-        index = self.ids[:, band, keys].unsqueeze(1)
+        index = self.ids[:, band, keys].long().unsqueeze(1)
         return index.expand(len(self.q) // self.heads, self.heads, -1, -1)
 
-    def weights(self, band: slice, keys: slice) -> Tensor:
-        """The attention weights [b * H, q, k] of a tile."""
+    def weights(self, band: slice, keys: slice, memory: Tensor | None) -> Tensor:
+        """The attention weights [b * H, q, k] of a tile, in some memory or in new one."""
         queries, known = self.q[:, band], self.k[:, keys].transpose(1, 2)
         shape = (len(queries) // self.heads, self.heads, queries.shape[1], known.shape[2])
-        pairs, index = queries.new_empty(shape), self.index(band, keys)
+        pairs, index = _room(queries, shape, memory), self.index(band, keys)
         logits, scale = pairs.flatten(0, 1), queries.shape[2] ** -0.5
         if index is None or self.table is None:
             logits.baddbmm_(queries, known, beta=0, alpha=scale)
@@ -177,7 +186,10 @@ class _TableAttention(torch.autograd.Function):
         # Compiled code cannot look first; it is no work there.
         if empty is not None and not torch.compiler.is_compiling() and not empty.any():
             empty = None
-        ctx.tiles, ctx.hidden = tiles(q, k, mask, empty), hidden
+        ctx.tiles, ctx.hidden, ctx.drops = tiles(q, k, mask, empty), hidden, dropout > 0
+        ctx.keeps = (
+            ctx.drops or ctx.tiles[0][0] == WHOLE or q.shape[:3].numel() * k.shape[2] <= KEPT
+        )
         ctx.size = 0 if table is None else table.shape[1]
         ctx.slots = SLOTS if ctx.size * SLOTS <= MOST_SUMS else 1
         if table is not None and ids is not None:
@@ -185,27 +197,30 @@ class _TableAttention(torch.autograd.Function):
             slot = torch.arange(k.shape[2], device=q.device) % ctx.slots * ctx.size
             # Small types wrap around and come back.
             slot = (slot - last).to(ids.dtype if last <= torch.iinfo(ids.dtype).max else slot.dtype)
-            ids = ((ids + slot) * (1 if seen is None else seen[:, 0]) + last).long()
+            ids = (ids + slot) * (1 if seen is None else seen[:, 0]) + last
+            ids = ids.long() if ctx.keeps else ids
             table = torch.cat(
                 [table.repeat(1, ctx.slots), table.new_full((len(table), 1), hidden)], 1
             )
             mask = None
         given = (q, k, v, table, ids, own, mask)
-        several, ctx.drops = ctx.tiles[0][0] != WHOLE, dropout > 0
+        several = ctx.tiles[0][0] != WHOLE
+        memory = None if ctx.keeps else q.new_empty(_largest(ctx.tiles, q))
         # Heads beside each other, as the layer after it wants them.
         output = q.new_empty(len(q), q.shape[2], q.shape[1], v.shape[3]).transpose(1, 2)
         stored = []
         for row, parts in ctx.tiles:
             sentences = _Sentences(row, *given, hidden)
             for band, keys in parts:
-                weights = sentences.weights(band, keys)
+                weights = sentences.weights(band, keys, memory)
                 kept = drop(weights, dropout) if dropout else weights
                 attended = torch.bmm(kept, sentences.v[:, keys]).unflatten(0, (-1, q.shape[1]))
                 if several:
                     output[row, :, band] = attended
                 else:
                     output = attended
-                stored += [weights, kept] if dropout else [weights]
+                if ctx.keeps:
+                    stored += [weights, kept] if dropout else [weights]
         ctx.save_for_backward(*given, empty, *stored)
         return output
 
@@ -218,7 +233,8 @@ class _TableAttention(torch.autograd.Function):
         # Of one type with q, also where mixed precision computed the output: products in place are not cast.
         gradient = gradient.to(q.dtype)
         several = ctx.tiles[0][0] != WHOLE  # tiles, whose parts add up
-        memory = q.new_empty(max([weights.numel() for weights in rest] or [0]))
+        count = 1 if ctx.keeps else 2
+        memory = [q.new_empty(_largest(ctx.tiles, q)) if several else None for _ in range(count)]
         of_q = q.new_empty(q.shape)
         of_k, of_v = (x.new_zeros(x.shape) if several else x.new_empty(x.shape) for x in (k, v))
         by_slot = None
@@ -227,10 +243,13 @@ class _TableAttention(torch.autograd.Function):
             sentences = _Sentences(row, q, k, v, table, ids, own, mask, ctx.hidden)
             above, to_q, to_k, to_v = (x[row].flatten(0, 1) for x in (gradient, of_q, of_k, of_v))
             for band, keys in parts:
-                weights = next(stored).to(q.dtype)
+                if ctx.keeps:
+                    weights = next(stored).to(q.dtype)
+                else:
+                    weights = sentences.weights(band, keys, memory[1])
                 kept = next(stored).to(q.dtype) if ctx.drops else weights
                 given, index = above[:, band], sentences.index(band, keys)
-                of_logits = memory[: weights.numel()].view(weights.shape)
+                of_logits = _room(q, weights.shape, memory[0])
                 of_logits.baddbmm_(given, sentences.v[:, keys].transpose(1, 2), beta=0)
                 if not ctx.drops:
                     softmax_backward(of_logits, weights, -1, q.dtype, grad_input=of_logits)
@@ -257,3 +276,9 @@ class _TableAttention(torch.autograd.Function):
         if by_slot is not None:
             of_table = by_slot[..., :-1].unflatten(3, (ctx.slots, ctx.size)).sum((0, 2, 3))
         return of_q, of_k, of_v, of_table, None, of_own, None, None, None
+
+
+def _largest(parts: Tiles, q: Tensor) -> int:
+    """Weights of the largest tile of a sentence."""
+    ends = [(band, keys) for _, tiles in parts for band, keys in tiles]
+    return q.shape[1] * max((b.stop - b.start) * (k.stop - k.start) for b, k in ends)
