@@ -29,8 +29,12 @@ _warned: list[int] = []
 
 def heed_warnings() -> None:
     """Note the warning signal from now on."""
+    _listen(lambda number, _: _warned.append(number))
+
+
+def _listen(handler: Any) -> None:
     with suppress(ValueError):  # not the main thread
-        signal.signal(WARNING, lambda number, _: _warned.append(number))
+        signal.signal(WARNING, handler)
 
 
 def _is_warned(trainer: Any) -> bool:
@@ -79,6 +83,7 @@ def ending_at_the_warning(fairseq_save: Callable[..., Any]) -> Callable[..., Any
         saved = fairseq_save(cfg, trainer, epoch_itr, val_loss)
         if getattr(trainer, "tree_warned", False) and _goes_on(trainer):
             logger.info("saved at the warning signal, to be continued")
+            _listen(signal.SIG_IGN)  # a second warning would kill Python while it ends
             sys.exit(SAVED)
         return saved
 

@@ -71,6 +71,7 @@ def train(journal: Path, arguments: list[str]) -> None:
             time.sleep(NAP)
         if warned:
             print("t | INFO | Saved checkpoint x @ 2 updates", flush=True)
+            signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # it comes from Slurm and from the job
             raise SystemExit(75)
         note(journal, "update", folder.parent.name, update)
         inner = {"epoch": 1, "update": update / UPDATES, "loss": "3", "num_updates": str(update)}
