@@ -14,7 +14,14 @@ from pathlib import Path
 from treesyntax.__main__ import COMMANDS, make_parser
 from treesyntax.commands.methods import CATALOGUE
 from treesyntax.references import link_citations, references
-from treesyntax.study.recipe.keys import KEYS, METHOD_KEYS, SEARCH_KEYS, Key
+from treesyntax.study.recipe.keys import (
+    KEYS,
+    METHOD_KEYS,
+    PRETRAINED_DATA_KEYS,
+    PRETRAINED_ROW_KEYS,
+    SEARCH_KEYS,
+    Key,
+)
 from treesyntax.study.words import WORDS
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -26,7 +33,7 @@ OLD_NAMES = ("generate",)
 RECIPES = """# Recipe keys
 
 Every key of a recipe, with its type, default, an example, and what a study does anew after you change it. Nothing else is
-trained again. [How to run a study](studies.md).
+trained again. With a pretrained model rows and `data` have [keys of their own](#with-trainer-huggingface). [How to run a study](studies.md).
 
 In the examples `sequence` is the row without trees. Tests read every example; `make figures` writes this page from `treesyntax/study/recipe/keys.py`.
 
@@ -46,6 +53,19 @@ A key with `+` at its end adds to the list of the recipe below: `score+: [bleu]`
 {search}
 
 How it works: [find settings by search](search.md).
+
+## With `trainer: huggingface`
+
+A row, below `methods.NAME`, has no `arch`; `{{}}` is a plain row:
+
+{pretrained_rows}
+
+Below `data`:
+
+{pretrained_data}
+
+`train` takes the [settings of training](pretrained.md#settings-of-training), `generate` those of transformers. `average`, `skip`
+and `binarize` are refused.
 """
 TOP = """# Commands
 
@@ -127,7 +147,13 @@ def glossary_page() -> str:
 
 def recipe_page() -> str:
     """Return the page of the keys of a recipe."""
-    tables = {"keys": KEYS, "rows": METHOD_KEYS, "search": SEARCH_KEYS}
+    tables = {
+        "keys": KEYS,
+        "rows": METHOD_KEYS,
+        "search": SEARCH_KEYS,
+        "pretrained_rows": PRETRAINED_ROW_KEYS,
+        "pretrained_data": PRETRAINED_DATA_KEYS,
+    }
     return RECIPES.format(**{name: _keys(keys) for name, keys in tables.items()})
 
 

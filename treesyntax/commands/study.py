@@ -4,7 +4,8 @@ The same command goes on where it was interrupted. After an edit of the recipe i
 More seeds, rows or metrics and another search leave what is trained as it is. A run whose training
 differs is trained anew, and the former one is kept under replaced/.
 
-A larger max-update or patience trains on from the last checkpoint. Data that changed are refused.
+A larger max-update or patience trains on from the last checkpoint where that equals one long training.
+Elsewhere, and always with a pretrained model, it trains anew and says so. Data that changed are refused.
 
 Examples:
   treesyntax study demo/for2lam
@@ -63,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--train-on", type=float, metavar="FACTOR",
         help="let trainings go on to FACTOR times the recipe's updates, from their last checkpoints: 2 for "
-        "twice as many",
+        "twice as many; refused where the learning rate depends on the end, and for pretrained models",
     )  # fmt: skip
     parser.add_argument(
         "--jobs",

@@ -23,7 +23,7 @@ CONCLUSIONS = "statistics.md#a-conclusion-in-a-word"
 WORDS = {
     "baseline": Word("baseline", "the row that others are compared with: the first of a recipe, or the one named by `baseline:`"),
     "beam": Word("beam", "how many outputs the search keeps at each step"),
-    "cap": Word("cap", "the most updates of a training: `max-update` of the recipe, `max_steps` with a pretrained model"),
+    "cap": Word("cap", "the most updates of a training: `max-update` or `max-epoch`; with a pretrained model `max_steps`, else `num_train_epochs`"),
     "ceiling": Word("on the floor, at the ceiling", "all scores are near the lowest, or the highest, so nothing can be told apart"),
     "conclusion": Word(
         "conclusion",
@@ -34,7 +34,8 @@ WORDS = {
     "control": Word("control", "the same row over trees without syntax", "controls.md"),
     "difference": Word("difference", "the mean score of a row minus that of its baseline, in points", "statistics-test.md"),
     "family": Word(
-        "family, Holm", "all rows that a table tests on its primary metric; p is corrected for their number, after Holm"
+        "family, Holm", "the p-values that Holm's correction counts together: those of all rows but controls, on the primary metric. Their "
+        "differences from controls are a second family, all else is a third", "statistics.md#the-marks",
     ),
     "interval": Word(
         "interval",
@@ -87,7 +88,7 @@ WORDS = {
     "still-learning": Word(
         "still learning",
         "more than a third of the runs of the row, its baseline or its control had not come to rest; differences may be of "
-        "speed. `treesyntax study … --train-on 2` trains on; with a pretrained model a larger cap does",
+        "speed. `treesyntax study … --train-on 2` trains on; a pretrained model needs a larger cap, which trains it anew",
         "protocol.md#the-checklist",
     ),
     "study": Word("study", "a recipe with its runs, tables and report, in one folder"),

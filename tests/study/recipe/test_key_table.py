@@ -8,7 +8,14 @@ import pytest
 import yaml
 
 from treesyntax.study.recipe import controls, inherit, recipe, rows, search, trainer
-from treesyntax.study.recipe.keys import KEYS, METHOD_KEYS, REQUIRED, SEARCH_KEYS
+from treesyntax.study.recipe.keys import (
+    KEYS,
+    METHOD_KEYS,
+    PRETRAINED_DATA_KEYS,
+    PRETRAINED_ROW_KEYS,
+    REQUIRED,
+    SEARCH_KEYS,
+)
 from treesyntax.study.recipe.reading import ALIASES, EXTENDS
 from treesyntax.study.recipe.recipe import read_recipe
 
@@ -30,9 +37,12 @@ methods:
 
 def read(tmp_path: Path, key: str, value, *above: str):
     content = yaml.safe_load(PLAIN)
-    if key in trainer.KEYS[1:]:
+    if key in trainer.KEYS[1:] or "plain" in above or above == ("data",):
         content |= {"trainer": trainer.HUGGINGFACE, "model": "bert", "task": "causal"}
-        content |= {"data": dict.fromkeys(trainer.SPLITS, "a.jsonl"), "methods": {"plain": {}}}
+        content |= {
+            "data": dict.fromkeys(trainer.SPLITS, "a.jsonl"),
+            "methods": {"other": {}, "plain": {"injection": "relation_mask"}},
+        }
     place = content
     for name in above:
         place = place.setdefault(name, {})
@@ -40,6 +50,8 @@ def read(tmp_path: Path, key: str, value, *above: str):
         place.setdefault("over", {"train.lr": [0.001, 0.002, 0.003]})
         if key in ("trials", "seed", "kind"):
             place.update(kind="random", trials=2)
+    if key == "hold-out":
+        del place["valid"]
     if key == "at":
         content["axes"] = {"pairs": {"vars.pairs": [1000, 4000]}}
     if key == "methods":
@@ -60,6 +72,8 @@ def test_the_keys_are_those_of_the_code():
         assert yaml.safe_load(KEYS[key].default) == value
     of_rows = {"arch", inherit.LIKE, rows.ABOUT, controls.CONTROLS, *rows.SECTIONS, *rows.OWN}
     assert {*METHOD_KEYS} == of_rows
+    assert {*PRETRAINED_ROW_KEYS} == {*trainer.ROW_KEYS}
+    assert {*PRETRAINED_DATA_KEYS} == {*trainer.SPLITS, *trainer.OPTIONAL}
     assert {*SEARCH_KEYS} == {"over", *search.OPTIONAL}
     assert all(name in KEYS[key].meaning for name, key in ALIASES.items())
 
@@ -98,6 +112,18 @@ def test_the_example_of_a_key_of_a_row_is_read(tmp_path: Path, key: str):
     value = yaml.safe_load(METHOD_KEYS[key].example)
     made = read(tmp_path, key, value, "methods", "relation_mask")
     assert len(made.methods) >= 2
+
+
+@pytest.mark.parametrize("key", PRETRAINED_ROW_KEYS)
+def test_the_example_of_a_key_of_a_pretrained_row_is_read(tmp_path: Path, key: str):
+    value = yaml.safe_load(PRETRAINED_ROW_KEYS[key].example)
+    assert len(read(tmp_path, key, value, "methods", "plain").methods) >= 2
+
+
+@pytest.mark.parametrize("key", PRETRAINED_DATA_KEYS)
+def test_the_example_of_a_key_of_pretrained_data_is_read(tmp_path: Path, key: str):
+    value = yaml.safe_load(PRETRAINED_DATA_KEYS[key].example)
+    assert read(tmp_path, key, value, "data").content["data"][key] == value
 
 
 @pytest.mark.parametrize("key", SEARCH_KEYS)

@@ -10,6 +10,8 @@ from math import inf, sqrt
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+import yaml
 from rich.console import Console
 from scipy.special import stdtrit
 from support import ROOT
@@ -24,6 +26,7 @@ from support.study_helpers import (
     write_study,
 )
 
+from treesyntax.errors import OptionError
 from treesyntax.files import write_json
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.report.advice import (
@@ -197,4 +200,31 @@ def test_the_page_has_the_command_that_trains_longer(tmp_path: Path):
     study = read_study(folder)
     page = write_report(study).read_text()
     command = train_on_command(study.plan.recipe, folder)
-    assert f"their order. Train on, twice as long: {command}</p>" in page
+    assert f"their order. Train twice as long: {command}</p>" in page
+
+
+@pytest.mark.parametrize(
+    ("train", "setting"),
+    [
+        ({"num_train_epochs": 20}, "train.num_train_epochs=40"),
+        ({"max_steps": 500}, "train.max_steps=1000"),
+        ({"learning_rate": 0.1}, "train.num_train_epochs=6"),
+    ],
+    ids=str,
+)
+def test_a_pretrained_model_trains_longer_by_its_cap(train: dict, setting: str, tmp_path: Path):
+    data = dict.fromkeys(("train", "valid", "test"), "a.jsonl")
+    content = {
+        "name": "x", "title": "x", "trainer": "huggingface", "model": "bert", "task": "causal", "data": data,
+        "train": train, "score": ["exact"], "seeds": [1], "methods": {"plain": {}},
+    }  # fmt: skip
+    file = tmp_path / "x.yaml"
+    file.write_text(yaml.safe_dump(content), encoding="utf-8")
+    words = shlex.split(train_on_command(read_recipe(file), tmp_path))
+    assert words[-2:] == ["--set", setting]
+    key, _, value = setting.removeprefix("train.").partition("=")
+    assert read_recipe(file, words[-1:]).train[key] == int(value)
+    with pytest.raises(
+        OptionError, match="a pretrained model trains anew with a larger train.num_train_epochs"
+    ):
+        read_recipe(file, ["train-on=2"])

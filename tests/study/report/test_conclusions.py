@@ -133,7 +133,7 @@ def test_runs_that_were_still_learning_have_no_verdict_and_no_mark(tmp_path: Pat
     assert not any(mark in cell for cell in study.table.cells(study.table.rows[1]) for mark in "†°")
     command = f"treesyntax study {out}/recipe.yaml --out {out} --train-on 2"
     assert study.table.advice[0].startswith("STILL LEARNING: relation_mask, or what")
-    assert study.table.advice[0].endswith(f"with {command}")
+    assert study.table.advice[0].endswith(f"Train twice as long: {command}")
     page = write_report(study).read_text()
     assert page.index(command) < page.index('id="results"')  # in the verdict
 

@@ -149,5 +149,5 @@ def test_training_that_had_not_ended_is_told():
     assert "lowest at the last update of a (1 of 2 runs)." in note
     assert note.endswith("and their order")
     (note,) = not_ended(results, curves, averaged=True, longer="treesyntax study x")
-    assert note.endswith("and their order. Train on, twice as long: treesyntax study x")
+    assert note.endswith("and their order. Train twice as long: treesyntax study x")
     assert not_ended(results, {"b": curves["b"]}, averaged=True) == []

@@ -64,7 +64,9 @@ def trained_on(content: dict[str, Any], check: Check) -> dict[str, Any]:
     places = list(_caps(longer))
     if not places:
         raise check.error(
-            TRAIN_ON, f"is {factor:g}, but there is no train.max-update and no train.max-epoch"
+            TRAIN_ON,
+            f"is {factor:g}, but there is no train.max-update and no train.max-epoch; a pretrained model trains anew "
+            "with a larger train.num_train_epochs or train.max_steps",
         )
     for section, key in places:
         section[key] = _longer(section[key], factor, key, check)

@@ -132,7 +132,9 @@ KEYS: dict[str, Key] = {
 """The keys of a recipe."""
 
 METHOD_KEYS: dict[str, Key] = {
-    "arch": Key("name", REQUIRED, "tree_relation_mask_small", TRAINING, "The architecture: `tree_METHOD_SIZE`."),
+    "arch": Key(
+        "name", "required, unless `like` gives it", "tree_relation_mask_small", TRAINING, "The architecture: `tree_METHOD_SIZE`."
+    ),
     "like": Key(
         "row", NONE, "sequence", ROWS,
         "A row to take everything from but its `about` and `controls`; what this row says itself counts.",
@@ -157,6 +159,45 @@ METHOD_KEYS: dict[str, Key] = {
     ),
 }  # fmt: skip
 """The keys of a row, below ``methods.NAME``."""
+
+PRETRAINED_ROW_KEYS: dict[str, Key] = {
+    "injection": Key(
+        "methods, joined by +", "none: a plain row", "relation_mask+tree_distance", TRAINING,
+        "The methods in the pretrained model.",
+    ),
+    "model": Key("folder or name", "that of the recipe", "bert-large", TRAINING, "Another pretrained model for this row."),
+    "train": Key(
+        "settings", "{}", "{learning_rate: 0.00003}", TRAINING, "Settings of training for this row, as those of the recipe."
+    ),
+    "generate": Key(
+        "settings", "{}", "{num_beams: 4}", OUTPUTS, "Settings of transformers' `generate` for this row."
+    ),
+    **{name: METHOD_KEYS[name] for name in ("about", "controls", "vars", "at")},
+}  # fmt: skip
+"""The keys of a row with ``trainer: huggingface``; it has no ``arch``, and may have none of these."""
+
+PRETRAINED_DATA_KEYS: dict[str, Key] = {
+    "train": Key("file", REQUIRED, "train.jsonl", DATA, "Examples to train on: JSON lines, `.tsv`, CoNLL-U or plain lines."),
+    "valid": Key("file", "required without `hold-out`", "valid.jsonl", DATA, "Examples to validate on."),
+    "test": Key("file", REQUIRED, "test.jsonl", DATA, "Examples to test on."),
+    "hold-out": Key("number", "0", "500", DATA, "So many examples of train to validate on, in place of `valid`."),
+    "format": Key("format of trees", "heads, or what the file is", "ptb", DATA, "How the trees of examples are written."),
+    "columns": Key("mapping", "the names of ours", "{text: sentence, label: class}", DATA, "Names of columns in your files."),
+    "header": Key("list of names", "the first line", "[label, text, tree]", DATA, "Names of the columns of a `.tsv` without header."),
+    "each": Key("column", NONE, "aspects", DATA, "A list in each line, every entry of which is an example."),
+    "trees": Key(
+        "files of each set", NONE, "{train: train.ptb, valid: valid.ptb, test: test.ptb}", DATA,
+        "Trees in files of their own, a line an example.",
+    ),
+    "targets": Key(
+        "files of each set", NONE, "{train: train.de, valid: valid.de, test: test.de}", DATA,
+        "Texts to write, in files of their own.",
+    ),
+    "parser": Key(
+        "flags of `treesyntax parse`", NONE, '"--parser stanza-dep --model FOLDER"', DATA, "Makes the trees; not with `trees`."
+    ),
+}  # fmt: skip
+"""The keys below ``data`` with ``trainer: huggingface``."""
 
 SEARCH_KEYS: dict[str, Key] = {
     "over": Key(

@@ -18,11 +18,11 @@ from scipy.special import stdtrit
 
 from treesyntax.metrics.conclusions import STILL_LEARNING
 from treesyntax.metrics.runs import FEWEST_RUNS, LEVEL, POWER
-from treesyntax.study.recipe.budget import TRAIN_ON
 from treesyntax.study.recipe.recipe import RECIPE_FILE, Recipe
 from treesyntax.study.report.table import Row, StudyTable
 from treesyntax.study.results.comparisons import Comparison
 from treesyntax.study.run.folder import default_folder
+from treesyntax.study.run.trainers import trainer_of
 
 LONGER = 2
 """How many times longer a training is to be that was still learning."""
@@ -44,8 +44,9 @@ def study_command(recipe: Recipe, folder: Path, *settings: str, other: Path | No
 
 
 def train_on_command(recipe: Recipe, folder: Path) -> str:
-    """The command by which all trainings go on from their last checkpoints, to twice as many updates."""
-    return f"{study_command(recipe, folder)} --{TRAIN_ON} {LONGER * recipe.train_on:g}"
+    """The command that trains twice as long: from the last checkpoints, or a pretrained model anew."""
+    longer = trainer_of(recipe).longer(recipe, LONGER)
+    return f"{study_command(recipe, folder)} {shlex.join(longer)}"
 
 
 SHOWN = 8
@@ -72,8 +73,8 @@ def learning_line(recipe: Recipe, folder: Path, table: StudyTable) -> list[str]:
     if not rows:
         return []
     return [
-        f"STILL LEARNING: {', '.join(rows)}, or what they are compared with, so there is no verdict and no †. Train on "
-        f"from the last checkpoints with {train_on_command(recipe, folder)}"
+        f"STILL LEARNING: {', '.join(rows)}, or what they are compared with, so there is no verdict and no †. Train "
+        f"twice as long: {train_on_command(recipe, folder)}"
     ]
 
 

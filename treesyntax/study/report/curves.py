@@ -84,7 +84,7 @@ def not_ended(
         curves: by row, a curve a run.
         averaged: whether the last checkpoints are tested, so that none was chosen as the best;
             then the loss of validation tells.
-        longer: the command that trains on, "" for none.
+        longer: the command that trains longer, "" for none.
     """
     if averaged:
         last = {
@@ -103,7 +103,7 @@ def not_ended(
         return []
     return [
         f"Training had not ended: {what} {', '.join(texts)}. Longer training may change the scores "
-        f"and their order{longer and f'. Train on, twice as long: {longer}'}"
+        f"and their order{longer and f'. Train twice as long: {longer}'}"
     ]
 
 

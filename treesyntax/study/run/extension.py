@@ -24,7 +24,6 @@ from treesyntax.study.run.checkpoints import LAST, updates_of
 from treesyntax.study.run.keys import CAPS, Keys, flag_value
 from treesyntax.study.run.logs import TRAINS_ON, TrainLog, read_log
 from treesyntax.study.run.plan import Plan, make_plan
-from treesyntax.study.run.process import FINETUNE
 from treesyntax.study.run.steps import BEGUN_FILE, Run, Step
 
 FREE_SCHEDULES = (
@@ -56,8 +55,6 @@ def caps_of(train: Step) -> dict[str, float]:
 
 def schedule_of(train: Step) -> str:
     """Return the learning rate of a training that depends on where it ends, "" for one that does not."""
-    if train.command[0] == FINETUNE:
-        return "that of transformers' TrainingArguments"
     name = flag_value(train, "--lr-scheduler") or FREE_SCHEDULES[0]
     length = flag_value(train, FREE_WITH[name]) if name in FREE_WITH else None
     free = name in FREE_SCHEDULES or float(length or 0) > 0

@@ -12,6 +12,7 @@ from treesyntax.data.encoding import TEXT, WORDS_LINEARIZATION
 from treesyntax.errors import OptionError
 from treesyntax.jobs.flags import DATA_TREES
 from treesyntax.jobs.preloaded import LOADED
+from treesyntax.study.recipe.budget import TRAIN_ON
 from treesyntax.study.recipe.recipe import SPLITS, Flags, Method, Recipe, Side, flag_words
 from treesyntax.study.run.process import SAFE
 from treesyntax.study.run.steps import (
@@ -96,6 +97,10 @@ class Fairseq:
             ]  # values of --save-dir, --path
             known = [_data_trees(recipe, run.method)] if step.kind == "train" else []
             yield (*_without_folders(kept), *known)
+
+    def longer(self, recipe: Recipe, factor: float) -> tuple[str, ...]:
+        """On from the last checkpoints."""
+        return f"--{TRAIN_ON}", f"{factor * recipe.train_on:g}"
 
 
 def _with_trees(recipe: Recipe, folder_of: dict[str, Step]) -> dict[str, list[Step]]:

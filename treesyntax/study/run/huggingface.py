@@ -35,6 +35,9 @@ from treesyntax.study.run.steps import (
     scoring_steps,
 )
 
+EPOCHS = 3
+"""Of a training whose recipe has no cap: the default of TrainingArguments."""
+
 
 class HuggingFace:
     """transformers' Trainer by ``treesyntax finetune``, see :class:`treesyntax.study.run.trainers.Trainer`."""
@@ -57,6 +60,11 @@ class HuggingFace:
         """That of its training, without the folder of the run."""
         words = steps[0].command
         yield words[: words.index("--out")]
+
+    def longer(self, recipe: Recipe, factor: float) -> tuple[str, ...]:
+        """A larger cap, with which a pretrained model trains anew."""
+        cap = "max_steps" if float(recipe.train.get("max_steps") or 0) > 0 else "num_train_epochs"
+        return "--set", f"train.{cap}={factor * float(recipe.train.get(cap) or EPOCHS):g}"
 
 
 def _data_steps(recipe: Recipe, number: int, needs: tuple[str, ...]) -> Iterator[Step]:

@@ -51,6 +51,9 @@ class Trainer(Protocol):
             steps: its own steps.
         """
 
+    def longer(self, recipe: Recipe, factor: float) -> tuple[str, ...]:
+        """What to add to the command of a study so that trainings may be so many times longer."""
+
 
 TRAINERS: dict[str, Trainer] = {FAIRSEQ: Fairseq(), HUGGINGFACE: HuggingFace()}
 """By the name in a recipe."""
