@@ -21,7 +21,6 @@ from typing import Any
 
 from treesyntax.errors import OptionError
 from treesyntax.references import cited_in
-from treesyntax.study.recipe.backbone import papers_of
 
 D_MODEL, HEADS, LAYERS = 512, 8, 6
 CATALOGUE = Path(__file__).parents[1] / "methods" / "catalogue.json"
@@ -136,6 +135,8 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(known, indent=2, ensure_ascii=False))
         return 0
     if args.bibtex:
+        from treesyntax.study.recipe.backbone import papers_of  # --help needs no numpy
+
         texts = [facts["paper"] for facts in known["methods"]]
         for facts in known["presets"]:
             parts = papers_of("", {"encoder-injection": facts["spec"]})
