@@ -18,6 +18,8 @@ from pathlib import Path
 from reliability.cluster.guard import end_all, guard
 from support import wait_until
 
+from treesyntax.study.run.process import FINETUNE, PROGRAMS
+
 NODE = "node1"
 DAEMONS = ("munged", "slurmctld", "slurmd")
 ACCOUNTING = ("slurmdbd", "mariadbd", "mariadb-install-db")
@@ -235,8 +237,9 @@ def _start_accounting(slurm: Slurm, port: int, database: int) -> None:
     wait_until(has_cluster, 60)
 
 
-TRAINERS = {b"fairseq-train", b"fairseq_cli.train"}
-"""A word of each command that trains: that of the stand-ins, and the module of the real one."""
+REAL = [PROGRAMS[name] for name in ("fairseq-train", FINETUNE)]
+TRAINERS = {b"fairseq-train", *(words[-1].encode() for words in REAL)}
+"""A word of each command that trains: that of the stand-ins, and the last ones of the real programs."""
 
 
 def writers(folder: Path) -> list[str]:

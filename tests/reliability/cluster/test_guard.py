@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from reliability.cluster.guard import end_all, guard, started_by
+from reliability.cluster.slurm import REAL, writers
 from support import wait_until
 from support.forked_programs import fork
 
@@ -47,3 +48,12 @@ def test_the_processes_of_another_folder_stay(tmp_path: Path):
         end_all(tmp_path / "other")
     os.waitpid(mine, 0)
     os.waitpid(other, 0)
+
+
+@pytest.mark.parametrize("program", REAL, ids=lambda program: program[-1])
+def test_real_trainings_count_as_writers(program: tuple[str, ...], tmp_path: Path):
+    sleep = [program[0], "-c", "import time; time.sleep(99)"]
+    with subprocess.Popen([*sleep, *program[1:], f"{tmp_path}/out"]) as job:
+        wait_until(lambda: writers(tmp_path) == [str(job.pid)], 30)
+        job.kill()
+    assert not writers(tmp_path)
