@@ -21,8 +21,12 @@ from treesyntax.errors import OptionError
 from treesyntax.files import check_path
 from treesyntax.methods import METHODS
 from treesyntax.methods.encodings.stack_pe import StackEncoding
+from treesyntax.model.blindness import LOOKED_AT
 from treesyntax.model.bracket_growth import GrowingBrackets
 from treesyntax.nn.growth import GrowingTrees
+from treesyntax.nn.tree_batch import NO_NODE, TreeBatch, batch_trees
+from treesyntax.trees.controls import LABEL, RANDOM, control_tree
+from treesyntax.trees.tree import Tree
 
 logger = logging.getLogger(__name__)
 CHUNK = 256
@@ -148,6 +152,30 @@ def check_trees(names: Iterable[str], store: TreeStore | None, training: bool) -
                 f"the method {name} needs the labels of nodes, but {store.path} has none; binarize "
                 "it with --source-labels"
             )
+
+
+def with_random(store: TreeStore) -> Iterator[tuple[TreeBatch, TreeBatch]]:
+    """The first trees whose leaves alone are tokens, and random ones in their place, where these differ.
+
+    Where tokens are inner nodes as well, each method sees some of the tree.
+    """
+    for number in range(min(LOOKED_AT, len(store))):
+        parents, _, nodes, *_ = store[number]
+        above = {*parents.tolist()}
+        leaves = [node for node in range(len(parents)) if node not in above]
+        words = {node: word for word, node in enumerate(leaves)}
+        tree = Tree(
+            parents, [LABEL] * len(parents), [words.get(node, -1) for node in range(len(parents))]
+        )
+        if len(leaves) < len(parents) and {*nodes.tolist()} <= {NO_NODE, *leaves}:
+            other = control_tree(tree, RANDOM, 1)
+            moved = dict(zip([NO_NODE, *leaves], [NO_NODE, *other.word_nodes()], strict=True))
+            if other != tree:
+                tokens = nodes.tolist()
+                yield (
+                    batch_trees([tree], [tokens], labels={LABEL: 1}),
+                    batch_trees([other], [[moved[node] for node in tokens]], labels={LABEL: 1}),
+                )
 
 
 @contextmanager

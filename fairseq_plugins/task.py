@@ -34,6 +34,7 @@ from fairseq_plugins.limits import (
     known_criterion,
     refuse_options,
     tell_limits,
+    with_random,
 )
 from fairseq_plugins.model import is_ours
 from fairseq_plugins.pairs import UsedPairs
@@ -53,8 +54,10 @@ from treesyntax.data.token_files import TokenData
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.decoding.constraints import Constraints
 from treesyntax.errors import OptionError
+from treesyntax.model.blindness import refuse_blind
 from treesyntax.model.bracket_growth import GROWING
 from treesyntax.nn.growth import GROWING_LINEARIZATIONS
+from treesyntax.nn.injection import Injection
 from treesyntax.trees.names import GIVEN, SHUFFLED
 
 LINEARIZATIONS = (FROM_DATA, *GROWING)
@@ -107,7 +110,7 @@ class TreeTranslationTask(TreeLossTask):
     Attributes:
         target_linearization: the linearization of the target's tokens, empty if it is not known.
         predicts_end: whether the model predicts EOS.
-        methods: names of the methods in the encoders that it has built.
+        methods: those in the encoders that it has built, by name.
         records: what a checkpoint records of each side of the data.
     """
 
@@ -116,7 +119,7 @@ class TreeTranslationTask(TreeLossTask):
     def __init__(self, cfg: TreeTranslationConfig, src_dict: Any, tgt_dict: Any) -> None:
         """Raises OptionError for data or options that contradict each other, InputError for damaged data."""
         super().__init__(cfg, src_dict, tgt_dict)
-        self.methods: set[str] = set()
+        self.methods: dict[str, Injection] = {}
         folders = utils.split_paths(cfg.data)
         self.target_linearization = find_target_linearization(
             folders, cfg.target_lang, str(cfg.target_view)
@@ -344,7 +347,10 @@ class TreeTranslationTask(TreeLossTask):
         if trees.exists():
             store = TreeStore(trees)
             store.check_files(tokens[0])
-        check_trees(self.methods, store, training=split == self.cfg.train_subset)
+        training = split == self.cfg.train_subset
+        check_trees(self.methods, store, training)
+        if training and store is not None:
+            refuse_blind(self.methods, with_random(store))
         for side in tokens:
             check_tokens(side)
         self.datasets[split] = TreePairDataset(self.datasets[split], store, self.predicts_end)

@@ -395,7 +395,9 @@ def test_a_method_that_sees_nothing_of_the_trees_is_refused(
     status = main(words(pretrained, tmp_path / "out", "sequence-classification", *short))
     error = capsys.readouterr().err
     assert status == (2 if blind else 0)
-    assert (f"{blind} would learn nothing from these trees: of 24 examples" in error) == bool(blind)
+    assert (f"{blind} would learn nothing from these trees: over 24 sentences" in error) == bool(
+        blind
+    )
 
 
 def test_a_mask_over_dependency_trees_is_trained(pretrained: Path, tmp_path: Path):

@@ -282,3 +282,37 @@ def test_tokens_that_were_damaged_are_refused(data, tmp_path, side):
     path.write_bytes(content)
     with pytest.raises(InputError, match=rf"\.{language}\.bin: is not the file that"):
         task.load_dataset("train")
+
+
+BRACKETS = [
+    "(S (NP (DT the) (NN cat)) (VP (VBD saw) (NP (DT a) (NN dog))))",
+    "(S (NP (DT a) (JJ red) (NN cat)) (VP (VBD slept)))",
+] * 4
+
+
+@pytest.mark.parametrize(
+    ("view", "injection", "refused"),
+    [
+        ("words", "relation_mask", True),
+        ("words", "relative_position+relation_mask", True),
+        ("words", "relation_mask+tree_distance", True),
+        ("words", "stack_pe", False),
+        ("words", "tree_distance+relative_depth", False),
+        ("preorder", "relation_mask", False),
+    ],
+)
+def test_a_method_that_sees_nothing_of_the_trees_is_refused(
+    tmp_path: Path, view: str, injection: str, refused: bool
+):
+    """Words are leaves of these constituents: none is parent, child or sibling of another."""
+    for name, lines in (("en", BRACKETS), ("sv", ["en katt"] * 8)):
+        (tmp_path / f"text.{name}").write_text("".join(f"{line}\n" for line in lines))
+    texts = [tmp_path / "text.en", tmp_path / "text.sv"]
+    binarize(tmp_path / "bin", *texts, "--source-format", "ptb", "--source-view", view)
+    done = train(
+        tmp_path / "bin", tmp_path / "save", "--max-update", "1", "--encoder-injection", injection,
+        arch="tree_sequence_tiny",
+    )  # fmt: skip
+    said = "relation_mask would learn nothing from these trees: over 8 sentences"
+    assert (said in done.stderr) == refused, done.stderr
+    assert (done.returncode == 0) == (not refused)

@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
 from datetime import datetime
@@ -45,8 +45,8 @@ from treesyntax.finetune.outputs import lines_of_logits, predict
 from treesyntax.made.lock import training_in
 from treesyntax.made.reuse import differences
 from treesyntax.metrics import LOWER_IS_BETTER, METRICS, measured
-from treesyntax.model.blindness import blind_methods
-from treesyntax.model.composition import Composition
+from treesyntax.model.blindness import LOOKED_AT, refuse_blind
+from treesyntax.nn.tree_batch import TreeBatch
 from treesyntax.parsers.torchaudio_remedy import hide_broken_torchaudio
 from treesyntax.trees.controls import RANDOM, control_tree
 from treesyntax.trees.tree import Tree
@@ -64,8 +64,6 @@ from transformers import (  # noqa: E402
     set_seed,
 )
 
-LOOKED_AT = 100
-"""Examples in which is looked whether methods see anything of the trees."""
 STATE_FILE, SECONDS_FILE = "trainer_state.json", "seconds.json"
 CHECKPOINT = "checkpoint-"
 LOSS = "loss"
@@ -193,7 +191,7 @@ def _finetune(
     pretrained = load_model(job)
     collator = collator_of(job, pretrained.tokenizer)
     if pretrained.reads_trees and not job.control:
-        check_sight(pretrained.model.injections, collator, data["train"])
+        refuse_blind(pretrained.model.injections, _with_random(collator, data["train"]))
     rows = {
         split: _encoded(job, collator, examples, files.get(split, files["train"]))
         for split, examples in data.items()
@@ -240,34 +238,17 @@ def _take(job: Job, out: Path) -> None:
         write_job(out, job)
 
 
-def check_sight(methods: Composition, collator: TreeCollator, examples: Sequence[Example]) -> None:
-    """Refuse methods to which the trees of the data are no different from random ones.
-
-    Args:
-        methods: of a model.
-        collator: of its tokenizer.
-        examples: of the training data; the first of them are looked at.
-
-    Raises:
-        OptionError: for a method that computes the same from random trees, in all examples.
-    """
-    given = [one.inputs for one in examples[:LOOKED_AT] if isinstance(one.inputs.get("tree"), Tree)]
-    others = [{**inputs, "tree": control_tree(inputs["tree"], RANDOM, 1)} for inputs in given]
-    blind = set(methods)
-    looked_at = 0
-    for inputs, other in zip(given, others, strict=True):
-        if inputs["tree"] != other["tree"]:
-            looked_at += 1
-            blind &= blind_methods(
-                methods, *(read_batch(collator([example])["tree"]) for example in (inputs, other))
-            )
-    if looked_at and blind:
-        names = " and ".join(sorted(blind))
-        raise OptionError(
-            f"{names} would learn nothing from these trees: of {looked_at} examples looked at, it computes "
-            "the same from random trees in all. If words are the leaves of constituents, none is parent or "
-            "sibling of another: take dependency trees, or tree_distance, relative_depth or stack_pe"
-        )
+def _with_random(
+    collator: TreeCollator, examples: Sequence[Example]
+) -> Iterator[tuple[TreeBatch, TreeBatch]]:
+    """The trees of the first examples, and random ones in their place, where these differ."""
+    for inputs in (example.inputs for example in examples[:LOOKED_AT]):
+        if isinstance(tree := inputs.get("tree"), Tree):
+            other = control_tree(tree, RANDOM, 1)
+            if other != tree:
+                both = ({**inputs, "tree": one} for one in (tree, other))
+                given, drawn = (read_batch(collator([one])["tree"]) for one in both)
+                yield given, drawn
 
 
 def _encoded(

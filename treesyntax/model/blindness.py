@@ -8,39 +8,68 @@ not help.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import torch
 from torch import Tensor, nn
 
-from treesyntax.model.composition import Composition
+from treesyntax.errors import OptionError
 from treesyntax.nn.injection import Injection
 from treesyntax.nn.tree_batch import TreeBatch
 
+LOOKED_AT = 100
+"""Sentences of the training data in which is looked."""
+
 
 @torch.no_grad()
-def blind_methods(methods: Composition, given: TreeBatch, other: TreeBatch) -> set[str]:
-    """Names of the methods that compute the same from two batches of trees over the same tokens.
+def refuse_blind(
+    methods: Mapping[str, Injection], pairs: Iterable[tuple[TreeBatch, TreeBatch]]
+) -> None:
+    """Refuse methods to which the trees of the data are no different from random ones.
 
-    Those that need no tree, or only add to the loss, are not among them.
+    Those that need no tree, or only add to the loss, are not looked at.
+
+    Args:
+        methods: by name.
+        pairs: trees of the data, and random trees in their place, over the same tokens.
+
+    Raises:
+        OptionError: for a method that computes the same from both, in all pairs.
     """
-    tried = copy.deepcopy(methods).eval().float()
-    generator = torch.Generator().manual_seed(1)
-    for parameter in tried.parameters():  # which may begin where a method does nothing
-        nn.init.normal_(parameter, std=0.3, generator=generator)
-    return {
-        name
-        for name, method in zip(tried, tried.methods, strict=True)
-        if method.needs_tree and not method.training_only and _same(method, given, other)
+    blind = {
+        name: _moved(method)
+        for name, method in methods.items()
+        if method.needs_tree and not method.training_only
     }
+    looked_at = 0
+    for given, other in pairs if blind else ():
+        looked_at += 1
+        blind = {name: one for name, one in blind.items() if _same(one, given, other)}
+        if not blind:
+            return
+    if looked_at and blind:
+        raise OptionError(
+            f"{' and '.join(blind)} would learn nothing from these trees: over {looked_at} sentences it "
+            "computes the same from random trees. If words are the leaves of constituents, none is parent "
+            "or sibling of another: take dependency trees, or tree_distance, relative_depth or stack_pe"
+        )
+
+
+def _moved(method: Injection) -> Injection:
+    """A copy on the CPU away from its start, where a method may do nothing."""
+    moved = copy.deepcopy(method).eval().cpu().float()
+    generator = torch.Generator().manual_seed(1)
+    for parameter in moved.parameters():
+        nn.init.normal_(parameter, std=0.3, generator=generator)
+    return moved
 
 
 def _same(method: Injection, given: TreeBatch, other: TreeBatch) -> bool:
-    pairs = zip(_computed(method, given), _computed(method, other), strict=True)
-    return all(torch.equal(first, second) for first, second in pairs)
+    results = zip(_results(method, given), _results(method, other), strict=True)
+    return all(torch.equal(first, second) for first, second in results)
 
 
-def _computed(method: Injection, tree: TreeBatch) -> Iterator[Tensor]:
+def _results(method: Injection, tree: TreeBatch) -> Iterator[Tensor]:
     """All that a method makes of trees, for keys and values that are the same for all trees."""
     site = method.site
     shape = (len(tree.token_node), site.heads, tree.token_node.shape[1], site.d_model // site.heads)
