@@ -165,7 +165,9 @@ def with_random(store: TreeStore) -> Iterator[tuple[TreeBatch, TreeBatch]]:
         leaves = [node for node in range(len(parents)) if node not in above]
         words = {node: word for word, node in enumerate(leaves)}
         tree = Tree(
-            parents, [LABEL] * len(parents), [words.get(node, -1) for node in range(len(parents))]
+            parents.tolist(),
+            [LABEL] * len(parents),
+            [words.get(node, -1) for node in range(len(parents))],
         )
         if len(leaves) < len(parents) and {*nodes.tolist()} <= {NO_NODE, *leaves}:
             other = control_tree(tree, RANDOM, 1)
