@@ -11,6 +11,7 @@ from support import ROOT
 from support.bridges.tiny_models import make, tokenizer
 
 from treesyntax.__main__ import main
+from treesyntax.study.recipe.recipe import read_recipe
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "recipes").glob("*/*.md")]
@@ -106,3 +107,13 @@ def test_links_lead_to_files_and_titles(page: Path):
         if not target.exists() or (anchor and anchor not in anchors(target)):
             gone.append(link)
     assert not gone
+
+
+def test_the_recipe_for_code_to_code_is_read(tmp_path: Path):
+    page = (ROOT / "docs/which-method.md").read_text("utf-8")
+    (text,) = re.findall(r"```yaml\n(.*?)```", page, re.S)
+    (tmp_path / "code.yaml").write_text(text, "utf-8")
+    recipe = read_recipe(tmp_path / "code.yaml")
+    assert [row.name for row in recipe.methods] == ["sequence", "tree2tree", "tree2tree/random"]
+    assert {Path(row.source.train).name for row in recipe.methods} == {"train.for"}
+    assert recipe.prepare in ([], ())

@@ -217,10 +217,11 @@ def test_the_table_of_the_demo_is_that_of_its_study() -> None:
         cells(line)[0].split("`")[1]: cells(line)[1:] for line in lines if line.startswith("| `")
     }
     assert {*scores} == {*shown}
-    for name, (score, difference, conclusion) in shown.items():
+    for name, (score, difference, conclusion, minutes) in shown.items():
         row = scores[name]
         assert score == f"{float(row['mean']):.2f} ± {float(row['sd']):.2f}"
         assert conclusion == (row["conclusion"] or "–")
+        assert minutes == f"{sum(float(row[key]) for key in row if key.startswith('minutes_')):.1f}"
         if row["difference"]:
             gap, low, high = (float(row[key]) for key in ("difference", "low", "high"))
             assert difference == f"{gap:+.2f}, {low:+.2f} to {high:+.2f}"
