@@ -7,6 +7,7 @@ import csv
 import itertools
 import json
 import re
+import shlex
 import shutil
 import zlib
 from pathlib import Path
@@ -16,15 +17,17 @@ import pytest
 from metrics.test_runs import slow
 
 from treesyntax.__main__ import main
-from treesyntax.metrics.conclusions import WORDS
 from treesyntax.metrics.line_file import unpack
 from treesyntax.study.report.items import ITEMS_FILE, read_items, unpack_items
-from treesyntax.study.report.map import map_table, read_cells
-from treesyntax.study.report.table_notes import SIGNIFICANT
-from treesyntax.study.results.results import OLD_FILE, RESULTS_FILE, read_results, results_file
+from treesyntax.study.results.results import (
+    OLD_FILE,
+    RESULTS_FILE,
+    Result,
+    read_results,
+    results_file,
+)
 
 DOCS = Path(__file__).parents[2] / "docs"
-MAP = DOCS / "results/structure/map.csv"
 METRICS = {
     "exact": "exact",
     "unseen": "exact:unseen",
@@ -184,13 +187,12 @@ def test_the_page_has_such_tables() -> None:
     }
     assert {folder for folder, *_ in by_size()} >= {
         "coffeescript_javascript_100k",
-        "coffeescript_javascript_published",
         "multi30k_trees",
     }
 
 
 def test_the_list_of_studies_says_what_each_has_shown() -> None:
-    """All studies with a table on the pages, and no row of them that is not shown to differ."""
+    """All studies with a table on the pages, and those of their rows whose p is below 0.05, without a mark."""
     listed = {}
     for row in map(cells, (DOCS / "results.md").read_text("utf-8").splitlines()):
         if len(row) == 4 and "](results/" in row[1]:
@@ -205,7 +207,7 @@ def test_the_list_of_studies_says_what_each_has_shown() -> None:
         own = [row for row in table if row["metric"] == table[0]["metric"]]
         assert {runs} == {row["seeds"] for row in own}
         claims = [row for row in own if row["holm_p"] and float(row["holm_p"]) < 0.05]
-        told = [f"`{row['method']}` {float(row['difference']):+.1f} †" for row in claims]
+        told = [f"`{row['method']}` {float(row['difference']):+.1f}" for row in claims]
         assert shown == (", ".join(told) or "none")
 
 
@@ -227,15 +229,70 @@ def test_the_table_of_the_demo_is_that_of_its_study() -> None:
             assert difference == f"{gap:+.2f}, {low:+.2f} to {high:+.2f}"
 
 
+def tables_of(section: str) -> list[list[list[str]]]:
+    """The tables of a section of the page that says where trees help, as rows of cells."""
+    page = (DOCS / "where-trees-help.md").read_text("utf-8")
+    text = next(part for part in page.split("\n## ") if part.startswith(f"{section}\n"))
+    blocks = re.findall(r"(?:^\|.*\n)+", text, re.M)
+    return [[cells(line) for line in block.splitlines()] for block in blocks]
+
+
 def test_the_map_is_that_of_its_study() -> None:
-    page = (DOCS / "where-trees-help-first.md").read_text("utf-8")
-    _, header, rows = map_table(read_cells(MAP))
-    given = re.compile(
-        rf"{SIGNIFICANT}|(?<=\]) (?:{'|'.join(WORDS)})$"
-    )  # trainings that had not come to rest
-    differences = [[given.sub("", cell) for cell in row] for row in rows]
-    table = [header, ["---", *["---:"] * (len(header) - 1)], *differences]
-    assert "".join(f"| {' | '.join(row)} |\n" for row in table) in page
+    with (DOCS / "results/map/map.csv").open(encoding="utf-8") as file:
+        study = {(cell["test_set"], cell["row"]): cell for cell in csv.DictReader(file)}
+    shown = {}
+    for (first, *_), _, *rows in tables_of("The map"):
+        for row, *texts in rows:
+            shown[{"GeoQuery": "geo"}.get(first, first.lower()), row.strip("`")] = texts
+    assert {*shown} == {*study}
+    for name, (score, difference, conclusion) in shown.items():
+        cell = study[name]
+        assert score == f"{float(cell['mean']):.2f} ± {float(cell['sd']):.2f}"
+        assert conclusion == (cell["conclusion"] or "–")
+        gaps = [cell[key] for key in ("difference", "low", "high")]
+        gap, low, high = (f"{float(number):+.2f}" if number else "" for number in gaps)
+        assert difference == (f"{gap}, {low} to {high}" if gap else "–")
+
+
+@pytest.mark.parametrize(
+    ("task", "file", "metric", "words", "trees"),
+    [
+        ("GeoQuery", "map/table.csv", "dong_lapata:", "sequence-task=geo", r"(nary|lcrs)-task=geo"),
+        ("JOBS", "map/table.csv", "dong_lapata:", "sequence-task=jobs", r"(nary|lcrs)-task=jobs"),
+        ("ATIS", "atis_strong/table.csv", "dong_lapata:", "sequence", r"(nary|lcrs)_dfs"),
+        ("FOR to LAMBDA", "for2lam_100k/table.csv", "exact", "sequence", r"tree2tree_[db]fs"),
+        ("Multi30k, test2016", "multi30k_plain_long/categories.csv", "bleu", "sequence", "none"),
+    ],
+)
+def test_our_levels_beside_published_ones_are_those_of_the_results(
+    task: str, file: str, metric: str, words: str, trees: str
+) -> None:
+    """The best tree row is the best of the table; theirs are as on the page of the papers' tables."""
+    shown = next(row for row in tables_of("Published levels")[0] if row[0].startswith(f"[{task}]"))
+    with (DOCS / "results" / file).open(encoding="utf-8") as stream:
+        rows = [row for row in csv.DictReader(stream) if row["metric"].startswith(metric)]
+    rows = [row for row in rows if row.get("category", "test") == "test"]
+    best: dict[str, str] = {}
+    for row in sorted(rows, key=lambda row: float(row["mean"])):
+        sd = f" ± {float(row['sd']):.2f}" if row["sd"] else ""
+        for name in (words, trees):
+            if re.fullmatch(name, row["method"]):
+                best[name] = f"{float(row['mean']):.2f}{sd}"
+    assert shown[3:5] == [best[words], best.get(trees, "–")]
+    theirs = {
+        row[0]: dict(zip(("JOBS", "GeoQuery", "ATIS"), row[1:], strict=False))
+        for row in map(cells, (DOCS / "reproduction.md").read_text("utf-8").splitlines())
+        if row[0].startswith("*theirs:* sequence to")
+    }
+    if task in theirs["*theirs:* sequence to tree"]:
+        assert shown[1:3] == [
+            theirs[f"*theirs:* sequence to {kind}"][task] for kind in ("sequence", "tree")
+        ]
+
+
+def test_the_page_of_the_map_is_short() -> None:
+    page = (DOCS / "where-trees-help.md").read_text("utf-8")
+    assert sum(bool(re.search(r"\w", word)) for word in page.split()) <= 900
 
 
 @pytest.mark.parametrize(("task", "row"), [("jobs", "nary"), ("geo", "lcrs")])
@@ -277,26 +334,37 @@ def test_the_figure_of_the_demo_is_that_of_its_study(tmp_path: Path) -> None:
     assert (tmp_path / "verdict.svg").read_text("utf-8") == drawn
 
 
+def study_commands(section: str) -> list[list[str]]:
+    """The words of each ``treesyntax study`` of a section of the list of runs."""
+    blocks = re.findall(r"```bash\n(.*?)```", section, re.S)
+    lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
+    return [shlex.split(line) for line in lines if line.startswith("treesyntax study ")]
+
+
 def test_the_list_of_runs_is_that_of_the_results() -> None:
+    """Minutes and commits of each folder, and what its command says of rows, seeds and settings."""
     text = (DOCS / "results/README.md").read_text("utf-8")
-    titles = set(re.findall(r"^## (\w+)$", text, re.M))
+    sections = {part.partition("\n")[0]: part for part in text.split("\n## ")[1:]}
     listed = set()
     for row in map(cells, text.splitlines()):
-        if len(row) != 6 or "](#" not in row[0]:
+        if len(row) != 8 or "](#" not in row[1]:
             continue
-        name, anchor = re.findall(r"`([\w/]+)`\]\(#(\w+)\)", row[0])[0]
+        name, anchor = row[0].strip("`"), row[1].partition("#")[2].strip(")")
         results = read_results(results_file(DOCS / "results" / name))
         minutes = sorted({f"{one.train_seconds / 60:.1f}" for one in results}, key=float)
         devices = {re.sub(r"\(R\)| Processor", "", one.device) for one in results}
         commits = dict.fromkeys(one.commit[:7] for one in results)
-        assert row[1:] == [
+        assert row[3:] == [
             str(len({one.seed for one in results})),
             minutes[0] if len(minutes) == 1 else f"{minutes[0]} to {minutes[-1]}",
             ", ".join(commits),
             ", ".join(sorted(devices)),
             min(one.date for one in results)[:10],
         ]
-        assert anchor in titles
+        commands = study_commands(sections[anchor])
+        own = [words for words in commands if {f"runs/{name}", f"recipes/{name}.yaml"} & {*words}]
+        for words in own or [words for words in commands if "--out" not in words]:
+            check_command(words, results)
         listed.add(name)
     folders = {
         str(path.parent.relative_to(DOCS / "results"))
@@ -304,8 +372,43 @@ def test_the_list_of_runs_is_that_of_the_results() -> None:
         if path.name in (RESULTS_FILE, OLD_FILE)
     }
     assert listed == folders
-    pages = " ".join(page.read_text("utf-8") for page in DOCS.glob("*.md"))
-    assert set(re.findall(r"results/README\.md#(\w+)", pages)) <= titles
+
+
+def test_how_far_runs_spread_is_that_of_the_results() -> None:
+    page = (DOCS / "statistics.md").read_text("utf-8")
+    half, most = re.findall(
+        r"half have an sd below ([\d.]+), and one in ten above ([\d.]+)\.", page
+    )[0]
+    spreads = []
+    for path in (DOCS / "results").glob("*/table.csv"):
+        with path.open(encoding="utf-8") as stream:
+            rows = list(csv.DictReader(stream))
+        rows = [row for row in rows if row["metric"] == rows[0]["metric"]]
+        spreads += [float(row["sd"]) for row in rows if row["sd"]]
+    assert np.median(spreads) == pytest.approx(float(half), abs=0.05)
+    assert np.quantile(spreads, 0.9) == pytest.approx(float(most), abs=0.1)
+
+
+def check_command(words: list[str], results: list[Result]) -> None:
+    """What a command says stands in the commands that its trainings kept."""
+    settings = dict(words[n + 1].split("=", 1) for n, word in enumerate(words) if word == "--set")
+    assert {one.recipe for one in results} == {settings.get("name", results[0].recipe)}
+    if "seeds" in settings:
+        assert {one.seed for one in results} == {*json.loads(settings["seeds"])}
+    if "--only" in words:
+        rows = itertools.takewhile(
+            lambda word: not word.startswith("--"), words[words.index("--only") + 1 :]
+        )
+        assert {one.method for one in results} == {*rows}
+    for one in results:
+        training = shlex.split(one.commands[0])
+        for key, value in settings.items():
+            flag = f"--{key.removeprefix('train.')}"
+            if key.startswith("train."):
+                assert flag in training
+                assert value in ("true", training[training.index(flag) + 1])
+            if key == "average" and value != "1":
+                assert f"--last {value} " in " ".join(one.commands)
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.stem)

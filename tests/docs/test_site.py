@@ -92,7 +92,7 @@ def test_each_method_has_a_page_from_its_class():
     assert "| trees | not needed |" in pages["sequence"]
     assert "| trees | in training only |" in pages["parent_head"]
     page = type("Page", (), {"file": type("File", (), {"src_uri": "results.md"})})
-    text = "[every row](results/geo), [the front](../README.md), [costs](costs.md)"
+    text = "[every row](results/demo), [the front](../README.md), [costs](costs.md)"
     assert make["on_page_markdown"](text, page) == "every row, the front, [costs](costs.md)"
 
 

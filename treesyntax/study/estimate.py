@@ -16,8 +16,8 @@ from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import Run, Step
 
 PAIRS_A_SECOND = {"mini": (260, 600), "compact": (200, 450)}
-"""By the size of an architecture: validation included, sentences of some 10 to 20 tokens. The tasks of the
-studies in docs/results read so many, by their medians; ListOps reads twice as many, as its targets are one token."""
+"""By the size of an architecture: validation included, sentences of some 10 to 20 tokens. The studies in docs/results
+read so many, by their medians; tasks whose targets are one token read twice as many."""
 BESIDE = (15, 60)
 """Seconds that a run needs beside its training: starting up, generating a small test set, scores, analyses."""
 OF_SIZE = ("layers", "embed-dim", "ffn-embed-dim")
