@@ -290,6 +290,37 @@ def test_our_levels_beside_published_ones_are_those_of_the_results(
         ]
 
 
+def test_why_aims_are_missed_is_in_the_results() -> None:
+    """Every question of training is right in every run of GeoQuery; the others decide."""
+    scores: dict[str, dict[tuple[str, int], dict[str, tuple[float, int]]]] = {}
+    for folder in ("map/geo", "geo_strong", "atis_strong"):
+        for one in read_results(DOCS / "results" / folder / OLD_FILE):
+            run = scores.setdefault(folder, {}).setdefault((one.method, one.seed), {})
+            run[re.sub(":sexpr.*", "", one.metric)] = (one.value, one.n)
+    unseen = {
+        folder: next(iter(runs.values()))["exact:unseen"][1] for folder, runs in scores.items()
+    }
+    assert unseen["map/geo"] - unseen["geo_strong"] == 5
+    seen, others = 280 - unseen["map/geo"], []
+    for (row, _), run in scores["map/geo"].items():
+        right = {name: run[name][0] * run[name][1] / 100 for name in ("exact", "exact:unseen")}
+        assert right["exact"] - right["exact:unseen"] == pytest.approx(seen)
+        if row == "sequence":
+            others.append((run["dong_lapata"][0] * 2.8 - seen) / unseen["map/geo"])
+    told = f"All {seen} test questions that are in training are right, and {np.mean(others):.0%} of"
+    binary = [
+        run["dong_lapata"][0]
+        for (row, _), run in scores["atis_strong"].items()
+        if row == "lcrs_dfs"
+    ]
+    range_told = (
+        f"Three trainings of the binary tree lie between {min(binary):.1f} and {max(binary):.1f};"
+    )
+    for text in (told.replace("%", " %"), range_told):
+        assert text in (DOCS / "where-trees-help.md").read_text("utf-8")
+    assert 5 * (1 - np.mean(others)) / 2.8 == pytest.approx(0.5, abs=0.05)
+
+
 def test_the_page_of_the_map_is_short() -> None:
     page = (DOCS / "where-trees-help.md").read_text("utf-8")
     assert sum(bool(re.search(r"\w", word)) for word in page.split()) <= 900

@@ -23,8 +23,8 @@ def score_mods(methods: Composition, tree: TreeBatch) -> Callable[[int], ScoreMo
     others are looked up in one of small integers. Encodings of nodes are no part of it: add
     ``methods.encode(tree)`` to the embeddings. Combine it with a ``block_mask`` for padding.
 
-    FlexAttention has no backward pass on a CPU, and sums gradients of tables by atomic additions on a
-    GPU, so they are not the same to the last bit from run to run.
+    FlexAttention has no backward pass on a CPU. On a GPU it sums gradients of tables by atomic additions,
+    so they are not the same to the last bit from run to run.
 
     Args:
         methods: as of :func:`treesyntax.model.composition.compose`.

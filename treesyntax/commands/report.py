@@ -40,9 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--for-paper", type=Path, metavar="OUT",
-        help="also write into this folder: a short table.tex; figures as PDF at the width of a column (3.03 inches unless "
-        "--width); methods.txt, two sentences on runs, items, test, correction and versions; references.bib, the papers of "
-        "the methods",
+        help="also write into this folder: a short table.tex, figures as PDF, methods.txt (two sentences on runs, items, "
+        "test and versions) and references.bib of the methods. Figures are as wide as a column, 3.03 inches unless --width",
     )  # fmt: skip
     parser.add_argument(
         "--columns", nargs="+", metavar="COLUMN", default=[],

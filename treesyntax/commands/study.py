@@ -63,8 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--train-on", type=float, metavar="FACTOR",
-        help="let trainings go on to FACTOR times the recipe's updates, from their last checkpoints: 2 for "
-        "twice as many; refused where the learning rate depends on the end, and for pretrained models",
+        help="let trainings go on from their last checkpoints, to FACTOR times the recipe's updates (2: twice as many). "
+        "Refused where the learning rate depends on the end, and for pretrained models",
     )  # fmt: skip
     parser.add_argument(
         "--jobs",

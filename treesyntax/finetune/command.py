@@ -42,9 +42,9 @@ TEXTS = {
 }
 """Flags with a text, by default empty."""
 LISTS = {
-    "columns": ("KIND=NAME", "which column is what, such as text=sentence label=class; kinds are text, words, tree, heads, "
-                "relations, label, target, text_pair, words_pair, tree_pair, start and end (of words that are the second "
-                "sentence); words=tree takes the words of the tree"),
+    "columns": ("KIND=NAME", "which column is what, such as text=sentence label=class. Kinds are text, words, tree, heads, "
+                "relations, label, target, text_pair, words_pair, tree_pair, and start and end of words that are the "
+                "second sentence. words=tree takes the words of the tree"),
     "header": ("NAME", "names of the columns, for a table without a line of names"),
 }  # fmt: skip
 """Flags with several texts."""

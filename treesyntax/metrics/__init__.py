@@ -328,7 +328,7 @@ def register_metric(name: str) -> Callable[[UserMetric], UserMetric]:
     The function gets the hypotheses and the references, as many lines each, and returns one value for each line. That
     is whether the line is right, or None where that is undecided; the score is the share of right lines in percent.
     A metric whose name begins with ``f1_`` returns two whole numbers for each line: how many parts hypothesis and
-    reference have in common, and how many parts both have together; the score is the F1 of all parts. Higher is
+    reference have in common, and how many both have together. The score is the F1 of all parts. Higher is
     better: turn an error rate around.
 
     Raises:

@@ -62,8 +62,7 @@ class RunComparison(NamedTuple):
     Attributes:
         difference: mean of the first system less that of the second, in the units of the scores.
         low: lower end of the 95 % interval of the difference, which has 0 in it where p is not below
-            0.05; NaN with fewer than 3 runs a side, and where nothing varies between runs or items,
-            so that no spread can be told.
+            0.05. It is NaN with fewer than 3 runs a side, and where nothing varies between runs or items.
         high: its upper end.
         p: two-sided p-value of no difference; NaN with fewer than 3 runs a side.
         runs: training runs of the first and of the second system.
@@ -72,8 +71,8 @@ class RunComparison(NamedTuple):
         error: the standard error of the difference; NaN as ``low``.
         floor: which part of the variance was estimated below 0 and counts as 0: "runs", "items",
             "runs and items", or "" for none. Runs: they vary no more than the items in a run explain.
-        lopsided: whether the mean of a system lies within two standard deviations of its runs of the
-            lowest or highest score of an item, or within a tenth of the range between these. Runs are
+        lopsided: whether a system's mean is near the lowest or highest score of an item: within two
+            standard deviations of its runs, or a tenth of the range between these. Runs are
             skewed there. Where one system varies much more than the other, p < 0.05 then came in up
             to 15 % of simulated pairs of equal systems.
     """

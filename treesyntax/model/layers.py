@@ -44,13 +44,13 @@ class TransformerConfig:
         positions: ``absolute`` adds fairseq's absolute positions, ``none`` does not, ``auto``
             does unless a method takes their place.
         embedding_scaling: how token embeddings and what says where they stand are brought to one
-            scale (Csordás, Irie & Schmidhuber 2021): ``up`` multiplies embeddings by
-            sqrt(d_model), as fairseq does; ``none`` multiplies nothing; ``down`` divides positions and
+            scale (Csordás, Irie & Schmidhuber 2021). ``up`` multiplies embeddings by
+            sqrt(d_model), as fairseq does. ``none`` multiplies nothing. ``down`` divides positions and
             encodings of nodes by sqrt(d_model). Each has a start of its own, :attr:`embedding_std`.
         scale_embedding: False leaves out the factor of ``up``, as fairseq's --no-scale-embedding.
-        distinct_layers: how many layers have parameters of their own; they are applied in turn until
-            ``layers`` have been (1: universal Transformer, Dehghani et al. 2019, without halting
-            and encodings of the step). 0 is all. A method's tables are shared in the same way.
+        distinct_layers: how many layers have parameters of their own. They are applied in turn until
+            ``layers`` have been. 1 is the universal Transformer (Dehghani et al. 2019), without halting
+            and encodings of the step. 0 is all. A method's tables are shared in the same way.
         next_slot: whether a decoder also gets the encoding of the slot to be filled next.
         layer_dropout: probability of leaving a layer out in training.
         recompute: whether activations inside layers are computed again instead of stored.

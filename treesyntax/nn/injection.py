@@ -59,8 +59,8 @@ class Injection(nn.Module):
         linearization: of the tree that its paper feeds, see :mod:`treesyntax.trees.linearizations`.
         needs_tree: whether it needs trees beside the tokens.
         needs_labels: whether it reads the labels of their nodes.
-        needs_slots: whether in a decoder each node must be one token, which says its slots: because it
-            reads where the next node will hang, or something of a node that its later tokens change.
+        needs_slots: whether in a decoder each node must be one token, which says its slots. So it is
+            where a method reads where the next node will hang, or what later tokens change in a node.
         training_only: whether it needs them, and does anything, in training alone.
         replaces_positions: whether the tokens' absolute positions are left out with it.
         sides: where it makes sense, ``encoder`` and ``decoder``.

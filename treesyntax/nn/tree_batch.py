@@ -42,7 +42,7 @@ class TreeBatch:
         parent: LongTensor [B, N], -1 for a root.
         branch: LongTensor [B, N], slot among the parent's slots, 0 for a root.
         token_node: LongTensor [B, T], the node of each token, -1 for padding and special tokens.
-        label: LongTensor [B, N], the label of each node (of the arc to its head, or its category),
+        label: LongTensor [B, N], the label of each node: of the arc to its head, or its category. It is
             0 for an unknown one, -1 for padding; None where labels are not known.
     """
 

@@ -35,21 +35,25 @@ class Kind(NamedTuple):
 
 
 _STANZA = "treesyntax.parsers.stanza_parser"
-_FOLDER = "a folder of its models (tokenize.pt, pos.pt …), or the name of a language such as en"
 PARSERS: dict[str, Kind] = {
-    "stanza-dep": Kind(_STANZA, "depparse", ("stanza", "torch"), _FOLDER),
-    "stanza-con": Kind(_STANZA, "constituency", ("stanza", "torch"), _FOLDER),
+    "stanza-dep": Kind(
+        _STANZA,
+        "depparse",
+        ("stanza", "torch"),
+        "a folder of its models (tokenize.pt, pos.pt …) or a language such as en",
+    ),
+    "stanza-con": Kind(_STANZA, "constituency", ("stanza", "torch"), "the same"),
     "benepar": Kind(
         "treesyntax.parsers.benepar_parser",
         "constituency",
         ("benepar", "spacy", "transformers", "torch"),
-        "a folder or file, or a name such as benepar_en3",
+        "a folder, file or name such as benepar_en3",
     ),
     "spacy": Kind(
         "treesyntax.parsers.spacy_parser",
         "depparse",
         ("spacy",),
-        "a folder, or a name such as en_core_web_sm",
+        "a folder or name such as en_core_web_sm",
     ),
 }
 

@@ -156,7 +156,7 @@ def _add_side_arguments(parser: argparse.ArgumentParser, role: str) -> None:
     add(
         "text", nargs="*", metavar=FILE,
         help="raw text that the trees of train, valid, test were made of: subwords are attached to "
-        "words by character spans in it (see above); no FILE: the comments '# text =' of CoNLL-U",
+        "words by character spans in it (see above). Without FILE it is the comments '# text =' of CoNLL-U",
     )  # fmt: skip
     add(
         "subwords", "pieces", dest=f"{role}_pieces", nargs="+", metavar=FILE,
