@@ -314,6 +314,14 @@ def test_offsets_that_cannot_be_of_the_text(offsets, fault):
     assert "\n" not in str(error.value)
 
 
+def test_what_is_cut_off_within_white_space_is_read():
+    """Offsets of byte-level pieces without the space before them, and of a ``▁`` of its own."""
+    text = " ¼ \na_b c"
+    offsets = [(0, 0), (1, 2), (1, 2), (3, 3), (3, 4), (0, 0)]
+    assert align(flat(["¼", "a_b", "c"]), offsets, text) == [-1, 0, 0, 1, 1, -1]
+    assert align(flat(["abc", "de"]), [(0, 1), (0, 1), (1, 2), (2, 3)], "abc  de") == [0, 0, 0, 0]
+
+
 letters = st.sampled_from(["a", "é", "e\u0301", "猫", "😀", "ﬁ", "½", ".", "각"])
 texts = st.lists(st.lists(letters, min_size=1, max_size=4).map("".join), min_size=1, max_size=6)
 

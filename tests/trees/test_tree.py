@@ -188,6 +188,16 @@ def test_heads_that_do_not_form_a_tree(heads, message):
         Tree.from_heads(heads, ["w"] * len(heads))
 
 
+@pytest.mark.parametrize(
+    ("words", "relations"), [("a", ""), ("abc", ""), ("ab", "x"), ("ab", "xyz")]
+)
+def test_heads_are_as_many_as_words_and_relations(words, relations):
+    with pytest.raises(
+        TreeError, match=r"\d (words|relations), but 2 heads; give one of each a word"
+    ):
+        Tree.from_heads([0, 1], words, relations)
+
+
 def test_heads_need_words_everywhere():
     with pytest.raises(TreeError, match="1 nodes are not words; only dependency trees have heads"):
         Tree([-1, 0], ["NP", "cat"], [-1, 0]).heads()

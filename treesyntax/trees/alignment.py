@@ -65,6 +65,11 @@ def word_spans(text: str, words: Sequence[str]) -> list[Span]:
             )
         spans.append((position, end))
         position = end
+    if words and text[position:].strip():
+        raise TreeError(
+            f"the text goes on after the last word of the tree, with {text[position:].strip()[:20]!r}",
+            "give the very text of the tree, or the spans of its words",
+        )
     return spans
 
 
@@ -352,9 +357,14 @@ def _words_of_tokens(
             "split the text into words, tokenize with is_split_into_words=True, and use "
             "align_words(tree, encoding.word_ids(row))",
         )
+    # At the end of tokens that are cut off it may be the space before a word.
+    last = max(
+        (token for token, (start, end) in enumerate(spans)
+         if real[token] and start < end and not text[start:end].isspace()),
+        default=-1,
+    )  # fmt: skip
     for token, word in empty:
-        # At the end of tokens that are cut off it may be the space before a word.
-        if word not in met and any(real[token + 1 :]):
+        if word not in met and token < last:
             raise TreeError(
                 f"token {token} has the empty span {spans[token]}, and no other token stands on word "
                 f"{word + 1} there: the tokenizer gives words empty spans",
@@ -384,7 +394,10 @@ def _refuse_spans_that_go_back(spans: Sequence[Span], known: Sequence[Span], tex
     # A few words of one letter, tokenized one by one, share no more than that: then each begins where
     # the first does, and the text goes on behind them.
     beginnings = sum(span[0] == spans[0][0] for span in spans)
-    if 1 < len(known) <= beginnings and spans[-1][1] <= known[-1][0]:
+    letters = all(
+        end - start == 1 or _is_one_character(text[start:end]) for start, end in known[:-1]
+    )
+    if 1 < len(known) <= beginnings and spans[-1][1] <= known[-1][0] and letters:
         raise _going_back(spans[-2], spans[-1])
 
 

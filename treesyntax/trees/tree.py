@@ -186,9 +186,14 @@ class Tree:
             relations: one dependency relation each, or none at all.
 
         Raises:
-            TreeError: for a head out of range, no root, two roots, or a cycle.
+            TreeError: for a head out of range, no root, two roots, a cycle, or lists of different lengths.
         """
         size = len(heads)
+        for name, column in (("words", forms), *((("relations", relations),) if relations else ())):
+            if len(column) != size:
+                raise TreeError(
+                    f"{len(column)} {name}, but {size} heads", "give one of each a word"
+                )
         dependents: list[list[int]] = [[] for _ in range(size + 1)]
         branches = []
         for word, head in enumerate(heads, start=1):
