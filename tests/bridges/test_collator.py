@@ -209,6 +209,24 @@ def test_a_target_is_the_labels_of_a_decoder(side: str):
     ]
 
 
+def test_a_decoder_begins_with_its_labels_where_the_loss_hides_them():
+    """BART takes its inputs in their place, and says nothing."""
+    config = transformers.BartConfig(
+        vocab_size=40, d_model=8, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
+        decoder_attention_heads=2, encoder_ffn_dim=8, decoder_ffn_dim=8, pad_token_id=0,
+        decoder_start_token_id=2,
+    )  # fmt: skip
+    model = transformers.BartForConditionalGeneration(config)
+    bridge = ts.HuggingFaceBridge(model, "tree_distance").eval()
+    rows = [{**row, "target": row["text"]} for row in examples()]
+    tokenizer = word_pieces()
+    given = ts.TreeCollator(tokenizer, model=bridge)(rows)
+    plain = ts.TreeCollator(tokenizer)(rows)
+    assert given.keys() - plain.keys() == {"decoder_input_ids"}
+    del given["labels"]
+    assert torch.equal(bridge(**given).logits, bridge(**plain).logits)
+
+
 def test_the_input_of_a_decoder_goes_on_with_its_target():
     tokenizer = byte_pieces(padding_side="left")
     tokenizer.pad_token = tokenizer.eos_token
@@ -399,6 +417,8 @@ TEXT, TREE = SENTENCES[0], TREES[0]
         ({"text": TEXT, "tree": TREE, "tree_pair": TREE}, "tree_pair, but neither text_pair nor"),
         ({"text": TEXT, "tree": TREE, "label": "good"}, "'good' has no number; give TreeCollator"),
         ({"text": TEXT, "tree": TREE, "label": object()}, "a number or a name, not a object"),
+        ({"text": TEXT, "tree": TREE, "label": float("nan")}, "a label is nan; leave such exam"),
+        ({"text": f"{TEXT} . More", "tree": TREE}, "goes on after the last word of the tree, with '. M"),
         ({"text": TEXT, "tree": TREE, "labels": [1, 2]}, "2 labels, but 4 words; give one a word"),
         ({"text": TEXT, "tree": TREE, "labels": 1, "label": 1}, "labels or label, not both"),
         ({"text": TEXT, "tree": TREE, "labels": 1, "target": "a"}, "target or labels, not both"),

@@ -45,6 +45,8 @@ def test_embeddings_lookups_and_assistants_give_what_tokens_do(family: str):
         made.generate(inputs_embeds=embedded, **others, **OPTIONS).sequences, expected[:, 7:]
     )
     alone = {"input_ids": PROMPTS[:1], "tree": ts.batch_trees(TREES[:1], [[*range(6), -1]])}
+    bare = made.generate(inputs_embeds=embedded[:1], tree=alone["tree"], **OPTIONS)
+    assert torch.equal(bare.sequences, expected[:1, 7:])
     for helper in (
         {"prompt_lookup_num_tokens": 2},
         {"assistant_model": HuggingFaceBridge(plain(family), "")},
@@ -108,6 +110,10 @@ def test_checkpointing_that_loses_gradients_is_refused_where_it_is_turned_on():
     made = bridge("BERT").train()
     with pytest.raises(ts.OptionError, match="needs use_reentrant=False"):
         made.activation_checkpointing_enable({"use_reentrant": True})
+    model = plain("BERT")
+    model.activation_checkpointing_enable({"use_reentrant": True})
+    with pytest.raises(ts.OptionError, match="needs use_reentrant=False"):
+        HuggingFaceBridge(model, SPEC)
     made.activation_checkpointing_enable({"use_reentrant": False})
     made(**inputs("BERT")).loss.backward()
     made.activation_checkpointing_disable()

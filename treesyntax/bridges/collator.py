@@ -52,7 +52,7 @@ class TreeCollator:
       one for each word: the word's first token gets it, all others get -100. Floats are targets of a
       regression, a list of them one for each class;
     - ``target``: the output text, whose tokens are the labels of a decoder, padded with -100.
-      ``decoder_input_ids`` are left to the model. With ``decoder_only`` the input goes on with the
+      ``decoder_input_ids`` are left to the model, unless ``model`` is given. With ``decoder_only`` the input goes on with the
       target, and only that is labelled.
 
     :meth:`encode` makes the same of one example at a time, for ``dataset.map``; the collator takes its
@@ -71,6 +71,8 @@ class TreeCollator:
         pad_to_multiple_of: widen the batch to a multiple of it.
         decoder_only: whether the model continues its input, as GPT-2 and Llama do.
         ignore: keys of examples that are not for the model.
+        model: an encoder-decoder that makes its ``decoder_input_ids`` of the labels. Trainer's
+            ``label_smoothing_factor`` needs them, as it hides the labels from the model.
 
     Attributes:
         cut: how many inputs and targets have been cut, in this process.
@@ -94,6 +96,7 @@ class TreeCollator:
         pad_to_multiple_of: int | None = None,
         decoder_only: bool = False,
         ignore: Iterable[str] = (),
+        model: Any = None,
     ) -> None:
         if not getattr(tokenizer, "is_fast", False):
             raise OptionError(
@@ -105,6 +108,7 @@ class TreeCollator:
         self.max_length = max_length or _longest(tokenizer)
         self.max_target_length = max_target_length or _longest(tokenizer)
         self.pad_to_multiple_of, self.decoder_only = pad_to_multiple_of, decoder_only
+        self.model = model
         self.ignore = frozenset([ignore] if isinstance(ignore, str) else ignore)
         self.cut = 0
 
@@ -136,6 +140,9 @@ class TreeCollator:
         labels = [row.get("labels") for row in rows]
         if any(label is not None for label in labels):
             batch["labels"] = self._labels(labels, rows, width, left)
+            if self.model is not None:
+                make = self.model.prepare_decoder_input_ids_from_labels
+                batch["decoder_input_ids"] = make(labels=batch["labels"])
         return batch
 
     def encode(self, example: Mapping[str, Any]) -> dict[str, Any]:
@@ -311,6 +318,8 @@ class TreeCollator:
         if isinstance(label, Integral):
             return int(label)
         if isinstance(label, Real):
+            if label != label:
+                raise OptionError("a label is nan; leave such examples out")
             return float(label)
         raise OptionError(f"a label is a number or a name, not a {type(label).__name__}")
 

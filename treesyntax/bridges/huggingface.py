@@ -238,16 +238,21 @@ class _Model:
             delattr(config, _SETTING)
 
     def _set_gradient_checkpointing(self, enable: bool = True, *args: Any, **kwargs: Any) -> Any:
-        function = kwargs.get("gradient_checkpointing_func", args[0] if args else None)
-        if enable and getattr(function, "keywords", {}).get("use_reentrant"):
-            raise OptionError(
-                "with trees, gradient checkpointing needs use_reentrant=False, which is the default: the "
-                "other kind loses gradients of what methods computed before the layers"
-            )
+        if enable:
+            _refuse_reentrant(kwargs.get("gradient_checkpointing_func", args[0] if args else None))
         return super()._set_gradient_checkpointing(enable, *args, **kwargs)  # type: ignore[misc]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return _rebuilt, type(self)._made_of, self.__dict__  # type: ignore[attr-defined]
+
+
+def _refuse_reentrant(function: Any) -> None:
+    """Refuse the function with which layers are computed again, if it does so within a graph of its own."""
+    if getattr(function, "keywords", {}).get("use_reentrant"):
+        raise OptionError(
+            "with trees, gradient checkpointing needs use_reentrant=False, which is the default: the "
+            "other kind loses gradients of what methods computed before the layers"
+        )
 
 
 class _Generates:
@@ -270,9 +275,10 @@ class _Generates:
         inputs = super().prepare_inputs_for_generation(input_ids, *args, **kwargs)  # type: ignore[misc]
         tree = inputs.get("tree")
         if isinstance(tree, TreeBatch) and not self.config.is_encoder_decoder:  # type: ignore[attr-defined]
-            mask = kwargs.get("attention_mask")
-            known = mask if isinstance(mask, Tensor) and mask.dim() == 2 else input_ids
-            inputs["tree"] = _lengthened(tree, known.shape[1])
+            ids, embeds = inputs.get("input_ids"), inputs.get("inputs_embeds")
+            tokens, cache = ids if embeds is None else embeds, inputs.get("past_key_values")
+            seen = 0 if cache is None else cache.get_seq_length()
+            inputs["tree"] = _lengthened(tree, int(seen) + tokens.shape[1])
         return inputs
 
     def _expand_inputs_for_generation(self, *args: Any, **kwargs: Any) -> Any:
@@ -398,6 +404,8 @@ def _bridge(model: Any, spec: str, loading: bool = False) -> Any:
             f"the forward of this {own_class.__name__} was replaced, as accelerate does over several "
             "devices; make the bridge first, or load the model onto one device"
         )
+    for part in model.modules():
+        _refuse_reentrant(getattr(part, "_gradient_checkpointing_func", None))
     config = stack.config
     site, methods = _methods_for(config, spec, kind, own_class.__name__)
     weight = stack.get_input_embeddings().weight
