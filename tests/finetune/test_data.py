@@ -54,6 +54,9 @@ def write(folder: Path, name: str, text: str) -> Path:
         ("a.jsonl.gz", json.dumps({"s": "the cat sat", "t": BRACKETS, "c": "1"}), {"columns": {"text": "s", "tree": "t", "label": "c"}}),
         ("a.tsv", f"label\ttext\ttree\n1\tthe cat sat\t{BRACKETS}", {}),
         ("a.tsv.gz", f"1\tthe cat sat\t{BRACKETS}", {"header": ("label", "text", "tree")}),
+        ("a.TSV", f'label\ttext\tother\ttree\n1\tthe cat sat\t"a\n""b"""\t{BRACKETS}', {}),
+        ("a.csv", f'\ufefflabel,text,other,tree\r\n1,"the cat sat","a\r\n,""b""",{BRACKETS}', {}),
+        ("a.CSV.gz", f'" 1 ","the cat sat","{BRACKETS}"', {"header": ("label", "text", "tree")}),
     ],
 )  # fmt: skip
 def test_files_of_all_kinds_are_the_same_example(tmp_path: Path, name: str, text: str, fields):
@@ -172,12 +175,60 @@ def test_what_a_study_writes_is_read_as_the_same(tmp_path: Path):
         ("a.jsonl", '{"text": "a", "tree": "(S a"}', "a.jsonl:1: "),
         ("a.tsv", "label\ttext\n1\ta\tb\n", "a.tsv:2: has 3 columns, but label, text are 2"),
         ("a.jsonl", "", "a.jsonl: is empty"),
+        ("a.tsv", "label\ttext\ttext\n", "a.tsv:1: has two columns 'text'; rename one of them"),
+        ("a.csv", 'label,text\n1,"a"b\n', "a.csv:2: is no CSV"),
+        ("a.jsonl", '{"text": NaN}', "has the text nan; it must be text"),
+        ("a.jsonl", '{"text": ["a", "b"]}', "has the text ['a', 'b']; it must be text"),
+        ("a.jsonl", '{"text": "a\\ud800"}', "has half a surrogate pair in text, which is no character"),
+        ("a.jsonl", '{"text": null, "heads": [0]}', "has no column text or words"),
+        ("a.jsonl", '{"words": ["a", null]}', "has the words with None; it must be text"),
+        ("a.jsonl", '{"text": "a", "tree": NaN}', "has the tree nan; it must be text"),
+        ("a.jsonl", '{"words": ["a", "b"], "heads": ["x", 0]}', "has the heads 'x'; they must be whole numbers"),
+        ("a.jsonl", '{"words": ["a", "b"], "heads": [0]}', "2 words, but 1 heads; give one of each a word"),
+        ("a.jsonl", '{"words": ["a", "b"], "heads": [2, 0], "relations": ["x"]}', "1 relations, but 2 heads"),
+        ("a.jsonl", '{"words": ["a"], "heads": [0], "tree": "(S a)"}', "has heads and a tree; choose by --columns"),
+        ("a.jsonl", '{"words": ["a", "b"], "start": 1, "end": 3}', "has the start and end [1, 3]; they must be within its 2 words"),
+        ("a.jsonl", '{"words": ["a", "b"], "start": 1}', "has the start and end None; they must be whole numbers"),
     ],
 )  # fmt: skip
 def test_a_fault_in_data_is_told_with_its_line(tmp_path: Path, name: str, text: str, message: str):
     with pytest.raises(InputError) as caught:
         read_examples(job(), write(tmp_path, name, text))
     assert message in str(caught.value)
+
+
+def test_numbers_may_be_as_pandas_writes_them(tmp_path: Path):
+    file = write(
+        tmp_path, "a.jsonl", '{"words": "a b", "heads": [2.0, 0.0], "start": "0", "end": 1.0}'
+    )
+    (example,) = read_examples(job(), file)
+    assert example.inputs["tree"] == Tree.from_heads([2, 0], ["a", "b"])
+    assert example.inputs["words_pair"] == ["a"]
+
+
+def test_heads_or_a_tree_are_chosen_by_name(tmp_path: Path):
+    row = {"text": "the cat sat", "heads": [2, 3, 0], "tree": BRACKETS}
+    file = write(tmp_path, "a.jsonl", json.dumps(row))
+    heads = Tree.from_heads([2, 3, 0], ["the", "cat", "sat"])
+    for name, tree in (("heads", heads), ("tree", TREE)):
+        (example,) = read_examples(job(columns={name: name}), file)
+        assert example.inputs["tree"] == tree
+
+
+def test_a_control_changes_each_tree_of_a_text(tmp_path: Path):
+    row = {"text": "the cat sat " * 2, "tree": [BRACKETS, None, [BRACKETS]]}
+    file = write(tmp_path, "a.jsonl", json.dumps(row))
+    (example,) = read_examples(job(control="random", control_seed=7), file)
+    assert example.inputs["tree"] == [control_tree(TREE, "random", 7)] * 2
+    write_data(job(), "train", [example], tmp_path)
+
+
+def test_white_space_makes_no_other_class(tmp_path: Path):
+    rows = [{"text": "a", "label": label} for label in ("very good", " very\n good ", "--1", -1)]
+    file = write(tmp_path, "a.jsonl", "\n".join(map(json.dumps, rows)))
+    examples = read_examples(job(), file)
+    assert [example.answer for example in examples[:2]] == ["very good"] * 2
+    assert classes_of(examples) == ("--1", "-1", "very good")
 
 
 def test_answers_are_those_of_the_training_data(tmp_path: Path):

@@ -24,6 +24,7 @@ from treesyntax.finetune import training
 from treesyntax.finetune.job import FACTS_FILE, read_job
 from treesyntax.made import lock
 
+LOSS_ALONE = ["--set", "metric_for_best_model=loss", "--set", "max_grad_norm=0"]
 QUICK = [
     "--set", "logging_steps=2", "--set", "learning_rate=0.01", "--set", "use_cpu=true",
     "--set", "per_device_train_batch_size=8",
@@ -322,6 +323,15 @@ def test_collected_batches_and_two_processes_equal_one_large_batch(
         (["--columns", "tekst=text"], "--columns: no kind of column is named 'tekst'"),
         (["--injection", "relation_mas"], "unknown method 'relation_mas'"),
         (["--injection", "parent_head"], "this loss is about attention"),
+        (["--set", "push_to_hub=true"], "train.push_to_hub is set by treesyntax; nothing is uploaded"),
+        (["--set", "eval_strategy=no"], "train.eval_strategy is no; only what is validated is saved"),
+        (["--set", "per_device_train_batch_size=0"], "train: batch_size should be a positive integer"),
+        (["--set", "optim=adamw_bnb_8bit"], "train: You need to install `bitsandbytes`"),
+        (["--set", "lr_scheduler_kwargs={a: 1}"], "train: get_linear_schedule_with_warmup() got an unexpected"),
+        (["--set", "learning_rate=1e30", *LOSS_ALONE], "a validation whose result is a number; lower learning_rate"),
+        (["--columns", "text=text", "label=text_of_all"], "train.jsonl:1: has no column 'text_of_all'"),
+        (["--test", "no-such.jsonl"], "no-such.jsonl: cannot be read"),
+        (["--injection", "tree_distance", "--columns", "text=text", "tree=other"], "has no column 'other' (tree)"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_one_line(
@@ -331,6 +341,134 @@ def test_what_is_wrong_is_one_line(
     lines = [line for line in capsys.readouterr().err.splitlines() if "| INFO |" not in line]
     assert len(lines) == 1
     assert message in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("num_beams=3 num_return_sequences=3", "--generate: gives 6 outputs for 2 inputs"),
+        ("max_new_token=3", "--generate: The following `model_kwargs` are not used by the model"),
+        ("return_dict_in_generate=true", "--generate: "),
+    ],
+)
+def test_what_cannot_be_generated_is_told_before_anything_is_trained(
+    pretrained: Path, tmp_path: Path, given: str, message: str, capsys
+):
+    options = [word for option in given.split() for word in ("--generate", option)]
+    assert main([*words(pretrained, tmp_path / "out", "causal"), *options]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "| train" not in error
+
+
+def test_answers_end_where_the_positions_of_a_model_do(pretrained: Path, tmp_path: Path):
+    """64 positions, and 128 tokens that are never an end."""
+    arguments = words(pretrained, tmp_path / "out", "causal", "--max-steps", "1")
+    files = ["--test", str(pretrained / "test.jsonl"), "--generate", "bad_words_ids=[[4]]"]
+    assert main([*arguments, *files]) == 0
+    lines = (tmp_path / "out/hypotheses.txt").read_text("utf-8").splitlines()
+    assert max(len(line.split()) for line in lines) > 50
+
+
+def test_smoothed_labels_are_learnt_by_an_encoder_decoder(pretrained: Path, tmp_path: Path):
+    smooth = ["--set", "label_smoothing_factor=0.1", "--injection", "tree_distance"]
+    arguments = words(pretrained, tmp_path / "out", "seq2seq", "--max-steps", "1", *smooth)
+    assert main(arguments) == 0
+
+
+@pytest.mark.parametrize("injection", ["tree_distance", "tree_reg"])
+def test_data_without_any_tree_is_refused_to_methods(
+    pretrained: Path, tmp_path: Path, injection: str, capsys
+):
+    for split in ("train", "valid"):
+        text = (pretrained / f"{split}.jsonl").read_text("utf-8").replace('"tree"', '"parse"')
+        (tmp_path / f"{split}.jsonl").write_text(text, "utf-8")
+    files = [f"--{split}={tmp_path / f'{split}.jsonl'}" for split in ("train", "valid")]
+    arguments = words(pretrained, tmp_path / "out", "sequence-classification", *files)
+    assert main([*arguments, "--injection", injection]) == 2
+    assert (
+        "train.jsonl: has no tree in any example, but the methods need" in capsys.readouterr().err
+    )
+    assert main([*arguments, "--max-steps", "1"]) == 0
+    assert main(["finetune", "--predict", str(tmp_path / "out"), "--test", files[1][8:]]) == 0
+
+
+def test_a_class_alone_is_refused(pretrained: Path, tmp_path: Path, capsys):
+    file = tmp_path / "one.jsonl"
+    file.write_text('{"text": "the cat", "label": "x"}\n')
+    arguments = words(pretrained, tmp_path / "out", "sequence-classification", "--train", str(file))
+    assert main([*arguments, "--hold-out", "0", "--valid", str(file)]) == 2
+    assert "one.jsonl: has one class alone, x" in capsys.readouterr().err
+
+
+def _save(folder: Path, pretrained: Path, model: Any, tokenizer: Any = None) -> Path:
+    import transformers
+
+    model.save_pretrained(folder)
+    tokenizer = tokenizer or transformers.AutoTokenizer.from_pretrained(pretrained / "bert")
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"num_labels": 5}, {"problem_type": "multi_label_classification"}, {"num_labels": 1, "problem_type": "regression"},
+     {"return_dict": False}],
+)  # fmt: skip
+def test_the_head_of_another_task_is_replaced(pretrained: Path, tmp_path: Path, settings):
+    import transformers
+
+    config = transformers.AutoConfig.from_pretrained(pretrained / "bert")
+    config.update(settings)
+    model = transformers.BertForSequenceClassification(config)
+    folder = _save(tmp_path / "model", pretrained, model)
+    assert two_updates(pretrained, tmp_path / "out", "--model", str(folder))[
+        "classifier.bias"
+    ].shape == (2,)
+
+
+def test_longer_texts_than_a_model_has_positions_are_cut(pretrained: Path, tmp_path: Path, capsys):
+    import transformers
+
+    config = transformers.AutoConfig.from_pretrained(pretrained / "bert")
+    config.max_position_embeddings = 4
+    tokenizer = transformers.AutoTokenizer.from_pretrained(pretrained / "bert", model_max_length=99)
+    folder = _save(tmp_path / "model", pretrained, transformers.BertModel(config), tokenizer)
+    two_updates(pretrained, tmp_path / "out", "--model", str(folder))
+    assert "inputs or outputs are too long for the model and are cut" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("break_it", "message"),
+    [
+        (lambda folder: (folder / "model.safetensors").write_text("version https://git-lfs"), "cannot be loaded as a model"),
+        (lambda folder: [file.unlink() for file in folder.glob("token*")], "has no tokenizer, or one without words"),
+        (lambda folder: shutil.copy(folder.parent / "gpt2/model.safetensors", folder), "has no numbers of 37 parameters of a Bert"),
+    ],
+)  # fmt: skip
+def test_a_model_of_random_numbers_or_words_is_refused(
+    pretrained: Path, tmp_path: Path, break_it, message: str, capsys
+):
+    for kind in ("bert", "gpt2"):
+        shutil.copytree(pretrained / kind, tmp_path / kind)
+    break_it(tmp_path / "bert")
+    arguments = words(pretrained, tmp_path / "out", "sequence-classification")
+    assert main([*arguments, "--model", str(tmp_path / "bert")]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_words_beyond_the_embeddings_are_named(pretrained: Path, tmp_path: Path, capsys):
+    import transformers
+
+    config = transformers.AutoConfig.from_pretrained(pretrained / "bert")
+    config.vocab_size = 8
+    folder = _save(tmp_path / "model", pretrained, transformers.BertModel(config))
+    arguments = words(pretrained, tmp_path / "out", "sequence-classification")
+    assert main([*arguments, "--model", str(folder)]) == 2
+    assert (
+        "train.jsonl: example 1: the model has 8 tokens, and its tokenizer"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_second_training_in_a_folder_is_refused(
@@ -398,6 +536,24 @@ def test_a_method_that_sees_nothing_of_the_trees_is_refused(
     assert (f"{blind} would learn nothing from these trees: over 24 sentences" in error) == bool(
         blind
     )
+
+
+@pytest.mark.parametrize("key", ["tree", "tree_pair"])
+def test_a_method_that_sees_nothing_of_several_trees_is_refused(
+    pretrained: Path, tmp_path: Path, key: str, capsys
+):
+    text = "the cat that sat sat"
+    tree = "(S (NP (DT the) (NN cat) (SBAR (IN that) (VBD sat))) (VP (VBD sat)))"
+    row = {"text": f"{text} {text}", "tree": [tree, tree]}
+    if key == "tree_pair":
+        row = {"text": text, "text_pair": text, "tree_pair": tree}
+    file = tmp_path / "several.jsonl"
+    file.write_text("".join(json.dumps({**row, "label": label}) + "\n" for label in "ab"))
+    files = [f"--train={file}", f"--valid={file}", "--max-steps", "1", "--injection"]
+    for spec, status in (("relation_mask", 2), ("tree_distance", 0)):
+        arguments = words(pretrained, tmp_path / spec, "sequence-classification", *files, spec)
+        assert main(arguments) == status
+    assert "relation_mask would learn nothing from these trees: over 2" in capsys.readouterr().err
 
 
 def test_a_mask_over_dependency_trees_is_trained(pretrained: Path, tmp_path: Path):

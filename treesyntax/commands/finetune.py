@@ -7,7 +7,7 @@
 A line of train.jsonl is {"text": "a dog barked", "tree": "(S (NP a dog) barked)", "label": "good"}. Other
 columns are named: --columns text=sentence label=class.
 
-Tables (.tsv) have the names of their columns in the first line, or by --header. CoNLL-U files are tagged
+Tables (.tsv, .csv) have the names of their columns in the first line, or by --header. CoNLL-U files are tagged
 by their column upos. Trees in files of their own are given by --train-trees, --valid-trees, --test-trees.
 
 The folder gets model/ (the best on validation), hypotheses.txt and references.txt:

@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--task", help="sequence-classification, token-classification, seq2seq or causal")
     for split in SPLITS:
         files = {
-            split: f"{split} data: .jsonl, .tsv or .conllu, or .gz of them",
+            split: f"{split} data: .jsonl, .tsv, .csv or .conllu, or .gz of them",
             f"{split}-trees": f"trees of {split}, one a line, if they have a file of their own",
             f"{split}-target": f"answers of {split}, one a line, if they have a file of their own",
         }
@@ -144,6 +144,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
     _need(args, "model", "task", "train", "out", *(() if args.hold_out else ("valid",)))
     job = job_of(args)
+    if args.test is not None:
+        _test_examples(job, args)  # a fault in them is not told only when all is trained
     if _launch():
         return 0
     from treesyntax.finetune.training import finetune
@@ -244,18 +246,28 @@ def _launch() -> bool:
     return True
 
 
+def _test_examples(job: Any, args: argparse.Namespace) -> Any:
+    """The test set, with trees if a method of the job needs them to compute outputs."""
+    from treesyntax.finetune.data import check_trees, read_examples
+    from treesyntax.finetune.models import split_spec
+
+    examples = read_examples(job, args.test, args.test_trees, args.test_target)
+    if split_spec(job.injection)[0]:
+        check_trees(examples, args.test)
+    return examples
+
+
 def _predict(args: argparse.Namespace, folder: Path) -> None:
     """Write the outputs of a finetuning for a test set."""
     import torch
 
-    from treesyntax.finetune.data import read_examples
     from treesyntax.finetune.job import MODEL_FOLDER, read_job
     from treesyntax.finetune.models import load_trained
     from treesyntax.finetune.outputs import NO_TAG, predict
     from treesyntax.jobs.terminal import progress_bar
 
     job = read_job(folder)
-    examples = read_examples(job, args.test, args.test_trees, args.test_target)
+    examples = _test_examples(job, args)
     trained = load_trained(job, folder / MODEL_FOLDER)
     if torch.cuda.is_available():
         trained.model.to("cuda")
@@ -275,6 +287,7 @@ def _predict(args: argparse.Namespace, folder: Path) -> None:
         write_text(args.generated, "".join(texts))
         return
     write_text(args.hypotheses or folder / "hypotheses.txt", "".join(f"{line}\n" for line in lines))
+    (folder / "references.txt").unlink(missing_ok=True)  # those of another test set
     if all(example.answer is not None for example in examples):
         references = "".join(f"{example.target}\n" for example in examples)
         write_text(folder / "references.txt", references)

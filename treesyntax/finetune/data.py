@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from treesyntax.data.tables import read_table
 from treesyntax.errors import InputError, OptionError, TreeError
 from treesyntax.files import atomic_file, parse_json, read_lines, write_text
 from treesyntax.finetune.job import CLASSES, COLUMNS, TAGS, WRITES, Job
+from treesyntax.trees.alignment import trees_of
 from treesyntax.trees.controls import control_tree
 from treesyntax.trees.formats import conllu, get_format, parse_tree, read_trees
 from treesyntax.trees.tree import Tree
@@ -55,7 +58,7 @@ def read_examples(
     trees: str | Path | None = None,
     targets: str | Path | None = None,
 ) -> list[Example]:
-    """Read a data file by its suffix: ``.jsonl``, ``.tsv`` or ``.conllu``, else text; each may have ``.gz``.
+    """Read a data file by its suffix: ``.jsonl``, ``.tsv``, ``.csv`` or ``.conllu``, else text; or with ``.gz``.
 
     Args:
         job: says which columns are what, and in what format trees are.
@@ -109,11 +112,13 @@ def _each(job: Job, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _rows(job: Job, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The line and the columns of each example."""
-    kind = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+    kind = Path(path.name.lower().removesuffix(".gz")).suffix
     if kind == ".conllu":
         yield from _of_treebank(path)
-    elif kind == ".tsv":
-        yield from _of_table(path, job.header)
+    elif kind in (".tsv", ".csv"):
+        yield from _of_table(
+            path, read_table(path) if kind == ".tsv" else _commas(path), job.header
+        )
     elif kind in (".jsonl", ".json", ".ndjson"):
         for line, text in enumerate(read_lines(path), start=1):
             if not text.strip():
@@ -131,14 +136,29 @@ def _rows(job: Job, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             yield line, {"text": text}
 
 
-def _of_table(path: Path, header: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def _commas(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The line and the fields of each row of a file of comma-separated values."""
+    reader = csv.reader((f"{line}\n" for line in read_lines(path)), strict=True)
+    before = 0
+    try:
+        for fields in reader:
+            yield before + 1, fields
+            before = reader.line_num
+    except csv.Error as error:
+        raise InputError(path, before + 1, f"is no CSV ({error})", "write it again") from None
+
+
+def _of_table(
+    path: Path, rows: Iterator[tuple[int, list[str]]], header: Sequence[str]
+) -> Iterator[tuple[int, dict[str, Any]]]:
     names = list(header)
-    for line, text in enumerate(read_lines(path), start=1):
-        fields = text.split("\t")
+    for line, fields in rows:
         if not names:
             names = fields
+            if twice := [name for name in names if names.count(name) > 1]:
+                raise InputError(path, line, f"has two columns {twice[0]!r}", "rename one of them")
             continue
-        if not text.strip():
+        if not any(map(str.strip, fields)):
             continue
         if len(fields) != len(names):
             cause = f"has {len(fields)} columns, but {', '.join(names)} are {len(names)}"
@@ -165,62 +185,101 @@ def _of_treebank(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _example(job: Job, row: Mapping[str, Any], tree: Tree | None) -> Example:
-    values = {
-        name: row.get(job.columns.get(name, name))
-        for name in COLUMNS
-        if job.columns.get(name, name) in row
-    }
     for name, column in job.columns.items():
         if column not in row:
             raise OptionError(f"has no column {column!r} ({name}); it has {', '.join(row)}")
+    columns = {name: job.columns.get(name, name) for name in COLUMNS}
+    values = {name: row[column] for name, column in columns.items() if row.get(column) is not None}
     if not {"text", "words"} & values.keys():
         raise OptionError(
             f"has no column text or words; name it by --columns text=NAME; it has {', '.join(row)}"
         )
     inputs: dict[str, Any] = {}
     for end in ("", "_pair"):
-        text, words = values.get(f"text{end}"), values.get(f"words{end}")
-        if words is not None and (text is None or f"words{end}" in job.columns):
-            inputs[f"words{end}"] = _list(words)
-        elif text is not None:
-            inputs[f"text{end}"] = str(text)
-    heads = values.get("heads")
-    if tree is not None:
-        inputs["tree"] = tree
-    elif heads is not None:
-        relations = _list(values["relations"]) if values.get("relations") is not None else ()
-        words = inputs.get("words") or inputs["text"].split()
-        inputs["tree"] = Tree.from_heads([int(head) for head in _list(heads)], words, relations)
-    else:
-        inputs["tree"] = _trees(job, values.get("tree"))
-    if job.columns.get("words") == job.columns.get("tree", "tree"):
+        text, words = f"text{end}", f"words{end}"
+        if words in values and (text not in values or words in job.columns):
+            inputs[words] = _list(words, values[words])
+        elif text in values:
+            inputs[text] = _text(text, values[text])
+    inputs["tree"] = _tree(job, values, inputs) if tree is None else tree
+    if columns["words"] == columns["tree"]:
         inputs["words"] = words_of(inputs["tree"])
-    first, last = values.get("start"), values.get("end")
-    if first is not None and last is not None:
+        if not inputs["words"]:
+            raise OptionError(f"has no tree in {columns['tree']!r}, whose words are to be taken")
+    ends = [values.get("start"), values.get("end")]
+    if ends != [None, None]:
         if "words" not in inputs:
             raise OptionError("start and end are of words; name the column by --columns words=NAME")
-        inputs["words_pair"] = inputs["words"][int(first) : int(last)]
+        first, last = (_whole("start and end", value) for value in ends)
+        if not 0 <= first < last <= len(inputs["words"]):
+            count = len(inputs["words"])
+            raise OptionError(
+                f"has the start and end {ends}; they must be within its {count} words"
+            )
+        inputs["words_pair"] = inputs["words"][first:last]
     if "tree_pair" in values:
         inputs["tree_pair"] = _trees(job, values["tree_pair"])
-    for name in ("tree", "tree_pair") if job.control else ():
-        if isinstance(inputs.get(name), Tree):
-            inputs[name] = control_tree(inputs[name], job.control, job.control_seed)
-        elif inputs.get(name):
-            inputs[name] = [
-                control_tree(tree, job.control, job.control_seed) for tree in inputs[name]
-            ]
+    if job.control:
+        inputs = controlled(inputs, job.control, job.control_seed)
     return Example(inputs, _answer(job, values.get(NEEDS[job.task]), inputs))
 
 
-def words_of(tree: Any) -> list[str]:
+def _tree(job: Job, values: Mapping[str, Any], inputs: Mapping[str, Any]) -> Any:
+    """The tree of the columns of an example, a list of those of its sentences, or None."""
+    given = [name for name in ("heads", "tree") if name in values]
+    if len(given) > 1:
+        given = [name for name in given if name in job.columns]
+        if len(given) != 1:
+            raise OptionError("has heads and a tree; choose by --columns heads=NAME or tree=NAME")
+    if given != ["heads"]:
+        return _trees(job, values.get("tree"))
+    words = inputs.get("words") or inputs.get("text", "").split()
+    heads = [_whole("heads", head) for head in _list("heads", values["heads"])]
+    return Tree.from_heads(heads, words, _list("relations", values.get("relations", [])))
+
+
+def controlled(inputs: Mapping[str, Any], control: str, seed: int) -> dict[str, Any]:
+    """The inputs of an example with trees without syntax in place of its own."""
+
+    changed = dict(inputs)
+    for name in ("tree", "tree_pair"):
+        if given := inputs.get(name):
+            others = [control_tree(tree, control, seed) for tree in trees_of(given)]
+            changed[name] = others[0] if isinstance(given, Tree) else others
+    return changed
+
+
+def words_of(trees: Any) -> list[str]:
     """The words of a tree, or of the trees of several sentences."""
-    trees = [tree] if isinstance(tree, Tree) else tree or []
-    return [one.labels[node] for one in trees for node in one.word_nodes()]
+    return [tree.labels[node] for tree in trees_of(trees) for node in tree.word_nodes()]
 
 
-def _list(value: Any) -> list[str]:
+def _text(name: str, value: Any) -> str:
+    """A text of a column; a number is one, what is missing in a table of pandas (nan) is not."""
+    if not isinstance(value, str) and (type(value) not in (int, float) or value != value):
+        raise OptionError(f"has the {name} {value!r}; it must be text")
+    text = str(value)
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise OptionError(f"has half a surrogate pair in {name}, which is no character")
+    return text
+
+
+def _list(name: str, value: Any) -> list[str]:
     """A list of a column: of JSON, or words with spaces between them."""
-    return value.split() if isinstance(value, str) else [str(item) for item in value]
+    if isinstance(value, list):
+        return [_text(f"{name} with", item) for item in value]
+    return _text(name, value).split()
+
+
+def _whole(name: str, value: Any) -> int:
+    """A whole number of a column; pandas may write 2 as 2.0."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = 0.5
+    if not number.is_integer():
+        raise OptionError(f"has the {name} {value!r}; they must be whole numbers")
+    return int(number)
 
 
 def _format(job: Job) -> str:
@@ -233,18 +292,17 @@ def _trees(job: Job, value: Any) -> Any:
     """A tree, a list of those of several sentences, or None."""
     if value is None or isinstance(value, Tree):
         return value
-    if value == "":
-        return None
     if isinstance(value, list):
-        return [_trees(job, item) for item in value]
-    return parse_tree(str(value), _format(job))
+        return trees_of([_trees(job, item) for item in value])
+    text = _text("tree", value)
+    return parse_tree(text, _format(job)) if text.strip() else None
 
 
 def _answer(job: Job, value: Any, inputs: Mapping[str, Any]) -> Any:
     if value is None:
         return None
     if job.task == TAGS:
-        tags = _list(value)
+        tags = _list("label", value)
         if "words" not in inputs:
             raise OptionError(
                 "tags are of words; name the column with words by --columns words=NAME"
@@ -254,9 +312,12 @@ def _answer(job: Job, value: Any, inputs: Mapping[str, Any]) -> Any:
         if spaced := [tag for tag in tags if not tag or tag.split() != [tag]]:
             raise OptionError(f"has the tag {spaced[0]!r}; a tag is one word")
         return tags
-    if job.task == CLASSES and (isinstance(value, float | bool | list) or not str(value).strip()):
+    if job.task != CLASSES:
+        return _text("target", value)
+    name = " ".join(str(value).split()) if type(value) in (str, int) else ""
+    if not name:
         raise OptionError(f"has the label {value!r}; a class is a name or a whole number")
-    return str(value)
+    return name
 
 
 def held_out(examples: Sequence[Example], count: int) -> tuple[list[Example], list[Example]]:
@@ -279,7 +340,7 @@ def classes_of(examples: Sequence[Example]) -> tuple[str, ...]:
     found: set[str] = set()
     for example in examples:
         found.update(example.answer if isinstance(example.answer, list) else [example.answer])
-    numbers = all(name.lstrip("-").isdecimal() for name in found)
+    numbers = all(name.removeprefix("-").isdecimal() for name in found)
     return tuple(sorted(found, key=lambda name: (int(name) if numbers else 0, name)))
 
 
@@ -299,6 +360,19 @@ def check_answers(examples: Sequence[Example], file: str | Path, job: Job) -> No
         if other:
             cause = f"example {number} has the class {other[0]!r}, which the training data lacks"
             raise InputError(file, None, cause, f"its classes are {', '.join(job.labels)}")
+
+
+def check_trees(examples: Sequence[Example], file: str | Path) -> None:
+    """Make sure that an example or more of a file has a tree, for methods that need them.
+
+    Raises:
+        InputError: if none has.
+    """
+    if not any(example.inputs.get(name) for example in examples for name in ("tree", "tree_pair")):
+        remedy = "name their column by --columns tree=NAME or heads=NAME, or give a file of trees"
+        raise InputError(
+            file, None, "has no tree in any example, but the methods need some", remedy
+        )
 
 
 def write_data(job: Job, name: str, examples: Sequence[Example], folder: Path) -> None:

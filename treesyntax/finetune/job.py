@@ -54,6 +54,13 @@ SET_BY_US = {
     "do_eval": "a finetuning validates",
     "do_predict": "give --test",
     "predict_with_generate": "tasks that write text do so",
+    "prediction_loss_only": "the task decides",
+    "disable_tqdm": "a terminal gets a progress bar",
+    "eval_do_concat_batches": "metrics need the whole validation set",
+    "batch_eval_metrics": "metrics need the whole validation set",
+    "save_only_model": "a resumed training must go on as it was",
+    "ignore_data_skip": "a resumed training must go on as it was",
+    "push_to_hub": "nothing is uploaded; upload the folder model afterwards",
     "label_names": "the task decides",
 }
 """TrainingArguments that a finetuning sets itself, and what to do instead."""

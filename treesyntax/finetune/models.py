@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -88,6 +87,10 @@ def load_tokenizer(name: str) -> Any:
     from transformers import AutoTokenizer
 
     tokenizer = _from_disk(AutoTokenizer, name)
+    if len(tokenizer) <= len(tokenizer.all_special_tokens):
+        raise OptionError(
+            f"{name} has no tokenizer, or one without words; save one beside the model"
+        )
     if tokenizer.pad_token is None and tokenizer.eos_token is not None:
         tokenizer.pad_token = tokenizer.eos_token
     return tokenizer
@@ -111,8 +114,22 @@ def load_model(job: Job) -> Pretrained:
     if job.labels:
         numbers = {label: number for number, label in enumerate(job.labels)}
         options |= {"label2id": numbers, "id2label": {n: label for label, n in numbers.items()}}
-        options |= {"num_labels": len(numbers)}
-    model = _from_disk(getattr(transformers, CLASS_OF_TASK[job.task]), job.model, **options)
+        options |= {"num_labels": len(numbers), "problem_type": "single_label_classification"}
+    model, report = _from_disk(
+        getattr(transformers, CLASS_OF_TASK[job.task]),
+        job.model,
+        ignore_mismatched_sizes=True,  # the head of another task is replaced
+        output_loading_info=True,
+        return_dict=True,
+        **options,
+    )
+    new = {*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])}
+    in_base = f"{model.base_model_prefix}."
+    if lost := sorted(name for name in new if name.startswith(in_base) and ".pooler." not in name):
+        raise OptionError(
+            f"{job.model} has no numbers of {len(lost)} parameters of a {type(model).__name__}, such as "
+            f"{lost[0]}; they would be random"
+        )
     if model.config.pad_token_id is None:
         model.config.pad_token_id = tokenizer.pad_token_id
     freeze(model, job.ours("freeze"))
@@ -124,6 +141,15 @@ def load_model(job: Job) -> Pretrained:
         losses = Losses(in_loss, site)
     bridge = HuggingFaceBridge(model, in_model) if in_model else model
     return Pretrained(bridge, tokenizer, losses, bool(in_model))
+
+
+def longest_input(model: Any) -> int | None:
+    """The tokens for which a model has positions; None if any number will do."""
+    most: int | None = getattr(model.config, "max_position_embeddings", None)
+    embeddings = getattr(model.base_model, "embeddings", None)
+    if most is None or not hasattr(embeddings, "create_position_ids_from_input_ids"):
+        return most
+    return most - 1 - int(embeddings.padding_idx)  # type: ignore[union-attr]  # RoBERTa counts from there
 
 
 def check_model(job: Job) -> None:
@@ -162,17 +188,22 @@ def split_spec(spec: str) -> tuple[str, str]:
     return "+".join(texts[0]), "+".join(texts[1])
 
 
-def collator_of(job: Job, tokenizer: Any) -> TreeCollator:
+def collator_of(job: Job, pretrained: Pretrained) -> TreeCollator:
     """The collator of a job's examples."""
     numbers = {label: number for number, label in enumerate(job.labels)}
-    return TreeCollator(
-        tokenizer,
+    collator = TreeCollator(
+        pretrained.tokenizer,
         "jsonl",
         label2id=numbers or None,
         max_length=job.ours("max_length") or None,
         max_target_length=job.ours("max_target_length") or None,
         decoder_only=job.task == CAUSAL,
+        model=pretrained.model if job.task == SEQ2SEQ else None,
     )
+    if most := longest_input(pretrained.model):
+        collator.max_length = min(collator.max_length or most, most)
+        collator.max_target_length = min(collator.max_target_length or most, most)
+    return collator
 
 
 def freeze(model: Any, layers: int) -> None:
@@ -202,6 +233,8 @@ def freeze(model: Any, layers: int) -> None:
 
 def _from_disk(loader: Any, name: str, **options: Any) -> Any:
     """Load from a folder or from the cache; nothing is downloaded."""
+    from safetensors import SafetensorError
+
     if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
         raise OptionError(f"{name} holds no model of transformers (config.json is missing)")
     try:
@@ -214,6 +247,6 @@ def _from_disk(loader: Any, name: str, **options: Any) -> Any:
             f"{name} is no folder, and no model of that name is in the cache of Hugging Face; download it "
             f"first, with hf download {name}"
         ) from None
-    except (ValueError, KeyError, json.JSONDecodeError) as error:
+    except (ValueError, KeyError, RuntimeError, SafetensorError) as error:
         reason = " ".join(str(error).split())[:200]
         raise OptionError(f"{name} cannot be loaded as a model for this task ({reason})") from None

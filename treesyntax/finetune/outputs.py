@@ -9,9 +9,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from treesyntax.errors import OptionError
 from treesyntax.finetune.data import Example
 from treesyntax.finetune.job import CAUSAL, CLASSES, TAGS, WRITES, Job
-from treesyntax.finetune.models import Pretrained, collator_of
+from treesyntax.finetune.models import Pretrained, collator_of, longest_input
 
 NO_TAG = "_"
 """The tag of a word that was cut from an input that is too long; it counts as wrong."""
@@ -54,7 +55,9 @@ def _batches(
     job: Job, trained: Pretrained, examples: Sequence[Example], batch_size: int
 ) -> Iterator[tuple[dict[str, Any], Sequence[Example]]]:
     tokenizer, side = trained.tokenizer, trained.tokenizer.padding_side
-    collator = collator_of(job, tokenizer)
+    collator = collator_of(job, trained)
+    if job.task == CAUSAL and collator.max_length:
+        collator.max_length -= 1  # room for an answer
     device = next(trained.model.parameters()).device
     for start in range(0, len(examples), batch_size):
         chosen = examples[start : start + batch_size]
@@ -75,13 +78,18 @@ def _lines(
     job: Job, trained: Pretrained, batch: dict[str, Any], chosen: Sequence[Example]
 ) -> list[str]:
     if job.task in WRITES:
-        options = {"max_new_tokens": job.ours("max_target_length") or MOST_NEW_TOKENS}
-        if job.task == CAUSAL:
-            options["pad_token_id"] = trained.tokenizer.pad_token_id
-        ids = trained.model.generate(**batch, **{**options, "do_sample": False, **job.generate})
-        if job.task == CAUSAL:
-            ids = ids[:, batch["input_ids"].shape[1] :]
-        texts = trained.tokenizer.batch_decode(ids, skip_special_tokens=True)
+        prompt = batch["input_ids"].shape[1] if job.task == CAUSAL else 0
+        options = {"do_sample": False, **job.generate}
+        if "max_length" not in options:
+            most = longest_input(trained.model)
+            wanted = options.get("max_new_tokens", job.ours("max_target_length") or MOST_NEW_TOKENS)
+            options["max_new_tokens"] = min(wanted, most - (prompt or 1)) if most else wanted
+        if prompt:
+            options.setdefault("pad_token_id", trained.tokenizer.pad_token_id)
+        ids = trained.model.generate(**batch, **options)
+        if len(ids) != len(chosen):
+            raise OptionError(f"--generate: gives {len(ids)} outputs for {len(chosen)} inputs")
+        texts = trained.tokenizer.batch_decode(ids[:, prompt:], skip_special_tokens=True)
         return [" ".join(text.split()) for text in texts]
     of_words = batch.pop("labels", None)
     best = trained.model(**batch).logits.argmax(-1).cpu().numpy()

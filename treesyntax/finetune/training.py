@@ -11,8 +11,8 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, fields, replace
 from datetime import datetime
 from pathlib import Path
@@ -26,7 +26,15 @@ from treesyntax.endings import CAP, LAST, RESTED, Ending
 from treesyntax.errors import InputError, OptionError, TreeError, need_package, unknown_name
 from treesyntax.files import read_json, read_object, sha256_of, write_json
 from treesyntax.finetune.command import PROCESS
-from treesyntax.finetune.data import Example, check_answers, classes_of, held_out, read_examples
+from treesyntax.finetune.data import (
+    Example,
+    check_answers,
+    check_trees,
+    classes_of,
+    controlled,
+    held_out,
+    read_examples,
+)
 from treesyntax.finetune.job import (
     CAUSAL,
     CLASSES,
@@ -48,8 +56,7 @@ from treesyntax.metrics import LOWER_IS_BETTER, METRICS, measured
 from treesyntax.model.blindness import LOOKED_AT, refuse_blind
 from treesyntax.nn.tree_batch import TreeBatch
 from treesyntax.parsers.torchaudio_remedy import hide_broken_torchaudio
-from treesyntax.trees.controls import RANDOM, control_tree
-from treesyntax.trees.tree import Tree
+from treesyntax.trees.controls import RANDOM
 
 hide_broken_torchaudio()
 need_package("transformers", "huggingface", "finetuning")
@@ -110,13 +117,19 @@ def arguments_of(job: Job, out: Path, examples: int) -> TrainingArguments:
     if chosen["eval_strategy"] == EPOCH and 0 < most < examples / pairs:  # less than an epoch
         chosen |= {"eval_strategy": STEPS, "eval_steps": most}
     chosen["save_strategy"] = chosen["eval_strategy"]
+    if chosen["eval_strategy"] in ("no", False):  # what YAML makes of no
+        raise OptionError(
+            "train.eval_strategy is no; only what is validated is saved: steps or epoch"
+        )
     if chosen["eval_strategy"] == STEPS:
-        chosen["save_steps"] = chosen.setdefault("eval_steps", chosen["logging_steps"])
+        chosen["eval_steps"] = chosen["save_steps"] = (
+            chosen.get("eval_steps") or chosen["logging_steps"]
+        )
     best = chosen.setdefault("metric_for_best_model", _usual_metric(job))
     chosen.setdefault("greater_is_better", best != LOSS and best not in LOWER_IS_BETTER)
     if best != LOSS and best not in METRICS:
         raise unknown_name("metric", best, (LOSS, *METRICS), "train.metric_for_best_model:")
-    try:
+    with _at_fault("train"):
         return TrainingArguments(
             output_dir=str(out),
             seed=job.seed,
@@ -128,8 +141,30 @@ def arguments_of(job: Job, out: Path, examples: int) -> TrainingArguments:
             disable_tqdm=not sys.stderr.isatty(),
             **chosen,
         )
-    except (ValueError, TypeError, ImportError) as error:
-        raise OptionError(f"train: {' '.join(str(error).split())[:300]}") from None
+
+
+@contextmanager
+def _at_fault(what: str, is_so: Callable[[], bool] = lambda: True) -> Iterator[None]:
+    """Say an error of a library as a fault of settings.
+
+    Args:
+        what: the settings.
+        is_so: whether they are at fault; asked when the error comes.
+    """
+    try:
+        yield
+    except (
+        ArithmeticError,
+        AttributeError,
+        ImportError,
+        LookupError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:
+        if not is_so():
+            raise
+        raise OptionError(f"{what}: {' '.join(str(error).split())[:300]}") from error
 
 
 def _usual_metric(job: Job) -> str:
@@ -172,6 +207,8 @@ def finetune(job: Job, out: Path, files: Mapping[str, Path]) -> dict[str, Any]:
     check_answers(data["train"], files["train"], job)
     if job.task in (CLASSES, TAGS):
         job = replace(job, labels=classes_of(data["train"]))
+        if len(job.labels) < 2:
+            raise InputError(files["train"], None, f"has one class alone, {job.labels[0]}")
     check_answers(data["valid"], files.get("valid", files["train"]), job)
     job = replace(job, files={name: sha256_of(file) for name, file in sorted(files.items())})
     first = os.environ.get(PROCESS, "0") == "0"  # of several, one holds the folder for all
@@ -189,23 +226,29 @@ def _finetune(
     arguments = arguments_of(job, out, len(data["train"]))
     set_seed(job.seed)
     pretrained = load_model(job)
-    collator = collator_of(job, pretrained.tokenizer)
+    collator = collator_of(job, pretrained)
+    for split in data if pretrained.reads_trees else ["train"] if pretrained.losses else []:
+        check_trees(data[split], files.get(split, files["train"]))
     if pretrained.reads_trees and not job.control:
         refuse_blind(pretrained.model.injections, _with_random(collator, data["train"]))
     rows = {
-        split: _encoded(job, collator, examples, files.get(split, files["train"]))
+        split: _encoded(job, pretrained, collator, examples, files.get(split, files["train"]))
         for split, examples in data.items()
     }
     log = Log(out, arguments.process_index == 0)
     if collator.cut:
         log.write(f"{collator.cut} inputs or outputs are too long for the model and are cut")
-    trainer = TreeTrainer(job, pretrained, data["valid"], arguments, collator, rows, log)
     last = last_checkpoint(out)
     log.begin(last, arguments.device)
-    if last is None or not _rests(last, job.ours("patience")):
-        trainer.train(resume_from_checkpoint=None if last is None else str(last))
-    else:
-        trainer.state = trainer.state.load_from_json(str(last / STATE_FILE))
+    with _at_fault("train", lambda: not log.trains):
+        trainer = TreeTrainer(job, pretrained, data["valid"], arguments, collator, rows, log)
+        if last is None and job.task in WRITES:  # what cannot be generated is not told at the end
+            with torch.random.fork_rng(), _at_fault("--generate"):
+                predict(job, pretrained, data["valid"][:2], 2)
+        if last is None or not _rests(last, job.ours("patience")):
+            trainer.train(resume_from_checkpoint=None if last is None else str(last))
+        else:
+            trainer.state = trainer.state.load_from_json(str(last / STATE_FILE))
     facts = _facts(job, pretrained.model, trainer, log)
     best = out / f"{CHECKPOINT}{facts['best_update']}"
     trainer.accelerator.wait_for_everyone()  # each has loaded the best checkpoint before the folder goes
@@ -223,19 +266,17 @@ def _finetune(
 
 
 def _take(job: Job, out: Path) -> None:
-    """Make sure that a folder is empty, or of this job."""
+    """Make sure that a folder is of this job, or that nothing was trained in it."""
     out.mkdir(parents=True, exist_ok=True)
-    if (out / JOB_FILE).exists():
-        before = read_job(out)
-        if before != job:
-            changed = differences(asdict(before), asdict(job))
-            raise OptionError(
-                f"{out} has another finetuning, with another {' and '.join(changed)}; choose another --out"
-            )
-    elif any(not item.name.startswith(".") and item.name != JOB_FILE for item in out.iterdir()):
-        raise OptionError(f"{out} is not empty and has no finetuning; choose another --out")
-    else:
+    if all(item.name.startswith(".") or item.name == JOB_FILE for item in out.iterdir()):
         write_job(out, job)
+    elif not (out / JOB_FILE).exists():
+        raise OptionError(f"{out} is not empty and has no finetuning; choose another --out")
+    elif (before := read_job(out)) != job:
+        changed = differences(asdict(before), asdict(job))
+        raise OptionError(
+            f"{out} has another finetuning, with another {' and '.join(changed)}; choose another --out"
+        )
 
 
 def _with_random(
@@ -243,25 +284,32 @@ def _with_random(
 ) -> Iterator[tuple[TreeBatch, TreeBatch]]:
     """The trees of the first examples, and random ones in their place, where these differ."""
     for inputs in (example.inputs for example in examples[:LOOKED_AT]):
-        if isinstance(tree := inputs.get("tree"), Tree):
-            other = control_tree(tree, RANDOM, 1)
-            if other != tree:
-                both = ({**inputs, "tree": one} for one in (tree, other))
-                given, drawn = (read_batch(collator([one])["tree"]) for one in both)
-                yield given, drawn
+        other = controlled(inputs, RANDOM, 1)
+        if other != inputs:
+            given, drawn = (read_batch(collator([both])["tree"]) for both in (inputs, other))
+            yield given, drawn
 
 
 def _encoded(
-    job: Job, collator: TreeCollator, examples: Sequence[Example], file: Path
+    job: Job,
+    pretrained: Pretrained,
+    collator: TreeCollator,
+    examples: Sequence[Example],
+    file: Path,
 ) -> list[dict[str, Any]]:
     """The examples as a model reads them, tokenized once."""
     key = "target" if job.task in WRITES else "labels" if job.task == TAGS else "label"
     rows = []
+    words = pretrained.model.get_input_embeddings().num_embeddings
     for number, example in enumerate(examples, start=1):
         try:
             rows.append(collator.encode({**example.inputs, key: example.answer}))
         except (TreeError, OptionError) as error:
             raise InputError(file, None, f"example {number}: {error}") from None
+        if (largest := max(rows[-1]["input_ids"], default=0)) >= words:
+            token = pretrained.tokenizer.convert_ids_to_tokens(largest)
+            cause = f"example {number}: the model has {words} tokens, and its tokenizer {token!r} beyond"
+            raise InputError(file, None, cause, "resize the model's embeddings and save it anew")
     return rows
 
 
@@ -316,7 +364,8 @@ def _facts(job: Job, model: Any, trainer: TreeTrainer, log: Log) -> dict[str, An
     best = state.best_global_step
     if best is None or best not in losses:
         raise OptionError(
-            "training ended without a validation; raise max_steps or lower eval_steps"
+            "training ended without a validation whose result is a number; lower learning_rate if the loss "
+            "is nan, else raise max_steps, or lower eval_steps or eval_delay"
         )
     return {
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
@@ -449,6 +498,11 @@ class Log(TrainerCallback):
         self.file, self.tells = out / SECONDS_FILE, tells
         self.before, self.started = 0.0, time.monotonic()
         self.last = (self.started, 0)
+        self.trains = False
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """All is set up."""
+        self.trains = True
 
     def write(self, text: str) -> None:
         """One line with the time of day."""
