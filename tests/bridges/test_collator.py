@@ -422,6 +422,7 @@ TEXT, TREE = SENTENCES[0], TREES[0]
         ({"text": TEXT, "tree": TREE, "labels": [1, 2]}, "2 labels, but 4 words; give one a word"),
         ({"text": TEXT, "tree": TREE, "labels": 1, "label": 1}, "labels or label, not both"),
         ({"text": TEXT, "tree": TREE, "labels": 1, "target": "a"}, "target or labels, not both"),
+        ({"text": TEXT, "tree": TREE, "target": ["a"]}, "a target is a string, not a list"),
         ({"input_ids": [1, 2], "tree": TREE}, "needs the tree that TreeCollator.encode gave"),
         (
             {"input_ids": [1, 2], "tree": {"parent": [-1], "branch": [0], "token_node": [0]}},
@@ -452,6 +453,11 @@ def test_batches_that_do_not_fit_are_refused():
         collator(encoded)
     with pytest.raises(ts.OptionError, match="a batch needs an example"):
         collator([])
+    for wrong in (rows[0], [SENTENCES[0]], [None]):
+        with pytest.raises(ts.OptionError, match="takes a list of dicts, and 0 is a"):
+            collator(wrong)
+    with pytest.raises(ts.OptionError, match="1 tokens have no room for those that the tokenizer"):
+        ts.TreeCollator(word_pieces(), max_length=1)(rows)
     with pytest.raises(ts.OptionError, match="no pad_token for inputs of different lengths; set"):
         ts.TreeCollator(byte_pieces())(rows)
     assert ts.TreeCollator(byte_pieces())(rows[:1])["input_ids"].shape[0] == 1

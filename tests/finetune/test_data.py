@@ -231,6 +231,12 @@ def test_white_space_makes_no_other_class(tmp_path: Path):
     assert classes_of(examples) == ("--1", "-1", "very good")
 
 
+def test_names_of_columns_are_no_example(tmp_path: Path):
+    file = write(tmp_path, "a.tsv", "label\ttext\n1\ta\n")
+    with pytest.raises(InputError, match=r"a.tsv:1: has the names of the columns; leave --header"):
+        read_examples(job(header=("label", "text")), file)
+
+
 def test_answers_are_those_of_the_training_data(tmp_path: Path):
     file = write(tmp_path, "a.jsonl", '{"text": "a", "label": 10}\n{"text": "b", "label": 9}')
     examples = read_examples(job(), file)

@@ -314,12 +314,22 @@ def test_offsets_that_cannot_be_of_the_text(offsets, fault):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    "spans", [[(4, 7), (0, 3)], [(-1, 3), (4, 7)], [(0, 3), (4, 8)], [(3, 0), (4, 7)]]
+)
+def test_spans_go_from_left_to_right_within_the_text(spans):
+    with pytest.raises(TreeError, match="spans go back or out of the text"):
+        align(flat(["a", "b"]), [(0, 3), (4, 7)], "the cat", spans)
+    same = [(0, 3), (0, 3)]  # both words of a contraction
+    assert align(flat(["a", "b"]), [(0, 3), (4, 7)], "the cat", same) == [1, -1]
+
+
 def test_what_is_cut_off_within_white_space_is_read():
     """Offsets of byte-level pieces without the space before them, and of a ``▁`` of its own."""
     text = " ¼ \na_b c"
     offsets = [(0, 0), (1, 2), (1, 2), (3, 3), (3, 4), (0, 0)]
-    assert align(flat(["¼", "a_b", "c"]), offsets, text) == [-1, 0, 0, 1, 1, -1]
-    assert align(flat(["abc", "de"]), [(0, 1), (0, 1), (1, 2), (2, 3)], "abc  de") == [0, 0, 0, 0]
+    assert align(flat(["¼", "a_b", "c"]), offsets, text) == [-1, 1, 1, 2, 2, -1]
+    assert align(flat(["abc", "de"]), [(0, 1), (0, 1), (1, 2), (2, 3)], "abc  de") == [1, 1, 1, 1]
 
 
 letters = st.sampled_from(["a", "é", "e\u0301", "猫", "😀", "ﬁ", "½", ".", "각"])

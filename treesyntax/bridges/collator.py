@@ -116,6 +116,10 @@ class TreeCollator:
         """Return the batch of some examples."""
         rows = []
         for number, example in enumerate(examples):
+            if not isinstance(example, Mapping):
+                raise OptionError(
+                    f"the collator takes a list of dicts, and {number} is a {type(example).__name__}"
+                )
             try:
                 rows.append(self._encoded(example))
             except (TreeError, OptionError) as error:
@@ -149,7 +153,7 @@ class TreeCollator:
         """Return one example as plain lists: the tokenizer's, ``labels``, and a dict of lists, ``tree``."""
         self._check_keys(example)
         texts, words, trees = self._read(example)
-        target = self._target(example) if "target" in example else None
+        target = None if example.get("target") is None else self._target(example)
         most = self.max_length
         if most is not None and self.decoder_only and target is not None:
             most -= len(target)
@@ -164,6 +168,8 @@ class TreeCollator:
             truncation=most is not None,
             max_length=most,
         )
+        if most is not None and len(encoding["input_ids"]) > most:
+            raise OptionError(f"{most} tokens have no room for those that the tokenizer adds")
         self._count_cut(bool(encoding.encodings[0].overflowing))
         nodes, of_tokens, count = self._aligned(encoding, texts, words, trees, example.get("spans"))
         row: dict[str, Any] = {
@@ -281,6 +287,8 @@ class TreeCollator:
     def _target(self, example: Mapping[str, Any]) -> list[int]:
         """The token ids of an output text."""
         target, most = example["target"], self.max_target_length
+        if not isinstance(target, str):
+            raise OptionError(f"a target is a string, not a {type(target).__name__}")
         if self.decoder_only:
             end = self.tokenizer.eos_token_id
             if end is None:

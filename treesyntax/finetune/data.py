@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -160,6 +161,8 @@ def _of_table(
             continue
         if not any(map(str.strip, fields)):
             continue
+        if line == 1 and fields == names:
+            raise InputError(path, line, "has the names of the columns", "leave --header out")
         if len(fields) != len(names):
             cause = f"has {len(fields)} columns, but {', '.join(names)} are {len(names)}"
             remedy = "name the columns in the first line, or by --header"
@@ -259,7 +262,7 @@ def _text(name: str, value: Any) -> str:
     if not isinstance(value, str) and (type(value) not in (int, float) or value != value):
         raise OptionError(f"has the {name} {value!r}; it must be text")
     text = str(value)
-    if any("\ud800" <= letter <= "\udfff" for letter in text):
+    if re.search("[\ud800-\udfff]", text):
         raise OptionError(f"has half a surrogate pair in {name}, which is no character")
     return text
 

@@ -136,6 +136,9 @@ def token_words(
                 f"{len(known)} spans, but the tree has {len(words.nodes)} words",
                 "give one span a word",
             )
+        within = [(0, 0), *known, (len(text) if text else max(map(max, known), default=0),) * 2]
+        if any(a > b or c > d or a > c or b > d for (a, b), (c, d) in pairwise(within)):
+            raise TreeError("spans go back or out of the text", "give them from left to right")
         return _words_of_tokens(words, known, offsets, text, sequence_ids)
     if spans is not None:
         raise TreeError("spans are of one text", "align the texts of a pair one by one")
