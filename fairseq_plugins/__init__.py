@@ -4,6 +4,11 @@ Everything is imported explicitly: fairseq looks into a user folder only once, a
 the package was imported before.
 """
 
+from treesyntax.jobs.postponed import postponed
+
+with postponed():
+    import fairseq  # noqa: F401
+
 from fairseq_plugins import archs, model, scoring, task
 from fairseq_plugins.literals import parse_literals_only
 from fairseq_plugins.replaced import replace

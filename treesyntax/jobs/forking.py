@@ -19,6 +19,7 @@ import socket
 import sys
 from typing import Any
 
+from treesyntax.jobs.postponed import postponed
 from treesyntax.jobs.preloaded import READY
 from treesyntax.jobs.processes import KIBIBYTE, tie_to_parent
 
@@ -28,8 +29,9 @@ POLL = 0.02
 def main() -> None:
     """Load the modules, then start what is ordered."""
     connection = socket.socket(fileno=int(sys.argv[1]))
-    for name in sys.argv[2:]:
-        importlib.import_module(name)
+    with postponed():
+        for name in sys.argv[2:]:
+            importlib.import_module(name)
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
         return  # CUDA does not survive a fork

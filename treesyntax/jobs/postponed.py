@@ -1,0 +1,55 @@
+"""Load fairseq without the libraries that it imports for criteria and tasks which few trainings use.
+
+scikit-learn, with pandas behind it, and the statistics of SciPy take a quarter of the processor time of
+``import fairseq``. They are loaded when a function of theirs is called.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pkgutil import resolve_name
+from typing import Any
+
+POSTPONED = ("sklearn", "sklearn.metrics", "scipy.stats")
+IMPORTER = "fairseq."
+
+
+class Later:
+    """Stands for a module, or for a function in it, until the function is called.
+
+    Args:
+        name: the full name, with dots.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Later:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Later(f"{self._name}.{name}")
+
+    def __call__(self, *positional: Any, **named: Any) -> Any:
+        """Load the module and call its function."""
+        return resolve_name(self._name)(*positional, **named)
+
+
+@contextmanager
+def postponed() -> Iterator[None]:
+    """Give modules of fairseq, and nobody else, a `Later` in place of each of `POSTPONED` that they import meanwhile."""
+    load = builtins.__import__
+
+    def load_later(
+        name: str, variables: Mapping[str, object] | None = None, *others: Any, **named: Any
+    ) -> Any:
+        if name in POSTPONED and str((variables or {}).get("__name__")).startswith(IMPORTER):
+            return Later(name)
+        return load(name, variables, *others, **named)
+
+    builtins.__import__ = load_later  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        builtins.__import__ = load
