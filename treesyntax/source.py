@@ -63,18 +63,48 @@ class Source(NamedTuple):
     tree: ast.Module | None = None
 
 
-_READ: dict[Path, tuple[tuple[int, ...], Source]] = {}
-"""What was read, with size, times and inode of the file."""
+Stamp = tuple[int, ...]
+_READ: dict[Path, tuple[Stamp, Source]] = {}
+"""What was read, with the stamp of the file."""
+_FOLDERS: dict[Path, Stamp] = {}
+"""The folders of what was read; a file that is added or removed changes their stamps."""
+_EDITED: set[Path] = set()
+"""Files that were read again, as others, since anybody asked."""
 
 
 def read_source(file: Path) -> Source:
     """Read a file, once for as long as it stays as it is."""
-    state = file.stat()
-    stamp = (state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino)
+    stamp = _stamp(file)
     held = _READ.get(file)
     if held is None or held[0] != stamp:
+        if held is not None:
+            _EDITED.add(file)
         held = _READ[file] = stamp, _read(file)
+        if file.parent not in _FOLDERS:
+            _FOLDERS[file.parent] = _stamp(file.parent)
     return held[1]
+
+
+def files_changed() -> bool:
+    """Return whether a file that was read, or what there is beside one, has changed since this was asked last."""
+    changed = bool(_EDITED)
+    _EDITED.clear()
+    stamps = {file: stamp for file, (stamp, _) in _READ.items()} | _FOLDERS
+    for path, stamp in stamps.items():
+        try:
+            same = _stamp(path) == stamp
+        except OSError:
+            same = False
+        if not same:
+            _READ.pop(path, None)
+            _FOLDERS.pop(path, None)
+            changed = True
+    return changed
+
+
+def _stamp(path: Path) -> Stamp:
+    state = os.stat(path)
+    return state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino
 
 
 def closure(

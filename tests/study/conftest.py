@@ -12,6 +12,7 @@ from support.fake_programs import start_here
 from support.study_helpers import write_recipe
 from support.study_runs import start_forked
 
+from treesyntax import source
 from treesyntax.jobs import processes
 from treesyntax.study.report import report
 from treesyntax.study.run import code, executor
@@ -44,8 +45,15 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     root = tmp_path / "source"
     for name in code.OURS:
         shutil.copytree(code.ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+        for file in (root / name).rglob("*.py"):  # parsed once for all copies
+            read = source.read_source(code.ROOT / file.relative_to(root))
+            source._READ[file] = source._stamp(file), read
+            source._FOLDERS[file.parent] = source._stamp(file.parent)
     monkeypatch.setattr(code, "ROOT", root)
     code.look_again()
     yield root
     monkeypatch.undo()
+    for known in (source._READ, source._FOLDERS):
+        for path in [path for path in known if path.is_relative_to(root)]:
+            del known[path]
     code.look_again()

@@ -25,9 +25,13 @@ from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
+import pytest
+
 from support import PLUGINS
 from treesyntax import __main__ as cli
+from treesyntax.commands import finetune as by_hand
 from treesyntax.jobs import preloaded, processes
+from treesyntax.jobs.postponed import postponed
 from treesyntax.methods import METHODS
 from treesyntax.study.run import code, early
 from treesyntax.study.run.fairseq import Fairseq
@@ -97,6 +101,16 @@ def check_flags(
         return subprocess.CompletedProcess(words, code, out.read_text(), log.read_text())
 
 
+def run_step(
+    words: Sequence[str], stdout: int | None, check: bool
+) -> subprocess.CompletedProcess[bytes]:
+    """As ``subprocess.run`` of a step of a run by hand."""
+    with tempfile.TemporaryDirectory() as place:
+        out, log = Path(place, "out"), Path(place, "log")
+        code = start(words, log, out, {}).wait()
+        return subprocess.CompletedProcess(words, code, out.read_bytes())
+
+
 def treesyntax(
     folder: Path,
     *arguments: str | Path,
@@ -122,6 +136,7 @@ def treesyntax(
         processes.start = start
         preloaded.MODULES = preloaded.MODULES if preload else ()
         early.subprocess = SimpleNamespace(run=check_flags)
+        by_hand.subprocess = SimpleNamespace(run=run_step, PIPE=subprocess.PIPE)
         gc.freeze()
         return cli.main(words)
 
@@ -130,6 +145,20 @@ def treesyntax(
         code = fork(run, log, out).wait()
         assert code == status, out.read_text() + log.read_text()
         return out.read_text() + log.read_text() * bool(status)
+
+
+def own_tests(folder: Path, name: str) -> str:
+    """What pytest prints in a folder of a reader's, over a file of tests there."""
+
+    def run() -> int:
+        os.chdir(folder)
+        sys.path.insert(0, str(folder))
+        return pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", name])
+
+    with tempfile.TemporaryDirectory() as place:
+        tests = fork(run, Path(place, "log"))
+        tests.wait()
+        return tests.output()
 
 
 def fork(
@@ -197,6 +226,7 @@ def load_study() -> None:
         "treesyntax.study.session",
     ):
         importlib.import_module(module)
+    code.look_again()
     for kind in code.ENTRIES:
         code.code_of(kind)
 
@@ -217,8 +247,9 @@ def parse_options_once() -> None:
 @functools.cache
 def load(*modules: str) -> None:
     """What the programs load and parse, once here, so that no fork need do it."""
-    for module in modules:
-        importlib.import_module(module)
+    with postponed():
+        for module in modules:
+            importlib.import_module(module)
     parse_options_once()
     from fairseq import options
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf

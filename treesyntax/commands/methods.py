@@ -161,12 +161,11 @@ def _own_methods() -> bool:
     """Whether there may be methods that are not the shipped ones."""
     import os
     import sys
-    from importlib.metadata import entry_points
 
-    from treesyntax.jobs.imports import METHODS, listed
+    from treesyntax.jobs.imports import METHODS, entries_of, listed
 
     loaded = "treesyntax.methods" in sys.modules
-    return loaded or bool(listed(os.environ)) or bool(entry_points(group=METHODS))
+    return loaded or bool(listed(os.environ)) or bool(entries_of(METHODS))
 
 
 def _named(

@@ -14,9 +14,9 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import sha256
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -122,6 +122,23 @@ def with_files(files: Sequence[Path], environment: Mapping[str, str]) -> dict[st
     return {VARIABLE: os.pathsep.join(dict.fromkeys(names))}
 
 
+def entries_of(group: str) -> EntryPoints:
+    """Return the entry points of a group; they are read again when a package was added or removed."""
+    return _entries(group, import_folders())
+
+
+def import_folders() -> tuple[tuple[str, int], ...]:
+    """Return the folders in which packages lie, each with the time when one was added or removed last."""
+    folders = [name or "." for name in sys.path]
+    return tuple((name, os.stat(name).st_mtime_ns) for name in folders if os.path.exists(name))
+
+
+@lru_cache(maxsize=len(GROUPS))
+def _entries(group: str, _: tuple[tuple[str, int], ...]) -> EntryPoints:
+    """The entry points for what `import_folders` says."""
+    return entry_points(group=group)
+
+
 def import_user_files(group: str) -> None:
     """Import what the entry points of a group and the variable name.
 
@@ -129,7 +146,7 @@ def import_user_files(group: str) -> None:
         OptionError: if an entry point cannot be imported.
         InputError: if a file cannot be.
     """
-    for entry in entry_points(group=group):
+    for entry in entries_of(group):
         try:
             entry.load()
         except Exception as error:  # whatever the package raises

@@ -126,6 +126,16 @@ def test_files_that_the_list_of_folders_forgot(
     assert moves(package / file, kind, *words)
 
 
+def test_a_module_that_is_added_or_removed_is_seen(package: Path):
+    file = package / "treesyntax/nn/attention.py"
+    file.write_text(f"{file.read_text('utf-8')}\nimport treesyntax.nn.added\n", "utf-8")
+    first, added = now("train"), package / "treesyntax/nn/added.py"
+    added.write_text("x = 1\n", "utf-8")
+    assert now("train") != first
+    added.unlink()
+    assert now("train") == first
+
+
 def named(*words: str) -> set[str]:
     """The methods and presets that count for a training."""
     parts = [part.removeprefix("train: ") for part in now("train", *words)]

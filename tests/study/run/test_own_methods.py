@@ -17,7 +17,6 @@ from treesyntax.jobs import imports, processes
 from treesyntax.jobs.imports import VARIABLE, import_file, with_files
 from treesyntax.methods import METHODS
 from treesyntax.study.recipe.recipe import read_recipe
-from treesyntax.study.run import code
 from treesyntax.study.run.code import code_of, look_again
 
 MINE = 'from treesyntax.nn.injection import register\n@register("mine")\nclass Mine: ...\n'
@@ -183,7 +182,7 @@ def test_an_installed_package_is_watched_with_its_modules(tmp_path: Path, monkey
     monkeypatch.syspath_prepend(tmp_path)
     entry = EntryPoint("any_name", "my_package.methods.first", imports.METHODS)
     monkeypatch.setattr(
-        code, "entry_points", lambda group: [entry] if group == imports.METHODS else []
+        imports, "entries_of", lambda group: [entry] if group == imports.METHODS else []
     )
     first = own_parts("--arch tree_mine_mini", [])
     assert list(first) == ["train: own/my_package.methods.first"]
@@ -236,12 +235,11 @@ class Broken:
 
 
 def test_a_package_whose_method_cannot_be_imported_is_named(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(imports, "entry_points", lambda group: [Broken()])
+    monkeypatch.setattr(
+        imports, "entries_of", lambda group: [Broken()] if group == imports.METHODS else []
+    )
     with pytest.raises(
         OptionError, match=r"the method gone of the package gone_package\.gone cannot"
     ):
         imports.import_user_files(imports.METHODS)
-    monkeypatch.setattr(
-        code, "entry_points", lambda group: [Broken()] if group == imports.METHODS else []
-    )
     assert list(own_parts("--arch tree_sequence", [])) == ["train: own/gone_package.gone"]

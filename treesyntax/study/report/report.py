@@ -12,9 +12,9 @@ import re
 import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from markupsafe import Markup, escape
@@ -51,6 +51,9 @@ from treesyntax.study.run.failures import read_failures
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import located
 from treesyntax.study.words import WORDS
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 TEMPLATES = Path(__file__).parent
 SCRIPT = TEMPLATES / "report_sort.js"
@@ -263,11 +266,17 @@ def _plain(text: str) -> str:
 
 
 def _render(template: str, context: dict[str, Any]) -> str:
+    return _template(template).render(context)
+
+
+@cache
+def _template(name: str) -> Template:
+    """A template, ready to be filled in; compiling it takes longer than most tables."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
-        autoescape=template.endswith(".html.j2"),
+        autoescape=name.endswith(".html.j2"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -279,4 +288,4 @@ def _render(template: str, context: dict[str, Any]) -> str:
         "breakable": _breakable,
         "plain": _plain,
     }
-    return environment.get_template(template).render(context)
+    return environment.get_template(name)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +27,7 @@ from treesyntax.source import (
     Root,
     closure,
     digest_of,
+    files_changed,
     module_file,
     read_source,
 )
@@ -88,6 +89,8 @@ FINETUNED = {
     "score": ("sacrebleu",),
 }
 """The same where a pretrained model is finetuned."""
+_PACKAGES: list[object] = []
+"""The folders of packages and the entry points that there were at the last look."""
 BOTH = " and "
 """Between the digests, or versions, of a part that was made by several."""
 RULE, FIRST_RULE, THIS_RULE = "rule", "1", "2"
@@ -146,12 +149,17 @@ def code_of_users(files: Iterable[Path]) -> dict[str, str]:
     """Return digests of all that users add: files, and modules of entry points, with what they import of theirs."""
     each = dict.fromkeys((*files, *listed(os.environ)))
     found = {str(file): digest_of(closure([file], [Root(file.parent)])) for file in each}
-    entries = {entry for group in imports.GROUPS for entry in entry_points(group=group)}
+    entries = {entry for group in imports.GROUPS for entry in imports.entries_of(group)}
     return found | {entry.value: digest_of(_entry_files(entry, ROOT)) for entry in entries}
 
 
 def look_again() -> None:
-    """Look at the files anew: a step that starts imports the code as it is then."""
+    """Look whether files or packages have changed: a step that starts imports the code as it is then."""
+    entries = [entry for group in imports.GROUPS for entry in imports.entries_of(group)]
+    packages = [imports.import_folders(), entries]
+    if not files_changed() and packages == _PACKAGES:
+        return
+    _PACKAGES[:] = packages
     for function in (
         _of_entries,
         _of_preparing,
@@ -361,7 +369,7 @@ def _user_modules(
     entries = {
         f"own/{entry.value}": entry
         for group in GROUPS_OF.get(kind, ())
-        for entry in entry_points(group=group)
+        for entry in imports.entries_of(group)
     }
     modules |= {label: {*_entry_files(entry, root)} for label, entry in entries.items()}
     ours = [root / package for package in OURS]
