@@ -1,5 +1,6 @@
 """Fixtures for all tests; what costs much is made once for all processes."""
 
+import gc
 import os
 import socket
 from collections.abc import Callable, Iterator
@@ -30,6 +31,12 @@ LONGEST = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest tests: no process then waits for another one in the end."""
     items.sort(key=lambda item: not item.path.as_posix().endswith(LONGEST))
+
+
+def pytest_collection_finish() -> None:
+    """Neither the garbage collector nor a fork goes through what all tests share again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,9 @@ import pytest
 from treesyntax.__main__ import COMMANDS, main
 from treesyntax.files import output_file
 
-SLOW = ("fairseq", "matplotlib", "numpy", "sacrebleu", "sentencepiece", "torch")
+SLOW = (
+    "fairseq", "matplotlib", "numpy", "sacrebleu", "scipy", "sentencepiece", "torch", "transformers",
+)  # fmt: skip
 LOADED = f"""
 import contextlib, io, json, sys
 from treesyntax import __main__ as cli

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import ast
-import json
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -115,89 +112,6 @@ def test_methods_metrics_and_statistics():
     found = ts.compare_runs([[1, 1, 1], [1, 0, 1]], [[0, 1, 0], [0, 0, 0]], few_items=True)
     assert 0 < found.p <= 1
     assert ts.holm([0.01, 0.04]) == [0.02, 0.04]
-
-
-BLOCKED = """
-import sys
-class Blocker:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("fairseq", "fairseq_cli"):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-sys.meta_path.insert(0, Blocker())
-"""
-EVERYTHING = """
-import importlib, io, json, pkgutil
-from contextlib import redirect_stderr, redirect_stdout
-import treesyntax
-from treesyntax.__main__ import COMMANDS, main
-names = [module.name for module in pkgutil.walk_packages(treesyntax.__path__, "treesyntax.")]
-for name in names:
-    importlib.import_module(name)
-def said(*words):
-    out = io.StringIO()
-    with redirect_stdout(out), redirect_stderr(out):
-        try:
-            status = main(words)
-        except SystemExit as end:
-            status = end.code
-    return [status, out.getvalue()]
-answers = {name: said(name, "--help")[0] for name in COMMANDS}
-binarize = ("binarize", "bin", "--source-lang", "a", "--target-lang", "b", "--source-format", "ptb",
-            "--source-linearization", "preorder")
-for split in ("train", "valid", "test"):
-    binarize += (f"--{split}", "x.ptb", "x.txt")
-done = {
-    "binarize": said(*binarize),
-    "score": said("score", "--reference", "x.txt", "--hypothesis", "x.txt", "--metric", "exact"),
-    "methods": said("methods"),
-    "generate": said("generate", "for2lam", "--out", "programs", "--train", "2", "--test", "1"),
-    "plugins": said("plugins"),
-    "study": said("study", "recipe.yaml"),
-}
-print(json.dumps([len(names), answers, done]))
-"""
-
-
-def test_what_needs_no_fairseq_works_without_it(tmp_path: Path):
-    """Every module is imported and every command called in a process that has no fairseq."""
-    (tmp_path / "x.ptb").write_text("(S a b)\n", encoding="utf-8")
-    (tmp_path / "x.txt").write_text("c d\n", encoding="utf-8")
-    (tmp_path / "recipe.yaml").write_text(
-        (ROOT / "recipes/demo/for2lam.yaml").read_text("utf-8"), encoding="utf-8"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", BLOCKED + EVERYTHING],
-        capture_output=True, text=True, cwd=tmp_path, check=False,
-    )  # fmt: skip
-    assert not done.returncode, done.stderr
-    modules, helps, answers = json.loads(done.stdout.splitlines()[-1])
-    assert modules > 100
-    assert set(helps.values()) == {0}, helps
-    for name in ("binarize", "score", "methods", "generate"):
-        assert answers[name][0] == 0, answers[name]
-    for name in ("plugins", "study"):
-        status, text = answers[name]
-        assert status == 2
-        assert text.splitlines()[-1] == (
-            f"treesyntax {name}: training and searching needs fairseq, which is not installed; "
-            "pip install 'treesyntax[fairseq]'"
-        )
-
-
-@pytest.mark.parametrize("words", [["study"], ["methods"], ["score"], ["analyse"], ["translate"]])
-def test_the_help_of_a_command_loads_no_heavy_library(words: list[str]):
-    heavy = ("torch", "matplotlib", "fairseq", "sacrebleu", "transformers", "scipy")
-    code = f"""
-import sys
-from treesyntax.__main__ import main
-try:
-    main({[*words, "--help"]!r})
-except SystemExit:
-    pass
-print([name for name in {heavy!r} if name in sys.modules], file=sys.stderr)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stderr.splitlines()[-1] == "[]"
 
 
 def test_a_package_without_a_build_for_this_python_is_told_of():

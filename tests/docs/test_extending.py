@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from support import ROOT
-from support.forked_programs import fork, treesyntax
+from support.forked_programs import fork, own_tests, treesyntax
 
 from treesyntax.jobs.imports import VARIABLE, import_file
 from treesyntax.study.read import read_study
@@ -98,9 +98,7 @@ def test_a_change_of_the_metric_is_scored_again_and_of_the_format_is_refused(
 
 def test_their_own_test_passes_where_a_reader_runs_it(tmp_path: Path):
     write_files(tmp_path)
-    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_own.py"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert "1 passed" in done.stdout, done.stdout
+    assert "1 passed" in own_tests(tmp_path, "test_own.py")
 
 
 def test_commands_know_what_the_environment_names(tmp_path: Path):

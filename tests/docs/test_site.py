@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import json
 import re
 import runpy
 import subprocess
@@ -99,12 +100,12 @@ def test_each_method_has_a_page_from_its_class():
 def test_the_pages_that_list_keys_and_commands_are_those_of_the_code():
     """make figures writes them again."""
     make = runpy.run_path(str(ROOT / ".ci/reference_pages.py"))
-    for name in make["PAGES"]:  # in a process of its own: other tests here register parsers
-        code = f"import runpy; print(runpy.run_path('.ci/reference_pages.py')['PAGES'][{name!r}](), end='')"
-        done = subprocess.run(
-            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True
-        )
-        assert (DOCS / name).read_text("utf-8") == done.stdout.decode(), name
+    code = "import json, runpy; pages = runpy.run_path('.ci/reference_pages.py')['PAGES']; "
+    code += "print(json.dumps({name: make() for name, make in pages.items()}))"
+    # In a process of its own: other tests here register parsers.
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
+    for name, text in json.loads(done.stdout).items():
+        assert (DOCS / name).read_text("utf-8") == text, name
     text = make["command_page"]()
     assert {*COMMANDS} <= {*re.findall(r"^## (\w+)$", text, re.M)}
     for option in ("--mix-versions", "--subword-policy", "--skip-long", "--small-train"):

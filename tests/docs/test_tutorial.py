@@ -6,14 +6,13 @@ import csv
 import re
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 from recipes.test_nmt import check_source_text, write_corpus
 from support import ROOT
-from support.forked_programs import treesyntax
+from support.forked_programs import own_tests, treesyntax
 from support.parser_models import make_spacy
 
 from treesyntax.study.recipe.fairness import check_fairness
@@ -101,17 +100,7 @@ def own_files(folder: Path) -> None:
 
 def test_the_methods_own_tests_pass_where_a_reader_runs_them(tmp_path: Path):
     own_files(tmp_path)
-    words = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "test_shared_ancestors.py",
-    ]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert "2 passed" in done.stdout, done.stdout
+    assert "2 passed" in own_tests(tmp_path, "test_shared_ancestors.py")
 
 
 def test_a_study_knows_the_method_of_its_recipe(tmp_path: Path):

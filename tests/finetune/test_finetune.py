@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import subprocess
-import sys
+import socket
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +16,7 @@ pytest.importorskip("transformers", reason="transformers is no part of the base"
 pytest.importorskip("accelerate", reason="accelerate is no part of the base")
 
 from support import wait_until
-from support.forked_programs import fork
+from support.forked_programs import Fork, fork
 
 from treesyntax.__main__ import main
 from treesyntax.finetune import training
@@ -257,6 +256,27 @@ def test_a_rate_of_their_own_moves_the_methods_further(pretrained: Path, tmp_pat
     assert sizes[1] / sizes[0] == pytest.approx(1000, rel=0.3)
 
 
+def in_two_processes(arguments: list[str], folder: Path) -> list[Fork]:
+    """Run the command in two processes as torchrun starts them."""
+    from accelerate.state import AcceleratorState
+
+    def run() -> int:
+        AcceleratorState._reset_state(reset_partial_state=True)  # of trainings before
+        return main(arguments)
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
+    ranks = [{"RANK": rank, "LOCAL_RANK": rank} for rank in "01"]
+    jobs = [
+        fork(run, folder / f"log{number}", None, {**address, **rank, "WORLD_SIZE": "2"})
+        for number, rank in enumerate(ranks)
+    ]
+    for job in jobs:
+        assert job.wait() == 0, job.output()
+    return jobs
+
+
 @pytest.mark.parametrize("task", ["sequence-classification", "causal"])
 def test_collected_batches_and_two_processes_equal_one_large_batch(
     pretrained: Path, tmp_path: Path, task: str
@@ -289,12 +309,8 @@ def test_collected_batches_and_two_processes_equal_one_large_batch(
         arguments = words(pretrained, tmp_path / name, task, *plain, *spec, *batches)
         arguments[arguments.index("--model") + 1] = str(tmp_path / kind)
         if name == "processes":
-            launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m"]
-            done = subprocess.run(
-                [*launch, "treesyntax", *arguments], capture_output=True, text=True
-            )
-            assert done.returncode == 0, done.stderr
-            assert done.stdout.count("best at update") == 1
+            outputs = [job.output() for job in in_two_processes(arguments, tmp_path)]
+            assert sum(output.count("best at update") for output in outputs) == 1
         else:
             assert main(arguments) == 0
         facts = json.loads((tmp_path / name / FACTS_FILE).read_text())
