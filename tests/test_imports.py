@@ -26,7 +26,7 @@ ALLOWED = {
     "analysis": {"model", "methods", "nn", "metrics", "data", "trees", "torch", "study"} | GROUND,
     "bridges": {"model", "methods", "nn", "trees", "torch", "parsers"} | GROUND,
     "finetune": {
-        "bridges", "model", "methods", "nn", "metrics", "parsers", "trees", "torch", "transformers",
+        "bridges", "model", "methods", "nn", "metrics", "parsers", "data", "trees", "torch", "transformers",
     } | GROUND,
     "testing": {"model", "methods", "metrics", "data", "nn", "trees", "torch"} | GROUND,
     "commands": {
@@ -60,6 +60,7 @@ NARROW = {
     "analysis": {"study": ("study.recipe", "study.results")},
     "bridges": {"parsers": ("parsers.torchaudio_remedy",)},
     "finetune": {
+        "data": ("data.tables",),
         "parsers": ("parsers.torchaudio_remedy",),
         "torch": ("finetune.command", "finetune.models", "finetune.outputs", "finetune.training"),
     },
