@@ -6,6 +6,7 @@ input and writes a JSON list with the fault of each, ``[flag, problem]`` or null
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import math
@@ -198,6 +199,7 @@ def _batch_fault(args: Namespace) -> Fault | None:
 def main() -> None:
     """Answer for all command lines of the standard input."""
     logging.disable()  # fairseq would log what it lacks
+    gc.freeze()  # each command has a parser of its own: they are collected, what is loaded is not looked through
     commands = json.load(sys.stdin)
     print(json.dumps([check(program, words) for program, *words in commands]))
 

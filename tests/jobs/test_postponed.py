@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import gc
 import json
 import subprocess
 import sys
@@ -39,6 +40,7 @@ def test_only_fairseq_gets_them_later():
             names[importer] = {"__name__": importer}
             exec("from scipy.stats import ttest_ind\nfrom json import dumps", names[importer])
     assert builtins.__import__ is load
+    assert gc.isenabled()
     ours, theirs = names["own"], names["fairseq.tasks.some"]
     assert isinstance(theirs["ttest_ind"], Later)
     assert not isinstance(ours["ttest_ind"], Later)
