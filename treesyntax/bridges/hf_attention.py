@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from treesyntax.errors import OptionError
 from treesyntax.nn.attention import attend
+from treesyntax.nn.kernels.lookup import for_all_layers
 from treesyntax.nn.pairs import PairTerm, total_bias
 
 NAME = "treesyntax"
@@ -88,13 +89,12 @@ def attention(
     if terms:
         terms = [_over_keys(term, key.shape[2]) for term in terms]
         if attention_mask is None and causal and query.shape[2] > 1:
-            attention_mask = _causal_mask(query, key)
+            attention_mask = _causal_mask(query, key, terms[0].stored_ids)
         if attention_mask is None or attention_mask.dtype == torch.bool:
             if scaling is not None and scaling * query.shape[-1] ** 0.5 != 1:
                 query = query * (scaling * query.shape[-1] ** 0.5)
             if position_bias is not None:
                 terms = [PairTerm(logits=position_bias), *terms]
-            key, value = (_of_all_heads(part, query.shape[1]) for part in (key, value))
             attended = attend(query, key, value, attention_mask, terms, dropout)
             return attended.transpose(1, 2).contiguous(), None
         if not all(term.is_bias for term in terms):
@@ -123,13 +123,12 @@ def _over_keys(term: PairTerm, count: int) -> PairTerm:
     return replace(term, **last)
 
 
-def _causal_mask(query: Tensor, key: Tensor) -> Tensor:
-    """Bool [1, 1, Q, K]: the last query sees all keys, one before it one less."""
+def _causal_mask(query: Tensor, key: Tensor, ids: Tensor | None) -> Tensor:
+    """Bool [1, 1, Q, K]: the last query sees all keys, one before it one less; one for all layers with these ids."""
     count, known = query.shape[2], key.shape[2]
-    everything = torch.ones(count, known, dtype=torch.bool, device=query.device)
-    return everything.tril(known - count)[None, None]
 
+    def make() -> Tensor:
+        everything = torch.ones(count, known, dtype=torch.bool, device=query.device)
+        return everything.tril(known - count)[None, None]
 
-def _of_all_heads(part: Tensor, heads: int) -> Tensor:
-    """Keys or values [B, H, K, d], where groups of heads may share them (Ainslie et al. 2023)."""
-    return part if part.shape[1] == heads else part.repeat_interleave(heads // part.shape[1], 1)
+    return make() if ids is None else for_all_layers(ids, None, (count, known), make)

@@ -19,7 +19,7 @@ from treesyntax.nn.dropout import Dropout
 from treesyntax.nn.kernels.flex import flex_attend
 from treesyntax.nn.kernels.lookup import padding_bias
 from treesyntax.nn.node_maps import NodeMap
-from treesyntax.nn.pairs import PairTerm, attend_to_pairs, pair_logits, total_bias
+from treesyntax.nn.pairs import PairTerm, attend_to_pairs, of_all_heads, pair_logits, total_bias
 
 
 def attend(
@@ -35,8 +35,8 @@ def attend(
 
     Args:
         q: [B, H, Q, d].
-        k: [B, H, K, d].
-        v: [B, H, K, d].
+        k: [B, G, K, d]; each of the G heads serves H / G neighbouring ones of ``q`` (Ainslie et al. 2023).
+        v: [B, G, K, d].
         mask: attention mask, bool that broadcasts to [B, H, Q, K], True = attend; None for all.
         terms: what methods add.
         dropout: probability of dropping an attention weight.
@@ -60,16 +60,18 @@ def attend(
         mask = mask[(None,) * (q.dim() - mask.dim())]
     for term in terms:
         if term.value_map is not None:
-            v = term.value_map(v)
-    if any(callable(term.ids) for term in terms):
-        return flex_attend(q, k, v, mask, terms)
+            v = term.value_map(of_all_heads(v, q.shape[1]))
+    computed = any(callable(term.ids) for term in terms)
     fused = all(term.keys is term.values is term.scale is None for term in terms)
     biases = [bias for term in terms for bias in (term.bias, term.logits) if bias is not None]
     learned = any(bias.requires_grad for bias in biases)
     slow = learned and torch.is_grad_enabled() and not q.is_cuda
     drops = dropout > 0 and q.device.type == "cpu" and q.dtype in (torch.float32, torch.float64)
-    if not fused or slow or drops:
+    if (not fused or slow or drops) and not computed:
         return attend_to_pairs(q, k, v, mask, terms, dropout, unmapped)
+    k, v = of_all_heads(k, q.shape[1]), of_all_heads(v, q.shape[1])
+    if computed:
+        return flex_attend(q, k, v, mask, terms)
     bias = total_bias(terms, q)
     if bias is not None:
         mask = bias if mask is None else bias.masked_fill(~mask, padding_bias(q.dtype))

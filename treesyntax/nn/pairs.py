@@ -176,6 +176,11 @@ def _product(first: PairTerm, second: PairTerm) -> PairTerm:
     return PairTerm(ids, summed(first.bias, second.bias, -1), keys, values)
 
 
+def of_all_heads(x: Tensor, heads: int) -> Tensor:
+    """Keys or values [B, H, K, d] of which each may serve several neighbouring heads of queries."""
+    return x if x.shape[1] == heads else x.repeat_interleave(heads // x.shape[1], 1)
+
+
 def total_bias(terms: Sequence[PairTerm], like: Tensor) -> Tensor | None:
     """The sum of all biases, [B or 1, H, Q, K] for queries [B, H, Q, d], or None."""
     total = None
@@ -296,6 +301,7 @@ def _attend(
         own = own if own is None else own.to(q.dtype)
         hidden = padding_bias(q.dtype)
         return attend_with_table(q, k, v, mask, ids, bias, hidden, dropout, own)
+    k, v = of_all_heads(k, q.shape[1]), of_all_heads(v, q.shape[1])
     if pays(q, k) and all(term.is_table for term in terms):
         return _attend_by_tables(q, k, v, mask, terms, dropout, unmapped)
     weights = pair_weights(q, k, mask, terms, unmapped)

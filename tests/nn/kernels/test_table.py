@@ -55,31 +55,39 @@ def tiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize("masked", ["", "keys", "window", "a row of nothing"])
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("own", ["", "one for all", "each its own", "fixed"])
+@pytest.mark.parametrize("keys", [7, 8], ids=["one by one", "two by two"])
 def test_values_and_gradients_are_those_of_the_formula(
-    tiled: bool, size: int, masked: str, shared: bool, own: str
+    tiled: bool,
+    size: int,
+    masked: str,
+    shared: bool,
+    own: str,
+    keys: int,
+    monkeypatch: pytest.MonkeyPatch,
 ):
-    """Size 0 stands for no table at all."""
-    given = inputs(3, 6, 7, max(size, 1))
-    ids = torch.randint(max(size, 1), (1 if shared else 3, 6, 7)).to(torch.uint8)
+    """Size 0 stands for no table at all. An even number of keys is looked up two by two."""
+    monkeypatch.setattr(kernel, "WEIGHTS_A_SUM", 0.01)
+    given = inputs(3, 6, keys, max(size, 1))
+    ids = torch.randint(max(size, 1), (1 if shared else 3, 6, keys)).to(torch.uint8)
     mask = None
     if masked:
-        mask = torch.ones(3, 1, 1 if masked == "keys" else 6, 7, dtype=torch.bool)
+        mask = torch.ones(3, 1, 1 if masked == "keys" else 6, keys, dtype=torch.bool)
         mask[1, ..., 4:] = False
     if masked == "window":
-        mask = mask & torch.ones(6, 7, dtype=torch.bool).tril(2).triu(-2)
+        mask = mask & torch.ones(6, keys, dtype=torch.bool).tril(2).triu(-2)
     if masked == "a row of nothing":
         mask[2, :, 3] = False
     weight = torch.randn(3, 2, 6, 3, dtype=torch.float64)
     q, k, v, table = given
     logits = None
     if own:
-        logits = torch.randn(1 if own == "one for all" else 3, 2, 6, 7, dtype=torch.float64)
+        logits = torch.randn(1 if own == "one for all" else 3, 2, 6, keys, dtype=torch.float64)
     if logits is not None and own != "fixed":
         given.append(logits.requires_grad_())
     if not size:
         table = given.pop(3).detach().zero_()
     by_id = (ids, table) if size else (None, None)
-    whole = None if mask is None else mask.expand(3, 1, 6, 7)
+    whole = None if mask is None else mask.expand(3, 1, 6, keys)
     parts = kernel.tiles(given[0], given[1], whole, None)
     assert sum(len(tiles) for _, tiles in parts) == (9 if tiled else 1)
     found = attend_with_table(q, k, v, mask, *by_id, HIDDEN, own=logits)
@@ -91,6 +99,30 @@ def test_values_and_gradients_are_those_of_the_formula(
         strict=True,
     ):
         torch.testing.assert_close(one, other)
+
+
+def test_heads_that_share_keys_are_those_with_copies_of_them(tiled: bool):
+    q, k, v, table = inputs(3, 6, 8, 5)
+    k, v = (x[:, :1].detach().requires_grad_() for x in (k, v))
+    ids = torch.randint(5, (3, 6, 8), dtype=torch.uint8)
+    mask = torch.ones(6, 8, dtype=torch.bool).tril(2)[None, None]
+    weight = torch.randn(3, 2, 6, 3, dtype=torch.float64)
+    outputs = [
+        attend_with_table(q, *keys, mask, ids, table, HIDDEN)
+        for keys in ((k, v), (k.expand(-1, 2, -1, -1), v.expand(-1, 2, -1, -1)))
+    ]
+    torch.testing.assert_close(*outputs)
+    gradients = [torch.autograd.grad((x * weight).sum(), (q, k, v, table)) for x in outputs]
+    torch.testing.assert_close(*gradients)
+
+
+def test_layers_share_a_plan_until_ids_or_mask_change_in_place():
+    q, k, v, table = inputs(1, 4, 6, 3)
+    ids, mask = torch.randint(3, (1, 4, 6)), torch.ones(1, 1, 4, 6, dtype=torch.bool)
+    for change in (lambda: None, lambda: ids.fill_(1), lambda: mask[..., 2:].fill_(False)):
+        change()
+        found = attend_with_table(q, k, v, mask, ids, table, HIDDEN)
+        torch.testing.assert_close(found, by_formula(q, k, v, mask, ids, table))
 
 
 def test_a_tile_leaves_out_keys_that_none_of_its_queries_may_see():
@@ -123,13 +155,13 @@ def test_long_sentences_keep_weights_once_or_not_and_are_exact(
     table = torch.randn(2, 5, dtype=torch.float64, requires_grad=True)
 
     def pack(x: Tensor) -> Tensor:
-        if x.is_floating_point():
+        if x.is_floating_point() or x.is_complex():
             kept.append(x.numel())
         return x
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
         found = attend_with_table(q, k, v, None, ids, table, HIDDEN)
-    others = 3 * q.numel() + 2 * (4 * 5 + 1)
+    others = 3 * q.numel() + 2 * 4 * 6**2  # pairs of ids, hidden keys among them, in four slots
     assert sum(kept) == 2 * ids.numel() * keeps + others
     logits = q @ k.transpose(2, 3) / 8**0.5 + table[:, ids[0].long()]
     expected = logits.softmax(3) @ v

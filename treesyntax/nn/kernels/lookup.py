@@ -2,8 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
+from typing import Any
+
 import torch
 from torch import Tensor
+
+
+def for_all_layers(ids: Tensor, mask: Tensor | None, key: Hashable, make: Callable[[], Any]) -> Any:
+    """What ``make`` computes from relation ids and a mask, once for all layers that share them.
+
+    It is remembered with the ids and goes with them; a change of either in place makes it anew.
+
+    Args:
+        ids: relation ids.
+        mask: keys that may be attended to; None for all.
+        key: what else it depends on.
+        make: gives it.
+    """
+    given = [ids] if mask is None else [ids, mask]
+    if torch.compiler.is_compiling() or any(x.is_inference() for x in given):
+        return make()
+    # Views of a mask are as good as itself. The mask is remembered too, or another might take its place in memory.
+    full_key = (key, *((x.data_ptr(), x.shape, x.stride(), x._version) for x in given))
+    known: dict[Hashable, Any] = ids.__dict__.setdefault("_treesyntax_known", {})
+    if full_key not in known:
+        known[full_key] = (mask, make())
+    return known[full_key][1]
 
 
 def read_table(by_id: Tensor, index: Tensor) -> Tensor:

@@ -5,11 +5,15 @@ of the size of the weights. Here it is two: the bias is read where the logits ar
 more relation id, and the gradient of the logits is made in place. Long sentences go tile by tile, and keys that
 none of a tile's queries may see are left out. Weights are kept for the backward pass while they are few: to compute
 them again takes a product of matrices, a lookup and a softmax. Many new ones take as long to write as to compute.
+
+Two neighbouring keys are looked up together where that makes few kinds of pairs. Their biases are the parts of a complex
+number, which takes as long to read or to add as a real one.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,13 +21,15 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from treesyntax.nn.dropout import drop
-from treesyntax.nn.kernels.lookup import as_bytes
+from treesyntax.nn.kernels.lookup import as_bytes, for_all_layers
 from treesyntax.nn.kernels.softmax import softmax
 
 SLOTS = 4
 """Sums kept apart for neighbouring keys: they often have the same id, and each sum waits for the last."""
-MOST_SUMS = 64
-"""Relation ids times slots beyond which slots cost more than they spare."""
+MOST_SUMS = 1 << 10
+"""Entries of a head's table that stay in the fastest memory, copies for slots included."""
+WEIGHTS_A_SUM = 4
+"""Of a sentence and head, from which on keys are looked up two by two: more kinds have more sums to clear and add."""
 TILE = 1 << 17
 """Attention weights of a tile, half a megabyte. Sentences with fewer are computed all at once."""
 LEAST_QUERIES = 64
@@ -52,8 +58,8 @@ def attend_with_table(
 
     Args:
         q: [B, H, Q, d].
-        k: [B, H, K, d].
-        v: [B, H, K, d].
+        k: [B, G, K, d]; each of the G heads serves H / G neighbouring ones of ``q``.
+        v: [B, G, K, d].
         mask: bool that broadcasts to [B, 1, Q, K], True = attend; None for all.
         ids: relation ids, integers [B or 1, Q, K]; None without a table.
         table: [H, R]; None for no bias by id.
@@ -65,12 +71,101 @@ def attend_with_table(
         [B, H, Q, d].
     """
     if ids is None or table is None:
-        ids = table = None
+        ids = table = plan = None
+    elif torch.compiler.is_compiling():
+        plan = None  # it takes tensors alone
     else:
-        ids = ids.expand(-1, q.shape[2], k.shape[2])
+        size = table.shape[1] + 1
+        plan = for_all_layers(
+            ids, mask, (*q.shape[:3], k.shape[2], size), lambda: _plan(q, k, mask, ids, size)
+        )
+    return _TableAttention.apply(q, k, v, table, own, ids, mask, plan, hidden, dropout)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How the pairs of a batch are computed, the same in all layers.
+
+    Attributes:
+        tiles: what is computed at once.
+        empty: bool [B or 1, 1, Q, 1], which queries may see no key; None if there is none.
+        mask: bool [B or 1, 1, Q, K]; None if all keys are seen, or there are ids, which say it.
+        group: neighbouring keys that are looked up together, 1 or 2.
+        slots: copies of the table, for neighbouring groups.
+        index: for each tile, where its groups are in the copies, int64 [b or 1, 1, q * k / group];
+            None without ids.
+    """
+
+    tiles: Tiles
+    empty: Tensor | None
+    mask: Tensor | None
+    group: int
+    slots: int
+    index: list[Tensor] | None
+
+    def table(self, table: Tensor, hidden: float) -> Tensor:
+        """[H, R] as it is looked up, [H, slots * (R + 1) ** group]; the last id is that of hidden keys."""
+        table = torch.cat([table, table.new_full((len(table), 1), hidden)], 1)
+        if self.group == 2:
+            both = torch.broadcast_tensors(table.unsqueeze(2), table.unsqueeze(1))
+            table = torch.view_as_complex(torch.stack(both, 3)).flatten(1)
+        return table.repeat(1, self.slots)
+
+    def sums(self, total: Tensor, size: int) -> Tensor:
+        """The gradient [H, R] of the table from that of what :meth:`table` made of it."""
+        total = total.unflatten(1, (self.slots, -1)).sum(1)
+        if self.group == 2:
+            pairs = torch.view_as_real(total).unflatten(1, (size + 1, size + 1))
+            total = pairs[..., 0].sum(2) + pairs[..., 1].sum(1)
+        return total[:, :size]
+
+    def grouped(self, pairs: Tensor) -> Tensor:
+        """Numbers of pairs [b, H, q, k] as those of groups, [b, H, q * k / group]."""
+        if self.group == 2:
+            pairs = torch.view_as_complex(pairs.unflatten(3, (-1, 2)))
+        return pairs.flatten(2)
+
+
+def _plan(q: Tensor, k: Tensor, mask: Tensor | None, ids: Tensor | None, size: int) -> _Plan:
+    count, keys = q.shape[2], k.shape[2]
     if mask is not None:
-        mask = mask.expand(-1, 1, q.shape[2], k.shape[2])
-    return _TableAttention.apply(q, k, v, table, ids, own, mask, hidden, dropout)
+        mask = mask.expand(-1, 1, count, keys)
+    # On bytes: operators on booleans and choices by them are ten times as slow.
+    seen = None if mask is None else as_bytes(mask)
+    # No keys at all give zeros.
+    empty = None if seen is None or not keys else seen.amax(-1, keepdim=True) == 0
+    # Compiled code cannot look first; it is no work there.
+    if empty is not None and not torch.compiler.is_compiling() and not empty.any():
+        empty = None
+    parts = tiles(q, k, mask, empty)
+    if ids is None:
+        return _Plan(parts, empty, mask, 1, 1, None)
+    pairwise = (
+        not keys % 2
+        and size**2 <= min(MOST_SUMS, count * keys // (SLOTS * WEIGHTS_A_SUM))
+        and not torch.compiler.is_compiling()
+    )
+    group = 1 + pairwise
+    slots = SLOTS if size**group * SLOTS <= MOST_SUMS else 1
+    codes = ids.expand(-1, count, keys)
+    if slots * size**group > torch.iinfo(codes.dtype).max:
+        codes = codes.int()
+    if seen is not None:
+        codes = (codes - (size - 1)) * seen[:, 0] + (size - 1)  # small types wrap around and back
+    if group == 2:
+        codes = codes[..., ::2] * size + codes[..., 1::2]
+    slot = torch.arange(codes.shape[2], device=q.device) % slots * size**group
+    codes = codes + slot.to(codes.dtype)
+    index = [
+        _of_row(codes, row)[:, band, _grouped(keys, group)].long().flatten(1).unsqueeze(1)
+        for row, ends in parts
+        for band, keys in ends
+    ]
+    return _Plan(parts, empty, None, group, slots, index)
+
+
+def _grouped(keys: slice, group: int) -> slice:
+    return keys if keys == WHOLE else slice(keys.start // group, keys.stop // group)
 
 
 def tiles(q: Tensor, k: Tensor, mask: Tensor | None, empty: Tensor | None) -> Tiles:
@@ -78,7 +173,7 @@ def tiles(q: Tensor, k: Tensor, mask: Tensor | None, empty: Tensor | None) -> Ti
 
     Args:
         q: [B, H, Q, d].
-        k: [B, H, K, d].
+        k: [B, G, K, d].
         mask: bool [B or 1, 1, Q, K], True = attend; None for all.
         empty: bool, which queries may see no key; None if there is none.
     """
@@ -93,7 +188,10 @@ def tiles(q: Tensor, k: Tensor, mask: Tensor | None, empty: Tensor | None) -> Ti
         return [(row, [(band, slice(0, keys)) for band in bands]) for row in sentences]
     bits = as_bytes(mask)
     seen = torch.stack([bits[:, 0, band].amax(1) for band in bands], 1)
-    ends = torch.stack([seen.argmax(2), keys - seen.flip(2).argmax(2)], 2)
+    # Keys that are looked up together stay together.
+    starts = seen.argmax(2) // 2 * 2
+    ends = keys - seen.flip(2).argmax(2)
+    ends = torch.stack([starts, (ends + ends % 2).clamp(max=keys)], 2)
     return [
         (row, [(band, slice(*pair)) for band, pair in zip(bands, pairs, strict=True)])
         for row, pairs in zip(sentences, ends.expand(rows, -1, -1).tolist(), strict=True)
@@ -116,9 +214,8 @@ class _Sentences:
     Args:
         row: which sentences.
         q: [B, H, Q, d]; the others as in :func:`attend_with_table`.
-        table: [H, slots * R + 1], of which the last is the bias of hidden keys; None for no bias by id.
-        ids: where pairs are in the table, [B or 1, Q, K]; None without one.
-        mask: None if there are ids, which say it.
+        table: what :meth:`_Plan.table` made; None for no bias by id.
+        plan: of the batch.
     """
 
     def __init__(
@@ -128,41 +225,41 @@ class _Sentences:
         k: Tensor,
         v: Tensor,
         table: Tensor | None,
-        ids: Tensor | None,
         own: Tensor | None,
-        mask: Tensor | None,
+        plan: _Plan,
         hidden: float,
     ) -> None:
-        self.heads, self.table, self.hidden = q.shape[1], table, hidden
-        self.q, self.k, self.v = (x[row].flatten(0, 1) for x in (q, k, v))
-        self.ids, self.mask, self.own = (
-            None if x is None else _of_row(x, row) for x in (ids, mask, own)
-        )
+        self.table, self.plan, self.hidden = table, plan, hidden
+        self.heads = k.shape[1]
+        self.q, self.k, self.v = q[row], k[row].flatten(0, 1), v[row].flatten(0, 1)
+        self.mask, self.own = (None if x is None else _of_row(x, row) for x in (plan.mask, own))
 
-    def index(self, band: slice, keys: slice) -> Tensor | None:
-        """Where the pairs of a tile are in the table, int64 [b, H, q, k]."""
-        if self.ids is None:
-            return None
-        index = self.ids[:, band, keys].long().unsqueeze(1)
-        return index.expand(len(self.q) // self.heads, self.heads, -1, -1)
+    def of_band(self, x: Tensor, band: slice) -> Tensor:
+        """Rows of queries [b, H, Q, d] that meet the same keys, [b * G, H / G * q, d]."""
+        part = x[:, :, band]
+        rows = part.shape[2] * (self.q.shape[1] // self.heads)
+        return part.reshape(len(self.k), rows, x.shape[3])
 
-    def weights(self, band: slice, keys: slice, memory: Tensor | None) -> Tensor:
-        """The attention weights [b * H, q, k] of a tile, in some memory or in new one."""
-        queries, known = self.q[:, band], self.k[:, keys].transpose(1, 2)
-        shape = (len(queries) // self.heads, self.heads, queries.shape[1], known.shape[2])
-        pairs, index = _room(queries, shape, memory), self.index(band, keys)
-        logits, scale = pairs.flatten(0, 1), queries.shape[2] ** -0.5
+    def weights(
+        self, queries: Tensor, band: slice, keys: slice, index: Tensor | None, memory: Tensor | None
+    ) -> Tensor:
+        """The attention weights [b, H, q, k] of a tile, in some memory or in new one."""
+        known = self.k[:, keys].transpose(1, 2)
+        rows, heads = self.q.shape[:2]
+        shape = (rows, heads, self.q[:, :, band].shape[2], known.shape[2])
+        pairs, scale = _room(queries, shape, memory), queries.shape[2] ** -0.5
+        logits = pairs.view(*queries.shape[:2], shape[3])
         if index is None or self.table is None:
             logits.baddbmm_(queries, known, beta=0, alpha=scale)
         else:
-            by_id = self.table[None, :, None].expand(shape[0], -1, shape[2], -1)
-            torch.gather(by_id, 3, index, out=pairs)
+            by_id = self.table.expand(rows, -1, -1)
+            torch.gather(by_id, 2, index.expand(rows, heads, -1), out=self.plan.grouped(pairs))
             logits.baddbmm_(queries, known, alpha=scale)
         if self.own is not None:
             pairs.add_(self.own[:, :, band, keys])
         if self.mask is not None:
             pairs.masked_fill_(~self.mask[:, :, band, keys], self.hidden)
-        return softmax(logits) if band == WHOLE else torch.softmax(logits, -1, out=logits)
+        return softmax(pairs) if band == WHOLE else torch.softmax(pairs, -1, out=pairs)
 
 
 class _TableAttention(torch.autograd.Function):
@@ -173,109 +270,103 @@ class _TableAttention(torch.autograd.Function):
         k: Tensor,
         v: Tensor,
         table: Tensor | None,
-        ids: Tensor | None,
         own: Tensor | None,
+        ids: Tensor | None,
         mask: Tensor | None,
+        plan: _Plan | None,
         hidden: float,
         dropout: float,
     ) -> Tensor:
-        # On bytes: operators on booleans and choices by them are ten times as slow.
-        seen = None if mask is None else as_bytes(mask)
-        # No keys at all give zeros.
-        empty = None if seen is None or not seen.shape[-1] else seen.amax(-1, keepdim=True) == 0
-        # Compiled code cannot look first; it is no work there.
-        if empty is not None and not torch.compiler.is_compiling() and not empty.any():
-            empty = None
-        ctx.tiles, ctx.hidden, ctx.drops = tiles(q, k, mask, empty), hidden, dropout > 0
-        ctx.keeps = (
-            ctx.drops or ctx.tiles[0][0] == WHOLE or q.shape[:3].numel() * k.shape[2] <= KEPT
+        plan = plan or _plan(q, k, mask, ids, 0 if table is None else table.shape[1] + 1)
+        several = plan.tiles[0][0] != WHOLE
+        ctx.layout, ctx.hidden, ctx.drops = (
+            (plan.tiles, plan.group, plan.slots),
+            hidden,
+            dropout > 0,
         )
+        ctx.keeps = ctx.drops or not several or q.shape[:3].numel() * k.shape[2] <= KEPT
         ctx.size = 0 if table is None else table.shape[1]
-        ctx.slots = SLOTS if ctx.size * SLOTS <= MOST_SUMS else 1
-        if table is not None and ids is not None:
-            last = ctx.slots * ctx.size
-            slot = torch.arange(k.shape[2], device=q.device) % ctx.slots * ctx.size
-            # Small types wrap around and come back.
-            slot = (slot - last).to(ids.dtype if last <= torch.iinfo(ids.dtype).max else slot.dtype)
-            ids = (ids + slot) * (1 if seen is None else seen[:, 0]) + last
-            ids = ids.long() if ctx.keeps else ids
-            table = torch.cat(
-                [table.repeat(1, ctx.slots), table.new_full((len(table), 1), hidden)], 1
-            )
-            mask = None
-        given = (q, k, v, table, ids, own, mask)
-        several = ctx.tiles[0][0] != WHOLE
-        memory = None if ctx.keeps else q.new_empty(_largest(ctx.tiles, q))
+        by_group = None if table is None else plan.table(table, hidden)
+        memory = None if ctx.keeps else q.new_empty(_largest(plan.tiles, q))
         # Heads beside each other, as the layer after it wants them.
         output = q.new_empty(len(q), q.shape[2], q.shape[1], v.shape[3]).transpose(1, 2)
-        stored = []
-        for row, parts in ctx.tiles:
-            sentences = _Sentences(row, *given, hidden)
+        stored, indices = [], iter(plan.index or ())
+        for row, parts in plan.tiles:
+            sentences = _Sentences(row, q, k, v, by_group, own, plan, hidden)
             for band, keys in parts:
-                weights = sentences.weights(band, keys, memory)
+                queries = sentences.of_band(sentences.q, band)
+                weights = sentences.weights(queries, band, keys, next(indices, None), memory)
                 kept = drop(weights, dropout) if dropout else weights
-                attended = torch.bmm(kept, sentences.v[:, keys]).unflatten(0, (-1, q.shape[1]))
-                if several:
-                    output[row, :, band] = attended
-                else:
-                    output = attended
+                by_row = kept.view(*queries.shape[:2], kept.shape[3])
+                attended = torch.bmm(by_row, sentences.v[:, keys])
+                output[row, :, band] = attended.view(*kept.shape[:3], v.shape[3])
                 if ctx.keeps:
                     stored += [weights, kept] if dropout else [weights]
-        ctx.save_for_backward(*given, empty, *stored)
+        index = plan.index or []
+        ctx.indices = len(index)
+        ctx.save_for_backward(q, k, v, by_group, own, plan.empty, plan.mask, *index, *stored)
         return output
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, table, ids, own, mask, empty, *rest = ctx.saved_tensors
-        stored, scale = iter(rest), q.shape[3] ** -0.5
+        q, k, v, table, own, empty, mask, *rest = ctx.saved_tensors
+        tiles, group, slots = ctx.layout
+        plan = _Plan(tiles, empty, mask, group, slots, rest[: ctx.indices])
+        stored, scale = iter(rest[ctx.indices :]), q.shape[3] ** -0.5
+        indices = iter(rest[: ctx.indices])
         softmax_backward = torch.ops.aten._softmax_backward_data.out
         # Of one type with q, also where mixed precision computed the output: products in place are not cast.
         gradient = gradient.to(q.dtype)
-        several = ctx.tiles[0][0] != WHOLE  # tiles, whose parts add up
+        several = plan.tiles[0][0] != WHOLE  # tiles, whose parts add up
         count = 1 if ctx.keeps else 2
-        memory = [q.new_empty(_largest(ctx.tiles, q)) if several else None for _ in range(count)]
-        of_q = q.new_empty(q.shape)
-        of_k, of_v = (x.new_zeros(x.shape) if several else x.new_empty(x.shape) for x in (k, v))
-        by_slot = None
-        of_own = torch.zeros_like(own) if ctx.needs_input_grad[5] else None
-        for row, parts in ctx.tiles:
-            sentences = _Sentences(row, q, k, v, table, ids, own, mask, ctx.hidden)
-            above, to_q, to_k, to_v = (x[row].flatten(0, 1) for x in (gradient, of_q, of_k, of_v))
+        memory = [q.new_empty(_largest(plan.tiles, q)) if several else None for _ in range(count)]
+        # Beside each other in memory where what they are gradients of is.
+        of_q = torch.empty_like(q)
+        of_k, of_v = (torch.zeros_like(x) if several else x.new_empty(x.shape) for x in (k, v))
+        total = None if table is None else torch.zeros_like(table)
+        of_own = torch.zeros_like(own) if ctx.needs_input_grad[4] else None
+        for row, parts in plan.tiles:
+            sentences = _Sentences(row, q, k, v, table, own, plan, ctx.hidden)
+            to_k, to_v = (x[row].flatten(0, 1) for x in (of_k, of_v))
+            sums = None  # of each sentence apart: long sums in single precision are inexact
             for band, keys in parts:
+                queries, index = sentences.of_band(sentences.q, band), next(indices, None)
                 if ctx.keeps:
                     weights = next(stored).to(q.dtype)
                 else:
-                    weights = sentences.weights(band, keys, memory[1])
+                    weights = sentences.weights(queries, band, keys, index, memory[1])
                 kept = next(stored).to(q.dtype) if ctx.drops else weights
-                given, index = above[:, band], sentences.index(band, keys)
-                of_logits = _room(q, weights.shape, memory[0])
+                given = sentences.of_band(gradient[row], band)
+                pairs = _room(q, weights.shape, memory[0])
+                of_logits = pairs.view(*given.shape[:2], pairs.shape[3])
                 of_logits.baddbmm_(given, sentences.v[:, keys].transpose(1, 2), beta=0)
                 if not ctx.drops:
-                    softmax_backward(of_logits, weights, -1, q.dtype, grad_input=of_logits)
+                    softmax_backward(pairs, weights, -1, q.dtype, grad_input=pairs)
                 else:
-                    of_logits.mul_(kept)
-                    of_logits.addcmul_(weights, of_logits.sum(-1, keepdim=True), value=-1)
-                by_pair = of_logits.unflatten(0, (-1, q.shape[1]))
-                if empty is not None:
+                    pairs.mul_(kept)
+                    pairs.addcmul_(weights, pairs.sum(-1, keepdim=True), value=-1)
+                if plan.empty is not None:
                     # There is nothing to learn from whoever sees all keys because it may see none.
-                    by_pair.masked_fill_(_of_row(empty, row)[:, :, band], 0)
-                queries = sentences.q[:, band]
-                to_q[:, band].baddbmm_(of_logits, sentences.k[:, keys], beta=0, alpha=scale)
+                    pairs.masked_fill_(_of_row(plan.empty, row)[:, :, band], 0)
+                of_queries = torch.bmm(of_logits, sentences.k[:, keys]).mul_(scale)
+                of_q[row, :, band] = of_queries.view(*pairs.shape[:3], q.shape[3])
                 add = {"beta": int(several)}
                 to_k[:, keys].baddbmm_(of_logits.transpose(1, 2), queries, **add, alpha=scale)
-                to_v[:, keys].baddbmm_(kept.transpose(1, 2), given, **add)
-                if index is not None:
-                    if by_slot is None:  # the first tile is the highest
-                        by_slot = q.new_zeros(*by_pair.shape[:3], table.shape[1])
-                    by_slot[:, :, : by_pair.shape[2]].scatter_add_(3, index, by_pair)
+                by_key = kept.view(of_logits.shape).transpose(1, 2)
+                to_v[:, keys].baddbmm_(by_key, given, **add)
+                if index is not None and total is not None:
+                    groups = plan.grouped(pairs)
+                    if sums is None:
+                        sums = total.new_zeros(*groups.shape[:2], total.shape[1])
+                    sums.scatter_add_(2, index.expand(groups.shape), groups)
                 if of_own is not None:
-                    alike = by_pair if len(of_own) > 1 else by_pair.sum(0, keepdim=True)
+                    alike = pairs if len(of_own) > 1 else pairs.sum(0, keepdim=True)
                     _of_row(of_own, row)[:, :, band, keys].add_(alike)
-        of_table = None
-        if by_slot is not None:
-            of_table = by_slot[..., :-1].unflatten(3, (ctx.slots, ctx.size)).sum((0, 2, 3))
-        return of_q, of_k, of_v, of_table, None, of_own, None, None, None
+            if sums is not None and total is not None:
+                total += sums.sum(0)
+        of_table = None if total is None else plan.sums(total, ctx.size)
+        return of_q, of_k, of_v, of_table, of_own, None, None, None, None, None
 
 
 def _largest(parts: Tiles, q: Tensor) -> int:
