@@ -39,7 +39,7 @@ def find_fault(
     """Parse a command line that may be wrong.
 
     Args:
-        parser: what ``parse`` uses; it is changed and should not be used again.
+        parser: what ``parse`` uses.
         parse: returns the arguments and the words that the parser does not know.
         program: its name, for the message.
 
@@ -51,6 +51,9 @@ def find_fault(
         args, unknown = parse()
     except _RefusedError as error:
         return None, fault_of(str(error))
+    finally:
+        for name in ("error", "_get_value"):
+            del vars(parser)[name]
     if not unknown:
         return args, None
     word = next((word for word in unknown if word.startswith("--")), "")

@@ -9,6 +9,7 @@ import argparse
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -305,8 +306,7 @@ def read_options(args: argparse.Namespace) -> BinarizeOptions:
 
 def option_fault(words: Sequence[str]) -> Fault | None:
     """The first fault of a command line of ``treesyntax binarize``, which is not run."""
-    parser = argparse.ArgumentParser()
-    add_arguments(parser)
+    parser = _parser()
     args, fault = find_fault(parser, lambda: parser.parse_known_args(words), "treesyntax binarize")
     if args is None:
         return fault
@@ -317,11 +317,16 @@ def option_fault(words: Sequence[str]) -> Fault | None:
     return None
 
 
-def file_flags() -> set[str]:
-    """The options of a side whose values are files, without dashes before."""
+@cache
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser()
     add_arguments(parser)
-    files = (action for action in parser._actions if action.metavar == FILE)
+    return parser
+
+
+def file_flags() -> set[str]:
+    """The options of a side whose values are files, without dashes before."""
+    files = (action for action in _parser()._actions if action.metavar == FILE)
     return {name.removeprefix("--") for action in files for name in action.option_strings}
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ class Run:
     method: Method
     seed: int
 
-    @property
+    @cached_property
     def name(self) -> str:
         """Unique in the plan; the run's folder inside the study is ``runs/NAME``."""
         return run_name(self.method.name, self.seed)
