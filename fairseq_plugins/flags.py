@@ -10,6 +10,7 @@ import gc
 import json
 import logging
 import math
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -206,3 +207,5 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+    sys.stdout.flush()
+    os._exit(0)  # taking torch and fairseq apart takes as long as all the answers
