@@ -154,8 +154,9 @@ def path_lengths(
 ) -> Tensor:
     """Edges on the path between the nodes of two tokens.
 
-    In preorder the lowest common ancestor of nodes i <= j is the deepest ancestor of j, or j
-    itself, whose number is at most i. Binary lifting finds all of them in ceil(log2 N) gathers.
+    In preorder all nodes from i + 1 to j are below the lowest common ancestor of nodes i < j, and one is its child.
+    So it lies one above the least depth among them, which is that of two rows of a sparse table (Bender and
+    Farach-Colton 2000): two lookups a pair.
 
     Args:
         tree: the batch.
@@ -163,26 +164,34 @@ def path_lengths(
         queries: LongTensor [B, T], nodes to take for those of the first tokens, -1 for none.
 
     Returns:
-        LongTensor [B, rows, T] for the first tokens in ``rows``, -1 where a token has no node or the
+        Integers [B, rows, T] for the first tokens in ``rows``, -1 where a token has no node or the
         nodes are of different trees.
     """
-    ups = [tree.parent.clamp(min=0)]
-    while 1 << len(ups) < tree.parent.shape[1]:
-        ups.append(ups[-1].gather(1, ups[-1]))
+    depths, count = depth(tree), tree.parent.shape[1]
+    # Row 0 serves a node and itself, row k + 1 the nodes of which the second is 2 ** k to 2 ** (k + 1) - 1 further.
+    least = [depths, (depths - 1).roll(-1, 1)]
+    while 1 << len(least) - 1 < count:
+        least.append(torch.minimum(least[-1], least[-1].roll(-(1 << len(least) - 2), 1)))
+    small = torch.int16 if 2 * count < torch.iinfo(torch.int16).max else torch.int32
+    table = torch.cat(least, 1).to(small)
+    spans = torch.arange(count, device=depths.device)
+    reach = 1 << torch.arange(len(least) - 1, device=depths.device)
+    level = (spans.unsqueeze(1) >= reach).sum(1)
+    from_first = level * count
+    to_second = from_first - (1 << level >> 1)
     node = tree.token_node.clamp(min=0)
     queried = tree.token_node if queries is None else queries
     first = queried.clamp(min=0)[:, rows]
     shape = (first.shape[1], node.shape[1])
     lower = torch.minimum(first.unsqueeze(2), node.unsqueeze(1)).flatten(1)
-    climbing = torch.maximum(first.unsqueeze(2), node.unsqueeze(1)).flatten(1)
-    for up in reversed(ups):
-        higher = up.gather(1, climbing)
-        climbing = torch.where(higher > lower, higher, climbing)
-    common = torch.where(climbing > lower, ups[0].gather(1, climbing), climbing)
-    depths = depth(tree)
-    at_common = depths.gather(1, common).unflatten(1, shape)
+    upper = torch.maximum(first.unsqueeze(2), node.unsqueeze(1)).flatten(1)
+    span = upper - lower
+    common = torch.minimum(
+        table.gather(1, lower.add_(from_first[span])), table.gather(1, upper.add_(to_second[span]))
+    ).unflatten(1, shape)
+    depths = depths.to(small)
     lengths = depths.gather(1, first).unsqueeze(2) + depths.gather(1, node).unsqueeze(1)
     roots = root(tree)
     placed = (queried >= 0)[:, rows].unsqueeze(2) & (tree.token_node >= 0).unsqueeze(1)
     joined = roots.gather(1, first).unsqueeze(2) == roots.gather(1, node).unsqueeze(1)
-    return (lengths - 2 * at_common).masked_fill(~(placed & joined), -1)
+    return (lengths - 2 * common).masked_fill(~(placed & joined), -1)
