@@ -1,6 +1,7 @@
 import gzip
 import hashlib
 import os
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,8 @@ from treesyntax.errors import InputError, unknown_name
 from treesyntax.files import (
     atomic_file,
     atomic_folder,
+    is_special,
+    output_file,
     read_json,
     read_lines,
     sha256_of,
@@ -111,3 +114,14 @@ def test_an_unknown_name_is_answered_with_the_closest_one():
     assert str(unknown_name("parser", "x", ["stanza"])) == (
         "no parser is named 'x'; there are stanza"
     )
+
+
+def test_a_folder_is_no_output(tmp_path: Path):
+    with pytest.raises(InputError, match="is a folder"), output_file(tmp_path):
+        raise AssertionError("nothing may be written")
+
+
+def test_links_in_a_circle_are_no_device(tmp_path: Path):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    assert not is_special(tmp_path / "a")

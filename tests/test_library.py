@@ -119,6 +119,8 @@ def test_a_package_without_a_build_for_this_python_is_told_of():
     with pytest.raises(ts.OptionError, match="no_such, which is not installed; pip install") as one:
         need_package("no_such", "extra", "training", sys.version_info[:2])
     assert "build" not in str(one.value)
+    with pytest.raises(ts.OptionError, match=r"no_such\.part, which is not installed"):
+        need_package("no_such.part", "extra", "training")
     with pytest.raises(ts.OptionError) as one:
         need_package("no_such", "extra", "training", (3, 10))
     assert str(one.value) == (

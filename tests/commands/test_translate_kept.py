@@ -14,6 +14,7 @@ from support.translate_helpers import SEARCH, binarize, lines_of, save_model, wr
 from treesyntax.__main__ import main
 from treesyntax.decoding import translate as translating
 from treesyntax.decoding.growing_output import growing_output
+from treesyntax.errors import InputError
 from treesyntax.files import sha256_of
 from treesyntax.trees.formats import Record
 
@@ -236,3 +237,21 @@ def test_outputs_that_are_as_long_as_they_may_be_are_counted(folder, source, cap
     assert cut
     told = capsys.readouterr().err
     assert f"may be cut: {cut} (--max-len-a 0 --max-len-b 9)" in told
+
+
+@pytest.mark.parametrize("first", ["{", "[1]"])
+def test_a_record_that_says_nothing_is_refused(tmp_path, first):
+    name, record = str(tmp_path / "out"), tmp_path / "out.part.jsonl"
+    with (
+        pytest.raises(KeyboardInterrupt),
+        growing_output(name, {"model": "a"}.copy, False) as output,
+    ):
+        output.stream.write(b"a\n")
+        output.keep([Record(1, "a")], 0, 0)
+        raise KeyboardInterrupt
+    record.write_text("\n".join([first, *record.read_text().splitlines()[1:], ""]))
+    with (
+        pytest.raises(InputError, match="has a damaged record; remove it to begin again"),
+        growing_output(name, {"model": "a"}.copy, True),
+    ):
+        raise AssertionError("nothing may be written")

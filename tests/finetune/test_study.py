@@ -138,6 +138,11 @@ def test_a_run_is_done_by_hand(pretrained: Path, tmp_path: Path):
         ({"data": {"train": "a", "valid": "b", "tset": "c"}}, "did you mean 'test'"),
         ({"methods": {"plain": {"arch": "tree_sequence"}}}, "has an unknown key 'arch'"),
         ({"methods": {"plain": {"controls": ["random"]}, "x": {}}}, "controls"),
+        ({"data": {"train": "a", "test": "c"}}, "needs valid, or hold-out: N examples of train, not both"),
+        ({"data": {"train": "a", "valid": "b", "test": "c", "hold-out": 3}}, "needs valid, or hold-out"),
+        ({"data": {"train": "a", "test": "c", "hold-out": 3, "parser": "p"}}, "goes with trees in the data"),
+        ({"data": {"train": "a", "valid": "b", "test": "c", "parser": "p", "trees": {"train": "t"}}},
+         "has parser and trees; keep one of them"),
     ],
 )  # fmt: skip
 def test_recipes_are_checked(

@@ -11,7 +11,7 @@ from support.helpers import HYPOTHESES, REFERENCES, value
 
 from treesyntax import __version__
 from treesyntax.errors import OptionError
-from treesyntax.metrics import ITEM_METRICS, METRICS, get_metric
+from treesyntax.metrics import ITEM_METRICS, METRICS, OF_USERS, get_metric, register_metric, score
 from treesyntax.trees.formats import FORMATS
 
 lines = st.lists(st.text("ab ", max_size=5), min_size=1, max_size=6)
@@ -149,3 +149,27 @@ def test_a_reference_of_another_notation_is_reported() -> None:
 def test_every_metric_reports_malformed_references(kind: str) -> None:
     with pytest.raises(OptionError, match="^reference 1 is not sexpr: 1 parenthesis still open"):
         get_metric(f"{kind}:sexpr")(["a"], ["( a"])
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"),
+    [
+        ("of_mine", 1, "True, False or None"),
+        ("of_mine", "yes", "True, False or None"),
+        ("f1_of_mine", 0.5, "two whole numbers"),
+        ("f1_of_mine", (3, 4), "two whole numbers"),
+    ],
+)
+def test_what_a_metric_of_a_user_says_of_a_line_is_checked(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: object, wanted: str
+):
+    for attribute in ("known", "origins"):
+        monkeypatch.setattr(OF_USERS, attribute, {**getattr(OF_USERS, attribute)})
+    register_metric(name)(lambda hypotheses, references: [value for _ in references])
+    with pytest.raises(OptionError, match=f"for line 1, not {wanted}"):
+        score(name, ["a"], ["a"])
+
+
+def test_a_metric_of_ours_keeps_its_name():
+    with pytest.raises(ValueError, match="two metrics are named bleu"):
+        register_metric("bleu")(lambda hypotheses, references: [])

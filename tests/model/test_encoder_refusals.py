@@ -8,7 +8,7 @@ from torch import nn
 
 from treesyntax.errors import OptionError
 from treesyntax.model.encoder import Encoder
-from treesyntax.model.layers import TransformerConfig
+from treesyntax.model.layers import TransformerConfig, padding_index_of
 from treesyntax.nn.tree_batch import batch_trees
 from treesyntax.trees.tree import Tree
 
@@ -56,3 +56,8 @@ def test_tokens_of_32_bits_are_taken():
         encoder = build(spec)
         short, long = (encoder(one, batch).memory for one in (tokens.int(), tokens))
         assert torch.equal(short, long)
+
+
+def test_an_embedding_without_padding_is_refused():
+    with pytest.raises(ValueError, match="needs a padding index"):
+        padding_index_of(nn.Embedding(3, 2))

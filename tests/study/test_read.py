@@ -85,6 +85,7 @@ def test_any_two_rows_are_compared(study: ts.StudyData):
         (("relation_mask", "nobody"), "no row is named 'nobody'"),
         (("relation_mask", None, "chrf"), "no metric is named 'chrf'"),
         (("sequence",), "sequence is a baseline; name another row"),
+        (("relation_mask", "relation_mask"), "relation_mask is a baseline; name another row"),
     ):
         with pytest.raises(ts.OptionError, match=message):
             study.compare(*words)

@@ -373,3 +373,11 @@ def test_a_tree_without_words_is_refused_over_a_text():
     with pytest.raises(TreeError, match="a tree of 2 nodes has no words, so no token"):
         align(bare, [(0, 0), (0, 1)], "a")
     assert align([], [(0, 0), (0, 1)], "a") == [-1, -1]
+
+
+def test_spans_are_of_one_text():
+    with pytest.raises(TreeError, match="spans are of one text"):
+        align(
+            [flat(["a"]), flat(["b"])], [(0, 1), (0, 1)], ["a", "b"],
+            spans=[(0, 1)], sequence_ids=[0, 1],
+        )  # fmt: skip

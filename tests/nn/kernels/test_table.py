@@ -220,3 +220,15 @@ def test_no_sentences_of_any_length_have_gradients():
     attend_with_table(q, q, q, None, ids, table, HIDDEN).sum().backward()
     assert table.grad is not None
     assert not table.grad.any()
+
+
+def test_nothing_is_remembered_of_tensors_for_inference():
+    """Changes in place of theirs cannot be seen, so work on ids and masks is done anew."""
+    with torch.inference_mode():
+        q, ids = torch.randn(1, 2, 4, 4), torch.randint(0, 3, (1, 4, 4))
+        table = torch.randn(2, 3)
+        attend_with_table(q, q, q, None, ids, table, padding_bias(q.dtype))
+        ids.copy_((ids + 1) % 3)
+        after = attend_with_table(q, q, q, None, ids, table, padding_bias(q.dtype))
+        expected = attend_with_table(q, q, q, None, ids.clone(), table, padding_bias(q.dtype))
+    torch.testing.assert_close(after, expected, rtol=0, atol=0)

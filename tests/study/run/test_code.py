@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from treesyntax import source
+from treesyntax.study.provenance import version_of
 from treesyntax.study.run import code
 from treesyntax.study.run.code import code_of, merged, mixed_parts, of_first_rule, unknown_parts
 
@@ -233,3 +234,7 @@ def test_records_of_several_steps_and_rules():
     assert merged([new, newer])["train: nn"] == "c and d"
     assert mixed_parts([merged([new, newer])]) == ["train: nn"]
     assert [of_first_rule(one) for one in (old, new, resumed, {}, {"train: torch": "2"})] == [True, False, True, False, False]  # fmt: skip
+
+
+def test_a_package_that_is_missing_has_no_version():
+    assert version_of("no-such-package") == "not installed"

@@ -215,6 +215,8 @@ def test_random_settings_are_the_same_again_and_more_of_them_only_add(tmp_path: 
         ({"over": {"train.lr": {"log": [0, 1]}}, "kind": "random", "trials": 1}, "both above 0"),
         ({"over": {"train.lr": {"log": [1]}}, "kind": "random", "trials": 1}, "[LOWEST, HIGHEST]"),
         ({"over": OVER, "metric": "bleu"}, "search.metric is 'bleu'; it must be one of loss"),
+        ({"over": OVER, "seed": 3}, "search.seed belongs to search.kind: random"),
+        ({"over": {"train.lr": {"uniform": [0, 1], "log": [0.1, 1]}}}, "write one of"),
         ({"over": OVER, "train": {"lr": 1}}, "search.train sets lr, which search.over varies"),
         ({"over": {"train.label-smoothing": [0, 0.1]}}, "set search.metric to accuracy"),
     ],
