@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
 import pytest
 from support.helpers import BARE, CONLLU, EMPTY, JSONL, MRG, PROLOG, PTB, SEXPR, row
 
 from treesyntax.errors import InputError, OptionError, TreeError
 from treesyntax.trees.formats import FORMATS, get_format, parse_record, read_trees, write_trees
-from treesyntax.trees.formats.base import Record
+from treesyntax.trees.formats.base import Record, register_format
 from treesyntax.trees.tree import Tree
 
 # Errors: one record's text
@@ -53,6 +54,7 @@ from treesyntax.trees.tree import Tree
         (SEXPR, "( f\n a )", "a line end inside a record; write every tree on one line"),
         (BARE, "f ( a", "1 parenthesis still open"),
         (BARE, "(", "1 parenthesis still open"),
+        (BARE, "f $0:<lo,", "the type in '$0:<lo,' is not closed; end it with >"),
         (BARE, ")", "a ')' closes nothing"),
         (BARE, "f a ) b", "a ')' closes nothing"),
         (BARE, "f a ) ( b", "a ')' closes nothing"),
@@ -214,3 +216,8 @@ def test_formats_by_name():
         get_format("xml")
     with pytest.raises(OptionError, match="no tree format is named 'xml'"):
         read_trees("f", "xml")
+
+
+def test_text_is_the_name_of_no_format():
+    with pytest.raises(ValueError, match="text is what has no trees"):
+        register_format(SimpleNamespace(name="text"))

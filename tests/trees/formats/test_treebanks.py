@@ -16,7 +16,7 @@ from support.strategies import constituency_trees, dependency_trees
 
 from treesyntax.errors import InputError
 from treesyntax.remarks import Finding, remarks_of
-from treesyntax.trees.formats import RecordError, parse_record, read_trees
+from treesyntax.trees.formats import FORMATS, RecordError, parse_record, read_trees
 from treesyntax.trees.tree import Tree
 
 # Penn Treebank brackets
@@ -302,3 +302,8 @@ def test_treebanks_agree_with_the_conllu_package(name):
         assert [tree.labels[node] for node in nodes] == [token["form"] for token in words]
         assert [tree.relations[node] for node in nodes] == [token["deprel"] for token in words]
         assert CONLLU.parse(CONLLU.write(tree)) == tree
+
+
+def test_the_sign_of_traces_as_a_word_is_no_trace():
+    tree = FORMATS["ptb"].parse("(S (NN -NONE-) (VB is))")
+    assert tree.labels == ["S", "NN", "-NONE-", "VB", "is"]
