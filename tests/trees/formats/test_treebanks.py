@@ -306,4 +306,4 @@ def test_treebanks_agree_with_the_conllu_package(name):
 
 def test_the_sign_of_traces_as_a_word_is_no_trace():
     tree = FORMATS["ptb"].parse("(S (NN -NONE-) (VB is))")
-    assert tree.labels == ["S", "NN", "-NONE-", "VB", "is"]
+    assert tree.labels == ("S", "NN", "-NONE-", "VB", "is")
