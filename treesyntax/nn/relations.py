@@ -155,8 +155,8 @@ def path_lengths(
     """Edges on the path between the nodes of two tokens.
 
     In preorder all nodes from i + 1 to j are below the lowest common ancestor of nodes i < j, and one is its child.
-    So it lies one above the least depth among them, which is that of two rows of a sparse table (Bender and
-    Farach-Colton 2000): two lookups a pair.
+    So it lies one above the least depth among them, which is that of two rows of a sparse table for minima of
+    ranges: two lookups a pair.
 
     Args:
         tree: the batch.
