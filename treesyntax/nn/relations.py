@@ -48,12 +48,12 @@ def tree_relations(tree: TreeBatch, rows: slice = slice(None)) -> Tensor:
     # Ids are put together from 0/1 bytes: selecting with torch.where takes ten times as long.
     most = max(tree.parent.shape[1], tree.token_node.shape[1])
     small = torch.int16 if most < torch.iinfo(torch.int16).max - 2 else torch.int32
-    parts = (
+    coordinates = (
         tree.token_node,
         tree.at_tokens(tree.parent, fill=-2),
         tree.at_tokens(last_descendant(tree)),
     )
-    node, parent, last = (x.to(small).unsqueeze(1) for x in parts)
+    node, parent, last = (x.to(small).unsqueeze(1) for x in coordinates)
     first, first_parent, first_last = (x[:, :, rows].transpose(1, 2) for x in (node, parent, last))
     positions = torch.arange(tree.token_node.shape[1], dtype=small, device=node.device)
     above = _less(first, node) * (1 - _less(first_last, node))

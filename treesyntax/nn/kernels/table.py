@@ -137,9 +137,9 @@ def _plan(q: Tensor, k: Tensor, mask: Tensor | None, ids: Tensor | None, size: i
     # Compiled code cannot look first; it is no work there.
     if empty is not None and not torch.compiler.is_compiling() and not empty.any():
         empty = None
-    parts = tiles(q, k, mask, empty)
+    tiled = tiles(q, k, mask, empty)
     if ids is None:
-        return _Plan(parts, empty, mask, 1, 1, None)
+        return _Plan(tiled, empty, mask, 1, 1, None)
     pairwise = (
         not keys % 2
         and size**2 <= min(MOST_SUMS, count * keys // (SLOTS * WEIGHTS_A_SUM))
@@ -158,10 +158,10 @@ def _plan(q: Tensor, k: Tensor, mask: Tensor | None, ids: Tensor | None, size: i
     codes = codes + slot.to(codes.dtype)
     index = [
         _of_row(codes, row)[:, band, _grouped(keys, group)].long().flatten(1).unsqueeze(1)
-        for row, ends in parts
+        for row, ends in tiled
         for band, keys in ends
     ]
-    return _Plan(parts, empty, None, group, slots, index)
+    return _Plan(tiled, empty, None, group, slots, index)
 
 
 def _grouped(keys: slice, group: int) -> slice:
