@@ -128,16 +128,29 @@ def open_record(path: str | Path) -> io.BufferedReader:
     raise OSError(errno.EINVAL, "it is a pipe, a socket or a device", str(path))
 
 
-def parse_json(text: str | bytes) -> Any:
+def parse_json(text: str | bytes, *, by_user: bool = False) -> Any:
     """The value of a JSON text.
+
+    Args:
+        text: the text.
+        by_user: whether to refuse an object with a key twice; Python keeps the last without a word.
 
     Raises:
         ValueError: whatever is wrong with it, too deep nesting too.
     """
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_keys_once if by_user else None)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def _keys_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice!r} occurs twice")
+    return fields
 
 
 def read_json(path: str | Path) -> Any:

@@ -168,7 +168,10 @@ def test_what_a_study_writes_is_read_as_the_same(tmp_path: Path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.jsonl", '{"text": "a"}\n{"text"', "a.jsonl:2: is not JSON"),
+        ("a.jsonl", '{"text": "a"}\n{"text"', "a.jsonl:2: cannot be read as JSON"),
+        ("a.jsonl", '{"text": "a"}\n{"text": "a", "label": 1, "label": 2}',
+         "a.jsonl:2: cannot be read as JSON (the key 'label' occurs twice)"),
+        ("a.jsonl", '{"text": "a", "spans": [{"start": 1, "start": 2}]}', "a.jsonl:1: cannot be read as JSON (the key 'start'"),
         ("a.jsonl", "[1]", "a.jsonl:1: is no object"),
         ("a.jsonl", '{"sentence": "a"}', "a.jsonl:1: has no column text or words"),
         ("a.jsonl", '{"text": "a", "label": 0.5}', "has the label 0.5; a class is a name or a whole number"),

@@ -85,7 +85,8 @@ def test_a_study_goes_from_lines_and_a_model_to_a_report(study: Path):
     assert "train: finetune" in one.code
     assert "train: fairseq_plugins" not in one.code
     report = (study / "report.html").read_text("utf-8")
-    for word in ("masks/random", "accuracy", "macro_f1", "Furry or not"):
+    loss = f"{one.valid_loss:.3f}"
+    for word in ("masks/random", "accuracy", "macro_f1", "Furry or not", "valid loss", loss):
         assert word in report
     with (study / "tables/table.csv").open(encoding="utf-8") as stream:
         assert {line["method"] for line in csv.DictReader(stream)} == {*rows}
@@ -140,7 +141,8 @@ def test_a_run_is_done_by_hand(pretrained: Path, tmp_path: Path):
         ({"methods": {"plain": {"controls": ["random"]}, "x": {}}}, "controls"),
         ({"data": {"train": "a", "test": "c"}}, "needs valid, or hold-out: N examples of train, not both"),
         ({"data": {"train": "a", "valid": "b", "test": "c", "hold-out": 3}}, "needs valid, or hold-out"),
-        ({"data": {"train": "a", "test": "c", "hold-out": 3, "parser": "p"}}, "goes with trees in the data"),
+        ({"data": {"train": "a", "test": "c", "hold-out": 3, "parser": "p"}}, "parser give valid in its place"),
+        ({"data": {"train": "a", "valid": "b", "test": "c", "parser": "p"}}, "data lacks the key 'format' of its trees"),
         ({"data": {"train": "a", "valid": "b", "test": "c", "parser": "p", "trees": {"train": "t"}}},
          "has parser and trees; keep one of them"),
     ],
@@ -176,15 +178,40 @@ def test_rows_that_differ_in_training_are_refused(pretrained: Path, tmp_path: Pa
         ({"model": "no/model"}, "model: no/model is no folder, and no model of that name is in the cache"),
         ({"methods": {"plain": {}, "x": {"injection": "relation_mas"}}}, "methods.x.injection: unknown method 'relation_mas'"),
         ({"score": ["acuracy"]}, "score: no metric is named 'acuracy'"),
+        ({"data": {"columns": {"label": "mood"}}}, "data: TRAIN:1: has no column 'mood' (label); it has text, tokens, tree, label"),
+        ({"data": {"columns": {"trees": "tree"}}}, "no kind of column is named 'trees'; did you mean 'tree'?"),
+        ({"data": {"format": None}}, "TRAIN:1: trees are text, but of no known format; give data.format"),
+        ({"data": {"columns": {"text": "tree", "tree": "tags"}}}, "data: TRAIN:1: "),
+        ({"task": "causal", "score": ["exact"], "data": {"columns": {"tree": "label"}}}, "data: TRAIN:1: "),
     ],
 )  # fmt: skip
 def test_what_would_fail_is_told_before_anything_is_made(
     pretrained: Path, tmp_path: Path, changes: dict[str, Any], message: str
 ):
-    plan = make_plan(read_recipe(write(tmp_path, {**content(pretrained), **changes})))
+    recipe = {**content(pretrained), **changes}
+    data = {**content(pretrained)["data"], **changes.get("data", {})}
+    recipe["data"] = {key: value for key, value in data.items() if value is not None}
+    plan = make_plan(read_recipe(write(tmp_path, recipe)))
     with pytest.raises(OptionError) as caught:
         check_early(plan)
-    assert message in str(caught.value)
+    assert message.replace("TRAIN", data["train"]) in str(caught.value)
+
+
+@pytest.mark.usefixtures("quick_flags")
+def test_data_without_trees_are_refused_where_a_method_needs_some(pretrained: Path, tmp_path: Path):
+    recipe, file = content(pretrained), tmp_path / "train.jsonl"
+    bare, treed = '{"text": "a", "label": 1}\n', '{"text": "a", "tree": "(S a)", "label": 1}\n'
+    recipe["data"]["train"] = str(file)
+    file.write_text(bare * 3)
+    with pytest.raises(OptionError, match=r"train.jsonl: has no tree in any example, but the met"):
+        check_early(make_plan(read_recipe(write(tmp_path, recipe))))
+    file.write_text(bare + treed)
+    check_early(make_plan(read_recipe(write(tmp_path, recipe))))
+    file.write_text(bare * 4)  # a sound answer is of the file as it was
+    with pytest.raises(OptionError, match="has no tree in any example"):
+        check_early(make_plan(read_recipe(write(tmp_path, recipe))))
+    del recipe["methods"]["masks"]
+    check_early(make_plan(read_recipe(write(tmp_path, recipe))))
 
 
 @pytest.mark.usefixtures("quick_flags")

@@ -208,11 +208,13 @@ def _take_folder(args: argparse.Namespace) -> None:
 
 
 def _columns(texts: Sequence[str]) -> dict[str, str]:
-    columns = {}
+    columns: dict[str, str] = {}
     for text in texts:
         name, equals, column = text.partition("=")
         if not equals or not column:
             raise OptionError(f"--columns {text}: write it as KIND=NAME, such as text=sentence")
+        if name in columns:
+            raise OptionError(f"--columns {text}: {name} is {columns[name]} already; keep one")
         columns[name] = column
     return columns
 

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,6 +59,7 @@ def read_examples(
     file: str | Path,
     trees: str | Path | None = None,
     targets: str | Path | None = None,
+    most: int | None = None,
 ) -> list[Example]:
     """Read a data file by its suffix: ``.jsonl``, ``.tsv``, ``.csv`` or ``.conllu``, else text; or with ``.gz``.
 
@@ -66,23 +68,24 @@ def read_examples(
         file: one example a line; in CoNLL-U one a sentence, tagged by its column ``upos``.
         trees: a file in the format of the job with the tree of each example.
         targets: a file with the answer of each example, one a line.
+        most: how many examples to read, from the first; None for all.
 
     Raises:
         InputError: for a file that cannot be read, a line without a column that is needed, or a tree
             that is malformed.
     """
     path = Path(file)
-    rows = list(_each(job, path))
+    rows = list(islice(_each(job, path), most))
     if not rows:
         raise InputError(path, None, "is empty", "give one example a line")
     given: list[Tree] = []
     if trees is not None:
-        given = list(read_trees(trees, _format(job)))
+        given = list(islice(read_trees(trees, _format(job)), most))
         if len(given) != len(rows):
             cause = f"has {len(given)} trees, but {path} has {len(rows)} examples"
             raise InputError(trees, None, cause, "give one tree an example")
     if targets is not None:
-        lines = list(read_lines(targets))
+        lines = list(islice(read_lines(targets), most))
         if len(lines) != len(rows):
             cause = f"has {len(lines)} lines, but {path} has {len(rows)} examples"
             raise InputError(targets, None, cause, "give one answer an example")
@@ -125,9 +128,9 @@ def _rows(job: Job, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             if not text.strip():
                 continue
             try:
-                row = parse_json(text)
+                row = parse_json(text, by_user=True)
             except ValueError as error:
-                cause = f"is not JSON ({str(error)[:80]})"
+                cause = f"cannot be read as JSON ({str(error)[:80]})"
                 raise InputError(path, line, cause, "write one object a line") from None
             if not isinstance(row, dict):
                 raise InputError(path, line, "is no object", 'write {"text": …, "label": …}')
@@ -376,6 +379,23 @@ def check_trees(examples: Sequence[Example], file: str | Path) -> None:
         raise InputError(
             file, None, "has no tree in any example, but the methods need some", remedy
         )
+
+
+def check_first(job: Job, file: Path, trees: Path | None, targets: Path | None) -> None:
+    """Read the first example of a file, so that a fault of all is told before anything is prepared.
+
+    Files that a study is yet to make are left out. A job with methods needs a tree somewhere.
+    """
+    if any(path is not None and not path.is_file() for path in (file, targets)):
+        return
+    later = trees is not None and not trees.is_file()
+    first = read_examples(job, file, None if later else trees, targets, 1)
+    check_answers(first, file, job)
+    if job.injection and not later:
+        try:
+            check_trees(first, file)
+        except InputError:  # the others may have some
+            check_trees(read_examples(job, file, trees, targets), file)
 
 
 def write_data(job: Job, name: str, examples: Sequence[Example], folder: Path) -> None:

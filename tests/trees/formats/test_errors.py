@@ -98,6 +98,11 @@ from treesyntax.trees.tree import Tree
         (JSONL, "{}", "the object has no parents, labels"),
         (JSONL, '{"for": "a"}', "the object has the unknown for; its fields are parents, labels"),
         (JSONL, '{"parents": [0], "labels": ["a"]}', "the first node has parent 0"),
+        (
+            JSONL,
+            '{"parents": [-1], "labels": ["a"], "labels": ["b"]}',
+            "(the key 'labels' occurs twice)",
+        ),
         (JSONL, '{"parents": [-1.0], "labels": ["a"]}', "parents is not a list of whole numbers"),
         (JSONL, '{"parents": null, "labels": ["a"]}', "parents is not a list of whole numbers"),
         (JSONL, '{"parents": [-1], "labels": [1]}', "labels is not a list of strings; its fields"),
@@ -113,7 +118,7 @@ def test_malformed_records(entry, text, message):
 
 def test_objects_nested_too_deeply_are_refused():
     deep = '{"parents": ' + "[" * 100_000 + "]" * 100_000 + ', "labels": []}'
-    with pytest.raises(TreeError, match="not an object with the fields of a tree; its fields are"):
+    with pytest.raises(TreeError, match=r"fields of a tree \(it is nested too deeply\); its"):
         JSONL.parse(deep)
 
 

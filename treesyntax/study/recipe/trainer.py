@@ -101,15 +101,6 @@ def outside_files(content: Mapping[str, Any]) -> dict[str, str]:
     return files
 
 
-def chosen_by(content: Mapping[str, Any], train: Mapping[str, Any]) -> str:
-    """What the best model of a row is chosen by."""
-    usual = {
-        "sequence-classification": "accuracy",
-        "token-classification": "token_accuracy or span_f1",
-    }
-    return str(train.get("metric_for_best_model") or usual.get(str(content.get(TASK)), "loss"))
-
-
 def check_data(data: Any, check: Check) -> None:
     """The entry ``data`` of such a recipe."""
     check.keys(data, "data", ("train", "test"), ("valid", *OPTIONAL))
@@ -119,7 +110,8 @@ def check_data(data: Any, check: Check) -> None:
         raise check.error("data", f"needs valid, or {HOLD_OUT}: N examples of train, not both")
     if HOLD_OUT in data and (PARSER in data or TREES in data):
         raise check.error(
-            f"data.{HOLD_OUT}", f"goes with trees in the data, not with {TREES} or {PARSER}"
+            f"data.{HOLD_OUT}",
+            f"goes with trees in the data; with {TREES} or {PARSER} give valid in its place",
         )
     for name in (COLUMNS, TREES, TARGETS):
         for key, value in check.mapping(data.get(name, {}), f"data.{name}").items():
@@ -132,6 +124,11 @@ def check_data(data: Any, check: Check) -> None:
         check.text(data.get(name, ""), f"data.{name}")
     if PARSER in data and TREES in data:
         raise check.error("data", f"has {PARSER} and {TREES}; keep one of them")
+    if FORMAT not in data and (PARSER in data or TREES in data):
+        raise check.error(
+            "data",
+            f"lacks the key {FORMAT!r} of its trees: conllu of dependencies, ptb of constituents",
+        )
 
 
 def _row(name: str, row: Any, model: Any, check: Check) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treesyntax.study.recipe.recipe import Recipe
-from treesyntax.study.recipe.trainer import chosen_by
 from treesyntax.study.results.results import Result
 from treesyntax.study.results.table_text import Table
 
@@ -49,13 +48,10 @@ def run_rows(metrics: Sequence[str], results: Sequence[Result]) -> list[list[str
 
 
 def _selected_by(recipe: Recipe) -> str:
-    """What the best checkpoint was chosen by, as fairseq's flag names it; loss unless told."""
+    """What ``valid_loss`` is: with fairseq the metric that chose the checkpoint, else the loss."""
     flags = (recipe.flags(method, "train") for method in recipe.methods)
     return " or ".join(
-        dict.fromkeys(
-            str(of_row.get("best-checkpoint-metric") or chosen_by(recipe.content, of_row))
-            for of_row in flags
-        )
+        dict.fromkeys(str(of_row.get("best-checkpoint-metric") or "loss") for of_row in flags)
     )
 
 

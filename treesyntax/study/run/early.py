@@ -35,8 +35,11 @@ SECTIONS = {
 }
 """The section of a recipe that has the flags of each program."""
 
-VALUE = re.compile(r"--([a-z-]+) (text|[a-z]+_[a-z]+)\b")
-"""A flag with its value in a message of binarize; a recipe has both with a colon."""
+AS_KEYS = {
+    "binarize": ((r"--([a-z-]+) (text|[a-z]+_[a-z]+)\b", r"\1: \2"),),
+    FINETUNE: ((r"--columns (\w+)=(\w+)", r"columns: {\1: \2}"), (r"--(tree-)?(format|each|header)\b", r"data.\2")),
+}  # fmt: skip
+"""Flags in a message of a program, and the keys of a recipe that a user writes instead."""
 
 
 def check_early(plan: Plan, checker: Sequence[str] | None = None) -> None:
@@ -151,7 +154,9 @@ def _refuse(recipe: Recipe, method: Method, program: str, fault: Fault | None) -
     )
     kept = flag_name(flag).replace("_", "-")
     axis = next((one.name for one in recipe.axes if f"{section}.{flag}" in one.options), "")
-    if axis == SEARCH:
+    if flag == DATA:
+        key = DATA
+    elif axis == SEARCH:
         key = f"{SEARCH}: {section}.{flag}"
     elif flag == MODEL and method.arch == recipe.content[MODEL]:
         key = MODEL
@@ -163,5 +168,7 @@ def _refuse(recipe: Recipe, method: Method, program: str, fault: Fault | None) -
         key = f"{section}.{flag}"
     else:
         key = ".".join(filter(None, ("methods", method.name, section, flag)))
-    problem = VALUE.sub(r"\1: \2", fault.problem) if program == "binarize" else fault.problem
+    problem = fault.problem
+    for written, as_key in AS_KEYS.get(program, ()):
+        problem = re.sub(written, as_key, problem)
     raise OptionError(f"{recipe.path}: {key}: {problem}")

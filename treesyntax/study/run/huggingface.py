@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from treesyntax.study.recipe.backbone import reads_trees
 from treesyntax.study.recipe.recipe import SPLITS, Flags, Recipe
 from treesyntax.study.recipe.trainer import (
     COLUMNS,
@@ -57,8 +58,10 @@ class HuggingFace:
     def commands(
         self, recipe: Recipe, run: Run, data: Step, steps: Sequence[Step]
     ) -> Iterator[Command]:
-        """That of its training, without the folder of the run."""
-        words = steps[0].command
+        """That of its training, without the folder of the run, and that of its data."""
+        words, train = steps[0].command, recipe.flags(run.method, "train")
+        trees = reads_trees(run.method.arch, recipe.flags(run.method, "binarize"), train)
+        yield (*data.command[1:], *(("--injection", str(train[FLAG])) if trees else ()))
         yield words[: words.index("--out")]
 
     def longer(self, recipe: Recipe, factor: float) -> tuple[str, ...]:

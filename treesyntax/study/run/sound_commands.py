@@ -51,4 +51,13 @@ class SoundCommands:
             write_json(self.file, {SOUND: [*self.digests][-MOST:]}, None)
 
     def _key(self, command: Sequence[str]) -> str:
-        return sha256_of_value([self.state, *command])[:32]
+        return sha256_of_value([self.state, *command, *map(_stamp, command)])[:32]
+
+
+def _stamp(word: str) -> list[int]:
+    """What tells whether the file or folder that a word names has changed."""
+    try:
+        state = os.stat(word)
+    except (OSError, ValueError):
+        return []
+    return [state.st_size, state.st_mtime_ns]

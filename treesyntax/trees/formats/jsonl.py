@@ -14,6 +14,7 @@ import json
 import re
 
 from treesyntax.errors import TreeError
+from treesyntax.files import parse_json
 from treesyntax.remarks import remark
 from treesyntax.trees.formats.base import (
     SPACE,
@@ -109,13 +110,14 @@ def _atom(token: str) -> str:
 
 def _parse_object(text: str) -> Tree:
     try:
-        fields = json.loads(text)
+        fields = parse_json(text, by_user=True)
     except json.JSONDecodeError as error:
         raise RecordError(
             f"not JSON ({error.msg}, character {error.colno})", "write one object a line"
         ) from None
-    except (ValueError, RecursionError):
-        raise RecordError("not an object with the fields of a tree", _object_remedy()) from None
+    except ValueError as error:
+        cause = f"not an object with the fields of a tree ({str(error)[:80]})"
+        raise RecordError(cause, _object_remedy()) from None
     unknown = [name for name in fields if name not in _FIELDS]
     missing = [name for name in _REQUIRED if name not in fields]
     if unknown or missing:
