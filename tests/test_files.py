@@ -111,6 +111,8 @@ def test_an_unknown_name_is_answered_with_the_closest_one():
     assert str(error) == (
         "--parser: no parser is named 'stanzo'; did you mean 'stanza'? there are benepar, stanza"
     )
+    many = ["batch_sizes", "train_batch_size", *map(str, range(99))]
+    assert str(unknown_name("setting", "batch_size", many)).endswith("mean 'train_batch_size'?")
     assert str(unknown_name("parser", "x", ["stanza"])) == (
         "no parser is named 'x'; there are stanza"
     )

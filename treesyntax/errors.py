@@ -8,6 +8,9 @@ from difflib import get_close_matches
 from importlib.util import find_spec
 from os import PathLike
 
+MANY = 60
+"""Names that a message lists beside the one that was meant; transformers has some 120 settings."""
+
 
 def in_one_line(text: str) -> str:
     """Escape characters that cannot be printed, such as line breaks and half surrogate pairs."""
@@ -94,7 +97,7 @@ def need_package(
 
 
 def unknown_name(what: str, name: str, names: Iterable[str], where: str = "") -> OptionError:
-    """The error for a name that does not exist: it gives the closest name and all names.
+    """The error for a name that does not exist: it gives the closest name and, if they are a few, all names.
 
     Args:
         what: the kind of thing, such as "parser".
@@ -103,7 +106,10 @@ def unknown_name(what: str, name: str, names: Iterable[str], where: str = "") ->
         where: the flag or key with its colon, if the message should begin with it.
     """
     names = list(names)
-    near = get_close_matches(name, names, n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    longer = [other for other in names if other.endswith(f"_{name}")]
+    near = (longer or get_close_matches(name, names, n=1))[:1]
+    hints = [f"did you mean {near[0]!r}?"] if near else []
+    if not near or len(names) <= MANY:
+        hints.append(f"there are {', '.join(names)}")
     place = f"{where} " if where else ""
-    return OptionError(f"{place}no {what} is named {name!r}; {hint}there are {', '.join(names)}")
+    return OptionError(f"{place}no {what} is named {name!r}; {' '.join(hints)}")

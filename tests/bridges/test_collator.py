@@ -277,6 +277,23 @@ def test_texts_and_words_may_be_spelled_as_in_a_treebank():
         collator([{"words": ["-RRB-", *text.split()[1:]], "tree": tree}])
 
 
+@pytest.mark.parametrize("empty", [None, "", []])
+def test_a_first_batch_without_any_tree_is_warned_of(empty: Any, caplog: pytest.LogCaptureFixture):
+    """Methods do nothing with it, and its numbers look sound: those of the model without trees."""
+    bare = [{"text": "the cat sat", "tree": empty}] * 2
+    treed = {"text": "the cat sat", "tree": "(S (NP the cat) sat)"}
+    for batches, times in (([bare, bare], 1), ([[*bare, treed], bare], 0)):
+        caplog.clear()
+        collator = ts.TreeCollator(word_pieces(), "ptb")
+        with caplog.at_level(logging.WARNING):
+            for batch in batches:
+                collator(batch)
+        said = [record.message for record in caplog.records]
+        assert [message[:42] for message in said] == [
+            "no example of the first batch has a tree, "
+        ] * times
+
+
 def test_what_is_cut_is_counted(caplog: pytest.LogCaptureFixture):
     collator = ts.TreeCollator(word_pieces(model_max_length=6))
     with caplog.at_level(logging.WARNING):

@@ -176,6 +176,8 @@ def test_rows_that_differ_in_training_are_refused(pretrained: Path, tmp_path: Pa
     [
         ({"train": {"learning_rat": 1}}, "train.learning_rat: no setting of training is named"),
         ({"model": "no/model"}, "model: no/model is no folder, and no model of that name is in the cache"),
+        ({"model": "/no/model"}, "in the cache of Hugging Face; check the path"),
+        ({"train": {"batch_size": 1}}, "is named 'batch_size'; did you mean 'per_device_train_batch_size'?"),
         ({"methods": {"plain": {}, "x": {"injection": "relation_mas"}}}, "methods.x.injection: unknown method 'relation_mas'"),
         ({"score": ["acuracy"]}, "score: no metric is named 'acuracy'"),
         ({"data": {"columns": {"label": "mood"}}}, "data: TRAIN:1: has no column 'mood' (label); it has text, tokens, tree, label"),

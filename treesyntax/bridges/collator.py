@@ -76,6 +76,7 @@ class TreeCollator:
 
     Attributes:
         cut: how many inputs and targets have been cut, in this process.
+        is_first: whether no batch was made yet; a first one without any tree is warned of.
 
     Raises:
         OptionError: for a tokenizer that does not say where its tokens stand; when called, for examples
@@ -111,6 +112,7 @@ class TreeCollator:
         self.model = model
         self.ignore = frozenset([ignore] if isinstance(ignore, str) else ignore)
         self.cut = 0
+        self.is_first = True
 
     def __call__(self, examples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return the batch of some examples."""
@@ -134,6 +136,11 @@ class TreeCollator:
                     f"example {number} of the batch has no {missing[0]}, but example 0 has; encode all "
                     "of them with one tokenizer"
                 )
+        if self.is_first and not any(len(row["tree"]["parent"]) for row in rows):
+            log.warning(
+                "no example of the first batch has a tree, so methods do nothing with it; check the trees"
+            )
+        self.is_first = False
         width = _multiple(max(len(row["input_ids"]) for row in rows), self.pad_to_multiple_of)
         left = self.tokenizer.padding_side == "left"
         batch: dict[str, Any] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -200,6 +201,7 @@ def collator_of(job: Job, pretrained: Pretrained) -> TreeCollator:
         decoder_only=job.task == CAUSAL,
         model=pretrained.model if job.task == SEQ2SEQ else None,
     )
+    collator.is_first = False  # all examples are looked at, and plain rows need no tree
     if most := longest_input(pretrained.model):
         collator.max_length = min(collator.max_length or most, most)
         collator.max_target_length = min(collator.max_target_length or most, most)
@@ -243,9 +245,10 @@ def _from_disk(loader: Any, name: str, **options: Any) -> Any:
         if Path(name).is_dir():
             reason = " ".join(str(error).split())[:200]
             raise OptionError(f"{name} cannot be loaded ({reason})") from None
+        is_name = re.fullmatch(r"[\w-][\w.-]*(/[\w.-]+)?", name)
+        remedy = f"download it first, with hf download {name}" if is_name else "check the path"
         raise OptionError(
-            f"{name} is no folder, and no model of that name is in the cache of Hugging Face; download it "
-            f"first, with hf download {name}"
+            f"{name} is no folder, and no model of that name is in the cache of Hugging Face; {remedy}"
         ) from None
     except (ValueError, KeyError, RuntimeError, SafetensorError) as error:
         reason = " ".join(str(error).split())[:200]

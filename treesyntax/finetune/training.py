@@ -561,7 +561,8 @@ class Log(TrainerCallback):
             for name, value in known["metrics"].items()
             if name.startswith("eval_") and not name.endswith(("_per_second", "_runtime"))
         }
-        stats = {"epoch": int(state.epoch or 0), **scores, "valid_num_updates": state.global_step}
+        epochs = round(float(state.epoch or 0), 3)
+        stats = {"update": epochs, **scores, "valid_num_updates": state.global_step}
         self._stats("valid", stats)
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:

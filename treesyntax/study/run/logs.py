@@ -253,6 +253,7 @@ def _take(log: TrainLog, tag: str, text: str) -> None:
     if tag == "valid" and "valid_loss" in values and "valid_num_updates" in values:
         log.updates, log.rested = int(updates), False  # which is said after the last validation
         log.valid[log.updates] = values["valid_loss"]
+        log.epochs = values.get("update", log.epochs)
         for key, value in values.items():
             log.figures.setdefault(key.removeprefix("valid_"), {})[log.updates] = value
     elif tag == "train_inner":
