@@ -245,6 +245,22 @@ def test_a_parser_makes_the_trees(pretrained: Path, tmp_path: Path):
     assert "{out}/data/test.parsed" in steps[-1].command
 
 
+def test_data_are_looked_at_without_torch(pretrained: Path):
+    """So a plan after new data takes no longer than one before."""
+    files = [f"--{split}={pretrained / split}.jsonl" for split in ("train", "valid", "test")]
+    words = ["finetune", "--write-data=x", "--task=causal", "--injection=tree_distance", *files]
+    asked = json.dumps([[*words, "--tree-format=ptb"], [*words, "--tree-format=conllu"]])
+    code = (
+        "import json, sys; from treesyntax.finetune.checking import check; "
+        "print(json.dumps([*map(check, json.loads(sys.argv[1]))])); "
+        "assert not {'torch', 'transformers'} & {*sys.modules}"
+    )
+    sound, fault = json.loads(subprocess.check_output([sys.executable, "-c", code, asked]))
+    assert sound is None
+    assert fault[0] == "data"
+    assert fault[1].startswith(f"{pretrained / 'train'}.jsonl:1: ")
+
+
 def test_the_code_of_a_training_is_that_of_its_trainer():
     ours, theirs = code_of("train", ["finetune"]), code_of("train", ["fairseq-train"])
     assert "train: finetune" in ours
