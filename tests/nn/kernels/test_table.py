@@ -46,7 +46,8 @@ def inputs(batch: int, queries: int, keys: int, size: int) -> list[Tensor]:
 def tiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):
     """Whether sentences go by tiles of two queries and less."""
     if request.param:
-        monkeypatch.setattr(kernel, "TILE", 20)
+        for size in ("WHOLE_BATCH", "TILE", "NARROW"):
+            monkeypatch.setattr(kernel, size, 20)
         monkeypatch.setattr(kernel, "LEAST_QUERIES", 2)
     return request.param
 
@@ -128,7 +129,7 @@ def test_layers_share_a_plan_until_ids_or_mask_change_in_place():
 def test_a_tile_leaves_out_keys_that_none_of_its_queries_may_see():
     q = torch.zeros(2, 4, 512, 64)
     causal = torch.ones(512, 512, dtype=torch.bool).tril().expand(2, 1, -1, -1)
-    height = kernel.TILE // (4 * 512)
+    height = kernel.NARROW // (4 * 512)
     firsts = range(0, 512, height)
     bands = [slice(first, first + height) for first in firsts]
     rows = [slice(0, 1), slice(1, 2)]
@@ -139,8 +140,13 @@ def test_a_tile_leaves_out_keys_that_none_of_its_queries_may_see():
     assert kernel.tiles(q, q, window, None) == [(row, expected) for row in rows]
     empty = causal.clone()
     empty[1, 0, 3] = False  # such a query sees all keys
-    expected = [(band, slice(0, 512)) for band in bands]
-    assert kernel.tiles(q, q, empty, ~empty.any(-1)) == [(row, expected) for row in rows]
+    everything = [(slice(0, 512), slice(0, 512))]  # in one tile, as it would leave out nothing
+    assert kernel.tiles(q, q, empty, ~empty.any(-1)) == [(row, everything) for row in rows]
+    assert kernel.tiles(q, q, None, None) == [(row, everything) for row in rows]
+    padding = torch.ones(2, 1, 512, 512, dtype=torch.bool)
+    padding[1, ..., 301:] = False
+    ends = [everything, [(slice(0, 512), slice(0, 302))]]
+    assert kernel.tiles(q, q, padding, None) == [*zip(rows, ends, strict=True)]
 
 
 @pytest.mark.parametrize("keeps", [True, False])

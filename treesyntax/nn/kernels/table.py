@@ -30,10 +30,16 @@ MOST_SUMS = 1 << 10
 """Entries of a head's table that stay in the fastest memory, copies for slots included."""
 WEIGHTS_A_SUM = 4
 """Of a sentence and head, from which on keys are looked up two by two: more kinds have more sums to clear and add."""
-TILE = 1 << 17
-"""Attention weights of a tile, half a megabyte. Sentences with fewer are computed all at once."""
-LEAST_QUERIES = 64
+WHOLE_BATCH = 1 << 17
+"""Weights of a sentence below which all sentences are computed at once."""
+TILE = 1 << 20
+"""Most weights of a tile, 4 MiB. Operators cost more on many small tiles than memory does on few."""
+NARROW = 1 << 18
+"""Weights of a tile where its queries may leave keys out."""
+LEAST_QUERIES = 128
 """Of a tile; products of matrices with fewer rows are slow."""
+LEFT_OUT = 0.2
+"""The share of weights that must be left out for narrow tiles to pay."""
 
 KEPT = 1 << 24
 """Most weights of a layer that are kept, 64 MiB. Beyond, they are computed again; dropped ones cannot be."""
@@ -92,7 +98,7 @@ class _Plan:
         mask: bool [B or 1, 1, Q, K]; None if all keys are seen, or there are ids, which say it.
         group: neighbouring keys that are looked up together, 1 or 2.
         slots: copies of the table, for neighbouring groups.
-        index: for each tile, where its groups are in the copies, int64 [b or 1, 1, q * k / group];
+        index: for each tile, where its groups are in the copies, int64 [b, H, q * k / group], one for all heads;
             None without ids.
     """
 
@@ -119,11 +125,11 @@ class _Plan:
             total = pairs[..., 0].sum(2) + pairs[..., 1].sum(1)
         return total[:, :size]
 
-    def grouped(self, pairs: Tensor) -> Tensor:
-        """Numbers of pairs [b, H, q, k] as those of groups, [b, H, q * k / group]."""
+    def grouped(self, pairs: Tensor, like: Tensor) -> Tensor:
+        """Numbers of pairs [b, H, q, k] as those of groups, in the shape of their index."""
         if self.group == 2:
-            pairs = torch.view_as_complex(pairs.unflatten(3, (-1, 2)))
-        return pairs.flatten(2)
+            return torch.view_as_complex(pairs.view(*like.shape, 2))
+        return pairs.view(like.shape)
 
 
 def _plan(q: Tensor, k: Tensor, mask: Tensor | None, ids: Tensor | None, size: int) -> _Plan:
@@ -156,11 +162,11 @@ def _plan(q: Tensor, k: Tensor, mask: Tensor | None, ids: Tensor | None, size: i
         codes = codes[..., ::2] * size + codes[..., 1::2]
     slot = torch.arange(codes.shape[2], device=q.device) % slots * size**group
     codes = codes + slot.to(codes.dtype)
-    index = [
-        _of_row(codes, row)[:, band, _grouped(keys, group)].long().flatten(1).unsqueeze(1)
-        for row, ends in tiled
-        for band, keys in ends
-    ]
+    index = []
+    for row, ends in tiled:
+        for band, keys in ends:
+            place = _of_row(codes, row)[:, band, _grouped(keys, group)].long().flatten(1)
+            index.append(place.unsqueeze(1).expand(len(q[row]), q.shape[1], -1))
     return _Plan(tiled, empty, None, group, slots, index)
 
 
@@ -178,24 +184,42 @@ def tiles(q: Tensor, k: Tensor, mask: Tensor | None, empty: Tensor | None) -> Ti
         empty: bool, which queries may see no key; None if there is none.
     """
     (rows, heads, queries, _), keys = q.shape, k.shape[2]
-    if torch.compiler.is_compiling() or heads * queries * keys < TILE or not rows:
+    if torch.compiler.is_compiling() or heads * queries * keys < WHOLE_BATCH or not rows:
         return [(WHOLE, [(WHOLE, WHOLE)])]
-    height = max(TILE // (heads * keys), LEAST_QUERIES)
-    bands = [slice(first, min(first + height, queries)) for first in range(0, queries, height)]
+    wide, narrow = (_bands(queries, size // (heads * keys)) for size in (TILE, NARROW))
     sentences = [slice(row, row + 1) for row in range(rows)]
     # A query that may see no key sees all of them.
     if mask is None or empty is not None:
-        return [(row, [(band, slice(0, keys)) for band in bands]) for row in sentences]
+        return [(row, [(band, slice(0, keys)) for band in wide]) for row in sentences]
     bits = as_bytes(mask)
-    seen = torch.stack([bits[:, 0, band].amax(1) for band in bands], 1)
-    # Keys that are looked up together stay together.
-    starts = seen.argmax(2) // 2 * 2
-    ends = keys - seen.flip(2).argmax(2)
-    ends = torch.stack([starts, (ends + ends % 2).clamp(max=keys)], 2)
+    parts = []
+    for bands in (wide, narrow):
+        seen = torch.stack([bits[:, 0, band].amax(1) for band in bands], 1)
+        # Keys that are looked up together stay together.
+        starts = seen.argmax(2) // 2 * 2
+        ends = keys - seen.flip(2).argmax(2)
+        ends = torch.stack([starts, (ends + ends % 2).clamp(max=keys)], 2).expand(rows, -1, -1)
+        parts.append(
+            [
+                [(band, slice(*pair)) for band, pair in zip(bands, pairs, strict=True)]
+                for pairs in ends.tolist()
+            ]
+        )
     return [
-        (row, [(band, slice(*pair)) for band, pair in zip(bands, pairs, strict=True)])
-        for row, pairs in zip(sentences, ends.expand(rows, -1, -1).tolist(), strict=True)
+        (row, fine if _weights(fine) <= (1 - LEFT_OUT) * _weights(coarse) else coarse)
+        for row, coarse, fine in zip(sentences, *parts, strict=True)
     ]
+
+
+def _bands(queries: int, height: int) -> list[slice]:
+    """Queries of each tile."""
+    height = max(height, LEAST_QUERIES)
+    return [slice(first, min(first + height, queries)) for first in range(0, queries, height)]
+
+
+def _weights(parts: list[tuple[slice, slice]]) -> int:
+    """Of a head, in some tiles."""
+    return sum((band.stop - band.start) * (keys.stop - keys.start) for band, keys in parts)
 
 
 def _of_row(x: Tensor, row: slice) -> Tensor:
@@ -229,32 +253,32 @@ class _Sentences:
         plan: _Plan,
         hidden: float,
     ) -> None:
-        self.table, self.plan, self.hidden = table, plan, hidden
-        self.heads = k.shape[1]
+        self.plan, self.hidden = plan, hidden
         self.q, self.k, self.v = q[row], k[row].flatten(0, 1), v[row].flatten(0, 1)
+        self.across_k, self.across_v = self.k.transpose(1, 2), self.v.transpose(1, 2)
+        self.table = None if table is None else table.expand(len(self.q), -1, -1)
         self.mask, self.own = (None if x is None else _of_row(x, row) for x in (plan.mask, own))
+        self.scale, self.shared = q.shape[3] ** -0.5, q.shape[1] // k.shape[1]
 
     def of_band(self, x: Tensor, band: slice) -> Tensor:
         """Rows of queries [b, H, Q, d] that meet the same keys, [b * G, H / G * q, d]."""
         part = x[:, :, band]
-        rows = part.shape[2] * (self.q.shape[1] // self.heads)
-        return part.reshape(len(self.k), rows, x.shape[3])
+        return part.reshape(len(self.k), part.shape[2] * self.shared, x.shape[3])
 
     def weights(
         self, queries: Tensor, band: slice, keys: slice, index: Tensor | None, memory: Tensor | None
     ) -> Tensor:
         """The attention weights [b, H, q, k] of a tile, in some memory or in new one."""
-        known = self.k[:, keys].transpose(1, 2)
+        known = self.across_k[:, :, keys]
         rows, heads = self.q.shape[:2]
         shape = (rows, heads, self.q[:, :, band].shape[2], known.shape[2])
-        pairs, scale = _room(queries, shape, memory), queries.shape[2] ** -0.5
+        pairs = _room(queries, shape, memory)
         logits = pairs.view(*queries.shape[:2], shape[3])
         if index is None or self.table is None:
-            logits.baddbmm_(queries, known, beta=0, alpha=scale)
+            logits.baddbmm_(queries, known, beta=0, alpha=self.scale)
         else:
-            by_id = self.table.expand(rows, -1, -1)
-            torch.gather(by_id, 2, index.expand(rows, heads, -1), out=self.plan.grouped(pairs))
-            logits.baddbmm_(queries, known, alpha=scale)
+            torch.gather(self.table, 2, index, out=self.plan.grouped(pairs, index))
+            logits.baddbmm_(queries, known, alpha=self.scale)
         if self.own is not None:
             pairs.add_(self.own[:, :, band, keys])
         if self.mask is not None:
@@ -293,13 +317,14 @@ class _TableAttention(torch.autograd.Function):
         stored, indices = [], iter(plan.index or ())
         for row, parts in plan.tiles:
             sentences = _Sentences(row, q, k, v, by_group, own, plan, hidden)
+            of_sentences = output[row]
             for band, keys in parts:
                 queries = sentences.of_band(sentences.q, band)
                 weights = sentences.weights(queries, band, keys, next(indices, None), memory)
                 kept = drop(weights, dropout) if dropout else weights
                 by_row = kept.view(*queries.shape[:2], kept.shape[3])
                 attended = torch.bmm(by_row, sentences.v[:, keys])
-                output[row, :, band] = attended.view(*kept.shape[:3], v.shape[3])
+                of_sentences[:, :, band] = attended.view(*kept.shape[:3], v.shape[3])
                 if ctx.keeps:
                     stored += [weights, kept] if dropout else [weights]
         index = plan.index or []
@@ -328,7 +353,8 @@ class _TableAttention(torch.autograd.Function):
         of_own = torch.zeros_like(own) if ctx.needs_input_grad[4] else None
         for row, parts in plan.tiles:
             sentences = _Sentences(row, q, k, v, table, own, plan, ctx.hidden)
-            to_k, to_v = (x[row].flatten(0, 1) for x in (of_k, of_v))
+            to_q, to_k, to_v = of_q[row], of_k[row].flatten(0, 1), of_v[row].flatten(0, 1)
+            k_scaled, given_rows = sentences.k * scale, gradient[row]
             sums = None  # of each sentence apart: long sums in single precision are inexact
             for band, keys in parts:
                 queries, index = sentences.of_band(sentences.q, band), next(indices, None)
@@ -337,10 +363,10 @@ class _TableAttention(torch.autograd.Function):
                 else:
                     weights = sentences.weights(queries, band, keys, index, memory[1])
                 kept = next(stored).to(q.dtype) if ctx.drops else weights
-                given = sentences.of_band(gradient[row], band)
+                given = sentences.of_band(given_rows, band)
                 pairs = _room(q, weights.shape, memory[0])
                 of_logits = pairs.view(*given.shape[:2], pairs.shape[3])
-                of_logits.baddbmm_(given, sentences.v[:, keys].transpose(1, 2), beta=0)
+                of_logits.baddbmm_(given, sentences.across_v[:, :, keys], beta=0)
                 if not ctx.drops:
                     softmax_backward(pairs, weights, -1, q.dtype, grad_input=pairs)
                 else:
@@ -349,17 +375,16 @@ class _TableAttention(torch.autograd.Function):
                 if plan.empty is not None:
                     # There is nothing to learn from whoever sees all keys because it may see none.
                     pairs.masked_fill_(_of_row(plan.empty, row)[:, :, band], 0)
-                of_queries = torch.bmm(of_logits, sentences.k[:, keys]).mul_(scale)
-                of_q[row, :, band] = of_queries.view(*pairs.shape[:3], q.shape[3])
+                of_queries = torch.bmm(of_logits, k_scaled[:, keys])
+                to_q[:, :, band] = of_queries.view(*pairs.shape[:3], q.shape[3])
                 add = {"beta": int(several)}
                 to_k[:, keys].baddbmm_(of_logits.transpose(1, 2), queries, **add, alpha=scale)
                 by_key = kept.view(of_logits.shape).transpose(1, 2)
                 to_v[:, keys].baddbmm_(by_key, given, **add)
                 if index is not None and total is not None:
-                    groups = plan.grouped(pairs)
                     if sums is None:
-                        sums = total.new_zeros(*groups.shape[:2], total.shape[1])
-                    sums.scatter_add_(2, index.expand(groups.shape), groups)
+                        sums = total.new_zeros(*index.shape[:2], total.shape[1])
+                    sums.scatter_add_(2, index, plan.grouped(pairs, index))
                 if of_own is not None:
                     alike = pairs if len(of_own) > 1 else pairs.sum(0, keepdim=True)
                     _of_row(of_own, row)[:, :, band, keys].add_(alike)
