@@ -186,8 +186,11 @@ def path_lengths(
     lower = torch.minimum(first.unsqueeze(2), node.unsqueeze(1)).flatten(1)
     upper = torch.maximum(first.unsqueeze(2), node.unsqueeze(1)).flatten(1)
     span = upper - lower
+    # On a CPU from_first[span] takes four times as long as the same read by gather.
+    from_first, to_second = (x.expand(len(span), -1) for x in (from_first, to_second))
     common = torch.minimum(
-        table.gather(1, lower.add_(from_first[span])), table.gather(1, upper.add_(to_second[span]))
+        table.gather(1, lower.add_(from_first.gather(1, span))),
+        table.gather(1, upper.add_(to_second.gather(1, span))),
     ).unflatten(1, shape)
     depths = depths.to(small)
     lengths = depths.gather(1, first).unsqueeze(2) + depths.gather(1, node).unsqueeze(1)
