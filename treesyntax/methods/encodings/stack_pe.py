@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from treesyntax.errors import OptionError
 from treesyntax.nn.coordinates import BINARY_FORMS, branch_path
 from treesyntax.nn.injection import Injection, Site, register
+from treesyntax.nn.kernels.subnormal import without_subnormal, without_subnormal_squares
 from treesyntax.nn.tree_batch import TreeBatch
 
 PROJECTIONS = ("bias", "plain", "none")
@@ -110,10 +111,10 @@ class StackEncoding(Injection):
         p = torch.tanh(raw)
         levels = torch.arange(self.depth, device=p.device, dtype=p.dtype)
         powers = p ** levels.unsqueeze(1)
-        if self.norm == "none":
-            return powers
-        # sqrt(1 - tanh^2) = 1 / cosh, whose gradient stays finite where p is 1 to the last digit.
-        return powers / torch.cosh(raw.clamp(-40, 40)) * (self.site.d_model / 2) ** 0.5
+        if self.norm == "d_model":
+            # sqrt(1 - tanh^2) = 1 / cosh, whose gradient stays finite where p is 1 to the last digit.
+            powers = powers / torch.cosh(raw.clamp(-40, 40)) * (self.site.d_model / 2) ** 0.5
+        return without_subnormal(powers)
 
     def table(self) -> Tensor:
         """[depth * degree, d_model]: what each (step, branch) adds to the encoding."""
@@ -122,7 +123,8 @@ class StackEncoding(Injection):
             eye = torch.eye(self.depth * self.degree, dtype=weights.dtype, device=weights.device)
             repeated = weights.repeat_interleave(self.degree, 0)
             return (eye.unsqueeze(2) * repeated.unsqueeze(1)).flatten(1)
-        blocks = self.projection.weight.unflatten(1, (self.depth, self.degree, -1))
+        projection = without_subnormal_squares(self.projection.weight)
+        blocks = projection.unflatten(1, (self.depth, self.degree, -1))
         rows = torch.einsum("dlnj,lj->lnd", blocks, weights.to(blocks.dtype))
         return rows.flatten(0, 1)
 

@@ -153,11 +153,10 @@ def _plan(q: Tensor, k: Tensor, mask: Tensor | None, ids: Tensor | None, size: i
     )
     group = 1 + pairwise
     slots = SLOTS if size**group * SLOTS <= MOST_SUMS else 1
-    codes = ids.expand(-1, count, keys)
-    if slots * size**group > torch.iinfo(codes.dtype).max:
-        codes = codes.int()
+    codes = _holding(ids.expand(-1, count, keys), size)
     if seen is not None:
         codes = (codes - (size - 1)) * seen[:, 0] + (size - 1)  # small types wrap around and back
+    codes = _holding(codes, slots * size**group)
     if group == 2:
         codes = codes[..., ::2] * size + codes[..., 1::2]
     slot = torch.arange(codes.shape[2], device=q.device) % slots * size**group
@@ -168,6 +167,12 @@ def _plan(q: Tensor, k: Tensor, mask: Tensor | None, ids: Tensor | None, size: i
             place = _of_row(codes, row)[:, band, _grouped(keys, group)].long().flatten(1)
             index.append(place.unsqueeze(1).expand(len(q[row]), q.shape[1], -1))
     return _Plan(tiled, empty, None, group, slots, index)
+
+
+def _holding(codes: Tensor, size: int) -> Tensor:
+    """Integers in a type that holds numbers up to a size as well, the smallest if theirs does not."""
+    types = (codes.dtype, torch.int16, torch.int32)
+    return codes.to(next(kind for kind in types if torch.iinfo(kind).max >= size))
 
 
 def _grouped(keys: slice, group: int) -> slice:
