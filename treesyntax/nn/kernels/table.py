@@ -270,6 +270,16 @@ class _Sentences:
         part = x[:, :, band]
         return part.reshape(len(self.k), part.shape[2] * self.shared, x.shape[3])
 
+    def write(self, x: Tensor, band: slice, by_row: Tensor, values: Tensor, scale: float) -> None:
+        """Products of matrices to rows of queries, where they come from and go to as in :meth:`of_band`."""
+        target = x[:, :, band]
+        if band != WHOLE and self.shared == 1:
+            target[0].baddbmm_(by_row, values, beta=0, alpha=scale)
+        else:
+            product = torch.bmm(by_row, values)
+            product = product if scale == 1 else product.mul_(scale)
+            target.copy_(product.view(target.shape))
+
     def weights(
         self, queries: Tensor, band: slice, keys: slice, index: Tensor | None, memory: Tensor | None
     ) -> Tensor:
@@ -308,11 +318,8 @@ class _TableAttention(torch.autograd.Function):
     ) -> Tensor:
         plan = plan or _plan(q, k, mask, ids, 0 if table is None else table.shape[1] + 1)
         several = plan.tiles[0][0] != WHOLE
-        ctx.layout, ctx.hidden, ctx.drops = (
-            (plan.tiles, plan.group, plan.slots),
-            hidden,
-            dropout > 0,
-        )
+        ctx.layout = plan.tiles, plan.group, plan.slots
+        ctx.hidden, ctx.drops = hidden, dropout > 0
         ctx.keeps = ctx.drops or not several or q.shape[:3].numel() * k.shape[2] <= KEPT
         ctx.size = 0 if table is None else table.shape[1]
         by_group = None if table is None else plan.table(table, hidden)
@@ -328,8 +335,7 @@ class _TableAttention(torch.autograd.Function):
                 weights = sentences.weights(queries, band, keys, next(indices, None), memory)
                 kept = drop(weights, dropout) if dropout else weights
                 by_row = kept.view(*queries.shape[:2], kept.shape[3])
-                attended = torch.bmm(by_row, sentences.v[:, keys])
-                of_sentences[:, :, band] = attended.view(*kept.shape[:3], v.shape[3])
+                sentences.write(of_sentences, band, by_row, sentences.v[:, keys], 1)
                 if ctx.keeps:
                     stored += [weights, kept] if dropout else [weights]
         index = plan.index or []
@@ -359,7 +365,7 @@ class _TableAttention(torch.autograd.Function):
         for row, parts in plan.tiles:
             sentences = _Sentences(row, q, k, v, table, own, plan, ctx.hidden)
             to_q, to_k, to_v = of_q[row], of_k[row].flatten(0, 1), of_v[row].flatten(0, 1)
-            k_scaled, given_rows = sentences.k * scale, gradient[row]
+            given_rows = gradient[row]
             sums = None  # of each sentence apart: long sums in single precision are inexact
             for band, keys in parts:
                 queries, index = sentences.of_band(sentences.q, band), next(indices, None)
@@ -380,8 +386,7 @@ class _TableAttention(torch.autograd.Function):
                 if plan.empty is not None:
                     # There is nothing to learn from whoever sees all keys because it may see none.
                     pairs.masked_fill_(_of_row(plan.empty, row)[:, :, band], 0)
-                of_queries = torch.bmm(of_logits, k_scaled[:, keys])
-                to_q[:, :, band] = of_queries.view(*pairs.shape[:3], q.shape[3])
+                sentences.write(to_q, band, of_logits, sentences.k[:, keys], scale)
                 add = {"beta": int(several)}
                 to_k[:, keys].baddbmm_(of_logits.transpose(1, 2), queries, **add, alpha=scale)
                 by_key = kept.view(of_logits.shape).transpose(1, 2)
