@@ -163,8 +163,8 @@ def _plan(q: Tensor, k: Tensor, mask: Tensor | None, ids: Tensor | None, size: i
     codes = codes + slot.to(codes.dtype)
     index = []
     for row, ends in tiled:
-        for band, keys in ends:
-            place = _of_row(codes, row)[:, band, _grouped(keys, group)].long().flatten(1)
+        for band, seen_keys in ends:
+            place = _of_row(codes, row)[:, band, _grouped(seen_keys, group)].long().flatten(1)
             index.append(place.unsqueeze(1).expand(len(q[row]), q.shape[1], -1))
     return _Plan(tiled, empty, None, group, slots, index)
 
