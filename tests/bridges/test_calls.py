@@ -48,6 +48,24 @@ def encoder_inputs() -> dict[str, Any]:
     return {"src": torch.randn(2, 7, 16), "src_key_padding_mask": TOKENS.eq(0), "tree": BATCH}
 
 
+@pytest.mark.parametrize("family", ["BERT", "T5", "GPT-2"])
+def test_frozen_methods_in_a_model_that_trains_are_warned_of(
+    family: str, caplog: pytest.LogCaptureFixture
+):
+    """As LoRA leaves them without ``modules_to_save``: they would stay at zero, and seem to be of no use."""
+    made, given = bridge(family).train(), inputs(family)
+    first, *others = made.injections.parameters()
+    for frozen, times in (([], 0), (others, 0), ([first, *others], 1), (made.parameters(), 0)):
+        caplog.clear()
+        made.requires_grad_(True)
+        for parameter in frozen:
+            parameter.requires_grad_(False)
+        for _ in range(2):
+            made(**given)
+        said = [record.message for record in caplog.records]
+        assert sum("these methods stay as they began" in message for message in said) == times
+
+
 @pytest.mark.parametrize("family", ["BERT", "T5", "Llama"])
 def test_replicas_have_the_trees_of_their_own_rows(family: str):
     """What nn.DataParallel does, on the CPU: one row a replica, and gradients into the one model."""

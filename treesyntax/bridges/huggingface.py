@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import logging
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
@@ -82,6 +83,8 @@ _KINDS = {
 
 _OWN_ATTENTION = ("deberta", "deberta-v2")
 """Kinds whose attention is not one of transformers' interface, so that nothing can be added to it."""
+
+log = logging.getLogger(__name__)
 
 _SETTING = "treesyntax"
 """Of a configuration: the methods of a saved model."""
@@ -193,9 +196,12 @@ class _Model:
     _names: tuple[str, ...]
     _without: object
     """What is meant where no trees are given."""
+    _warned = False
 
     def forward(self, *args: Any, tree: object = None, **kwargs: Any) -> Any:
         kwargs = {**dict(zip(self._names, args, strict=False)), **kwargs}
+        if not torch.compiler.is_compiling():
+            self._warn_if_frozen()
         encoded = kwargs.get("encoder_outputs") is not None
         call = _Call(self._trees_of_call(tree, needed=not encoded))
         output = super().forward(**kwargs, tree=call)  # type: ignore[misc]
@@ -204,6 +210,19 @@ class _Model:
                 f"{type(self).__name__} does not hand its trees on to its layers; use another head"
             )
         return output
+
+    def _warn_if_frozen(self) -> None:
+        """Warn once that all but the methods trains, which is how LoRA leaves a model."""
+        if self._warned or not (self.training and torch.is_grad_enabled()):  # type: ignore[attr-defined]
+            return
+        own = [parameter.requires_grad for parameter in self.injections.parameters()]
+        if own and not any(own) and any(p.requires_grad for p in self.parameters()):  # type: ignore[attr-defined]
+            self._warned = True
+            log.warning(
+                "the parameters of %s are frozen, so these methods stay as they began; with PEFT give "
+                "modules_to_save=[*bridge.injections]",
+                self.spec,  # type: ignore[attr-defined]
+            )
 
     def _trees_of_call(self, tree: object, needed: bool = True) -> object:
         if tree is None:
