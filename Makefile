@@ -23,7 +23,7 @@ test: $(READY)
 soak: $(READY)
 	@rm -f $(VENV)/figures
 	TREESYNTAX_SOAK=1 TREESYNTAX_FIGURES=$(abspath $(VENV)/figures) OMP_NUM_THREADS=1 \
-		$(BIN)/python -m pytest -n 3 --dist worksteal --durations=10 tests/reliability; \
+		$(BIN)/python -m pytest -n 3 --dist worksteal --durations=10 tests/reliability tests/bridges; \
 		status=$$?; $(BIN)/python tests/reliability/figures.py $(VENV)/figures; exit $$status
 
 # The pictures of the README and the docs, and the pages of methods, recipe keys and commands.

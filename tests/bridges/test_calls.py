@@ -157,7 +157,8 @@ def test_compiled_code_is_the_same_in_every_layer(family: str, as_dict: bool):
     if as_dict:
         given["tree"] = BATCH.to_dict()
     loss, wanted = loss_and_gradients(made, given)
-    compiled = torch.compile(made, backend="aot_eager", fullgraph=True)
+    # The loss of transformers' GPT-2 writes to a log, with a bridge or without.
+    compiled = torch.compile(made, backend="aot_eager", fullgraph=family != "GPT-2")
     found, gradient = loss_and_gradients(compiled, given)
     assert torch.allclose(found, loss, atol=1e-6)
     for name, one in wanted.items():
