@@ -52,6 +52,8 @@ def read(tmp_path: Path, key: str, value, *above: str):
             place.update(kind="random", trials=2)
     if key == "hold-out":
         del place["valid"]
+    if key == "parser":
+        place["format"] = "conllu"
     if key == "at":
         content["axes"] = {"pairs": {"vars.pairs": [1000, 4000]}}
     if key == "methods":

@@ -194,7 +194,7 @@ PRETRAINED_DATA_KEYS: dict[str, Key] = {
         "Texts to write, in files of their own.",
     ),
     "parser": Key(
-        "flags of `treesyntax parse`", NONE, '"--parser stanza-dep --model FOLDER"', DATA, "Makes the trees; not with `trees`."
+        "flags of `treesyntax parse`", NONE, '"--parser stanza-dep --model FOLDER"', DATA, "Makes the trees, in `format`; not with `trees`."
     ),
 }  # fmt: skip
 """The keys below ``data`` with ``trainer: huggingface``."""

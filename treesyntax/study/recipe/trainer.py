@@ -124,7 +124,7 @@ def check_data(data: Any, check: Check) -> None:
         check.text(data.get(name, ""), f"data.{name}")
     if PARSER in data and TREES in data:
         raise check.error("data", f"has {PARSER} and {TREES}; keep one of them")
-    if FORMAT not in data and (PARSER in data or TREES in data):
+    if PARSER in data and FORMAT not in data:
         raise check.error(
             "data",
             f"lacks the key {FORMAT!r} of its trees: conllu of dependencies, ptb of constituents",
