@@ -40,7 +40,7 @@ def root(tree: TreeBatch) -> Tensor:
 
 def in_one_tree(tree: TreeBatch, rows: slice = slice(None)) -> Tensor:
     """Bool [B, rows, T]: whether two tokens have nodes, and these are of one tree of a forest."""
-    key = tree.at_tokens(root(tree))
+    key = tree.at_tokens(root(tree)).int()
     query = key[:, rows].masked_fill(key[:, rows] < 0, -2)
     return query.unsqueeze(2) == key.unsqueeze(1)
 

@@ -167,34 +167,35 @@ def path_lengths(
         Integers [B, rows, T] for the first tokens in ``rows``, -1 where a token has no node or the
         nodes are of different trees.
     """
-    depths, count = depth(tree), tree.parent.shape[1]
+    depths, (batch, count) = depth(tree), tree.parent.shape
     # Row 0 serves a node and itself, row k + 1 the nodes of which the second is 2 ** k to 2 ** (k + 1) - 1 further.
     least = [depths, (depths - 1).roll(-1, 1)]
     while 1 << len(least) - 1 < count:
         least.append(torch.minimum(least[-1], least[-1].roll(-(1 << len(least) - 2), 1)))
+    # In as small integers as hold them: on a CPU numbers of 64 bits take four times as long.
     small = torch.int16 if 2 * count < torch.iinfo(torch.int16).max else torch.int32
-    table = torch.cat(least, 1).to(small)
+    place = (
+        torch.int32 if batch * len(least) * count < torch.iinfo(torch.int32).max else torch.int64
+    )
+    table = torch.cat(least, 1).to(small).flatten()
     spans = torch.arange(count, device=depths.device)
     reach = 1 << torch.arange(len(least) - 1, device=depths.device)
     level = (spans.unsqueeze(1) >= reach).sum(1)
-    from_first = level * count
-    to_second = from_first - (1 << level >> 1)
-    node = tree.token_node.clamp(min=0)
+    from_first = (level * count).to(place)
+    to_second = (level * count - (1 << level >> 1)).to(place)
+    starts = torch.arange(batch, device=depths.device).unsqueeze(1) * (len(least) * count)
     queried = tree.token_node if queries is None else queries
-    first = queried.clamp(min=0)[:, rows]
-    shape = (first.shape[1], node.shape[1])
-    lower = torch.minimum(first.unsqueeze(2), node.unsqueeze(1)).flatten(1)
-    upper = torch.maximum(first.unsqueeze(2), node.unsqueeze(1)).flatten(1)
+    node, first = (x.clamp(min=0) for x in (tree.token_node, queried[:, rows]))
+    ends = (first + starts).to(place).unsqueeze(2), (node + starts).to(place).unsqueeze(1)
+    shape = (batch, first.shape[1], node.shape[1])
+    lower, upper = torch.minimum(*ends).flatten(), torch.maximum(*ends).flatten()
     span = upper - lower
-    # On a CPU from_first[span] takes four times as long as the same read by gather.
-    from_first, to_second = (x.expand(len(span), -1) for x in (from_first, to_second))
     common = torch.minimum(
-        table.gather(1, lower.add_(from_first.gather(1, span))),
-        table.gather(1, upper.add_(to_second.gather(1, span))),
-    ).unflatten(1, shape)
-    depths = depths.to(small)
+        table.index_select(0, lower.add_(from_first.index_select(0, span))),
+        table.index_select(0, upper.add_(to_second.index_select(0, span))),
+    ).view(shape)
+    depths, roots = depths.to(small), root(tree).int()
     lengths = depths.gather(1, first).unsqueeze(2) + depths.gather(1, node).unsqueeze(1)
-    roots = root(tree)
-    placed = (queried >= 0)[:, rows].unsqueeze(2) & (tree.token_node >= 0).unsqueeze(1)
-    joined = roots.gather(1, first).unsqueeze(2) == roots.gather(1, node).unsqueeze(1)
-    return (lengths - 2 * common).masked_fill(~(placed & joined), -1)
+    of_first = roots.gather(1, first).masked_fill(queried[:, rows] < 0, -2)
+    apart = of_first.unsqueeze(2) != tree.at_tokens(roots).unsqueeze(1)
+    return lengths.sub_(common, alpha=2).masked_fill_(apart, -1)

@@ -286,7 +286,7 @@ class _Sentences:
         """The attention weights [b, H, q, k] of a tile, in some memory or in new one."""
         known = self.across_k[:, :, keys]
         rows, heads = self.q.shape[:2]
-        shape = (rows, heads, self.q[:, :, band].shape[2], known.shape[2])
+        shape = (rows, heads, queries.shape[1] // self.shared, known.shape[2])
         pairs = _room(queries, shape, memory)
         logits = pairs.view(*queries.shape[:2], shape[3])
         if index is None or self.table is None:
