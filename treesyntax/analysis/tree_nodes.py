@@ -67,7 +67,7 @@ def tokens_of(sentence: AnalysedSentence, form: str, depth: int) -> Nodes:
             f"with 1 to {MOST_NODES}"
         )
     tree = BINARY_FORMS[form](sentence.tree) if form in BINARY_FORMS else sentence.tree
-    paths = branch_path(tree, depth, sentence.tree.token_node.clamp(min=0))[0, placed]
+    paths = branch_path(tree, depth, sentence.tree.token_node)[0, placed]
     pairs = zip(sentence.symbols, placed.tolist(), strict=True)
     return Nodes(tuple(symbol for symbol, is_placed in pairs if is_placed), paths)
 

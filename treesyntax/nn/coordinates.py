@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from treesyntax.nn.tree_batch import TreeBatch
@@ -129,20 +130,23 @@ def branch_path(tree: TreeBatch, steps: int, nodes: Tensor | None = None) -> Ten
 
     Args:
         steps: how many steps K to keep.
-        nodes: LongTensor [B, M], the nodes whose paths are wanted; None for all N.
+        nodes: LongTensor [B, M], the nodes whose paths are wanted, -1 for none; None for all N.
 
     Returns:
         LongTensor [B, M, K]: entry 0 is the branch by which the node hangs on its parent, entry 1
         the parent's, and so on; -1 beyond the root. Steps nearest the root are the ones lost.
     """
+    size = tree.parent.shape[1]
     if nodes is None:
-        nodes = torch.arange(tree.parent.shape[1], device=tree.parent.device)
-        nodes = nodes.expand_as(tree.parent)
-    node_branch = tree.branch.masked_fill(tree.parent < 0, -1)
-    path = torch.full((*nodes.shape, steps), -1, device=nodes.device)
-    alive = tree.parent.gather(1, nodes) >= 0
-    for step in range(min(steps, tree.parent.shape[1] - 1)):
-        path[..., step] = node_branch.gather(1, nodes).masked_fill(~alive, -1)
-        nodes = tree.parent.gather(1, nodes).clamp(min=0)
-        alive = alive & (tree.parent.gather(1, nodes) >= 0)
-    return path
+        nodes = torch.arange(size, device=tree.parent.device).expand_as(tree.parent)
+    # Above a root there is one node more, which is above itself.
+    top = tree.parent < 0
+    above = F.pad(tree.parent.masked_fill(top, size), (0, 1), value=size)
+    branch = F.pad(tree.branch.masked_fill(top, -1), (0, 1), value=-1)
+    nodes = nodes.masked_fill(nodes < 0, size)
+    path = []
+    for _ in range(min(steps, size - 1)):
+        path.append(branch.gather(1, nodes))
+        nodes = above.gather(1, nodes)
+    path += [torch.full_like(nodes, -1)] * (steps - len(path))
+    return torch.stack(path, 2)

@@ -131,11 +131,10 @@ class StackEncoding(Injection):
     def node_encoding(self, tree: TreeBatch) -> Tensor:
         """[B, T, d_model]."""
         shaped = BINARY_FORMS[self.tree](tree) if self.tree in BINARY_FORMS else tree
-        path = branch_path(shaped, self.depth, tree.token_node.clamp(min=0))
+        path = branch_path(shaped, self.depth, tree.token_node)
         levels = torch.arange(self.depth, device=path.device) * self.degree
         empty = self.depth * self.degree
         rows = torch.where(path >= 0, path.clamp(max=self.degree - 1) + levels, empty)
-        rows = rows.masked_fill(tree.token_node.unsqueeze(2) < 0, empty)
         padded = F.pad(self.table(), (0, 0, 0, 1))
         encoding = F.embedding_bag(rows.flatten(0, 1), padded, mode="sum", padding_idx=empty)
         encoding = encoding.unflatten(0, rows.shape[:2])
