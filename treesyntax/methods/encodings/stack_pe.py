@@ -136,8 +136,9 @@ class StackEncoding(Injection):
         empty = self.depth * self.degree
         rows = torch.where(path >= 0, path.clamp(max=self.degree - 1) + levels, empty)
         padded = F.pad(self.table(), (0, 0, 0, 1))
-        encoding = F.embedding_bag(rows.flatten(0, 1), padded, mode="sum", padding_idx=empty)
-        encoding = encoding.unflatten(0, rows.shape[:2])
+        rows = rows.flatten(0, 1).int()  # its gradient sorts them
+        encoding = F.embedding_bag(rows, padded, mode="sum", padding_idx=empty)
+        encoding = encoding.unflatten(0, tree.token_node.shape)
         bias = None if self.projection is None else self.projection.bias
         return encoding if bias is None else encoding + bias
 
