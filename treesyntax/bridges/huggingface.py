@@ -215,8 +215,8 @@ class _Model:
         """Warn once that all but the methods trains, which is how LoRA leaves a model."""
         if self._warned or not (self.training and torch.is_grad_enabled()):  # type: ignore[attr-defined]
             return
-        own = [parameter.requires_grad for parameter in self.injections.parameters()]
-        if own and not any(own) and any(p.requires_grad for p in self.parameters()):  # type: ignore[attr-defined]
+        learned = [parameter.requires_grad for parameter in self.injections.parameters()]
+        if learned and not any(learned) and any(p.requires_grad for p in self.parameters()):  # type: ignore[attr-defined]
             self._warned = True
             log.warning(
                 "the parameters of %s are frozen, so these methods stay as they began; with PEFT give "

@@ -30,6 +30,7 @@ class StackEncoding(Injection):
 
     The wide vector is never built. The projection of weighted one-hots is a sum of at most
     ``depth`` rows of a table with ``depth * degree`` rows, made once a step.
+    Weights below 1e-30 and gradients of the projection below 1e-16 count as 0: processors are slow with such numbers.
 
     Args:
         site: where the method is built in.

@@ -197,14 +197,14 @@ def tiles(q: Tensor, k: Tensor, mask: Tensor | None, empty: Tensor | None) -> Ti
     if mask is None or empty is not None:
         return [(row, [(band, slice(0, keys)) for band in wide]) for row in sentences]
     bits = as_bytes(mask)
-    parts = []
+    choices = []
     for bands in (wide, narrow):
         seen = torch.stack([bits[:, 0, band].amax(1) for band in bands], 1)
         # Keys that are looked up together stay together.
         starts = seen.argmax(2) // 2 * 2
         ends = keys - seen.flip(2).argmax(2)
         ends = torch.stack([starts, (ends + ends % 2).clamp(max=keys)], 2).expand(rows, -1, -1)
-        parts.append(
+        choices.append(
             [
                 [(band, slice(*pair)) for band, pair in zip(bands, pairs, strict=True)]
                 for pairs in ends.tolist()
@@ -212,7 +212,7 @@ def tiles(q: Tensor, k: Tensor, mask: Tensor | None, empty: Tensor | None) -> Ti
         )
     return [
         (row, fine if _weights(fine) <= (1 - LEFT_OUT) * _weights(coarse) else coarse)
-        for row, coarse, fine in zip(sentences, *parts, strict=True)
+        for row, coarse, fine in zip(sentences, *choices, strict=True)
     ]
 
 
@@ -222,9 +222,9 @@ def _bands(queries: int, height: int) -> list[slice]:
     return [slice(first, min(first + height, queries)) for first in range(0, queries, height)]
 
 
-def _weights(parts: list[tuple[slice, slice]]) -> int:
+def _weights(areas: list[tuple[slice, slice]]) -> int:
     """Of a head, in some tiles."""
-    return sum((band.stop - band.start) * (keys.stop - keys.start) for band, keys in parts)
+    return sum((band.stop - band.start) * (keys.stop - keys.start) for band, keys in areas)
 
 
 def _of_row(x: Tensor, row: slice) -> Tensor:
