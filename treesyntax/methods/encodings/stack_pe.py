@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from treesyntax.errors import OptionError
@@ -136,10 +135,10 @@ class StackEncoding(Injection):
         levels = torch.arange(self.depth, device=path.device) * self.degree
         empty = self.depth * self.degree
         rows = torch.where(path >= 0, path.clamp(max=self.degree - 1) + levels, empty)
-        padded = F.pad(self.table(), (0, 0, 0, 1))
-        rows = rows.flatten(0, 1).int()  # its gradient sorts them
-        encoding = F.embedding_bag(rows, padded, mode="sum", padding_idx=empty)
-        encoding = encoding.unflatten(0, tree.token_node.shape)
+        table = self.table()
+        # A product of matrices is a third of the time of embedding_bag, whose gradient sorts the rows.
+        chosen = table.new_zeros(*rows.shape[:2], empty + 1).scatter_(2, rows, 1)
+        encoding = chosen[..., :empty] @ table
         bias = None if self.projection is None else self.projection.bias
         return encoding if bias is None else encoding + bias
 
