@@ -319,11 +319,7 @@ def _words_of_tokens(
         )
     if not known or not spans or (ids is not None and not any(real)):
         return [None] * len(spans)
-    _refuse_spans_that_go_back(
-        [span for span, is_real in zip(spans, real, strict=True) if is_real and span[0] < span[1]],
-        known,
-        text,
-    )
+    _refuse_spans_that_go_back(spans, real, known, text)
     found: list[int | None] = []
     met: set[int] = set()
     empty: list[tuple[int, int]] = []
@@ -377,15 +373,21 @@ def _words_of_tokens(
     return found
 
 
-def _refuse_spans_that_go_back(spans: Sequence[Span], known: Sequence[Span], text: str) -> None:
-    """The tokens of one text go from left to right, and share single characters at most.
+def _refuse_spans_that_go_back(
+    of_tokens: Sequence[Span], real: Sequence[bool], known: Sequence[Span], text: str
+) -> None:
+    """The tokens of one text go from left to right within it, and share single characters at most.
 
     Tokens of bytes share one, so do the parts of a character that was taken apart, and a ``▁`` that
-    was put before the text and the token after it.
+    was put before the text and the token after it. No special token stands between these.
     """
+    tokens = [token for token, (start, end) in enumerate(of_tokens) if real[token] and start < end]
+    spans = [of_tokens[token] for token in tokens]
     holders = 1
-    for before, span in pairwise(spans):
-        if span[0] < before[0] or span[1] < before[1]:
+    for token, after in pairwise(tokens):
+        before, span = of_tokens[token], of_tokens[after]
+        is_apart = span[0] < before[1] and not all(real[token:after])
+        if span[0] < before[0] or span[1] < before[1] or is_apart:
             raise _going_back(before, span)
         if span[0] >= before[1]:
             holders = 1
@@ -394,6 +396,10 @@ def _refuse_spans_that_go_back(spans: Sequence[Span], known: Sequence[Span], tex
         shared = text[span[0] : before[1]] if text else "\0" * (before[1] - span[0])
         if not _is_one_character(shared) or (text and holders > _most_holders(shared)):
             raise _going_back(before, span)
+    if text and spans and spans[-1][1] > len(text):
+        raise _of_another_text(
+            f"a token has the span {spans[-1]} in a text of {len(text)} characters"
+        )
     # A few words of one letter, tokenized one by one, share no more than that: then each begins where
     # the first does, and the text goes on behind them.
     beginnings = sum(span[0] == spans[0][0] for span in spans)
@@ -417,8 +423,12 @@ def _most_holders(character: str) -> int:
 
 
 def _going_back(before: Span, span: Span) -> TreeError:
+    return _of_another_text(f"offsets go back, from {before} to {span}")
+
+
+def _of_another_text(fault: str) -> TreeError:
     return TreeError(
-        f"offsets go back, from {before} to {span}: they are not of one text",
+        f"{fault}: the offsets are not of this text",
         "use align_words(tree, encoding.word_ids(row)) for words tokenized with "
         "is_split_into_words=True, or give both texts of a pair and "
         "sequence_ids=encoding.sequence_ids(row)",
