@@ -299,12 +299,14 @@ def test_what_is_cut_is_counted(caplog: pytest.LogCaptureFixture):
     with caplog.at_level(logging.WARNING):
         batch = collator(examples())
         collator(examples())
+        ts.TreeCollator(word_pieces(), max_target_length=3)(examples(target="a dog and a cat"))
     assert batch["input_ids"].shape == batch["tree"]["token_node"].shape == (3, 6)
     assert collator.cut == 2 * sum(
         len(word_pieces()(text)["input_ids"]) > 6 for text in SENTENCES
     ) > 0  # fmt: skip
     assert [record.message for record in caplog.records] == [
-        "texts are longer than 6 tokens and are cut; TreeCollator.cut counts them"
+        "inputs are longer than 6 tokens and are cut; TreeCollator.cut counts them",
+        "targets are longer than 3 tokens and are cut; TreeCollator.cut counts them",
     ]
     only_marks = ts.TreeCollator(word_pieces(), max_length=2)(examples())
     assert (only_marks["tree"]["token_node"] == -1).all()

@@ -177,7 +177,7 @@ class TreeCollator:
         )
         if most is not None and len(encoding["input_ids"]) > most:
             raise OptionError(f"{most} tokens have no room for those that the tokenizer adds")
-        self._count_cut(bool(encoding.encodings[0].overflowing))
+        self._count_cut(bool(encoding.encodings[0].overflowing), "inputs", most)
         nodes, of_tokens, count = self._aligned(encoding, texts, words, trees, example.get("spans"))
         row: dict[str, Any] = {
             name: list(encoding[name])
@@ -303,10 +303,10 @@ class TreeCollator:
                     "the tokenizer has no eos_token, which is to end a target; set one"
                 )
             ids = [*self.tokenizer(target, add_special_tokens=False)["input_ids"], end]
-            self._count_cut(most is not None and len(ids) > most)
+            self._count_cut(most is not None and len(ids) > most, "targets", most)
             return ids[:most]
         encoding = self.tokenizer(text_target=target, truncation=most is not None, max_length=most)
-        self._count_cut(bool(encoding.encodings[0].overflowing))
+        self._count_cut(bool(encoding.encodings[0].overflowing), "targets", most)
         return list(encoding["input_ids"])
 
     def _numbers(self, example: Mapping[str, Any]) -> Any:
@@ -401,11 +401,10 @@ class TreeCollator:
             width = _multiple(width, self.pad_to_multiple_of)
         return _padded(values, width, IGNORED, left)
 
-    def _count_cut(self, is_cut: bool) -> None:
+    def _count_cut(self, is_cut: bool, name: str, most: int | None) -> None:
         if is_cut and not self.cut:
             log.warning(
-                "texts are longer than %s tokens and are cut; TreeCollator.cut counts them",
-                self.max_length,
+                "%s are longer than %s tokens and are cut; TreeCollator.cut counts them", name, most
             )
         self.cut += is_cut
 
