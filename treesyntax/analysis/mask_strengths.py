@@ -4,7 +4,8 @@ A panel a layer. The strength s of a relation in a head adds -exp(s) to the logi
 that relation (McDonald & Chiang 2021, whose figure 3 this follows). Strengths start at 0. A large one
 hides the relation from the head, a small one leaves it alone.
 
-A table beside the figure, as Markdown and LaTeX, has the smallest and the largest strength of each head, each layer and the model.
+A table beside the figure, as Markdown and LaTeX, has the smallest and the largest strength of each
+head, each layer and the model.
 
 Example: treesyntax analyse mask_strengths checkpoint_best.pt --out figures
 """

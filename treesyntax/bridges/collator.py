@@ -52,8 +52,8 @@ class TreeCollator:
       one for each word: the word's first token gets it, all others get -100. Floats are targets of a
       regression, a list of them one for each class;
     - ``target``: the output text, whose tokens are the labels of a decoder, padded with -100.
-      ``decoder_input_ids`` are left to the model, unless ``model`` is given. With ``decoder_only`` the input goes on with the
-      target, and only that is labelled.
+      ``decoder_input_ids`` are left to the model, unless ``model`` is given. With ``decoder_only``
+      the input goes on with the target, and only that is labelled.
 
     :meth:`encode` makes the same of one example at a time, for ``dataset.map``; the collator takes its
     results as well, and with them ``remove_unused_columns`` may stay on.

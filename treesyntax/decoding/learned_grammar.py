@@ -52,9 +52,10 @@ def learn_sibling_grammar(
 ) -> TreeGrammar:
     """The grammar of the children that labels have in trees in left-child-right-sibling form.
 
-    Arguments and errors as in `learn_grammar`, with the V symbols of the dictionary by id. Labels that have equally many children wherever they have any have so many, each from a row of
-    its own. Other labels have the first child from a row of its own, and all later ones from
-    another, until one of them is without a sibling.
+    Arguments and errors as in `learn_grammar`, with the V symbols of the dictionary by id. Labels
+    that have equally many children wherever they have any have so many, each from a row of its own.
+    Other labels have the first child from a row of its own, and all later ones from another, until
+    one of them is without a sibling.
     """
     names = [(split_symbol(symbol) or ("",))[0] for symbol in symbols]
     numbers = {name: number for number, name in enumerate(dict.fromkeys(["", *names]))}

@@ -1,8 +1,8 @@
 """Metrics over hypotheses and references, one line of text each.
 
-A metric is named on the command line as ``exact``, ``first_word``, ``main_verb``, ``clause_verb``, ``bleu``, ``bleu:TOKENIZER``, ``chrf``, ``chrf++``,
-``ter`` or ``KIND:NOTATION``, where TOKENIZER is one of sacreBLEU's (`text.TOKENIZERS`), NOTATION one of
-the tree formats and KIND one of these:
+A metric is named on the command line as ``exact``, ``first_word``, ``main_verb``, ``clause_verb``,
+``bleu``, ``bleu:TOKENIZER``, ``chrf``, ``chrf++``, ``ter`` or ``KIND:NOTATION``, where TOKENIZER is
+one of sacreBLEU's (`text.TOKENIZERS`), NOTATION one of the tree formats and KIND one of these:
 
 ``tree``         the same tree
 ``program``      the same by the name it has for programs, program accuracy (Chen et al. 2018)
@@ -19,8 +19,8 @@ the tree formats and KIND one of these:
 Lines of labels, a class or a tag for each word, have ``accuracy``, ``micro_f1``, ``macro_f1``,
 ``token_accuracy`` and ``span_f1`` (`treesyntax.metrics.labels`).
 
-`register_metric` adds one of your own. With ``:unseen`` at its end a metric counts only the lines that the training data does not have,
-and with ``@CATEGORY`` only those of a category.
+`register_metric` adds one of your own. With ``:unseen`` at its end a metric counts only the lines
+that the training data does not have, and with ``@CATEGORY`` only those of a category.
 """
 
 from __future__ import annotations

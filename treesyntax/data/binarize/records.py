@@ -1,8 +1,9 @@
 """The records of a regular file, split a block of text at a time.
 
 A block with anything out of the ordinary (carriage returns, white space in a blank line, several
-blank lines, comments without a sentence, a byte order mark, bytes that are not UTF-8) and what follows are read again line by
-line, as everywhere else, so that records, line numbers and errors are the same.
+blank lines, comments without a sentence, a byte order mark, bytes that are not UTF-8) and what
+follows are read again line by line, as everywhere else, so that records, line numbers and errors
+are the same.
 """
 
 from __future__ import annotations

@@ -7,10 +7,12 @@ places (``near the wolf``), each a clause of its own above the rest, and relativ
     near the otter behind my wolf the falcon does greet the crane that doesn't nap . quest
     does near the otter behind my wolf the falcon greet the crane that doesn't nap ?
 
-Training fits two rules: *move the auxiliary of the main clause* and *move the first auxiliary*. In questions of training no
-relative clause stands before the main auxiliary, and in statements they stand anywhere, up to two in one another. In
-``gen`` all are questions with a relative clause before the main auxiliary, in the subject or in a place, whose auxiliary is another
-one. Categories tell where it stands, and ``_deep`` that three are in one another. A fifth of ``gen`` begins with three places.
+Training fits two rules: *move the auxiliary of the main clause* and *move the first auxiliary*. In
+questions of training no relative clause stands before the main auxiliary, and in statements they
+stand anywhere, up to two in one another. In ``gen`` all are questions with a relative clause before
+the main auxiliary, in the subject or in a place, whose auxiliary is another one. Categories tell
+where it stands, and ``_deep`` that three are in one another. A fifth of ``gen`` begins with three
+places.
 """
 
 from __future__ import annotations

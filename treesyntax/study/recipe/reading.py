@@ -59,10 +59,11 @@ def is_resolved(path: Path) -> bool:
 def read_extended(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     """The mapping in a recipe file, laid over those of the files that it extends.
 
-    Paths are relative to the recipe's folder; what is not there, to the shell's. The value of ``extends`` is the name of a file, relative to the recipe's folder, the name of a
-    recipe of the package such as ``nmt/dependency``, or a list of names, later ones over earlier
-    ones. Mappings are merged key by key. Any other value replaces the earlier one, null removes it,
-    and a list under ``KEY+`` is added to that of ``KEY``.
+    Paths are relative to the recipe's folder; what is not there, to the shell's. The value of
+    ``extends`` is the name of a file, relative to the recipe's folder, the name of a recipe of the
+    package such as ``nmt/dependency``, or a list of names, later ones over earlier ones. Mappings
+    are merged key by key. Any other value replaces the earlier one, null removes it, and a list
+    under ``KEY+`` is added to that of ``KEY``.
 
     Args:
         path: the recipe file.

@@ -2,13 +2,15 @@
 of the release, where trees span lines and blank lines are skipped.
 
 Interior nodes are categories, leaves are words. Brackets inside words are written ``-LRB-``,
-``-RRB-``, ``-LCB-``, ``-RCB-``, ``-LSB-``, ``-RSB-`` (of lower-cased text in small letters), a slash and an asterisk ``\\/`` and ``\\*``; a Tree holds
-the sign itself. (Words that have a backslash there of their own get one more: ``\\\\/``.) Categories are left
-as they are. Only ASCII white space separates tokens.
+``-RRB-``, ``-LCB-``, ``-RCB-``, ``-LSB-``, ``-RSB-`` (of lower-cased text in small letters), a
+slash and an asterisk ``\\/`` and ``\\*``; a Tree holds the sign itself. (Words that have a
+backslash there of their own get one more: ``\\\\/``.) Categories are left as they are. Only ASCII
+white space separates tokens.
 
-Traces, the leaves of ``-NONE-``, stand for no word of the text: they are removed with the brackets that this
-empties. So are those of ``NP+-NONE-``, as nltk joins labels. Words like ``*T*-1`` elsewhere are counted and stay. Unlabelled brackets around a whole tree, ``( (S …) )``, are dropped. Others get a label, since a label
-becomes a token: ``TOP`` at the root, ``X`` elsewhere.
+Traces, the leaves of ``-NONE-``, stand for no word of the text: they are removed with the brackets
+that this empties. So are those of ``NP+-NONE-``, as nltk joins labels. Words like ``*T*-1``
+elsewhere are counted and stay. Unlabelled brackets around a whole tree, ``( (S …) )``, are dropped.
+Others get a label, since a label becomes a token: ``TOP`` at the root, ``X`` elsewhere.
 """
 
 from __future__ import annotations
