@@ -191,6 +191,10 @@ def test_what_a_study_writes_is_read_as_the_same(tmp_path: Path):
         ("a.jsonl", '{"words": ["a", "b"], "heads": [2, 0], "relations": ["x"]}', "1 relations, but 2 heads"),
         ("a.jsonl", '{"words": ["a"], "heads": [0], "tree": "(S a)"}', "has heads and a tree; choose by --columns"),
         ("a.jsonl", '{"words": ["a", "b"], "start": 1, "end": 3}', "has the start and end [1, 3]; they must be within its 2 words"),
+        ("a.tsv", "text\ttree\na b\t(S a b)\na b\t(S a)\n", "a.tsv:3: the text goes on after the last word of the tree, with 'b'"),
+        ("a.jsonl", '{"text": "a b", "tree": "(S a c)"}', "a.jsonl:1: word 2 ('c') is not at character 2 of the text"),
+        ("a.jsonl", '{"words": ["a", "b"], "tree": "(S a)"}', "a.jsonl:1: 2 words, but the tree has 1"),
+        ("a.jsonl", '{"text": "a", "text_pair": "b", "tree_pair": "(S c)"}', "a.jsonl:1: word 1 ('c')"),
         ("a.jsonl", '{"words": ["a", "b"], "start": 1}', "has the start and end None; they must be whole numbers"),
     ],
 )  # fmt: skip
@@ -245,11 +249,11 @@ def test_answers_are_those_of_the_training_data(tmp_path: Path):
     examples = read_examples(job(), file)
     assert classes_of(examples) == ("9", "10")
     with pytest.raises(
-        InputError, match="example 1 has the class '10', which the training data lacks"
+        InputError, match=r"a.jsonl:1: has the class '10', which the training data lacks"
     ):
         check_answers(examples, file, job(labels=("9",)))
     bare = read_examples(job(), write(tmp_path, "b.jsonl", '{"text": "a"}'))
-    with pytest.raises(InputError, match="example 1 has no column 'label'"):
+    with pytest.raises(InputError, match=r"b.jsonl:1: has no column 'label'"):
         check_answers(bare, "b.jsonl", job())
 
 

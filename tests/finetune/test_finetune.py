@@ -409,6 +409,43 @@ def test_data_without_any_tree_is_refused_to_methods(
     assert main(["finetune", "--predict", str(tmp_path / "out"), "--test", files[1][8:]]) == 0
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"text": "a b", "tree": "(S a)"}, "test.jsonl:3: the text goes on"),
+        ({"label": None}, "test.jsonl:3: has no column 'label'"),
+    ],
+)
+def test_a_fault_in_the_test_set_is_told_before_anything_is_trained(
+    pretrained: Path, tmp_path: Path, change: dict[str, Any], message: str, capsys
+):
+    rows = [json.loads(line) for line in (pretrained / "test.jsonl").open(encoding="utf-8")]
+    rows[2] |= change
+    file = tmp_path / "test.jsonl"
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    out = tmp_path / "out"
+    assert main([*words(pretrained, out), "--test", str(file)]) == 2
+    assert message in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_a_class_of_the_test_set_alone_counts_as_wrong(pretrained: Path, tmp_path: Path, capsys):
+    file = tmp_path / "test.jsonl"
+    file.write_text('{"text": "the cat", "label": "furry"}\n{"text": "the cat", "label": "new"}\n')
+    arguments = words(pretrained, tmp_path / "out", "sequence-classification", "--max-steps", "1")
+    assert main([*arguments, "--test", str(file)]) == 0
+    message = "test.jsonl:2: has the class 'new', which the training data lacks"
+    assert message in capsys.readouterr().err
+    assert (tmp_path / "out/references.txt").read_text() == "furry\nnew\n"
+
+
+def test_an_encoder_does_not_write(pretrained: Path, tmp_path: Path, capsys):
+    """Its tokens see those that follow, so it would be trained on what it is to write."""
+    arguments = words(pretrained, tmp_path / "out", "causal")
+    assert main([*arguments, "--model", str(pretrained / "bert")]) == 2
+    assert "is an encoder (bert), whose tokens see those that follow" in capsys.readouterr().err
+
+
 def test_a_class_alone_is_refused(pretrained: Path, tmp_path: Path, capsys):
     file = tmp_path / "one.jsonl"
     file.write_text('{"text": "the cat", "label": "x"}\n')
@@ -481,10 +518,7 @@ def test_words_beyond_the_embeddings_are_named(pretrained: Path, tmp_path: Path,
     folder = _save(tmp_path / "model", pretrained, transformers.BertModel(config))
     arguments = words(pretrained, tmp_path / "out", "sequence-classification")
     assert main([*arguments, "--model", str(folder)]) == 2
-    assert (
-        "train.jsonl: example 1: the model has 8 tokens, and its tokenizer"
-        in capsys.readouterr().err
-    )
+    assert "train.jsonl:1: the model has 8 tokens, and its tokenizer has" in capsys.readouterr().err
 
 
 def test_a_second_training_in_a_folder_is_refused(

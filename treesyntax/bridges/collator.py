@@ -13,9 +13,8 @@ from torch import Tensor
 
 from treesyntax.errors import OptionError, TreeError, unknown_name
 from treesyntax.nn.tree_batch import TreeBatch, batch_trees, collate
-from treesyntax.trees.alignment import Trees, align_words, token_words, trees_of
+from treesyntax.trees.alignment import Trees, align_words, check_words, token_words, trees_of
 from treesyntax.trees.formats import parse_tree
-from treesyntax.trees.formats.ptb import spellings
 from treesyntax.trees.tree import Tree
 
 IGNORED = -100
@@ -60,7 +59,7 @@ class TreeCollator:
 
     Args:
         tokenizer: a fast tokenizer of transformers.
-        format: of trees that are strings, such as ``ptb`` (see ``treesyntax formats``).
+        format: of trees that are strings, such as ``ptb``; a wrong name lists all.
         label2id: numbers of class names.
         node_labels: ids from 1 on of the labels of nodes, for methods that read them; see
             :func:`treesyntax.nn.tree_batch.batch_trees`.
@@ -270,7 +269,7 @@ class TreeCollator:
                 if isinstance(example[word], str):
                     raise OptionError(f"{word} are a list of strings; give a text as text")
                 words.append(list(example[word]))
-                _check_words(words[-1], trees[-1])
+                check_words(words[-1], trees[-1])
         if texts and words:
             raise OptionError("both sentences of a pair are texts, or both are lists of words")
         if not all(isinstance(text, str) for text in texts):
@@ -407,25 +406,6 @@ class TreeCollator:
                 "%s are longer than %s tokens and are cut; TreeCollator.cut counts them", name, most
             )
         self.cut += is_cut
-
-
-def _check_words(words: list[str], trees: Trees) -> None:
-    """Refuse words that are not those of their trees, if they have any."""
-    if not all(isinstance(word, str) for word in words):
-        raise OptionError("words are strings; give a text as text")
-    if trees is None:
-        return
-    known = [tree.labels[node] for tree in trees_of(trees) for node in tree.word_nodes()]
-    if len(known) != len(words):
-        raise TreeError(
-            f"{len(words)} words, but the tree has {len(known)}", "give the words of the tree"
-        )
-    for number, (word, label) in enumerate(zip(words, known, strict=True), start=1):
-        if word != label and not spellings(label).fullmatch(word):
-            raise TreeError(
-                f"word {number} is {word[:40]!r}, but {label[:40]!r} in the tree",
-                "give the words of the tree",
-            )
 
 
 def _at_first_tokens(labels: list[Any], of_tokens: Sequence[int | None], count: int) -> list[Any]:

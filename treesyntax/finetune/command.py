@@ -8,11 +8,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from treesyntax.endings import SAID
-from treesyntax.errors import OptionError
+from treesyntax.errors import InputError, OptionError
 from treesyntax.files import write_text
 
 SPLITS = ("train", "valid", "test")
@@ -36,7 +37,7 @@ TEXTS = {
         "COLUMN",
         "a column with a list of objects, such as aspects: each object is an example",
     ),
-    "tree-format": ("NAME", "format of trees that are text, see treesyntax methods"),
+    "tree-format": ("NAME", "format of trees that are text, such as ptb; a wrong name lists all"),
     "injection": ("SPEC", "methods in the model, such as relation_mask+tree_distance"),
     "control": ("NAME", "random, flat or right_branching: trees without syntax in place of yours"),
 }
@@ -249,13 +250,18 @@ def _launch() -> bool:
 
 
 def _test_examples(job: Any, args: argparse.Namespace) -> Any:
-    """The test set, with trees if a method of the job needs them to compute outputs."""
-    from treesyntax.finetune.data import check_trees, read_examples
+    """The test set, with trees if a method of the job needs them to compute outputs.
+
+    All of it has answers, or none.
+    """
+    from treesyntax.finetune.data import check_answers, check_trees, read_examples
     from treesyntax.finetune.models import split_spec
 
     examples = read_examples(job, args.test, args.test_trees, args.test_target)
     if split_spec(job.injection)[0]:
         check_trees(examples, args.test)
+    if any(example.answer is not None for example in examples):
+        check_answers(examples, args.test, replace(job, labels=()))
     return examples
 
 
@@ -263,6 +269,7 @@ def _predict(args: argparse.Namespace, folder: Path) -> None:
     """Write the outputs of a finetuning for a test set."""
     import torch
 
+    from treesyntax.finetune.data import check_answers
     from treesyntax.finetune.job import MODEL_FOLDER, read_job
     from treesyntax.finetune.models import load_trained
     from treesyntax.finetune.outputs import NO_TAG, predict
@@ -270,6 +277,11 @@ def _predict(args: argparse.Namespace, folder: Path) -> None:
 
     job = read_job(folder)
     examples = _test_examples(job, args)
+    answered = examples[0].answer is not None
+    try:
+        check_answers(examples if answered else [], args.test, job)
+    except InputError as error:
+        print(f"treesyntax finetune: {error}; such answers count as wrong", file=sys.stderr)
     trained = load_trained(job, folder / MODEL_FOLDER)
     if torch.cuda.is_available():
         trained.model.to("cuda")
@@ -290,7 +302,7 @@ def _predict(args: argparse.Namespace, folder: Path) -> None:
         return
     write_text(args.hypotheses or folder / "hypotheses.txt", "".join(f"{line}\n" for line in lines))
     (folder / "references.txt").unlink(missing_ok=True)  # those of another test set
-    if all(example.answer is not None for example in examples):
+    if answered:
         references = "".join(f"{example.target}\n" for example in examples)
         write_text(folder / "references.txt", references)
 

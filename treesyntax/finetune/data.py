@@ -15,7 +15,7 @@ from treesyntax.data.tables import read_table
 from treesyntax.errors import InputError, OptionError, TreeError
 from treesyntax.files import atomic_file, parse_json, read_lines, write_text
 from treesyntax.finetune.job import CLASSES, COLUMNS, TAGS, WRITES, Job
-from treesyntax.trees.alignment import trees_of
+from treesyntax.trees.alignment import check_words, trees_of, word_spans
 from treesyntax.trees.controls import control_tree
 from treesyntax.trees.formats import conllu, get_format, parse_tree, read_trees
 from treesyntax.trees.tree import Tree
@@ -33,10 +33,12 @@ class Example(NamedTuple):
     Attributes:
         inputs: its text or words and its trees, by the keys of a collator.
         answer: its class, the classes of its words, or its output text; None where the file has none.
+        line: of the file, on which it begins.
     """
 
     inputs: dict[str, Any]
     answer: Any
+    line: int
 
     @property
     def source(self) -> str:
@@ -94,7 +96,7 @@ def read_examples(
     examples = []
     for number, (line, row) in enumerate(rows):
         try:
-            examples.append(_example(job, row, given[number] if given else None))
+            examples.append(_example(job, line, row, given[number] if given else None))
         except (TreeError, OptionError) as error:
             raise InputError(path, line, str(error)) from None
     return examples
@@ -190,7 +192,7 @@ def _of_treebank(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         yield record.line, row
 
 
-def _example(job: Job, row: Mapping[str, Any], tree: Tree | None) -> Example:
+def _example(job: Job, line: int, row: Mapping[str, Any], tree: Tree | None) -> Example:
     for name, column in job.columns.items():
         if column not in row:
             raise OptionError(f"has no column {column!r} ({name}); it has {', '.join(row)}")
@@ -225,9 +227,19 @@ def _example(job: Job, row: Mapping[str, Any], tree: Tree | None) -> Example:
         inputs["words_pair"] = inputs["words"][first:last]
     if "tree_pair" in values:
         inputs["tree_pair"] = _trees(job, values["tree_pair"])
+    for end in ("", "_pair"):  # before anything is trained, also of the test set
+        _check_fit(inputs.get(f"text{end}"), inputs.get(f"words{end}"), inputs.get(f"tree{end}"))
     if job.control:
         inputs = controlled(inputs, job.control, job.control_seed)
-    return Example(inputs, _answer(job, values.get(NEEDS[job.task]), inputs))
+    return Example(inputs, _answer(job, values.get(NEEDS[job.task]), inputs), line)
+
+
+def _check_fit(text: str | None, words: list[str] | None, trees: Any) -> None:
+    """Refuse a tree that is not over the words of its text."""
+    if words is not None:
+        check_words(words, trees)
+    elif text is not None and trees_of(trees):
+        word_spans(text, words_of(trees))
 
 
 def _tree(job: Job, values: Mapping[str, Any], inputs: Mapping[str, Any]) -> Any:
@@ -354,18 +366,18 @@ def check_answers(examples: Sequence[Example], file: str | Path, job: Job) -> No
     """Make sure that all examples have an answer, of the classes of the job if these are known.
 
     Raises:
-        InputError: with the number of the first that has none, or another.
+        InputError: with the line of the first that has none, or another.
     """
-    for number, example in enumerate(examples, start=1):
+    for example in examples:
         if example.answer is None:
             column = NEEDS[job.task]
-            cause = f"example {number} has no column {job.columns.get(column, column)!r}"
-            raise InputError(file, None, cause, f"name it by --columns {column}=NAME")
+            cause = f"has no column {job.columns.get(column, column)!r}"
+            raise InputError(file, example.line, cause, f"name it by --columns {column}=NAME")
         answers = example.answer if isinstance(example.answer, list) else [example.answer]
         other = [answer for answer in answers if job.labels and answer not in job.labels]
         if other:
-            cause = f"example {number} has the class {other[0]!r}, which the training data lacks"
-            raise InputError(file, None, cause, f"its classes are {', '.join(job.labels)}")
+            cause = f"has the class {other[0]!r}, which the training data lacks"
+            raise InputError(file, example.line, cause, f"its classes are {', '.join(job.labels)}")
 
 
 def check_trees(examples: Sequence[Example], file: str | Path) -> None:

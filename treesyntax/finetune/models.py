@@ -110,7 +110,7 @@ def load_model(job: Job) -> Pretrained:
 
     transformers.utils.logging.set_verbosity_error()  # new heads are expected
     transformers.utils.logging.disable_progress_bar()
-    tokenizer = load_tokenizer(job.model)
+    tokenizer = check_model(job)
     options: dict[str, Any] = {"dtype": torch.float32}
     if job.labels:
         numbers = {label: number for number, label in enumerate(job.labels)}
@@ -153,16 +153,30 @@ def longest_input(model: Any) -> int | None:
     return most - 1 - int(embeddings.padding_idx)  # type: ignore[union-attr]  # RoBERTa counts from there
 
 
-def check_model(job: Job) -> None:
-    """Make sure that a model and its tokenizer are there, without loading its numbers.
+def check_model(job: Job) -> Any:
+    """Make sure that a model is there and fits its task, without loading its numbers; return its tokenizer.
 
     Raises:
-        OptionError: if they are not.
+        OptionError: if it does not, or has no tokenizer.
     """
     from transformers import AutoConfig
 
-    _from_disk(AutoConfig, job.model)
-    load_tokenizer(job.model)
+    config = _from_disk(AutoConfig, job.model)
+    if job.task == CAUSAL:
+        _refuse_encoder(config, job.model)
+    return load_tokenizer(job.model)
+
+
+def _refuse_encoder(config: Any, name: str) -> None:
+    """Refuse to let an encoder write: it would see the answer while it is trained."""
+    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
+
+    decodes = config.is_encoder_decoder or getattr(config, "is_decoder", False)
+    if config.model_type in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not decodes:
+        raise OptionError(
+            f"{name} is an encoder ({config.model_type}), whose tokens see those that follow; the task "
+            "causal needs a decoder, such as GPT-2 or Llama"
+        )
 
 
 def load_trained(job: Job, folder: Path) -> Pretrained:

@@ -301,15 +301,17 @@ def _encoded(
     key = "target" if job.task in WRITES else "labels" if job.task == TAGS else "label"
     rows = []
     words = pretrained.model.get_input_embeddings().num_embeddings
-    for number, example in enumerate(examples, start=1):
+    for example in examples:
         try:
             rows.append(collator.encode({**example.inputs, key: example.answer}))
         except (TreeError, OptionError) as error:
-            raise InputError(file, None, f"example {number}: {error}") from None
+            raise InputError(file, example.line, str(error)) from None
         if (largest := max(rows[-1]["input_ids"], default=0)) >= words:
             token = pretrained.tokenizer.convert_ids_to_tokens(largest)
-            cause = f"example {number}: the model has {words} tokens, and its tokenizer {token!r} beyond"
-            raise InputError(file, None, cause, "resize the model's embeddings and save it anew")
+            cause = f"the model has {words} tokens, and its tokenizer has {token!r} beyond"
+            raise InputError(
+                file, example.line, cause, "resize the model's embeddings and save it anew"
+            )
     return rows
 
 

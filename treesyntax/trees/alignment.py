@@ -73,6 +73,30 @@ def word_spans(text: str, words: Sequence[str]) -> list[Span]:
     return spans
 
 
+def check_words(words: Sequence[str], trees: Trees) -> None:
+    """Make sure that words are those of their trees, if they have any.
+
+    Raises:
+        TreeError: with the first that is not.
+        OptionError: for what is no list of strings.
+    """
+    if not all(isinstance(word, str) for word in words):
+        raise OptionError("words are strings; give a text as text")
+    if trees is None:
+        return
+    known = [tree.labels[node] for tree in trees_of(trees) for node in tree.word_nodes()]
+    if len(known) != len(words):
+        raise TreeError(
+            f"{len(words)} words, but the tree has {len(known)}", "give the words of the tree"
+        )
+    for number, (word, label) in enumerate(zip(words, known, strict=True), start=1):
+        if word != label and not spellings(label).fullmatch(word):
+            raise TreeError(
+                f"word {number} is {word[:40]!r}, but {label[:40]!r} in the tree",
+                "give the words of the tree",
+            )
+
+
 def align(
     tree: Trees | Sequence[Trees],
     offsets: Sequence[Sequence[int]],
