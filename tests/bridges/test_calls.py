@@ -258,6 +258,11 @@ def test_a_model_spread_over_devices_is_refused():
     accelerate.hooks.add_hook_to_module(model, accelerate.hooks.ModelHook())
     with pytest.raises(ts.OptionError, match="was replaced, as accelerate does over several"):
         HuggingFaceBridge(model, SPEC)
+    made = accelerate.cpu_offload(bridge("BERT"), "cpu")
+    with pytest.raises(
+        ts.OptionError, match="the methods are on meta, but the tokens on cpu; keep"
+    ):
+        made(**inputs("BERT"))
 
 
 def test_the_model_itself_goes_on_without_trees_and_takes_them_if_given():

@@ -149,6 +149,7 @@ class _Stack:
             batch = read_batch(tree)
             _check_columns(batch, tokens, past)
             batch = batch.to(tokens.device)
+        _check_device(self.trees, tokens.device)
         kwargs[TERMS] = self.trees.relate(batch, rows=slice(past, past + count))
         encoding = self.trees.encode(batch)
         if encoding is not None:
@@ -188,6 +189,16 @@ def _check_columns(batch: TreeBatch, tokens: Tensor, past: int) -> None:
             + ("; nn.DataParallel parts tree=batch.to_dict()" if width == past + count else "")
         )
     check_over(batch, tokens.new_empty(rows, past + count) if past else tokens)
+
+
+def _check_device(methods: Composition, device: torch.device) -> None:
+    """Refuse methods that are elsewhere than the tokens: accelerate moves what its hooks see alone."""
+    for parameter in () if torch.compiler.is_compiling() else methods.parameters():
+        if parameter.device != device:
+            raise OptionError(
+                f"the methods are on {parameter.device}, but the tokens on {device}; keep the model on "
+                "one device, without accelerate's offloading"
+            )
 
 
 class _Model:
