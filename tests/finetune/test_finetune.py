@@ -454,6 +454,25 @@ def test_a_class_alone_is_refused(pretrained: Path, tmp_path: Path, capsys):
     assert "one.jsonl: has one class alone, x" in capsys.readouterr().err
 
 
+def test_classes_are_looked_at_where_a_study_writes_its_data(
+    pretrained: Path, tmp_path: Path, capsys
+):
+    """One line of the user's file, and not one of each training about the study's copy."""
+    file = tmp_path / "one.jsonl"
+    file.write_text('{"text": "the cat", "label": "x"}\n')
+    task = ["--task", "sequence-classification", "--tree-format", "ptb"]
+    files = {name: pretrained / f"{name}.jsonl" for name in ("train", "valid", "test")}
+    for split, message in (
+        ("train", "one.jsonl: has one class alone, x; give"),
+        ("valid", "one.jsonl:1: has the class 'x', which the training data lacks"),
+        ("test", ""),
+    ):
+        given = [f"--{name}={path}" for name, path in {**files, split: file}.items()]
+        data = str(tmp_path / split)
+        assert main(["finetune", "--write-data", data, *task, *given]) == (2 if message else 0)
+        assert message in capsys.readouterr().err
+
+
 def _save(folder: Path, pretrained: Path, model: Any, tokenizer: Any = None) -> Path:
     import transformers
 

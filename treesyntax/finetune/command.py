@@ -312,12 +312,13 @@ def _write_data(args: argparse.Namespace) -> None:
         check_answers,
         held_out,
         read_examples,
+        with_classes,
         write_data,
         write_texts,
     )
 
     _need(args, "task", "train", "test", *(() if args.hold_out else ("valid",)))
-    job = job_of(args)
+    job = known = job_of(args)
     for split in SPLITS:
         file = getattr(args, split)
         if file is None:
@@ -332,5 +333,8 @@ def _write_data(args: argparse.Namespace) -> None:
             if args.sources_only:
                 write_texts(name, chosen, args.write_data)
                 continue
-            check_answers(chosen, file, job)
+            if name == "train":
+                known = with_classes(job, chosen, file)
+            else:  # a class of the test set alone counts as wrong
+                check_answers(chosen, file, known if name == "valid" else job)
             write_data(job, name, chosen, args.write_data)

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -360,6 +361,22 @@ def classes_of(examples: Sequence[Example]) -> tuple[str, ...]:
         found.update(example.answer if isinstance(example.answer, list) else [example.answer])
     numbers = all(name.removeprefix("-").isdecimal() for name in found)
     return tuple(sorted(found, key=lambda name: (int(name) if numbers else 0, name)))
+
+
+def with_classes(job: Job, examples: Sequence[Example], file: str | Path) -> Job:
+    """Return a job with the classes of its training data, if its task has some.
+
+    Raises:
+        InputError: for an example without an answer, and for fewer than two classes.
+    """
+    check_answers(examples, file, job)
+    if job.task in WRITES:
+        return job
+    labels = classes_of(examples)
+    if len(labels) < 2:
+        cause = f"has one class alone, {', '.join(labels)}"
+        raise InputError(file, None, cause, "give examples of two or more")
+    return replace(job, labels=labels)
 
 
 def check_answers(examples: Sequence[Example], file: str | Path, job: Job) -> None:

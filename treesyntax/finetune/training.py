@@ -30,10 +30,10 @@ from treesyntax.finetune.data import (
     Example,
     check_answers,
     check_trees,
-    classes_of,
     controlled,
     held_out,
     read_examples,
+    with_classes,
 )
 from treesyntax.finetune.job import (
     CAUSAL,
@@ -204,11 +204,7 @@ def finetune(job: Job, out: Path, files: Mapping[str, Path]) -> dict[str, Any]:
     }
     if "valid" not in data:
         data["train"], data["valid"] = held_out(data["train"], job.hold_out)
-    check_answers(data["train"], files["train"], job)
-    if job.task in (CLASSES, TAGS):
-        job = replace(job, labels=classes_of(data["train"]))
-        if len(job.labels) < 2:
-            raise InputError(files["train"], None, f"has one class alone, {job.labels[0]}")
+    job = with_classes(job, data["train"], files["train"])
     check_answers(data["valid"], files.get("valid", files["train"]), job)
     job = replace(job, files={name: sha256_of(file) for name, file in sorted(files.items())})
     first = os.environ.get(PROCESS, "0") == "0"  # of several, one holds the folder for all
