@@ -191,6 +191,8 @@ def test_what_a_study_writes_is_read_as_the_same(tmp_path: Path):
         ("a.jsonl", '{"words": ["a", "b"], "heads": [2, 0], "relations": ["x"]}', "1 relations, but 2 heads"),
         ("a.jsonl", '{"words": ["a"], "heads": [0], "tree": "(S a)"}', "has heads and a tree; choose by --columns"),
         ("a.jsonl", '{"words": ["a", "b"], "start": 1, "end": 3}', "has the start and end [1, 3]; they must be within its 2 words"),
+        ("a.conllu", "1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n1\tb\t_\tX\n", "a.conllu:3: "),
+        ("a.conllu", "1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n1 b _ X _ _ 0 root _ _\n", "a.conllu:3: the columns are separated by spaces"),
         ("a.tsv", "text\ttree\na b\t(S a b)\na b\t(S a)\n", "a.tsv:3: the text goes on after the last word of the tree, with 'b'"),
         ("a.jsonl", '{"text": "a b", "tree": "(S a c)"}', "a.jsonl:1: word 2 ('c') is not at character 2 of the text"),
         ("a.jsonl", '{"words": ["a", "b"], "tree": "(S a)"}', "a.jsonl:1: 2 words, but the tree has 1"),

@@ -179,17 +179,17 @@ def _of_table(
 def _of_treebank(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     tree_format = get_format("conllu")
     for record in tree_format.records(path):
+        try:
+            tree = tree_format.parse(record.text)
+        except TreeError as error:
+            raise InputError(path, record.line, error.cause, error.remedy) from None
         words = [cells for cells in conllu.rows(record.text) if cells and cells[0].isdecimal()]
-        if not words:
+        if not words:  # empty nodes alone
             continue
         row: dict[str, Any] = {
             name: [word[place] for word in words] for place, name in enumerate(CONLLU_COLUMNS)
         }
-        row |= {"words": row["form"], "label": row["upos"]}
-        try:
-            row["tree"] = tree_format.parse(record.text)
-        except TreeError as error:
-            raise InputError(path, record.line, error.cause, error.remedy) from None
+        row |= {"words": row["form"], "label": row["upos"], "tree": tree}
         yield record.line, row
 
 
