@@ -106,6 +106,18 @@ def test_a_static_cache_is_refused(name: str):
         )  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["T5", "Llama"])
+def test_guidance_without_the_prompt_is_refused(name: str):
+    made = bridge(name)
+    config = transformers.GenerationConfig(guidance_scale=1.5)
+    for option in ({"guidance_scale": 1.5}, {"generation_config": config}):
+        with pytest.raises(
+            ts.OptionError, match="guidance_scale calls the model without the prompt"
+        ):
+            made.generate(**prompts(name), **option, max_new_tokens=2, pad_token_id=0)
+    assert len(made.generate(**prompts(name), guidance_scale=1.0, max_new_tokens=2, pad_token_id=0))
+
+
 def test_checkpointing_that_loses_gradients_is_refused_where_it_is_turned_on():
     made = bridge("BERT").train()
     with pytest.raises(ts.OptionError, match="needs use_reentrant=False"):

@@ -299,6 +299,12 @@ class _Generates:
             )
         if tree is not None and tree is not NO_TREES:
             tree = read_batch(tree)
+        config = kwargs.get("generation_config") or self.generation_config  # type: ignore[attr-defined]
+        scale = kwargs.get("guidance_scale", getattr(config, "guidance_scale", None))
+        if tree is not NO_TREES and scale not in (None, 1):
+            raise OptionError(
+                "guidance_scale calls the model without the prompt, so without its trees; leave it out"
+            )
         return super().generate(*args, tree=tree, **kwargs)  # type: ignore[misc]
 
     def prepare_inputs_for_generation(self, input_ids: Any, *args: Any, **kwargs: Any) -> Any:
