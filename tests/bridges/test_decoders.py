@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from support.bridges.families import PROMPT_TREES, PROMPTS, SPEC, bridge, inputs, plain, prompts
-from support.bridges.tiny_models import DECODERS, TREES, make, set_tables
+from support.bridges.tiny_models import BATCH, DECODERS, TREES, make, set_tables
 
 import treesyntax as ts
 from treesyntax.bridges.huggingface import HuggingFaceBridge
@@ -116,6 +116,11 @@ def test_guidance_without_the_prompt_is_refused(name: str):
         ):
             made.generate(**prompts(name), **option, max_new_tokens=2, pad_token_id=0)
     assert len(made.generate(**prompts(name), guidance_scale=1.0, max_new_tokens=2, pad_token_id=0))
+
+
+def test_trees_on_the_other_side_than_a_prompt_are_refused():
+    with pytest.raises(ts.OptionError, match="padding has a node in the trees: they are padded on"):
+        bridge("Llama").generate(**{**prompts("Llama"), "tree": BATCH}, max_new_tokens=2)
 
 
 def test_checkpointing_that_loses_gradients_is_refused_where_it_is_turned_on():

@@ -299,6 +299,7 @@ class _Generates:
             )
         if tree is not None and tree is not NO_TREES:
             tree = read_batch(tree)
+            _check_padding(tree, kwargs.get("attention_mask"))
         config = kwargs.get("generation_config") or self.generation_config  # type: ignore[attr-defined]
         scale = kwargs.get("guidance_scale", getattr(config, "guidance_scale", None))
         if tree is not NO_TREES and scale not in (None, 1):
@@ -326,6 +327,18 @@ class _Generates:
                 {name: part.repeat_interleave(count, 0) for name, part in parts}
             )
         return ids, others
+
+
+def _check_padding(batch: TreeBatch, mask: Any) -> None:
+    """Refuse trees over padding: prompts are padded on the left, what was aligned before on the right."""
+    nodes = batch.token_node
+    if not isinstance(mask, Tensor) or mask.shape != nodes.shape:
+        return
+    if ((nodes >= 0) & (mask == 0).to(nodes.device)).any():
+        raise OptionError(
+            "padding has a node in the trees: they are padded on another side than the tokens; give "
+            "batch_trees the nodes of the padded tokens, as TreeCollator does"
+        )
 
 
 def _lengthened(tree: TreeBatch, width: int) -> TreeBatch:
