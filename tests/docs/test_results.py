@@ -213,7 +213,11 @@ def test_the_list_of_studies_says_what_each_has_shown() -> None:
 
 @pytest.mark.parametrize(
     ("page", "folder", "metric"),
-    [("README.md", "demo", "exact"), ("docs/pretrained.md", "pretrained_absa", "accuracy")],
+    [
+        ("README.md", "demo", "exact"),
+        ("docs/pretrained.md", "pretrained_absa", "accuracy"),
+        ("docs/pretrained.md", "pretrained_sst", "accuracy"),
+    ],
 )
 def test_a_table_with_conclusions_is_that_of_its_study(page: str, folder: str, metric: str) -> None:
     with (DOCS / "results" / folder / "table.csv").open(encoding="utf-8") as stream:

@@ -574,17 +574,32 @@ def test_another_job_in_a_folder_is_refused(pretrained: Path, tmp_path: Path, ca
 
 
 def test_the_log_names_the_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
-    """As fairseq does, so that a study's record of a run has the GPU and not the processor."""
+    """As fairseq does: a study's record of a run has the GPU and not the processor, and its own memory alone."""
     import torch
 
     from treesyntax.study.run.logs import read_log
 
     gpu = SimpleNamespace(major=9, minor=0, total_memory=79 * 2**30, name="NVIDIA H100 80GB HBM3")
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: gpu)
-    training.Log(tmp_path, True).begin(None, torch.device("cuda"))
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda device: 3 * 2**29)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda *_: (50 * 2**30, 79 * 2**30))
+    told = training.Log(tmp_path, True)
+    told.begin(None, torch.device("cuda"))
+    told.on_log(
+        SimpleNamespace(
+            device=torch.device("cuda"),
+            train_batch_size=8,
+            gradient_accumulation_steps=1,
+            world_size=1,
+        ),
+        SimpleNamespace(global_step=5, epoch=0.5),
+        None,
+        {"loss": 1.0},
+    )
     (tmp_path / "train.log").write_text(capsys.readouterr().err)
     log = read_log(tmp_path / "train.log")
     assert (log.device, log.gpu_total) == ("NVIDIA H100 80GB HBM3", 79.0)
+    assert log.peak_memory == 1.5 * 1024
     training.Log(tmp_path, True).begin(None, torch.device("cpu"))
     assert "rank" not in capsys.readouterr().err
 

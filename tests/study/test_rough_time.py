@@ -10,7 +10,7 @@ from support import ROOT
 from support.study_helpers import plan_of
 
 from treesyntax.study.estimate import PAIRS_A_SECOND, how_long
-from treesyntax.study.results.results import read_results
+from treesyntax.study.results.results import read_results, results_file
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_the_figures_are_those_of_studies(size: str, studies: list[str]):
     """No study on a CPU is slower than told, and half of them are no quicker."""
     speeds = []
     for study in studies:
-        runs = read_results(ROOT / f"docs/results/{study}/results.jsonl")
+        runs = read_results(results_file(ROOT / "docs/results" / study))
         assert {run.arch.rpartition("_")[2] for run in runs} == {size}
         speeds.append(median(run.pairs / run.train_seconds for run in runs))
     low, high = PAIRS_A_SECOND[size]
@@ -37,12 +37,12 @@ def test_the_figures_are_those_of_studies(size: str, studies: list[str]):
     [
         (
             ["batch-size=64", "max-update=1500"],
-            "a run of this size takes about 3 to 7 minutes on a CPU core, all 6 about 9 to 21 "
+            "a run of this size takes about 3 to 7 minutes on a CPU core, all 6 about 8 to 21 "
             "minutes with 2 at once, less on a GPU",
         ),
         (["batch-size=64", "max-update=150000"], "about 4 to 10 hours on a CPU core"),
         (["batch-size=8", "max-update=10"], "about 1 minute on a CPU core"),
-        (["batch-size=64", "max-update=1500", "update-freq=2"], "takes about 6 to 13 minutes"),
+        (["batch-size=64", "max-update=1500", "update-freq=2"], "takes about 5 to 13 minutes"),
         (["max-tokens=4096", "max-update=1500"], "--set seeds=[1] --only sequence"),
         (["batch-size=64", "max-update=1500", "encoder-layers=12"], "how long is told once"),
     ],

@@ -549,7 +549,10 @@ class Log(TrainerCallback):
             "lr": logs.get("learning_rate"),
         }
         if args.device.type == "cuda":
-            stats["gb_free"] = round(torch.cuda.mem_get_info()[0] / 2**30, 1)
+            # As fairseq counts it: what other trainings on the same GPU take is not this one's.
+            total = torch.cuda.get_device_properties(args.device).total_memory
+            own = torch.cuda.max_memory_allocated(args.device)
+            stats["gb_free"] = round((total - own) / 2**30, 1)
         self._stats("train_inner", stats)
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **known: Any) -> None:
