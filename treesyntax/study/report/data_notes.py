@@ -1,15 +1,18 @@
-"""Where the data of rows differ in more than the trees: tokens and vocabulary."""
+"""Where the data of rows differ in more than the trees, and how much of the test set is in training."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 from treesyntax.data.manifest import read_manifest
 from treesyntax.errors import InputError
+from treesyntax.files import read_lines
+from treesyntax.metrics import UNSEEN, plain_name
 from treesyntax.study.report.table_notes import ALLOWED, uneven
 from treesyntax.study.run.plan import Plan
+from treesyntax.study.run.steps import located
 
 Facts = TypeVar("Facts")
 
@@ -26,6 +29,51 @@ def data_notes(plan: Plan, folder: Path, rows: Collection[str]) -> list[str]:
                 f"more than the tree: {', '.join(texts)}"
             )
     return notes
+
+
+def trained_on(plan: Plan, folder: Path) -> list[str]:
+    """How many test lines stand in the training data, source and reference alike; nothing for none.
+
+    Nothing is told of sources of several lines each, such as CoNLL-U.
+    """
+    recipe = plan.recipe
+    names = (recipe.source.test, recipe.target.test, recipe.source.train, recipe.target.train)
+    files = [located(name, folder) for name in names]
+    if not all(file.is_file() for file in files):
+        return []
+    try:
+        test = [*_pairs(*files[:2])]
+        sources = {source for source, _ in test}
+        # Of a large training set no more is kept than what the test set has as well.
+        known = set(_pairs(*files[2:], sources))
+    except (InputError, ValueError):
+        return []
+    seen = sum(pair in known for pair in test)
+    if not seen:
+        return []
+    metric = plain_name(recipe.score[0])
+    others = (
+        ""
+        if any(UNSEEN in name for name in recipe.score)
+        else f"; {metric}{UNSEEN} scores the others"
+    )
+    return [
+        f"{seen} of {len(test)} test lines stand in the training data too, with the same answer{others}"
+    ]
+
+
+def _pairs(
+    sources: Path, targets: Path, wanted: Collection[str] | None = None
+) -> Iterator[tuple[str, str]]:
+    """Lines of two files, white space aside; those with a wanted source alone.
+
+    Raises:
+        ValueError: if the files differ in their number of lines.
+    """
+    for source, target in zip(read_lines(sources), read_lines(targets), strict=True):
+        spaced = " ".join(source.split())
+        if wanted is None or spaced in wanted:
+            yield spaced, " ".join(target.split())
 
 
 def same_targets(plan: Plan, folder: Path) -> list[list[str]]:
