@@ -155,6 +155,27 @@ def test_a_training_that_rests_ends_early_also_when_it_was_killed_there(
     assert (again["best_update"], again["updates"], again["ended"]) == (3, 9, "rested")
 
 
+def test_a_training_killed_after_its_cap_trains_no_more(
+    pretrained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The cap is within an epoch, where transformers would do one more update before it looks."""
+    more = ["--max-steps", "4", "--set", "eval_steps=2", "--set", "metric_for_best_model=loss"]
+    more += ["--injection", "tree_distance", "--set", "lr_scheduler_type=constant"]
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    assert main(words(pretrained, whole, "sequence-classification", *more)) == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "_keep", lambda *_: (_ for _ in ()).throw(Killed))
+        with pytest.raises(Killed):
+            main(words(pretrained, cut, "sequence-classification", *more))
+    assert main(words(pretrained, cut, "sequence-classification", *more)) == 0
+    facts = [json.loads((folder / FACTS_FILE).read_text()) for folder in (whole, cut)]
+    assert [fact["updates"] for fact in facts] == [4, 4]
+    for key in ("best_update", "valid_loss", "ended"):
+        assert facts[0][key] == facts[1][key]
+    ours, theirs = ((folder / "model/model.safetensors").read_bytes() for folder in (whole, cut))
+    assert ours == theirs
+
+
 def test_a_folder_that_was_moved_keeps_its_best_model(pretrained: Path, tmp_path: Path):
     out = tmp_path / "out"
     state = {"global_step": 6, "best_global_step": 3, "best_model_checkpoint": "/gone/checkpoint-3"}
@@ -342,6 +363,10 @@ def test_collected_batches_and_two_processes_equal_one_large_batch(
         (["--set", "push_to_hub=true"], "train.push_to_hub is set by treesyntax; nothing is uploaded"),
         (["--set", "eval_strategy=no"], "train.eval_strategy is no; only what is validated is saved"),
         (["--set", "per_device_train_batch_size=0"], "train: batch_size should be a positive integer"),
+        (["--set", "train_sampling_strategy=group_by_length"], "would have another order of examples after a kill"),
+        (["--max-steps", "2", "--set", "max_steps=6"], "--set max_steps=6: has a flag of its own, too; give one of them"),
+        (["--hold-out", "2"], "--hold-out takes examples of --train in place of --valid; give one of them"),
+        (["--predict", "out"], "--model, --task, --train, --valid, --columns, --set, --out would do nothing here"),
         (["--set", "optim=adamw_bnb_8bit"], "train: You need to install `bitsandbytes`"),
         (["--set", "lr_scheduler_kwargs={a: 1}"], "train: get_linear_schedule_with_warmup() got an unexpected"),
         (["--set", "learning_rate=1e30", *LOSS_ALONE], "a validation whose result is a number; lower learning_rate"),
@@ -446,11 +471,42 @@ def test_an_encoder_does_not_write(pretrained: Path, tmp_path: Path, capsys):
     assert "is an encoder (bert), whose tokens see those that follow" in capsys.readouterr().err
 
 
+def test_an_encoder_alone_does_not_turn_one_text_into_another(
+    pretrained: Path, tmp_path: Path, capsys
+):
+    arguments = words(pretrained, tmp_path / "out", "seq2seq")
+    assert main([*arguments, "--model", str(pretrained / "bert")]) == 2
+    assert "(bert) has no decoder beside an encoder; the task seq2seq" in capsys.readouterr().err
+
+
+def test_examples_without_a_tree_are_counted(pretrained: Path, tmp_path: Path, capsys):
+    lines = (pretrained / "train.jsonl").read_text("utf-8").splitlines()
+    lines[1:4] = [line.replace('"tree"', '"parse"') for line in lines[1:4]]
+    file = tmp_path / "train.jsonl"
+    file.write_text("\n".join(lines), "utf-8")
+    more = ["--train", str(file), "--max-steps", "1"]
+    arguments = words(pretrained, tmp_path / "plain", "sequence-classification", *more)
+    assert main(arguments) == 0
+    assert "have no tree" not in capsys.readouterr().err
+    arguments = words(pretrained, tmp_path / "out", "sequence-classification", *more)
+    assert main([*arguments, "--injection", "tree_distance"]) == 0
+    error = capsys.readouterr().err
+    assert f"3 of {len(lines)} examples of train have no tree" in error
+    assert "of valid" not in error
+
+
+def test_examples_are_left_to_train_on(pretrained: Path, tmp_path: Path, capsys):
+    arguments = words(pretrained, tmp_path / "out", "sequence-classification", "--hold-out", "999")
+    arguments = [word for word in arguments if not word.startswith("--valid=")]
+    assert main(arguments) == 2
+    assert "train.jsonl: has nothing left to train on; hold out fewer" in capsys.readouterr().err
+
+
 def test_a_class_alone_is_refused(pretrained: Path, tmp_path: Path, capsys):
     file = tmp_path / "one.jsonl"
     file.write_text('{"text": "the cat", "label": "x"}\n')
     arguments = words(pretrained, tmp_path / "out", "sequence-classification", "--train", str(file))
-    assert main([*arguments, "--hold-out", "0", "--valid", str(file)]) == 2
+    assert main([*arguments, "--valid", str(file)]) == 2
     assert "one.jsonl: has one class alone, x" in capsys.readouterr().err
 
 

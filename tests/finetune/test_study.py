@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,7 @@ pytest.importorskip("accelerate", reason="accelerate is no part of the base")
 from treesyntax.errors import OptionError
 from treesyntax.study.recipe.fairness import check_fairness
 from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.report.data_notes import without_trees
 from treesyntax.study.results.results import read_results
 from treesyntax.study.run.code import code_of
 from treesyntax.study.run.early import check_early
@@ -127,6 +129,28 @@ def test_a_run_is_done_by_hand(pretrained: Path, tmp_path: Path):
     said = treesyntax(tmp_path, *words, "--row", "masks", "--seed", "2")
     assert json.loads(said[said.index("[\n") :])[0]["metric"] == "accuracy"
     assert "--seed 9: the recipe has 1, 2" in treesyntax(tmp_path, *words, "--seed", "9", status=2)
+    said = treesyntax(tmp_path, *words, "--row", "mask", status=2)
+    assert "--row: no row is named 'mask'; did you mean 'masks'?" in said
+    flags = ["--max-steps", "4", "--bf16", "--set", "learning_rate=7"]
+    said = treesyntax(tmp_path, *words, *flags, status=2)
+    assert "--set, --max-steps, --bf16 would do nothing here; the recipe says all" in said
+
+
+def test_a_report_counts_examples_without_a_tree(study: Path, tmp_path: Path):
+    plan = make_plan(read_recipe(study / "recipe.yaml"))
+    assert without_trees(plan, study) == []
+    shutil.copytree(study / "data", tmp_path / "data")
+    for split, count in (("train", 3), ("test", 1)):
+        file = tmp_path / f"data/{split}.jsonl"
+        rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+        for row in rows[:count]:
+            row["text"] += ' "tree": '
+            del row["tree"]
+        file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+        size = len(rows)
+    (note,) = without_trees(plan, tmp_path)
+    assert note.startswith("Examples without a tree: 3 of ")
+    assert note.endswith(f"in train, 1 of {size} in test")
 
 
 @pytest.mark.parametrize(

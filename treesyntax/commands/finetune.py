@@ -30,7 +30,7 @@ import argparse
 import subprocess
 from pathlib import Path
 
-from treesyntax.errors import OptionError, TreeSyntaxError
+from treesyntax.errors import OptionError, TreeSyntaxError, unknown_name
 from treesyntax.files import write_text
 from treesyntax.finetune import command
 
@@ -57,6 +57,8 @@ def run(args: argparse.Namespace) -> int:
         if args.row is not None:
             raise OptionError("--row belongs to a recipe; name its .yaml file first")
         return command.run(args)
+    remedy = "the recipe says all of a run but --row, --seed and --out; change a copy of it"
+    command.only_flags(args, ("source", "seed", "out"), remedy)
     if args.out is None:
         raise OptionError("--out is needed: the folder for the run")
     _run_of_recipe(args.source, args.row, args.seed, args.out)
@@ -76,6 +78,9 @@ def _run_of_recipe(file: Path, row: str | None, seed: int | None, out: Path) -> 
         raise OptionError(f"{file}: has no {TRAINER}: {HUGGINGFACE}; treesyntax study runs it")
     plan = make_plan(recipe)
     first = plan.runs[0]
+    rows = [method.name for method in recipe.methods]
+    if row is not None and row not in rows:
+        raise unknown_name("row", row, rows, "--row:")
     seed = first.seed if seed is None else seed
     runs = [run for run in plan.part([row or first.method.name]).runs if run.seed == seed]
     if not runs:

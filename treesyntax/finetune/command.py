@@ -17,6 +17,10 @@ from treesyntax.errors import InputError, OptionError
 from treesyntax.files import write_text
 
 SPLITS = ("train", "valid", "test")
+OF_OUTPUTS = (
+    "source", "predict", "test", "test_trees", "test_target", "tree_format", "hypotheses", "generated", "batch_size",
+)  # fmt: skip
+"""What --predict takes."""
 WRITTEN = "jsonl"
 """The format of trees in a folder of data."""
 LAUNCHED, PROCESS = "LOCAL_RANK", "RANK"
@@ -121,6 +125,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def only_flags(args: argparse.Namespace, allowed: Sequence[str], remedy: str) -> None:
+    """Refuse flags that would do nothing.
+
+    Args:
+        args: of :func:`add_arguments`.
+        allowed: those that may be given.
+        remedy: what to do instead.
+
+    Raises:
+        OptionError: naming the others that were given.
+    """
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    defaults = vars(parser.parse_args([]))
+    given = [
+        f"--{name.replace('_', '-')}"
+        for name, default in defaults.items()
+        if name not in allowed and getattr(args, name) != default
+    ]
+    if given:
+        raise OptionError(f"{', '.join(given)} would do nothing here; {remedy}")
+
+
 def run(args: argparse.Namespace) -> int:
     """Do what is asked for; returns 0.
 
@@ -134,6 +161,12 @@ def run(args: argparse.Namespace) -> int:
 
         print(json.dumps(read_json(args.facts / FACTS_FILE)))
         return 0
+    if args.predict is not None:
+        only_flags(args, OF_OUTPUTS, "the finished training has its own")
+    if args.hold_out and args.valid is not None:
+        raise OptionError(
+            "--hold-out takes examples of --train in place of --valid; give one of them"
+        )
     if args.source is not None:
         _take_folder(args)
     if args.predict is not None:
@@ -180,7 +213,12 @@ def job_of(args: argparse.Namespace) -> Any:
         "gradient_accumulation_steps": args.accumulate,
         "bf16": args.bf16 or None,
     }
-    settings |= {name: value for name, value in short.items() if value is not None}
+    given = {name: value for name, value in short.items() if value is not None}
+    if twice := sorted(given.keys() & settings.keys()):
+        raise OptionError(
+            f"--set {twice[0]}={settings[twice[0]]}: has a flag of its own, too; give one of them"
+        )
+    settings |= given
     return Job(
         model=args.model or "",
         task=args.task or "",

@@ -369,6 +369,8 @@ def with_classes(job: Job, examples: Sequence[Example], file: str | Path) -> Job
     Raises:
         InputError: for an example without an answer, and for fewer than two classes.
     """
+    if not examples:
+        raise InputError(file, None, "has nothing left to train on", "hold out fewer examples")
     check_answers(examples, file, job)
     if job.task in WRITES:
         return job
@@ -397,17 +399,24 @@ def check_answers(examples: Sequence[Example], file: str | Path, job: Job) -> No
             raise InputError(file, example.line, cause, f"its classes are {', '.join(job.labels)}")
 
 
-def check_trees(examples: Sequence[Example], file: str | Path) -> None:
+def check_trees(examples: Sequence[Example], file: str | Path) -> int:
     """Make sure that an example or more of a file has a tree, for methods that need them.
 
+    Returns:
+        How many have none.
+
     Raises:
-        InputError: if none has.
+        InputError: if none has one.
     """
-    if not any(example.inputs.get(name) for example in examples for name in ("tree", "tree_pair")):
+    lacking = sum(
+        not (example.inputs.get("tree") or example.inputs.get("tree_pair")) for example in examples
+    )
+    if lacking == len(examples):
         remedy = "name their column by --columns tree=NAME or heads=NAME, or give a file of trees"
         raise InputError(
             file, None, "has no tree in any example, but the methods need some", remedy
         )
+    return lacking
 
 
 def check_first(job: Job, file: Path, trees: Path | None, targets: Path | None) -> None:

@@ -164,6 +164,10 @@ def check_model(job: Job) -> Any:
     config = _from_disk(AutoConfig, job.model)
     if job.task == CAUSAL:
         _refuse_encoder(config, job.model)
+    if job.task == SEQ2SEQ and not config.is_encoder_decoder:
+        raise OptionError(
+            f"{job.model} ({config.model_type}) has no decoder beside an encoder; the task seq2seq needs both, as in T5 or BART"
+        )
     return load_tokenizer(job.model)
 
 

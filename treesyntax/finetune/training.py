@@ -75,6 +75,8 @@ STATE_FILE, SECONDS_FILE = "trainer_state.json", "seconds.json"
 CHECKPOINT = "checkpoint-"
 LOSS = "loss"
 STEPS, EPOCH = "steps", "epoch"
+GROUPED = "group_by_length"
+"""An order of examples that transformers draws from whatever random state there is."""
 OURS_BY_DEFAULT: dict[str, Any] = {
     "report_to": [],
     "save_total_limit": 2,
@@ -94,6 +96,10 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     for name, value in settings.items():
         if name in OURS:
             continue
+        if value == GROUPED:
+            raise OptionError(
+                f"train.{name}: {GROUPED} would have another order of examples after a kill; leave it out"
+            )
         if name not in KNOWN:
             raise unknown_name("setting of training", name, (*KNOWN, *OURS), f"train.{name}:")
         default = KNOWN[name].default
@@ -223,8 +229,9 @@ def _finetune(
     set_seed(job.seed)
     pretrained = load_model(job)
     collator = collator_of(job, pretrained)
+    lacking = {}
     for split in data if pretrained.reads_trees else ["train"] if pretrained.losses else []:
-        check_trees(data[split], files.get(split, files["train"]))
+        lacking[split] = check_trees(data[split], files.get(split, files["train"]))
     if pretrained.reads_trees and not job.control:
         refuse_blind(pretrained.model.injections, _with_random(collator, data["train"]))
     rows = {
@@ -234,6 +241,9 @@ def _finetune(
     log = Log(out, arguments.process_index == 0)
     if collator.cut:
         log.write(f"{collator.cut} inputs or outputs are too long for the model and are cut")
+    for split, count in lacking.items():
+        if count:
+            log.write(f"{count} of {len(data[split])} examples of {split} have no tree")
     last = last_checkpoint(out)
     log.begin(last, arguments.device)
     with _at_fault("train", lambda: not log.trains):
@@ -241,7 +251,7 @@ def _finetune(
         if last is None and job.task in WRITES:  # what cannot be generated is not told at the end
             with torch.random.fork_rng(), _at_fault("--generate"):
                 predict(job, pretrained, data["valid"][:2], 2)
-        if last is None or not _rests(last, job.ours("patience")):
+        if last is None or not _is_over(last, job.ours("patience")):
             trainer.train(resume_from_checkpoint=None if last is None else str(last))
         else:
             trainer.state = trainer.state.load_from_json(str(last / STATE_FILE))
@@ -331,12 +341,15 @@ def last_checkpoint(out: Path) -> Path | None:
     return last
 
 
-def _rests(checkpoint: Path, patience: int) -> bool:
-    """Whether early stopping ended a training at a checkpoint, before it was killed."""
-    callbacks = read_object(checkpoint / STATE_FILE).get("stateful_callbacks", {})
-    stopping = callbacks.get(EarlyStoppingCallback.__name__, {})
+def _is_over(checkpoint: Path, patience: int) -> bool:
+    """Whether a training ended at a checkpoint, before it was killed: by early stopping, or at its cap.
+
+    transformers looks at the cap only after an update, so that it would train one more.
+    """
+    state = read_object(checkpoint / STATE_FILE)
+    stopping = state.get("stateful_callbacks", {}).get(EarlyStoppingCallback.__name__, {})
     count = stopping.get("attributes", {}).get("early_stopping_patience_counter", 0)
-    return 0 < patience <= count
+    return 0 < patience <= count or 0 < state.get("max_steps", 0) <= state["global_step"]
 
 
 def _keep(checkpoint: Path, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Where the data of rows differ in more than the trees, and how much of the test set is in training."""
+"""What is to be known of the data: rows that differ in more than trees, test lines of training, missing trees."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from treesyntax.data.manifest import read_manifest
 from treesyntax.errors import InputError
 from treesyntax.files import read_lines
 from treesyntax.metrics import UNSEEN, plain_name
+from treesyntax.study.recipe.trainer import is_huggingface
 from treesyntax.study.report.table_notes import ALLOWED, uneven
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import located
 
 Facts = TypeVar("Facts")
+TREES = ("tree", "tree_pair")
+"""The keys of an example's trees."""
 
 
 def data_notes(plan: Plan, folder: Path, rows: Collection[str]) -> list[str]:
@@ -74,6 +77,25 @@ def _pairs(
         spaced = " ".join(source.split())
         if wanted is None or spaced in wanted:
             yield spaced, " ".join(target.split())
+
+
+def without_trees(plan: Plan, folder: Path) -> list[str]:
+    """How many examples of each split have no tree, for a pretrained model; nothing where all have one.
+
+    A model from scratch cannot do without: its binarizing refuses such a line.
+    """
+    if not is_huggingface(plan.recipe.content):
+        return []
+    counts = []
+    for split in ("train", "valid", "test"):
+        file = folder / f"data/{split}.jsonl"
+        if not file.is_file():
+            continue
+        # A quote inside a text is written with a backslash, so this is the key.
+        known = [any(f'"{key}": ' in line for key in TREES) for line in read_lines(file)]
+        if not all(known):
+            counts.append(f"{known.count(False)} of {len(known)} in {split}")
+    return [f"Examples without a tree: {', '.join(counts)}"] if counts else []
 
 
 def same_targets(plan: Plan, folder: Path) -> list[list[str]]:

@@ -27,7 +27,12 @@ from treesyntax.metrics import reference_warnings
 from treesyntax.study.recipe.identity import Identity
 from treesyntax.study.report.advice import advice_lines, learning_line
 from treesyntax.study.report.curves import lines_of, targets_note
-from treesyntax.study.report.data_notes import data_notes, same_targets, trained_on
+from treesyntax.study.report.data_notes import (
+    data_notes,
+    same_targets,
+    trained_on,
+    without_trees,
+)
 from treesyntax.study.report.items import write_items
 from treesyntax.study.report.pair_notes import pair_notes
 from treesyntax.study.report.run_table import run_table
@@ -79,6 +84,7 @@ class Study(StudyFolder):
             *table.notes,
             *_of_references(plan, folder),
             *trained_on(plan, folder),
+            *without_trees(plan, folder),
             *_long_references(plan, folder, table),
         ]
         if results and (lost := lost_reference(plan, folder)):
