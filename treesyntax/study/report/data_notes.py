@@ -40,15 +40,17 @@ def trained_on(plan: Plan, folder: Path) -> list[str]:
     Nothing is told of sources of several lines each, such as CoNLL-U.
     """
     recipe = plan.recipe
-    names = (recipe.source.test, recipe.target.test, recipe.source.train, recipe.target.train)
-    files = [located(name, folder) for name in names]
-    if not all(file.is_file() for file in files):
+    source, target = (located(side.test, folder) for side in (recipe.source, recipe.target))
+    known_source, known_target = (
+        located(side.train, folder) for side in (recipe.source, recipe.target)
+    )
+    if not all(file.is_file() for file in (source, target, known_source, known_target)):
         return []
     try:
-        test = [*_pairs(*files[:2])]
-        sources = {source for source, _ in test}
+        test = [*_pairs(source, target)]
+        wanted = {text for text, _ in test}
         # Of a large training set no more is kept than what the test set has as well.
-        known = set(_pairs(*files[2:], sources))
+        known = set(_pairs(known_source, known_target, wanted))
     except (InputError, ValueError):
         return []
     seen = sum(pair in known for pair in test)
