@@ -10,7 +10,7 @@ from treesyntax.data.manifest import read_manifest
 from treesyntax.errors import InputError
 from treesyntax.files import read_lines
 from treesyntax.metrics import UNSEEN, plain_name
-from treesyntax.study.recipe.trainer import is_huggingface
+from treesyntax.study.recipe.recipe import SPLITS
 from treesyntax.study.report.table_notes import ALLOWED, uneven
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import located
@@ -82,15 +82,11 @@ def _pairs(
 
 
 def without_trees(plan: Plan, folder: Path) -> list[str]:
-    """How many examples of each split have no tree, for a pretrained model; nothing where all have one.
-
-    A model from scratch cannot do without: its binarizing refuses such a line.
-    """
-    if not is_huggingface(plan.recipe.content):
-        return []
+    """How many examples of each split have no tree; nothing where all have one."""
+    place = plan.trainer.examples
     counts = []
-    for split in ("train", "valid", "test"):
-        file = folder / f"data/{split}.jsonl"
+    for split in SPLITS if place else ():
+        file = folder / place.format(split=split)
         if not file.is_file():
             continue
         # A quote inside a text is written with a backslash, so this is the key.

@@ -58,6 +58,7 @@ class Fairseq:
     checker: tuple[str, ...] = (sys.executable, SAFE, "-m", "fairseq_plugins.flags")
     needs_plugins = True
     drops_pairs = True
+    examples = ""
 
     def steps(
         self, recipe: Recipe, runs: Sequence[Run], number: int, needs: tuple[str, ...]

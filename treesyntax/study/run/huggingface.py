@@ -47,6 +47,7 @@ class HuggingFace:
     checker: tuple[str, ...] = (sys.executable, SAFE, "-m", "treesyntax.finetune.checking")
     needs_plugins = False
     drops_pairs = False
+    examples = "data/{split}.jsonl"
 
     def steps(
         self, recipe: Recipe, runs: Sequence[Run], number: int, needs: tuple[str, ...]

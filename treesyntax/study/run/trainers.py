@@ -20,12 +20,15 @@ class Trainer(Protocol):
         checker: the program that reads command lines as JSON and writes the fault of each.
         needs_plugins: whether commands hold the folder of the fairseq plugins.
         drops_pairs: whether a row may leave out pairs that are too long for it.
+        examples: where the examples of a split are that may lack a tree, as JSON lines in the folder of a study;
+            "" where all must have one.
     """
 
     loaded: tuple[str, ...]
     checker: tuple[str, ...]
     needs_plugins: bool
     drops_pairs: bool
+    examples: str
 
     def steps(
         self, recipe: Recipe, runs: Sequence[Run], number: int, needs: tuple[str, ...]
