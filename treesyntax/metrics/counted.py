@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 
 from treesyntax.errors import OptionError
 
@@ -37,21 +38,27 @@ def counted_lines(
 
 
 def unseen_lines(
-    sources: Sequence[str], references: Sequence[str],
-    train_sources: Sequence[str], train_references: Sequence[str],
+    sources: Iterable[str], references: Iterable[str],
+    train_sources: Iterable[str], train_references: Iterable[str],
 ) -> list[bool]:  # fmt: skip
     """Which pairs of source and reference are not in the training data, white space aside.
 
     Raises:
         OptionError: if sources and references differ in number, in training or test.
     """
-    for one, other in ((sources, references), (train_sources, train_references)):
-        if len(one) != len(other):
-            raise OptionError(f"{len(one)} sources do not belong to {len(other)} references")
-    seen = set(_pairs(train_sources, train_references))
-    return [pair not in seen for pair in _pairs(sources, references)]
+    asked = [*_pairs(sources, references)]
+    wanted = {source for source, _ in asked}
+    # Of a large training set no more is kept than what may be among them.
+    seen = {pair for pair in _pairs(train_sources, train_references) if pair[0] in wanted}
+    return [pair not in seen for pair in asked]
 
 
-def _pairs(sources: Sequence[str], references: Sequence[str]) -> list[tuple[str, str]]:
-    spaced = zip(sources, references, strict=True)
-    return [(" ".join(source.split()), " ".join(reference.split())) for source, reference in spaced]
+def _pairs(sources: Iterable[str], references: Iterable[str]) -> Iterator[tuple[str, str]]:
+    counts = [0, 0]
+    for source, reference in zip_longest(sources, references):
+        counts[0] += source is not None
+        counts[1] += reference is not None
+        if source is not None and reference is not None:
+            yield " ".join(source.split()), " ".join(reference.split())
+    if counts[0] != counts[1]:
+        raise OptionError(f"{counts[0]} sources do not belong to {counts[1]} references")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, TypeVar
 
 from treesyntax.data.manifest import read_manifest
-from treesyntax.errors import InputError
+from treesyntax.errors import InputError, OptionError
 from treesyntax.files import read_lines
-from treesyntax.metrics import UNSEEN, plain_name
+from treesyntax.metrics import UNSEEN, plain_name, unseen_lines
 from treesyntax.study.recipe.recipe import SPLITS
 from treesyntax.study.report.table_notes import ALLOWED, uneven
 from treesyntax.study.run.plan import Plan
@@ -40,21 +40,16 @@ def trained_on(plan: Plan, folder: Path) -> list[str]:
     Nothing is told of sources of several lines each, such as CoNLL-U.
     """
     recipe = plan.recipe
-    source, target = (located(side.test, folder) for side in (recipe.source, recipe.target))
-    known_source, known_target = (
-        located(side.train, folder) for side in (recipe.source, recipe.target)
-    )
-    if not all(file.is_file() for file in (source, target, known_source, known_target)):
+    source, target = recipe.source, recipe.target
+    names = (source.test, target.test, source.train, target.train)
+    files = [located(name, folder) for name in names]
+    if not all(file.is_file() for file in files):
         return []
     try:
-        test = [*_pairs(source, target)]
-        wanted = {text for text, _ in test}
-        # Of a large training set no more is kept than what the test set has as well.
-        known = set(_pairs(known_source, known_target, wanted))
-    except (InputError, ValueError):
+        unseen = unseen_lines(*map(read_lines, files))
+    except (InputError, OptionError):
         return []
-    seen = sum(pair in known for pair in test)
-    if not seen:
+    if all(unseen):
         return []
     metric = plain_name(recipe.score[0])
     others = (
@@ -63,22 +58,8 @@ def trained_on(plan: Plan, folder: Path) -> list[str]:
         else f"; {metric}{UNSEEN} scores the others"
     )
     return [
-        f"{seen} of {len(test)} test lines stand in the training data too, with the same answer{others}"
+        f"{unseen.count(False)} of {len(unseen)} test lines stand in the training data too, with the same answer{others}"
     ]
-
-
-def _pairs(
-    sources: Path, targets: Path, wanted: Collection[str] | None = None
-) -> Iterator[tuple[str, str]]:
-    """Lines of two files, white space aside; those with a wanted source alone.
-
-    Raises:
-        ValueError: if the files differ in their number of lines.
-    """
-    for source, target in zip(read_lines(sources), read_lines(targets), strict=True):
-        spaced = " ".join(source.split())
-        if wanted is None or spaced in wanted:
-            yield spaced, " ".join(target.split())
 
 
 def without_trees(plan: Plan, folder: Path) -> list[str]:
