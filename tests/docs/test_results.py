@@ -272,7 +272,7 @@ def test_the_map_is_that_of_its_study() -> None:
     [
         ("GeoQuery", "map/table.csv", "dong_lapata:", "sequence-task=geo", r"(nary|lcrs)-task=geo"),
         ("JOBS", "map/table.csv", "dong_lapata:", "sequence-task=jobs", r"(nary|lcrs)-task=jobs"),
-        ("ATIS", "atis_strong/table.csv", "dong_lapata:", "sequence", r"(nary|lcrs)_dfs"),
+        ("ATIS", "map/table.csv", "dong_lapata:", "sequence-task=atis", r"(nary|lcrs)-task=atis"),
         ("FOR to LAMBDA", "for2lam_100k/table.csv", "exact", "sequence", r"tree2tree_[db]fs"),
         ("Multi30k, test2016", "multi30k_plain_long/categories.csv", "bleu", "sequence", "none"),
     ],
@@ -306,8 +306,8 @@ def test_our_levels_beside_published_ones_are_those_of_the_results(
 def test_why_aims_are_missed_is_in_the_results() -> None:
     """Every question of training is right in every run of GeoQuery; the others decide."""
     scores: dict[str, dict[tuple[str, int], dict[str, tuple[float, int]]]] = {}
-    for folder in ("map/geo", "geo_strong", "atis_strong"):
-        for one in read_results(DOCS / "results" / folder / OLD_FILE):
+    for folder in ("map/geo", "geo_strong", "map/atis"):
+        for one in read_results(results_file(DOCS / "results" / folder)):
             run = scores.setdefault(folder, {}).setdefault((one.method, one.seed), {})
             run[re.sub(":sexpr.*", "", one.metric)] = (one.value, one.n)
     unseen = {
@@ -322,13 +322,9 @@ def test_why_aims_are_missed_is_in_the_results() -> None:
             others.append((run["dong_lapata"][0] * 2.8 - seen) / unseen["map/geo"])
     told = f"All {seen} test questions that are in training are right, and {np.mean(others):.0%} of"
     binary = [
-        run["dong_lapata"][0]
-        for (row, _), run in scores["atis_strong"].items()
-        if row == "lcrs_dfs"
+        run["dong_lapata"][0] for (row, _), run in scores["map/atis"].items() if row == "lcrs"
     ]
-    range_told = (
-        f"Three trainings of the binary tree lie between {min(binary):.1f} and {max(binary):.1f};"
-    )
+    range_told = f"The five trainings of the binary tree lie between {min(binary):.1f} and {max(binary):.1f};"
     for text in (told.replace("%", " %"), range_told):
         assert text in (DOCS / "where-trees-help.md").read_text("utf-8")
     assert 5 * (1 - np.mean(others)) / 2.8 == pytest.approx(0.5, abs=0.05)
