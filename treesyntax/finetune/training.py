@@ -564,8 +564,8 @@ class Log(TrainerCallback):
         if args.device.type == "cuda":
             # As fairseq counts it: what other trainings on the same GPU take is not this one's.
             total = torch.cuda.get_device_properties(args.device).total_memory
-            taken = torch.cuda.max_memory_allocated(args.device)
-            stats["gb_free"] = round((total - taken) / 2**30, 1)
+            peak = torch.cuda.max_memory_allocated(args.device)
+            stats["gb_free"] = round((total - peak) / 2**30, 1)
         self._stats("train_inner", stats)
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **known: Any) -> None:

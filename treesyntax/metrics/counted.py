@@ -46,11 +46,11 @@ def unseen_lines(
     Raises:
         OptionError: if sources and references differ in number, in training or test.
     """
-    asked = [*_pairs(sources, references)]
-    wanted = {source for source, _ in asked}
+    test_pairs = [*_pairs(sources, references)]
+    wanted = {source for source, _ in test_pairs}
     # Of a large training set no more is kept than what may be among them.
     seen = {pair for pair in _pairs(train_sources, train_references) if pair[0] in wanted}
-    return [pair not in seen for pair in asked]
+    return [pair not in seen for pair in test_pairs]
 
 
 def _pairs(sources: Iterable[str], references: Iterable[str]) -> Iterator[tuple[str, str]]:
