@@ -6,27 +6,58 @@ import platform
 import subprocess
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 
 from treesyntax import __version__
 
-PACKAGES = {"torch": "torch", "fairseq": "ve-fairseq", "sacrebleu": "sacrebleu"}
+PACKAGES = {
+    "torch": "torch",
+    "fairseq": "ve-fairseq",
+    "sacrebleu": "sacrebleu",
+    "transformers": "transformers",
+    "accelerate": "accelerate",
+    "tokenizers": "tokenizers",
+    "sentencepiece": "sentencepiece",
+    "seqeval": "seqeval",
+    "stanza": "stanza",
+    "benepar": "benepar",
+    "spacy": "spacy",
+    "nltk": "nltk",
+    "conllu": "conllu",
+    "lark": "lark",
+    "tree_sitter": "tree-sitter",
+    "tree_sitter_javascript": "tree-sitter-javascript",
+}
+"""The packages that numbers depend on: by the module that is imported the name under which each is installed."""
 
 
-@cache
 def versions() -> dict[str, str]:
-    """Versions of treesyntax, Python and the packages that numbers depend on."""
-    found = {"treesyntax": __version__, "python": platform.python_version()}
-    return found | {name: version_of(name) for name in PACKAGES}
+    """Versions of treesyntax and Python."""
+    return {"treesyntax": __version__, "python": platform.python_version()}
 
 
 @cache
 def version_of(name: str) -> str:
-    """The version of a package that numbers depend on."""
+    """The version of one of `PACKAGES`."""
     try:
         return version(PACKAGES.get(name, name))
     except PackageNotFoundError:
         return "not installed"
+
+
+def revision_of(model: str) -> str:
+    """The commit of a model in the cache of Hugging Face, which is what its name stands for today."""
+    if find_spec("huggingface_hub") is None:
+        return "not cached"
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        file = try_to_load_from_cache(model, "config.json")
+    except HFValidationError:  # no name of a model, which is told where it is loaded
+        file = None
+    return Path(file).parent.name if isinstance(file, str) else "not cached"
 
 
 def commit() -> str:

@@ -43,6 +43,37 @@ def test_a_deleted_run_that_is_begun_again_and_interrupted_is_not_done(
     assert table(tmp_path) == {"sequence": "1 of 1", "stack_pe": "1 of 1"}
 
 
+@pytest.mark.parametrize("damage", ["damaged", "missing"])
+@pytest.mark.parametrize("whole", [True, False], ids=["whole", "interrupted"])
+def test_a_run_that_nothing_is_known_of_is_moved_aside(
+    damage: str, whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Its checkpoints may be of other settings."""
+
+    def interrupted(journal: Path, *words: object) -> None:
+        if words == ("update", "sequence-1", 3):
+            raise KeyboardInterrupt
+        note(journal, *words)
+
+    with monkeypatch.context() as patch:
+        if not whole:
+            patch.setattr(fake_programs, "note", interrupted)
+        run(tmp_path, seeds=[1], status=0 if whole else 130)
+    begun = tmp_path / "out/runs/sequence-1/begun.json"
+    if damage == "missing":
+        begun.unlink()
+    else:
+        begun.write_text("{")
+    before = updates(tmp_path).count("sequence-1")
+    again = run(tmp_path, seeds=[1], train={"lr": 0.5})
+    assert "sequence-1" in trained(again)
+    assert updates(tmp_path).count("sequence-1") - before == 5
+    assert list(
+        (tmp_path / "out/replaced/sequence-1-unknown/runs/sequence-1/checkpoints").iterdir()
+    )
+    assert table(tmp_path) == {"sequence": "1 of 1", "stack_pe": "1 of 1"}
+
+
 def test_a_log_tells_the_training_of_checkpoints_that_are_gone_from_the_one_that_goes_on(
     tmp_path: Path,
 ):

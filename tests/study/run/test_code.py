@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from treesyntax import source
-from treesyntax.study.provenance import version_of
+from treesyntax.study.provenance import PACKAGES, revision_of, version_of
 from treesyntax.study.run import code
 from treesyntax.study.run.code import code_of, merged, mixed_parts, of_first_rule, unknown_parts
 
@@ -234,6 +234,71 @@ def test_records_of_several_steps_and_rules():
     assert merged([new, newer])["train: nn"] == "c and d"
     assert mixed_parts([merged([new, newer])]) == ["train: nn"]
     assert [of_first_rule(one) for one in (old, new, resumed, {}, {"train: torch": "2"})] == [True, False, True, False, False]  # fmt: skip
+
+
+FINETUNING = ("finetune", "data", "--model", "x", "--set", "metric_for_best_model=bleu")
+COUNTED = {
+    ("prepare", "treesyntax", "parse", "a", "b", "--parser", "stanza-dep"): {"stanza"},
+    ("prepare", "sh", "-c", "treesyntax parse a b --parser=benepar"): {"benepar"},
+    ("prepare", "treesyntax", "data", "get", "cs2js"): {"tree_sitter", "tree_sitter_javascript"},
+    ("binarize",): {"sentencepiece", "lark"},
+    ("train", *TRAINING): {"torch", "fairseq"},
+    ("generate", *TRAINING): {"torch", "fairseq"},
+    ("train", *FINETUNING): {"torch", "transformers", "accelerate", "tokenizers", "sacrebleu"},
+    ("score", "treesyntax", "score"): {"sacrebleu", "seqeval", "lark"},
+}
+
+
+@pytest.mark.parametrize("step", COUNTED, ids=lambda step: " ".join(step[:3]))
+def test_versions_of_what_a_step_uses_count_and_no_others(
+    step: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+):
+    before = now(*step)
+    seen = set()
+    for package in PACKAGES:
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                code, "version_of", lambda name, p=package: "9" if name == p else version_of(name)
+            )
+            if mixed_parts([before, now(*step)]):
+                seen.add(package)
+    assert COUNTED[step] <= seen
+    assert not ({"stanza", "benepar", "spacy"} - COUNTED[step]) & seen
+    assert ("fairseq" in seen) == (step[1:] == TRAINING)
+
+
+def test_the_revision_of_a_model_in_the_cache_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(code, "revision_of", lambda name: f"of {name}")
+    words = ("finetune", "data", "--model", "bert-small")
+    assert code_of("train", words)["train: model bert-small"] == "of bert-small"
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bert-small").mkdir()
+    assert "train: model bert-small" not in code_of("train", words)  # its files are in the key
+
+
+def test_a_revision_is_read_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    hub = pytest.importorskip("huggingface_hub", reason="huggingface_hub is no part of the base")
+    monkeypatch.setattr(hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    folder = tmp_path / "models--bert-small"
+    assert revision_of("bert-small") == "not cached"
+    assert revision_of("no/name/of/any") == "not cached"
+    (folder / "refs").mkdir(parents=True)
+    (folder / "refs/main").write_text("abc")
+    (folder / "snapshots/abc").mkdir(parents=True)
+    (folder / "snapshots/abc/config.json").write_text("{}")
+    assert revision_of("bert-small") == "abc"
+
+
+def test_the_metric_that_chooses_a_checkpoint_counts(tmp_path: Path):
+    own = tmp_path / "own.py"
+    own.write_text(
+        "from treesyntax.metrics import register_metric\n@register_metric('mine')\ndef f(): ...\n"
+    )
+    for setting, counts in {"metric_for_best_model=mine": True, "metric_for_best_model=bleu": False}.items():  # fmt: skip
+        words = ("finetune", "data", "--model", "x", "--set", setting)
+        assert ("train: own/own.py" in code_of("train", words, (own,))) == counts
 
 
 def test_a_package_that_is_missing_has_no_version():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -182,3 +183,23 @@ def test_words_of_the_study_are_no_files(path: Path, name: str, monkeypatch: pyt
     monkeypatch.chdir(path.parent)
     (path.parent / name).mkdir()
     assert not any(keys(path).inputs.values())
+
+
+def test_a_pretrained_model_is_known_by_its_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Its folder may be named by a bare word."""
+    monkeypatch.chdir(tmp_path)
+    recipe = {
+        "name": "t", "title": "T", "trainer": "huggingface", "model": "bert", "seeds": [1], "score": ["accuracy"],
+        "task": "sequence-classification", "baseline": "plain", "methods": {"plain": {}}, "train": {"max_steps": 3},
+        "data": {"train": "a.jsonl", "valid": "a.jsonl", "test": "a.jsonl"},
+    }  # fmt: skip
+    (tmp_path / "a.jsonl").write_text('{"text": "a b", "label": "x"}\n')
+    (tmp_path / "bert").mkdir()
+    path = tmp_path / "recipe.yaml"
+    path.write_text(json.dumps(recipe))
+    (tmp_path / "bert/model.safetensors").write_text("a")
+    first = keys(path)
+    (tmp_path / "bert/model.safetensors").write_text("other weights")
+    assert "plain-1/train" in changed(first, keys(path))

@@ -25,6 +25,8 @@ from treesyntax.study.run.ledger import (
 from treesyntax.study.run.steps import BEGUN_FILE, BINARIZE
 
 SHORT = 8
+UNKNOWN = "unknown"
+"""Stands for the key of a run that is not known."""
 
 
 def check_data(ledger: Ledger) -> None:
@@ -76,7 +78,14 @@ def settle(ledger: Ledger) -> Iterator[str]:
     extensions, runs = Extensions(plan, ledger.keys, folder), {run.name: run for run in plan.runs}
     for name, key in wanted.items():
         begun = read_object(folder / "runs" / name / BEGUN_FILE)
-        if begun and (begun.get("key") != key or begun.get("kept", 0) < kept[name]):
+        if not begun and any((folder / runs[name].checkpoints).glob("*")):
+            place = _aside(folder, name, UNKNOWN)
+            _move(folder, name, place, name)
+            yield (
+                f"{name}: nothing says with what settings it was trained ({BEGUN_FILE} is missing or damaged), so it "
+                f"is trained anew; the former run is in {place}"
+            )
+        elif begun and (begun.get("key") != key or begun.get("kept", 0) < kept[name]):
             place = _aside(folder, name, str(begun.get("key")))
             few = f"it kept {begun.get('kept', 0)} checkpoints of the {kept[name]} asked for"
             cause = few if begun.get("kept", 0) < kept[name] else ""

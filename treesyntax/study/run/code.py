@@ -15,6 +15,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,8 +32,9 @@ from treesyntax.source import (
     module_file,
     read_source,
 )
-from treesyntax.study.provenance import version_of
+from treesyntax.study.provenance import PACKAGES, revision_of, version_of
 from treesyntax.study.run.process import FINETUNE
+from treesyntax.study.run.steps import MODEL, OUT
 
 ENTRIES = {
     "binarize": ("treesyntax.commands.binarize",),
@@ -66,7 +68,7 @@ METHODS, PRESETS = "treesyntax/methods", "treesyntax/model/presets.py"
 """They count for the runs that name them."""
 WITH_METHODS = ("train", "generate")
 GROUPS_OF = {
-    "train": (imports.METHODS, imports.FORMATS),
+    "train": (imports.METHODS, imports.FORMATS, imports.METRICS),
     "generate": (imports.METHODS, imports.FORMATS),
     "binarize": (imports.FORMATS,),
     "hypotheses": (imports.FORMATS,),
@@ -76,19 +78,16 @@ GROUPS_OF = {
 """By kind of step the entry points whose modules it may import."""
 NAMING = ("--metric", "--notation", "--source-format", "--target-format", "--format")
 """The flags whose values name metrics and formats."""
+BEST_BY = "metric_for_best_model="
+"""Begins the setting of a finetuning that names a metric, which chooses the checkpoint."""
 REGISTER = ("register", "register_metric", "register_format", "register_data_set")
 """The functions that make something of a user's own known by name."""
-PACKAGES = {
-    "train": ("torch", "fairseq"),
-    "generate": ("torch", "fairseq"),
-    "score": ("sacrebleu",),
-}
-FINETUNED = {
-    "train": ("torch", "transformers", "accelerate"),
-    "generate": ("torch", "transformers"),
-    "score": ("sacrebleu",),
-}
-"""The same where a pretrained model is finetuned."""
+TRAINER = ("torch", "fairseq")
+FINETUNER = ("torch", "transformers", "accelerate", "tokenizers")
+"""The packages of trainings and outputs, which import more of them than our code does; the second of a pretrained model."""
+PARSER = "treesyntax.parsers.{}_parser"
+OF_PARSERS = {name: PARSER.format(name) for name in ("stanza", "benepar", "spacy")}
+"""Packages that count where a command names them, each with the module of its parsers."""
 _PACKAGES: list[object] = []
 """The folders of packages and the entry points that there were at the last look."""
 BOTH = " and "
@@ -125,15 +124,20 @@ def code_of(
     """
     root = root or ROOT
     finetunes = tuple(command[:1]) == (FINETUNE,)
-    modules, packages = (FINETUNING, FINETUNED) if finetunes else (ENTRIES, PACKAGES)
+    modules, trainer = (FINETUNING, FINETUNER) if finetunes else (ENTRIES, TRAINER)
+    packages = set(trainer if kind in WITH_METHODS else ())
     if kind == PREPARE:
         parts = dict(_of_preparing(tuple(command), root))
+        packages |= _imported_by_commands(tuple(command), root)
     else:
-        parts = dict(_of_entries(modules.get(kind, ()), root, NO_MODEL.get(kind, ())))
+        entries, unused = modules.get(kind, ()), NO_MODEL.get(kind, ())
+        parts = dict(_of_entries(entries, root, unused))
+        packages |= _imported(entries, root, unused) - OF_PARSERS.keys()
     files = tuple(dict.fromkeys((*own, *listed(os.environ))))
     if kind in WITH_METHODS:
         base = modules["train"]
         parts |= _of_methods(_method_words(command), _named_by_flags(command), files, root, base)
+        parts |= _of_model(command)
     elif kind in GROUPS_OF:
         names, entries = _named_by_flags(command), ENTRIES.get(kind, (PREPARES["data"],))
         if kind == PREPARE:  # may be the text of a command for a shell
@@ -141,7 +145,7 @@ def code_of(
         parts |= _of_user_modules(kind, names, files, _base(entries, root), root)
     if parts:
         parts[RULE] = THIS_RULE
-    parts |= {name: version_of(name) for name in packages.get(kind, ())}
+    parts |= {name: version_of(name) for name in sorted(packages)}
     return {f"{kind}: {name}": value for name, value in parts.items()}
 
 
@@ -153,6 +157,12 @@ def code_of_users(files: Iterable[Path]) -> dict[str, str]:
     return found | {entry.value: digest_of(_entry_files(entry, ROOT)) for entry in entries}
 
 
+def trainer_versions(code: Mapping[str, str]) -> dict[str, str]:
+    """Return the versions of the packages that trained, of the code of a training."""
+    known = dict.fromkeys((*TRAINER, *FINETUNER))
+    return {name: code[part] for name in known if (part := f"train: {name}") in code}
+
+
 def look_again() -> None:
     """Look whether files or packages have changed: a step that starts imports the code as it is then."""
     entries = [entry for group in imports.GROUPS for entry in imports.entries_of(group)]
@@ -162,6 +172,7 @@ def look_again() -> None:
     _PACKAGES[:] = packages
     for function in (
         _of_entries,
+        _imported,
         _of_preparing,
         _of_methods,
         _base,
@@ -225,8 +236,7 @@ def _is_rule(part: str) -> bool:
 
 
 def _is_version(part: str) -> bool:
-    kind, _, name = part.partition(": ")
-    return name in (*PACKAGES.get(kind, ()), *FINETUNED.get(kind, ()))
+    return part.partition(": ")[2] in PACKAGES
 
 
 @cache
@@ -239,6 +249,41 @@ def _of_entries(
         words = file.relative_to(root).parts
         rooms.setdefault(words[0] if words[0] != OURS[0] else words[1], []).append(file)
     return {room: digest_of(files) for room, files in rooms.items()}
+
+
+@cache
+def _imported(entries: tuple[str, ...], root: Path, unused: tuple[str, ...] = ()) -> frozenset[str]:
+    """The packages that numbers depend on among those that some modules, and what they depend on, import."""
+    return _packages_of(_base(entries, root, unused))
+
+
+def _packages_of(files: Iterable[Path]) -> frozenset[str]:
+    """The same of some files alone."""
+    sources = [read_source(file) for file in files]
+    modules = {name for source in sources for level, name in source.imports if not level}
+    modules |= {name for source in sources for name in source.names}
+    return frozenset(name.partition(".")[0] for name in modules) & PACKAGES.keys()
+
+
+def _imported_by_commands(words: tuple[str, ...], root: Path) -> set[str]:
+    """The packages of a command of the recipe."""
+    found: set[str] = set()
+    for module in _commands_of(words).values():
+        found |= _imported((module,), root)
+    text = " ".join(words)
+    files = [module_file(OF_PARSERS[name], _roots(root)) for name in OF_PARSERS if name in text]
+    return found - OF_PARSERS.keys() | _packages_of(filter(None, files))
+
+
+def _commands_of(words: tuple[str, ...]) -> dict[str, str]:
+    """Our commands that a command of the recipe is, or that its text may run, with the module of each."""
+    text = " ".join(words)
+    ours = words[:1] == OURS[:1]
+    return {
+        name: module
+        for name, module in PREPARES.items()
+        if (words[1:2] == (name,) if ours else OURS[0] in text)
+    }
 
 
 @cache
@@ -255,19 +300,23 @@ def _base(entries: tuple[str, ...], root: Path, unused: tuple[str, ...] = ()) ->
 def _of_preparing(words: tuple[str, ...], root: Path) -> dict[str, str]:
     """The digests of a command of the recipe: all commands of ours that its text may run, and its scripts."""
     parts: dict[str, str] = {}
-    text = " ".join(words)
-    ours = words[:1] == OURS[:1]
-    for name, module in PREPARES.items():
-        if words[1:2] == (name,) if ours else OURS[0] in text:
-            parts |= {
-                f"{name}/{room}": digest for room, digest in _of_entries((module,), root).items()
-            }
-    for word in () if ours else words:
+    for name, module in _commands_of(words).items():
+        parts |= {f"{name}/{room}": digest for room, digest in _of_entries((module,), root).items()}
+    for word in () if words[:1] == OURS[:1] else words:
         file = Path(word)
         if file.suffix == ".py" and file.is_file():
             found = closure([file], [*_roots(root), Root(file.parent)], _left_out(root))
             parts[f"own/{file.name}"] = digest_of(found)
     return parts
+
+
+def _of_model(command: Sequence[str]) -> dict[str, str]:
+    """The revision of a pretrained model in the cache; one in a folder is part of the key."""
+    return {
+        f"model {name}": revision_of(name)
+        for flag, name in pairwise(command)
+        if flag == MODEL and OUT not in name and not os.path.exists(name)
+    }
 
 
 def _method_words(command: Sequence[str]) -> tuple[str, str]:
@@ -289,7 +338,7 @@ def _named_by_flags(command: Sequence[str]) -> frozenset[str]:
     words = iter(command)
     for word in words:
         flag, equals, value = word.partition("=")
-        if flag in NAMING:
+        if flag in NAMING or word.startswith(BEST_BY):
             names.update(re.findall(r"\w+", value if equals else next(words, "")))
     return frozenset(names)
 

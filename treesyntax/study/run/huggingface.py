@@ -26,6 +26,7 @@ from treesyntax.study.recipe.trainer import (
 from treesyntax.study.run.process import FINETUNE as PROGRAM
 from treesyntax.study.run.process import SAFE
 from treesyntax.study.run.steps import (
+    MODEL,
     OUT,
     PREPARE,
     Command,
@@ -123,7 +124,7 @@ def _run_steps(recipe: Recipe, run: Run, data: Step) -> list[Step]:
     train, generate, score, facts = map(run.step, ("train", "generate", "score", "facts"))
     training = make_step(
         train,
-        [PROGRAM, f"{OUT}/data", "--model", inside(run.method.arch), "--task", recipe.content[TASK],
+        [PROGRAM, f"{OUT}/data", MODEL, inside(run.method.arch), "--task", recipe.content[TASK],
          *(["--injection", injection] if injection else []), *_control(recipe.flags(run.method, "binarize")), *setting_words(flags, "--set"),
          *setting_words(recipe.flags(run.method, "generate"), "--generate"),
          "--seed", run.seed, "--out", out],

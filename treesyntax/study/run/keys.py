@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
+from itertools import pairwise
 from pathlib import Path
 
 from treesyntax.files import sha256_of_value
@@ -20,7 +21,7 @@ from treesyntax.made.digests import Digests
 from treesyntax.study.recipe.fairness import NOT_IN_KEYS
 from treesyntax.study.recipe.recipe import SPLITS, Method
 from treesyntax.study.run.plan import Plan
-from treesyntax.study.run.steps import OUT, PREPARE, Step, inside
+from treesyntax.study.run.steps import MODEL, OUT, PREPARE, Step, inside
 
 PARSE = ("treesyntax", "parse")
 GENERATE = (("treesyntax", "generate"), ("treesyntax", "data", "make"))
@@ -154,14 +155,16 @@ class Keys:
     def _outside(self, step: Step) -> Iterator[str]:
         """The files and folders outside the study that a command names.
 
-        In the commands that the study makes a bare word such as test is no file.
+        In the commands that the study makes a bare word such as test is no file, but for that of a pretrained model.
         """
         words = list(_values(step.command))
         # treesyntax generate GENERATOR, treesyntax data get NAME: a folder of that name is none of theirs.
         of_ours = {"generate": 3, "data": 4}.get("".join(words[1:2]), 2)
         named = {"treesyntax": of_ours, "python": 1}
-        for word in words[named.get(words[0], 0) :]:
-            if step.kind == PREPARE or word in self.labels or "/" in word or "." in word:
+        begin = named.get(words[0], 0)
+        for before, word in pairwise(["", *words][begin:]):
+            known = word in self.labels or before == MODEL or "/" in word or "." in word
+            if step.kind == PREPARE or known:
                 yield from filter(self._is_input, _candidates(word))
 
     def _is_input(self, name: str) -> bool:

@@ -20,7 +20,7 @@ from treesyntax.made.digests import Digests, files_in, size_of
 from treesyntax.made.reuse import changed_file
 from treesyntax.study.provenance import commit, versions
 from treesyntax.study.recipe.identity import Identity
-from treesyntax.study.run.code import code_of, look_again, merged
+from treesyntax.study.run.code import code_of, look_again, merged, trainer_versions
 from treesyntax.study.run.extension import note_of
 from treesyntax.study.run.folder import studies_near
 from treesyntax.study.run.keys import Keys, checkpoints_kept, data_files
@@ -145,15 +145,15 @@ class Ledger:
         look_again()
         file, before = self.folder / run.folder / BEGUN_FILE, self.begun(run)
         step = self.plan.steps_of(run)[0]
-        origin = {**versions(), "commit": commit()}
-        kept = checkpoints_kept(step)
+        code, kept = self.code(step), checkpoints_kept(step)
+        origin = {**versions(), **trainer_versions(code), "commit": commit()}
         noted = {
             "key": self.keys.of[step.name],
             **note_of(self.keys, step),
             "extended": before.get("extended", []),
             "kept": min(before.get("kept", kept), kept),
             "data": self.keys.data(run.method),
-            "code": merged([before.get("code", {}), self.code(step)]),
+            "code": merged([before.get("code", {}), code]),
             "versions": merged([before.get("versions", {}), origin]),
         }
         write_json(file, noted)

@@ -15,7 +15,7 @@ from pathlib import Path
 from treesyntax.errors import InputError
 from treesyntax.files import read_object, sha256_of, sha256_of_value, write_json
 from treesyntax.source import OURS, ROOT
-from treesyntax.study.provenance import versions
+from treesyntax.study.provenance import PACKAGES, version_of, versions
 from treesyntax.study.run.code import code_of_users
 
 FILE, SOUND = "flags.json", "sound"
@@ -36,7 +36,8 @@ class SoundCommands:
         home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
         self.file = Path(os.environ.get(VARIABLE) or os.path.join(home, "treesyntax"), FILE)
         files = [file for package in OURS for file in sorted((ROOT / package).rglob("*.py"))]
-        state = [*checker, versions(), [*map(sha256_of, files)], code_of_users(user_files)]
+        known = {**versions(), **{name: version_of(name) for name in PACKAGES}}
+        state = [*checker, known, [*map(sha256_of, files)], code_of_users(user_files)]
         self.state = sha256_of_value(state)
         digests = read_object(self.file).get(SOUND)
         self.digests = dict.fromkeys(map(str, digests if isinstance(digests, list) else ()))

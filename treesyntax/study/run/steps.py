@@ -34,6 +34,8 @@ LEFT_OUT = "left_out"
 """Folder of the lists of pairs that no row uses, where the recipe allows that."""
 BEGUN_FILE = "begun.json"
 """In a run's folder: key, data, code and versions of the training in it, finished or not."""
+MODEL = "--model"
+"""In the command of a finetuning: a folder, or the name of a model in the cache of Hugging Face."""
 STUDY_ANALYSES = "analyses"
 """Name of the step, and folder, of the analyses of a study as a whole."""
 
