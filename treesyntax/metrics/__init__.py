@@ -344,6 +344,11 @@ def register_metric(name: str) -> Callable[[UserMetric], UserMetric]:
     return add
 
 
+def compares_spelling(name: str) -> bool:
+    """Whether a metric compares the tokens of texts, so that another spelling of the same tree is wrong."""
+    return plain_name(name) in TEXT_ITEMS
+
+
 def is_readable(name: str) -> bool:
     """Whether it is known, without the file of a metric of a user's own, what the numbers of a line mean."""
     plain = plain_name(name)

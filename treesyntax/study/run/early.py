@@ -21,8 +21,11 @@ from treesyntax.study.recipe.search import SEARCH
 from treesyntax.study.recipe.trainer import INJECTION, MODEL
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.process import FINETUNE, safe_environment
+from treesyntax.study.run.references import check_references
 from treesyntax.study.run.sound_commands import SoundCommands
 from treesyntax.study.run.steps import Command
+from treesyntax.trees.formats import FORMATS
+from treesyntax.trees.formats.base import line_records
 from treesyntax.trees.linearizations import tree_text
 
 OURS = {"score": metric_fault, "binarize": option_fault}
@@ -75,20 +78,34 @@ def check_early(plan: Plan, checker: Sequence[str] | None = None) -> None:
         asked.items(), _ask(checker, list(asked), user_files), strict=True
     ):
         _refuse(recipe, method, command[0], fault or _loses_text(recipe, command, method))
+    check_references(recipe)
 
 
 def _loses_text(recipe: Recipe, command: Command, method: Method) -> Fault | None:
-    """A target of trees, written as words: outputs are scored against the file of trees."""
+    """A target of trees that is written as words, or over several lines: a line is scored against one of its file."""
     if command[0] != "binarize":
         return None
     flags = recipe.flags(method, "binarize")
-    notation = flags.get("target-format") or TEXT
-    if notation == TEXT or tree_text(str(notation), flags.get("target-view")) is not None:
+    notation = str(flags.get("target-format") or TEXT)
+    if notation == TEXT:
         return None
+    if tree_text(notation, flags.get("target-view")) is not None:
+        return _no_lines(notation)
     return Fault(
         "target-format",
         f"is {notation}, and the row writes its words alone: no {notation} can be made of them to be scored; "
         f"take target-format: {TEXT} with files of text, or target-linearization: nary_dfs",
+    )
+
+
+def _no_lines(notation: str) -> Fault | None:
+    """Trees over several lines: outputs are scored line by line."""
+    if notation not in FORMATS.known or FORMATS[notation].records is line_records:
+        return None
+    return Fault(
+        "target-format",
+        f"is {notation}, whose trees are no lines, and outputs are scored line by line; write the files in another "
+        f"format, with read_trees and write_trees of treesyntax, or take target-format: {TEXT} with files of text",
     )
 
 

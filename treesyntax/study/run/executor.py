@@ -31,6 +31,7 @@ from treesyntax.study.run.pairs import check_pairs
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.process import Devices
 from treesyntax.study.run.progress import PlainProgress
+from treesyntax.study.run.references import check_references
 from treesyntax.study.run.steps import BINARIZE, OUT, PLUGINS, PREPARED, Step
 from treesyntax.study.run.submission import Submission, Submitted
 
@@ -184,7 +185,8 @@ class Executor:
         return name not in self.done and not chain & self.failures.keys()
 
     def _release(self) -> None:
-        """Let the trainings begin, whose rows use the same pairs."""
+        """Let the trainings begin, whose rows use the same pairs and can be scored alike."""
+        check_references(self.plan.recipe, self.folder)
         begun = {run.name: self.ledger.begun(run) for run in self.plan.runs}
         for line in check_pairs(self.plan, self.folder, begun):
             self.watcher.say(line)
