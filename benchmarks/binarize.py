@@ -127,15 +127,6 @@ def rate(folder: Path, case: str, with_text: bool, sentences: int) -> float:
     return sentences / (time.process_time() - begin)
 
 
-def nanoseconds_of_an_addition() -> float:
-    """How fast the processor is just now, with whoever shares it: to compare runs by."""
-    begin = time.process_time()
-    total = 0
-    for number in range(10**7):
-        total += number
-    return (time.process_time() - begin) * 100
-
-
 def main() -> None:
     """Print a line for every format, linearization and policy."""
     parser = argparse.ArgumentParser(

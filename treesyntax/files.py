@@ -177,21 +177,18 @@ def read_object(path: str | Path) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def write_json(
-    path: str | Path, value: Any, indent: int | None = 1, allow_nan: bool = True
-) -> None:
+def write_json(path: str | Path, value: Any, indent: int | None = 1) -> None:
     """Write a value as a JSON file, all or nothing.
 
     Args:
         path: of the file.
         value: what ``json`` can write.
         indent: spaces a level; None for one line.
-        allow_nan: whether numbers may be nan or infinite, which other readers of JSON refuse.
 
     Raises:
         InputError: if the file cannot be written.
     """
-    text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=allow_nan)
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
     write_text(path, text + "\n")
 
 

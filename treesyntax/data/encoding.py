@@ -11,10 +11,11 @@ from treesyntax.trees.names import TEXT as TEXT
 SIDES = ("source", "target")
 MANIFEST = "binarize.json"
 """Beside binarized data: all options and counts."""
-MANIFEST = "binarize.json"
-"""Beside binarized data: all options and counts."""
 CONLLU = "conllu"
 WORDS_LINEARIZATION = "words"
+TREE_LINEARIZATION = "preorder"
+WORD_FORMATS = (TEXT, CONLLU)
+"""The formats whose nodes are words, so that their natural tokens are the sentence."""
 MODEL_TYPES = ("unigram", "bpe")
 NORMALIZATIONS = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")
 """Normalization rules of SentencePiece; its own default comes first."""
@@ -23,6 +24,11 @@ TOKEN_UNITS, LINE_UNITS = "token", "line"
 SUBWORD_UNITS = (TOKEN_UNITS, LINE_UNITS)
 SPAN_FORMATS = (CONLLU, "ptb")
 """The formats for which the parsers keep the character span of every word."""
+
+
+def usual_linearization(format_name: str) -> str:
+    """The linearization of a side whose options name none."""
+    return WORDS_LINEARIZATION if format_name in WORD_FORMATS else TREE_LINEARIZATION
 
 
 class Training(NamedTuple):

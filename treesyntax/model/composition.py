@@ -50,7 +50,7 @@ def parse_spec(spec: str) -> dict[str, dict[str, Any]]:
     except (SyntaxError, ValueError):
         raise _malformed(spec) from None
     methods: dict[str, dict[str, Any]] = {}
-    named = (_read_part(part, spec) for part in _summands(tree, spec))
+    named = (_read_part(part, spec) for part in _summands(tree))
     for name, options in (method for part in named for method in _expanded(*part)):
         if name in methods:
             raise OptionError(f"the method {name} is given twice in {spec!r}; give it once")
@@ -77,7 +77,7 @@ def _malformed(spec: str) -> OptionError:
     )
 
 
-def _summands(tree: ast.expr, spec: str) -> Iterator[ast.expr]:
+def _summands(tree: ast.expr) -> Iterator[ast.expr]:
     parts = []
     while isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Add):
         parts.append(tree.right)

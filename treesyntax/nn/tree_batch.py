@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from treesyntax.errors import OptionError
@@ -226,16 +226,17 @@ def _stored(
     """The arrays of a row's trees, their nodes numbered through."""
     sizes = np.array([len(tree) for tree in forest], np.int64)
     first = np.repeat(sizes.cumsum() - sizes, sizes)
-    parents, branches, ids = (
-        np.concatenate([np.zeros(0, np.int64), *parts]).astype(np.int64)
-        for parts in (
-            [tree.parents for tree in forest],
-            [tree.branches for tree in forest],
-            [[(labels or {}).get(one, 0) for one in node_labels(tree)] for tree in forest],
-        )
-    )
+    parents = _joined(tree.parents for tree in forest)
     parents = np.where(parents < 0, parents, parents + first)
-    return parents, branches, token_nodes, None if labels is None else ids
+    ids = None
+    if labels is not None:
+        ids = _joined([labels.get(label, 0) for label in node_labels(tree)] for tree in forest)
+    return parents, _joined(tree.branches for tree in forest), token_nodes, ids
+
+
+def _joined(arrays: Iterable[ArrayLike]) -> Integers:
+    """One array of whole numbers, of any number of them."""
+    return np.concatenate([np.zeros(0, np.int64), *arrays]).astype(np.int64)
 
 
 def _check_numbers(

@@ -15,7 +15,6 @@ from treesyntax.study.estimate import Estimate, outlook
 from treesyntax.study.recipe.identity import (
     IDENTITY_FILE,
     Identity,
-    check_not_shorter,
     find_changes,
     make_identity,
     read_identity,
@@ -24,6 +23,7 @@ from treesyntax.study.recipe.identity import (
 from treesyntax.study.report.table import print_line
 from treesyntax.study.run.archive import check_code, check_data, settle
 from treesyntax.study.run.executor import Executor
+from treesyntax.study.run.extension import check_not_shorter
 from treesyntax.study.run.failures import Failure
 from treesyntax.study.run.folder import check_folder, held_alone, remove_leftovers
 from treesyntax.study.run.ledger import Ledger

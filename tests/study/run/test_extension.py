@@ -184,6 +184,9 @@ def test_the_command_that_trains_on_goes_on_where_it_was_interrupted(tmp_path: P
     assert (
         "its trainings went on to 4 times the updates; add --train-on 4" in capsys.readouterr().err
     )
+    (tmp_path / "out/recipe.yaml").write_text("{")  # damaged
+    assert once(tmp_path, status=2) == ""
+    assert "its trainings went on to more updates" in capsys.readouterr().err
 
 
 def test_all_caps_of_a_recipe_are_raised(tmp_path: Path):

@@ -24,9 +24,11 @@ from treesyntax.data.encoding import (
     SUBWORD_UNITS,
     SUBWORDS_STYLES,
     TEXT,
+    WORD_FORMATS,
     WORDS_LINEARIZATION,
     Encoding,
     Training,
+    usual_linearization,
 )
 from treesyntax.errors import InputError, OptionError, unknown_name
 from treesyntax.files import check_path
@@ -39,9 +41,6 @@ from treesyntax.trees.names import CONTROLS, FORMATS, GIVEN, LINEARIZATIONS, POL
 SPLITS = ("train", "valid", "test")
 FILE = "FILE"
 """What stands for the value of an option that names a file, see `file_flags`."""
-TREE_LINEARIZATION = "preorder"
-# Their nodes are words, so their natural tokens are the sentence.
-WORD_FORMATS = (TEXT, "conllu")
 # fairseq takes languages from file names such as train.en-sv.en.idx.
 LANGUAGE = re.compile(r"[^\s./\\-]+")
 SAMPLE = 500_000
@@ -384,8 +383,7 @@ def _side(args: argparse.Namespace, index: int, role: str) -> SideOptions:
 
 
 def _linearization(role: str, format_name: str, linearization: str | None) -> str:
-    usual = WORDS_LINEARIZATION if format_name in WORD_FORMATS else TREE_LINEARIZATION
-    name = usual if linearization is None else linearization
+    name = usual_linearization(format_name) if linearization is None else linearization
     if name not in LINEARIZATIONS:
         raise unknown_name("linearization", name, LINEARIZATIONS, f"--{role}-linearization:")
     if format_name == TEXT and name != WORDS_LINEARIZATION:

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from treesyntax.data.encoding import CONLLU, TEXT, WORDS_LINEARIZATION
+from treesyntax.data.encoding import TEXT, WORDS_LINEARIZATION, usual_linearization
 from treesyntax.study.recipe.checks import Flags
 from treesyntax.trees.linearizations import get_linearization
 
@@ -117,7 +117,7 @@ def reads_trees(arch: str, binarize: Mapping[str, Any], train: Flags) -> bool:
     notation = str(binarize.get("source-format", TEXT))
     if notation == TEXT:
         return False
-    view = binarize.get("source-view", WORDS_LINEARIZATION if notation == CONLLU else "preorder")
+    view = binarize.get("source-view", usual_linearization(notation))
     spec = injection_of(arch, train, SIDES[0])
     return view != WORDS_LINEARIZATION or any(map(needs_tree, parts_of(spec)))
 

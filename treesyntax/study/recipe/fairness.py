@@ -22,7 +22,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from treesyntax.data.encoding import CONLLU, TEXT, WORDS_LINEARIZATION
+from treesyntax.data.encoding import TEXT, WORDS_LINEARIZATION, usual_linearization
 from treesyntax.errors import OptionError
 from treesyntax.study.recipe.axes import shared_point
 from treesyntax.study.recipe.backbone import (
@@ -139,8 +139,7 @@ def _lengths(recipe: Recipe, method: Method) -> list[str]:
     shown = []
     for side in ("source", "target"):
         notation = str(flags.get(f"{side}-format", TEXT))
-        usual = WORDS_LINEARIZATION if notation in (TEXT, CONLLU) else "preorder"
-        shown.append(str(flags.get(f"{side}-view") or usual))
+        shown.append(str(flags.get(f"{side}-view") or usual_linearization(notation)))
         if shown[-1] != WORDS_LINEARIZATION:
             shown.append(str(flags.get(f"{side}-control", GIVEN)))
     return shown

@@ -15,7 +15,6 @@ from treesyntax.errors import InputError, OptionError
 from treesyntax.files import atomic_file, read_object, sha256_of_value, write_json
 from treesyntax.made.digests import IDENTITY_FILE as IDENTITY_FILE
 from treesyntax.made.records import read_record_of
-from treesyntax.study.recipe.budget import TRAIN_ON
 from treesyntax.study.recipe.reading import IMPORT, RESOLVED
 from treesyntax.study.recipe.recipe import DATA, RECIPE_FILE, SPLITS, Recipe
 from treesyntax.study.recipe.trainer import outside_files
@@ -88,27 +87,13 @@ def _missing(recipe: Recipe, key: str, name: str) -> OptionError:
 
 def find_changes(folder: Path, recipe: Recipe) -> list[str]:
     """A line for each difference of a recipe from the one in its study's folder."""
-    before = _written(folder)
+    before = written_recipe(folder)
     if before is None:
         return [f"{RECIPE_FILE} is lost or damaged, and is written again"]
     return list(_differences("", before, recipe.content))
 
 
-def check_not_shorter(folder: Path, recipe: Recipe) -> None:
-    """Refuse the recipe of a study whose trainings went on, without saying so: it would train shorter ones anew.
-
-    Raises:
-        OptionError: with what to add.
-    """
-    before = (_written(folder) or {}).get(TRAIN_ON, 1)
-    if isinstance(before, int | float) and before > recipe.train_on:
-        raise OptionError(
-            f"{folder}: its trainings went on to {before:g} times the updates; add --{TRAIN_ON} {before:g}, or "
-            "choose another --out for shorter ones"
-        )
-
-
-def _written(folder: Path) -> dict[str, Any] | None:
+def written_recipe(folder: Path) -> dict[str, Any] | None:
     """The recipe in a study's folder as plain values; None if it is lost or damaged."""
     try:
         content = yaml.safe_load((folder / RECIPE_FILE).read_text(encoding="utf-8"))

@@ -28,8 +28,8 @@ LONGER = 2
 """How many times longer a training is to be that was still learning."""
 
 
-def study_command(recipe: Recipe, folder: Path, *settings: str, other: Path | None = None) -> str:
-    """The command that goes on with a study, or that makes another one with some entries of its recipe changed.
+def study_command(recipe: Recipe, folder: Path) -> str:
+    """The command that goes on with a study.
 
     It names the resolved recipe, which has what the first command changed with --set. Files of own
     methods are not beside that, so the recipe is then the one that was given, as far as it is known.
@@ -38,9 +38,8 @@ def study_command(recipe: Recipe, folder: Path, *settings: str, other: Path | No
     if recipe.imports:
         given = recipe.path.resolve().parent != folder.resolve()
         name = str(recipe.path) if given else "RECIPE"
-    out = [] if not other and folder == default_folder(recipe) else ["--out", str(other or folder)]
-    changes = [word for setting in settings for word in ("--set", setting)]
-    return shlex.join(["treesyntax", "study", name, *out, *changes])
+    out = [] if folder == default_folder(recipe) else ["--out", str(folder)]
+    return shlex.join(["treesyntax", "study", name, *out])
 
 
 def train_on_command(recipe: Recipe, folder: Path) -> str:

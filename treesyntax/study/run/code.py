@@ -110,9 +110,7 @@ class Registered(NamedTuple):
     readable: bool = True
 
 
-def code_of(
-    kind: str, command: Sequence[str] = (), own: Sequence[Path] = (), root: Path | None = None
-) -> dict[str, str]:
+def code_of(kind: str, command: Sequence[str] = (), own: Sequence[Path] = ()) -> dict[str, str]:
     """Return digests and versions of a kind of step by ``KIND: ROOM`` and ``KIND: PACKAGE``.
 
     Args:
@@ -120,9 +118,8 @@ def code_of(
         command: the words of the step; of a step of a run before them those of its training and its binarize, which
             name methods and formats.
         own: files of the user's own.
-        root: a checkout of this repository, by default the one that runs.
     """
-    root = root or ROOT
+    root = ROOT
     finetunes = tuple(command[:1]) == (FINETUNE,)
     modules, trainer = (FINETUNING, FINETUNER) if finetunes else (ENTRIES, TRAINER)
     packages = set(trainer if kind in WITH_METHODS else ())

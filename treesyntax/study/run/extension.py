@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from treesyntax.errors import InputError, OptionError
-from treesyntax.files import write_json
-from treesyntax.study.recipe.identity import RECIPE_FILE
-from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.files import read_object, write_json
+from treesyntax.study.recipe.budget import TRAIN_ON
+from treesyntax.study.recipe.identity import RECIPE_FILE, written_recipe
+from treesyntax.study.recipe.recipe import Recipe, read_recipe
 from treesyntax.study.run.checkpoints import LAST, updates_of
 from treesyntax.study.run.keys import CAPS, Keys, flag_value
 from treesyntax.study.run.logs import TRAINS_ON, TrainLog, read_log
@@ -76,6 +77,31 @@ def check_schedules(plan: Plan) -> None:
                 "so a longer one is another one; use a schedule such as inverse_sqrt, or set train.max-update "
                 "to train anew"
             )
+
+
+def check_not_shorter(folder: Path, recipe: Recipe) -> None:
+    """Refuse the recipe of a study whose trainings went on, without saying so: it would train shorter ones anew.
+
+    Raises:
+        OptionError: with what to add.
+    """
+    written = written_recipe(folder)
+    if written is None and recipe.train_on == 1 and _went_on(folder):
+        raise OptionError(
+            f"{folder}: its trainings went on to more updates, and {RECIPE_FILE} there, which says to how many, is lost "
+            f"or damaged; add --{TRAIN_ON} FACTOR as before, or choose another --out"
+        )
+    before = (written or {}).get(TRAIN_ON, 1)
+    if isinstance(before, int | float) and before > recipe.train_on:
+        raise OptionError(
+            f"{folder}: its trainings went on to {before:g} times the updates; add --{TRAIN_ON} {before:g}, or "
+            "choose another --out for shorter ones"
+        )
+
+
+def _went_on(folder: Path) -> bool:
+    """Whether a training in a study's folder is a longer one of another."""
+    return any(read_object(file).get("extended") for file in folder.glob(f"runs/*/{BEGUN_FILE}"))
 
 
 class Extensions:
