@@ -78,7 +78,7 @@ def check_early(plan: Plan, checker: Sequence[str] | None = None) -> None:
 
 
 def _loses_text(recipe: Recipe, command: Command, method: Method) -> Fault | None:
-    """A target of trees, written as words: outputs are scored against the file of trees."""
+    """A target of dependency trees, written as words: outputs are scored against the file of trees."""
     if command[0] != "binarize":
         return None
     flags = recipe.flags(method, "binarize")
@@ -88,7 +88,7 @@ def _loses_text(recipe: Recipe, command: Command, method: Method) -> Fault | Non
     return Fault(
         "target-format",
         f"is {notation}, and the row writes its words alone: no {notation} can be made of them to be scored; "
-        f"take target-format: {TEXT} with files of text, or target-linearization: nary_dfs",
+        f"take target-format: {TEXT} with files of text",
     )
 
 
