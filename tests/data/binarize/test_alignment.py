@@ -214,6 +214,7 @@ def test_stretches_of_text_outside_all_spans(text, spans, stretches):
     [
         (["a", "b", "("], ["a", "b", "-LRB-"], None, 0),
         (["A", "ﬁ", "½"], ["a", "fi", "1⁄2"], None, 0),
+        (["``", "a", "''"], ['"', "a", '"'], None, 0),
         (["a", "b", "c", "d"], ["a", "b", "x", "y"], None, 2),
         (["a", "b", "c"], ["a", "x", "y"], 1, 0),
         (["a"], ["x"], None, 1),
