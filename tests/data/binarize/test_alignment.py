@@ -201,7 +201,7 @@ def test_text_behind_the_last_gold_word_is_refused(line):
     ("text", "spans", "stretches"),
     [
         ("du chat. ", [(0, 2), (0, 2), (3, 7), (7, 8)], 0),
-        ("Yes! du chat noir (?)", [(5, 7), (8, 12), (18, 19)], 4),
+        ("Yes! du chat noir (?)", [(5, 7), (8, 12), (18, 19)], 3),
         (" ", [], 0),
     ],
 )
