@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from fairseq.data import Dictionary
 
-from treesyntax.data.manifest import shuffle_seed_of, side_of
+from treesyntax.data.manifest import check_dictionary, shuffle_seed_of, side_of
 from treesyntax.errors import InputError
 from treesyntax.trees.names import SHUFFLED
 
@@ -77,7 +77,7 @@ def read_dictionary(path: Path) -> Dictionary:
     """A dictionary as fairseq has it.
 
     Raises:
-        InputError: if it is damaged, or has lost symbols since ``treesyntax binarize`` wrote it.
+        InputError: if it is damaged, or not the one that ``treesyntax binarize`` wrote there.
     """
     try:
         found = Dictionary.load(str(path))
@@ -90,6 +90,7 @@ def read_dictionary(path: Path) -> Dictionary:
     if len(found) < written:
         cause = f"has {len(found)} symbols, but binarize wrote {written}"
         raise InputError(path, None, cause, AGAIN)
+    check_dictionary(path)
     return found
 
 

@@ -14,7 +14,9 @@ from plugins.test_plugin import PLUGINS, fairseq, train
 from support.translate_helpers import binarize, lines_of, save_model, write_texts
 
 from treesyntax.__main__ import main
+from treesyntax.data.manifest import SideData, read_data
 from treesyntax.errors import InputError, OptionError
+from treesyntax.files import sha256_of
 from treesyntax.model.checkpoint import load_checkpoint, peek
 
 from fairseq_plugins import resume  # isort: skip  (registered by translate_helpers)
@@ -76,8 +78,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for role, language in (("source", "src"), ("target", "tgt")):
         path = folder / f"{role} dictionary" / f"dict.{language}.txt"
         first, second, *rest = lines_of(path)
-        path.write_text("".join(f"{line}\n" for line in (second, first, *rest)))
+        write_dictionary(path, [second, first, *rest])
     return folder
+
+
+def write_dictionary(path: Path, lines: list[str]) -> None:
+    """As if binarize had written this dictionary."""
+    path.write_text("".join(f"{line}\n" for line in lines))
+    manifest = json.loads((path.parent / "binarize.json").read_text())
+    manifest["dictionaries"][path.name] = sha256_of(path)
+    (path.parent / "binarize.json").write_text(json.dumps(manifest))
 
 
 def edit(data: Path, field: str, value: str, before: str | None) -> None:
@@ -189,7 +199,7 @@ def test_counts_of_a_dictionary_do_not_matter(folder, tmp_path):
     shutil.copytree(folder / "data", tmp_path / "data")
     path = tmp_path / "data" / "dict.tgt.txt"
     symbols = [line.rpartition(" ")[0] for line in lines_of(path)]
-    path.write_text("".join(f"{symbol} 1\n" for symbol in symbols))
+    write_dictionary(path, [f"{symbol} 1" for symbol in symbols])
     task_of(tmp_path / "data").load_state_dict(peek(folder / "model.pt")["task_state"])
 
 
@@ -201,6 +211,27 @@ def test_data_without_subwords_are_no_data_with(folder, tmp_path):
         "view", "control", "subword_policy", "subword_units", "subword_model", "dictionary"
     }  # fmt: skip
     assert set(record["target"]) == {"view", "subword_model", "dictionary"}
+
+
+@pytest.mark.parametrize("language", ["src", "tgt"])
+def test_a_dictionary_that_is_not_the_datas_is_refused(folder, tmp_path, language):
+    """In another order, every token was another word."""
+    data = shutil.copytree(folder / "data", tmp_path / "data")
+    path = data / f"dict.{language}.txt"
+    path.write_text("".join(f"{line}\n" for line in sorted(lines_of(path))))
+    told = rf"dict.{language}.txt: is not the file that binarize.json describes, its checksum"
+    for reader in (task_of, lambda data: read_data(data).dictionary(side_named(data, language))):
+        with pytest.raises(InputError, match=told):
+            reader(data)
+    manifest = json.loads((data / "binarize.json").read_text())
+    del manifest["dictionaries"]  # as folders have it that were written before
+    (data / "binarize.json").write_text(json.dumps(manifest))
+    task_of(data)
+
+
+def side_named(folder: Path, language: str) -> SideData:
+    data = read_data(folder)
+    return next(side for side in (data.source, data.target) if side.language == language)
 
 
 @pytest.mark.parametrize(

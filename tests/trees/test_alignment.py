@@ -384,6 +384,15 @@ def test_a_tree_without_words_is_refused_over_a_text():
     assert align([], [(0, 0), (0, 1)], "a") == [-1, -1]
 
 
+def test_spans_of_other_words_are_refused():
+    tree, text = flat(["the", "dog", "barks"]), "The dog barks loudly"
+    tokens = [(0, 3), (4, 7), (8, 13), (14, 20)]
+    nodes = align(tree, tokens, text, spans=tokens[:3])
+    assert nodes[3] == -1
+    with pytest.raises(TreeError, match="the word 'the' is not at 4:7 of the text, where 'dog' st"):
+        align(tree, tokens, text, spans=tokens[1:])
+
+
 def test_spans_are_of_one_text():
     with pytest.raises(TreeError, match="spans are of one text"):
         align(

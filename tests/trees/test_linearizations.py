@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 from support.strategies import any_labels, constituency_trees, dependency_trees, rich_trees, trees
 
 from treesyntax.errors import OptionError, TreeError
-from treesyntax.trees.linearizations import LINEARIZATIONS, get_linearization
+from treesyntax.trees.linearizations import (
+    LINEARIZATIONS,
+    from_linearization,
+    get_linearization,
+    tree_text,
+)
 from treesyntax.trees.tree import Tree
 
 WORDS, PREORDER, BRACKETED, TWICE = (
@@ -167,3 +172,11 @@ def test_linearizations_by_name():
         match="no linearization is named 'inorder'; did you mean 'preorder'. there are words, preorder",
     ):
         get_linearization("inorder")
+
+
+@pytest.mark.parametrize("linearization", ["bracketed", "nary_dfs", "lcrs_bfs"])
+def test_no_linearization_has_the_heads_of_dependency_trees(linearization):
+    """Every output, gold ones too, came out as a lone bracket."""
+    assert tree_text("conllu", linearization) is None
+    with pytest.raises(OptionError, match=f"{linearization} do not determine a tree of conllu"):
+        from_linearization("a", linearization, "conllu")

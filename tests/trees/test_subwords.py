@@ -100,8 +100,18 @@ def test_linearizations_with_one_token_a_node_take_pieces_that_are_nodes_only():
     pieces = [["the"], ["dog", "s"], ["bark"]]
     linearization = get_linearization("nary_dfs")
     assert len(linearize(attach(sentence(), pieces, "chain"), linearization)[0]) == 9
-    with pytest.raises(TreeError, match="nary_dfs has one token a node, but a word .* siblings or"):
+    told = "nary_dfs has one token a node, but the word 'dogs' has 2 subwords; .* siblings or"
+    with pytest.raises(TreeError, match=told):
         linearize(attach(sentence(), pieces, "first"), linearization)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_words_that_segmentation_deletes_are_named_where_every_node_is_a_token(policy):
+    told = "nary_dfs has one token a node, but the word 'dogs' has no subword; remove the word from"
+    with pytest.raises(TreeError, match=told):
+        linearize(
+            attach(sentence(), [["the"], [], ["bark"]], policy), get_linearization("nary_dfs")
+        )
 
 
 def test_pieces_that_look_like_brackets_are_escaped_like_leaves():

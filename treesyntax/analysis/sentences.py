@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from treesyntax.data.dictionary import Dictionary
+from treesyntax.data.manifest import read_dictionary
 from treesyntax.data.token_files import TokenData, find_prefix
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.errors import InputError, OptionError
@@ -60,7 +60,7 @@ class Sentences:
         self._trees.check_files(self._data)
         language = self.prefix.name.rpartition(".")[2]
         dictionary_path = self.prefix.with_name(f"dict.{language}.txt")
-        self._symbols = Dictionary.read(dictionary_path).symbols
+        self._symbols = read_dictionary(dictionary_path).symbols
         if vocabulary not in (None, len(self._symbols)):
             raise InputError(
                 dictionary_path,

@@ -96,8 +96,7 @@ def _folders(place: Path) -> list[Path]:
 
 
 def _inspect_folder(folder: Path, args: argparse.Namespace) -> None:
-    from treesyntax.data.dictionary import Dictionary  # --help needs none of these
-    from treesyntax.data.manifest import check_tokens
+    from treesyntax.data.manifest import check_tokens, read_dictionary  # --help needs none of these
     from treesyntax.data.token_files import TokenData, find_prefix
     from treesyntax.data.tree_store import TreeStore
 
@@ -108,7 +107,7 @@ def _inspect_folder(folder: Path, args: argparse.Namespace) -> None:
         raise OptionError(f"--index {args.index}: {prefix.name} has sentences 0 to {len(data) - 1}")
     language = prefix.name.rpartition(".")[2]
     dictionary_path = prefix.with_name(f"dict.{language}.txt")
-    dictionary = Dictionary.read(dictionary_path)
+    dictionary = read_dictionary(dictionary_path)
     store_path = prefix.with_name(f"{prefix.name}.tree")
     store = TreeStore(store_path) if store_path.exists() else None
     if store is not None:

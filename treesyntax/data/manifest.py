@@ -9,15 +9,17 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from treesyntax.data.dictionary import UNK, Dictionary, one_unknown, unknown_symbol
+from treesyntax.data.dictionary import UNK, Dictionary, UnknownOf, one_unknown, unknown_symbol
 from treesyntax.data.encoding import MANIFEST as MANIFEST
 from treesyntax.data.encoding import TEXT, Encoding
 from treesyntax.data.token_files import TokenData
 from treesyntax.errors import InputError
-from treesyntax.files import parse_json, read_record
+from treesyntax.files import parse_json, read_record, sha256_of
 from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.names import GIVEN, SHUFFLED
 
+DICTIONARIES = "dictionaries"
+"""The key of the SHA-256 of each dictionary, by the name of its file."""
 Part = TypeVar("Part")
 
 
@@ -77,12 +79,46 @@ def check_tokens(tokens: TokenData) -> None:
 
     expected = read_manifest(tokens.bin_path.parent, checksum)
     if expected is not None and expected != tokens.bin_crc32():
-        raise InputError(
-            tokens.bin_path,
-            None,
-            f"is not the file that {MANIFEST} describes, its checksum differs",
-            "run treesyntax binarize again",
-        )
+        raise _not_described(tokens.bin_path)
+
+
+def check_dictionary(path: Path) -> None:
+    """Compare a dictionary with the digest that ``treesyntax binarize`` wrote down, if it did.
+
+    Raises:
+        InputError: if they differ, or for a damaged record.
+    """
+
+    def digest(manifest: Any) -> str | None:
+        return manifest.get(DICTIONARIES, {}).get(path.name)
+
+    expected = read_manifest(path.parent, digest)
+    if expected is not None and expected != sha256_of(path):
+        raise _not_described(path)
+
+
+def read_dictionary(path: Path, unknown_of: UnknownOf = one_unknown) -> Dictionary:
+    """The dictionary of a data folder, as :meth:`Dictionary.read` gives it.
+
+    Raises:
+        InputError: if it is not the one that ``treesyntax binarize`` wrote there, or is damaged.
+    """
+    check_dictionary(path)
+    return Dictionary.read(path, unknown_of)
+
+
+def _not_described(path: Path) -> InputError:
+    return InputError(
+        path,
+        None,
+        f"is not the file that {MANIFEST} describes, its checksum differs",
+        "run treesyntax binarize again",
+    )
+
+
+def dictionary_file(language: str) -> str:
+    """The name of the file with the symbols of a side."""
+    return f"dict.{language}.txt"
 
 
 def labels_file(language: str) -> str:
@@ -130,14 +166,14 @@ class Data(NamedTuple):
     def dictionary(self, side: SideData) -> Dictionary:
         """The dictionary of a side, with the unknown symbols of its linearization."""
         slots = get_linearization(side.encoding.linearization).slots
-        path = self.folder / f"dict.{side.language}.txt"
-        return Dictionary.read(path, unknown_symbol if slots else one_unknown)
+        path = self.folder / dictionary_file(side.language)
+        return read_dictionary(path, unknown_symbol if slots else one_unknown)
 
     def labels(self, side: SideData) -> Dictionary | None:
         """The labels of a side, None where they are not kept."""
         if not side.encoding.labels:
             return None
-        return Dictionary.read(self.folder / labels_file(side.language))
+        return read_dictionary(self.folder / labels_file(side.language))
 
 
 def read_data(folder: str | Path) -> Data:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from treesyntax.errors import OptionError, TreeError
+from treesyntax.trees.formats.offsets import check_spelling
 from treesyntax.trees.formats.ptb import spellings
 from treesyntax.trees.tree import Tree
 
@@ -123,7 +124,8 @@ def align(
             give them with ``return_offsets_mapping=True``. Special tokens and padding have an empty
             span.
         text: the text that was tokenized; its words must be the tree's. Or a pair of texts.
-        spans: the character span of each word, where the tree's words are not the text's.
+        spans: the character span of each word, where the text holds more than the tree's words, or
+            spells some of them otherwise.
         policy: which tokens of a word stand on its node: all (``copy``), the ``first`` or the
             ``last``; the others have none.
         sequence_ids: which of the texts each token is of, None for special tokens and padding, as
@@ -163,6 +165,8 @@ def token_words(
         within = [(0, 0), *known, (len(text) if text else max(map(max, known), default=0),) * 2]
         if any(a > b or c > d or a > c or b > d for (a, b), (c, d) in pairwise(within)):
             raise TreeError("spans go back or out of the text", "give them from left to right")
+        if text and spans is not None:
+            check_spelling(words.texts, known, text)
         return _words_of_tokens(words, known, offsets, text, sequence_ids)
     if spans is not None:
         raise TreeError("spans are of one text", "align the texts of a pair one by one")

@@ -37,6 +37,8 @@ MALFORMED = "("
 """Stands for output that is no tree: no format reads it as one."""
 LEAVES_ARE_WORDS = ("ptb", "mrg")
 """Formats in which every leaf is a word."""
+MORE_THAN_LABELS = ("conllu",)
+"""Formats whose trees are words with heads and relations, which no linearization keeps: it is of labels."""
 
 
 class Linearization(NamedTuple):
@@ -265,12 +267,12 @@ def from_linearization(
 
     Raises:
         TreeError: if the tokens are no tree, or the format cannot hold it.
-        OptionError: if there is no such linearization or format, or it does not determine the tree.
+        OptionError: if there is no such linearization or format, or it does not determine the text.
     """
     inverse = get_linearization(linearization).tree
-    if inverse is None:
+    if inverse is None or not determines_text(format_name, linearization):
         raise OptionError(
-            f"the tokens of the linearization {linearization} do not determine the tree"
+            f"the tokens of the linearization {linearization} do not determine a tree of {format_name}"
         )
     tree = inverse(line.split())
     if shuffle_seed is not None:
@@ -278,6 +280,16 @@ def from_linearization(
     if format_name in LEAVES_ARE_WORDS:
         tree = _with_words(tree)
     return get_format(format_name).write(tree)
+
+
+def determines_text(format_name: str, linearization: str) -> bool:
+    """Whether trees of a format can be written again from the tokens of a linearization.
+
+    Raises:
+        OptionError: if there is no such linearization.
+    """
+    inverse = get_linearization(linearization).tree
+    return inverse is not None and format_name not in MORE_THAN_LABELS
 
 
 class TreeText(NamedTuple):
@@ -304,7 +316,7 @@ class TreeText(NamedTuple):
 def tree_text(
     format_name: str, linearization: str | None, control: str = GIVEN, control_seed: int = 0
 ) -> TreeText | None:
-    """How a target's tokens become text again; None where they stay tokens of text.
+    """How a target's tokens become the text of a tree again; None where they do not determine it.
 
     Args:
         format_name: of the target's files; a name that is no tree format, such as ``text``, has no trees.
@@ -314,7 +326,7 @@ def tree_text(
     """
     if linearization is None or format_name == TEXT:
         return None
-    if get_linearization(linearization).tree is None:
+    if not determines_text(format_name, linearization):
         return None
     return TreeText(linearization, format_name, control_seed if control == SHUFFLED else None)
 

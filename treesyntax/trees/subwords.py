@@ -91,11 +91,7 @@ def linearize(segmented: Segmented, linearization: Linearization) -> tuple[list[
     if all(len(word) == 1 for word in segmented.subwords):
         return plain, plain_nodes
     if linearization.slots:
-        raise TreeError(
-            f"the linearization {linearization.name} has one token a node, but a word does not have "
-            "one subword",
-            "choose a subword policy that makes every subword a node: siblings or chain",
-        )
+        raise _not_one_token(segmented, linearization.name)
     subwords_at = dict(zip(segmented.nodes, segmented.subwords, strict=True))
     leaves = _leaves(linearization)
     tokens = []
@@ -113,6 +109,20 @@ def linearize(segmented: Segmented, linearization: Linearization) -> tuple[list[
             tokens.append(bracket)
             nodes.append(node)
     return tokens, nodes
+
+
+def _not_one_token(segmented: Segmented, linearization: str) -> TreeError:
+    """The error for a word with several subwords, or none, where each node is one token."""
+    words = zip(segmented.nodes, segmented.subwords, strict=True)
+    node, subwords = next((node, word) for node, word in words if len(word) != 1)
+    number = f"{len(subwords)} subwords" if subwords else "no subword"
+    return TreeError(
+        f"the linearization {linearization} has one token a node, but the word "
+        f"{segmented.tree.labels[node][:40]!r} has {number}",
+        "choose a subword policy that makes every subword a node: siblings or chain"
+        if subwords
+        else "remove the word from the tree and its text, or choose another linearization",
+    )
 
 
 def _word_nodes(segmented: Segmented) -> list[int]:

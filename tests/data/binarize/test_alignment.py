@@ -13,14 +13,23 @@ from treesyntax.data.binarize.alignment import (
     group_subwords,
     group_units,
     segments,
+    stretches_outside,
     units,
 )
-from treesyntax.data.binarize.spelling import raw_spans, subword_spans
+from treesyntax.data.binarize.spelling import raw_spans, subword_spans, text_of
 from treesyntax.data.sentencepiece import Segmenter, standard_normalised, train_model
 from treesyntax.errors import TreeError
+from treesyntax.remarks import remarks_of
 from treesyntax.trees.formats import conllu
 from treesyntax.trees.formats.base import RecordError
-from treesyntax.trees.formats.offsets import conllu_comment, conllu_spans, line_spans
+from treesyntax.trees.formats.offsets import (
+    ELSEWHERE,
+    check_spelling,
+    conllu_comment,
+    conllu_spans,
+    first_misspelt,
+    line_spans,
+)
 
 # --- groups --------------------------------------------------------------------------------
 
@@ -178,6 +187,57 @@ def test_gold_words_are_found_in_the_text():
     ) as e:
         conllu_spans(record, "He  don't stop.")
     assert e.value.offset == 5
+
+
+@pytest.mark.parametrize("line", ["He  don't go 10. Yes!", "He  don't go 10.!"])
+def test_text_behind_the_last_gold_word_is_refused(line):
+    """It went to the last word without a remark."""
+    record = conllu_record("1|He", "2-3|don't", "2|do", "3|n't", "4|go 10", "5|.")
+    with pytest.raises(RecordError, match="the text goes on after the last word of the tree, with"):
+        conllu_spans(record, line)
+
+
+@pytest.mark.parametrize(
+    ("text", "spans", "stretches"),
+    [
+        ("du chat. ", [(0, 2), (0, 2), (3, 7), (7, 8)], 0),
+        ("Yes! du chat noir (?)", [(5, 7), (8, 12), (18, 19)], 3),
+        (" ", [], 0),
+    ],
+)
+def test_stretches_of_text_outside_all_spans(text, spans, stretches):
+    assert stretches_outside(text, spans) == stretches
+
+
+@pytest.mark.parametrize(
+    ("words", "texts", "first", "remarks"),
+    [
+        (["a", "b", "("], ["a", "b", "-LRB-"], None, 0),
+        (["A", "ﬁ", "½"], ["a", "fi", "1⁄2"], None, 0),
+        (["``", "a", "''"], ['"', "a", '"'], None, 0),
+        (["a", "b", "c", "d"], ["a", "b", "x", "y"], None, 2),
+        (["a", "b", "c"], ["a", "x", "y"], 1, 0),
+        (["a"], ["x"], None, 1),
+    ],
+)
+def test_words_of_which_most_are_spelt_otherwise_are_named(words, texts, first, remarks):
+    with remarks_of("f") as found:
+        assert first_misspelt(words, texts, ELSEWHERE) == first
+    assert sum(finding.times for finding in found.found.values()) == remarks
+
+
+def test_words_that_share_a_span_are_not_compared():
+    check_spelling(["de", "le", "chat"], [(0, 2), (0, 2), (3, 7)], "du chat")
+    with pytest.raises(
+        RecordError, match="the word 'a' is not at 2:3 of the text, where 'b' stands"
+    ):
+        check_spelling(["a", "b"], [(2, 3), (4, 5)], "a b c")
+
+
+def test_subwords_spell_their_word():
+    assert text_of(["▁na", "<0xC3>", "<0xAF>", "ve"], "sentencepiece") == "naïve"
+    assert text_of(["▁", "<0xC3>"], "sentencepiece") == "<0xC3>"
+    assert text_of(["na@@", "ï@@", "ve"], "subword-nmt") == "naïve"
 
 
 def test_spans_in_misc_come_first():

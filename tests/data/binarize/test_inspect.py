@@ -58,6 +58,11 @@ def test_inspect_names_what_is_wrong(files, capsys, tmp_path):
         capsys, tmp_path / "nowhere"
     )
     write(dest / "dict.en.txt", ["the 3"])
+    told = "dict.en.txt: is not the file that binarize.json describes, its checksum differs; run"
+    assert told in inspect_refused(capsys, dest)
+    manifest = json.loads((dest / "binarize.json").read_text())
+    del manifest["dictionaries"]  # as folders have it that were written before
+    (dest / "binarize.json").write_text(json.dumps(manifest))
     assert "dict.en.txt: has 5 symbols, but train.en-sv.en.idx uses number" in inspect_refused(
         capsys, dest
     )

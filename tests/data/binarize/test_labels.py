@@ -5,10 +5,12 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
+import pytest
 from support.binarize_helpers import CONLLU, binarize, folder_bytes, refused, write
 
 from treesyntax.data.manifest import read_data
 from treesyntax.data.tree_store import TreeStore
+from treesyntax.errors import InputError
 
 LABELS = ["--source-labels", "--source-label-threshold", "1"]
 SPLITS = ("train", "valid")
@@ -93,3 +95,12 @@ def test_labels_need_trees(files, capsys):
     assert "--source-labels needs trees" in message
     negative = ["--source-labels", "--source-label-threshold", "-1"]
     assert "must not be negative" in refused(files, capsys, *negative)
+
+
+def test_labels_that_are_not_the_datas_are_refused(files):
+    dest = binarize(files, *LABELS)
+    path = dest / "labels.en.txt"
+    path.write_text("".join(f"{label} 1\n" for label in sorted(lines_of(dest))))
+    data = read_data(dest)
+    with pytest.raises(InputError, match="labels.en.txt: is not the file that binarize.json desc"):
+        data.labels(data.source)

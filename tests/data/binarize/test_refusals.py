@@ -116,6 +116,16 @@ def test_impossible_subword_vocabularies_are_refused_with_the_limit(files, capsy
             "--source-linearization: no linearization is named 'x'; there",
         ),
         ("--target-linearization preorder", "--target-linearization preorder needs trees, but --"),
+        ("--target-format conllu --target-linearization nary_dfs",
+         "--target-linearization nary_dfs loses the tree: no conllu can be made of outputs again; take "
+         "--target-format text with files of text, or --target-linearization words"),
+        ("--target-format conllu --target-view preorder", "preorder loses the tree: no conllu can"),
+        ("--target-format ptb --target-view bracketed --subword-vocab 9",
+         "--subword-vocab cuts the words of the target's ptb trees, and outputs keep the subwords"),
+        ("--target-format mrg --target-view nary_dfs --target-subword-model g",
+         "--target-subword-model cuts the words of the target's mrg trees"),
+        ("--target-format ptb --target-view nary_dfs --target-subwords g",
+         "--target-subwords cuts the words of the target's ptb trees"),
         ("--source-control x", "--source-control: no control tree is named 'x'; there are given"),
         ("--target-control flat", "--target-control flat needs trees, but --target-format is"),
         ("--target-pieces f", "--target-subwords belong to trees, but --target-format is text"),
@@ -133,7 +143,7 @@ def test_impossible_subword_vocabularies_are_refused_with_the_limit(files, capsy
         ("--joined-dictionary --source-dict f --target-dict g", "or --target-dict, not both"),
         ("--joined-dictionary --source-threshold 3", "the same --source-threshold and --target-t"),
     ],
-)
+)  # fmt: skip
 def test_options_that_do_not_fit_are_refused(files, capsys, options, message):
     assert message in refused(files, capsys, *options.split())
 

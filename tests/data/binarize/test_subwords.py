@@ -7,6 +7,7 @@ from support.binarize_helpers import (
     binarize,
     folder_bytes,
     read,
+    refused,
     write,
 )
 
@@ -58,3 +59,17 @@ def test_given_pieces_are_attached(files, style, pieces):
     # (S (NP (D the) (N ca t)) (VP (V sleep s)))
     assert store[0].parents.tolist() == [-1, 0, 1, 2, 1, 4, 4, 0, 7, 8, 8]
     assert store[0].token_nodes.tolist() == [3, 5, 6, 9, 10]
+
+
+def test_given_pieces_of_another_line_are_refused(files, capsys):
+    pieces = ["▁dogs ▁s l ▁eep", "▁dogs ▁bark ▁at ▁cat s", "", "▁(", "▁t h e ▁dog ▁s"]
+    segmented = write(files["bad"], pieces * 4)
+    message = refused(files, capsys, "--source-pieces", segmented)
+    told = (
+        f"the subwords spell 'dogs' where the tree at {files['ptb']}:1 has 'the'; segment the very"
+    )
+    assert f"{segmented}:1: {told}" in message
+    pieces[0] = "▁THE ▁ca t ▁slept"
+    binarize(files, "--source-pieces", write(files["bad"], pieces * 4))
+    told = f"{files['ptb']}:1: 8 of 20 trees hold words that their subwords spell otherwise; check"
+    assert told in capsys.readouterr().out

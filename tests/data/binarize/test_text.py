@@ -138,6 +138,19 @@ def test_text_that_does_not_fit_is_refused_with_file_and_line(files, capsys):
     assert ":1: the sentence with the text 'a' has no words; take out the blank line" in message
 
 
+def test_offsets_of_other_words_are_refused(files, capsys):
+    text = write(files["text"].with_name("long"), ["on the  cat . up", "", " barks"])
+    write(files["ptb"].with_name("t.ptb.offsets"), ["0:2 3:6 8:11", "", "1:6"])
+    message = refused(files, capsys, "--source-text", text)
+    assert (
+        f"{files['ptb']}:1: the word 'the' is not at 0:2 of the text, where 'on' stands" in message
+    )
+    write(files["ptb"].with_name("t.ptb.offsets"), ["3:6 8:11 12:13", "", "1:6"])
+    assert main(call(files, "--source-text", text)) == 0
+    told = f"{files['ptb']}:1: 1 of 3 trees holds text that no word of the tree covers, 2 in all"
+    assert told in capsys.readouterr().out
+
+
 def test_pieces_that_do_not_spell_the_text_are_refused_with_file_and_line(files, capsys):
     pieces = write(files["text"].with_name("p"), ["▁the ▁cat .", "", "▁bark"])
     message = refused(files, capsys, "--source-text", files["text"], "--source-pieces", pieces)

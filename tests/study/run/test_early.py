@@ -238,13 +238,19 @@ def test_targets_that_cannot_be_turned_back_are_refused(tmp_path: Path, view: st
     assert not (tmp_path / "out").exists()
 
 
-def test_dependency_trees_that_are_written_as_words_are_refused_in_studies(tmp_path: Path):
-    row = {"arch": "tree_sequence_tiny", "binarize": {"target-format": "conllu"}}
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ({}, "target-format: is conllu, and the row writes its words alone"),
+        ({"target-view": "nary_dfs"}, "target-linearization: nary_dfs loses the tree: no conllu"),
+    ],
+)
+def test_dependency_trees_as_targets_are_refused_in_studies(tmp_path: Path, flags: dict, told: str):
+    row = {"arch": "tree_sequence_tiny", "binarize": {"target-format": "conllu", **flags}}
     rows_of(tmp_path, lost=row)
     said = refused(tmp_path, "--plan")
-    assert (
-        "methods.lost.binarize.target-format: is conllu, and the row writes its words alone" in said
-    )
+    assert f"methods.lost.binarize.{told}" in said
+    assert "take target-format: text" in said
 
 
 @pytest.mark.usefixtures("quick_flags")

@@ -99,6 +99,11 @@ def test_a_blank_line_is_the_empty_tree(entry):
         (COGS, "hum . agent ( x _ 1 , Otto ) AND see . a ( x _ 2 , x _ 3 ) AND see . a ( x _ 3 , x _ 2 )",
          "go round in a circle"),
         (COGS, "lamp ( x _", "expected a word"),
+        (COGS, "* cat ( x _ 1 ) ; cat ( x _ 1 ) AND run . agent ( x _ 2 , x _ 1 )",
+         "a second term says that x _ 1 is 'cat'; one term is enough; leave out the other"),
+        (COGS, "cat ( x _ 1 ) AND cat ( x _ 1 )", "a second term says that x _ 1 is 'cat'"),
+        (COGS, "give . agent ( x _ 1 , 3 )", "token 9, '3', is a plain number; a variable is x _ 3"),
+        (COGS, "give . agent ( x _ 1 , x _ Otto )", "token 11, 'Otto', is no number, as that of a var"),
     ],
 )  # fmt: skip
 def test_faulty_forms_are_refused(entry, text, message):

@@ -33,6 +33,21 @@ from treesyntax.trees.tree import Tree
         (MRG, "(S (NP a)", "1 bracket is still open at the end; balance the brackets of the tree"),
         (MRG, "", "no tree; mrg has no empty trees; use the format ptb"),
         (CONLLU, row(1)[:-2], "9 tab-separated columns instead of 10; write _ for a value"),
+        (
+            CONLLU,
+            row(1) + "\t_" * 4,
+            "14 tab-separated columns instead of 10, as in CoNLL-2009; conv",
+        ),
+        (
+            CONLLU,
+            row(1) + "\t_" * 7,
+            "17 tab-separated columns instead of 10, as in CoNLL-2009; conv",
+        ),
+        (
+            CONLLU,
+            f"# global.columns = ID FORM HEAD DEPREL\n{row(1)}",
+            "is CoNLL-U Plus, with the columns ID FORM HEAD DEPREL; convert the file to CoNLL-U, with ID",
+        ),
         (CONLLU, "word", "is not CoNLL-U, which has 10 columns separated by tabs; name the format"),
         (CONLLU, row(1).replace("\t", "  "), "the columns are separated by spaces; CoNLL-U"),
         (CONLLU, row(2), "the ID is '2', not 1; words are numbered 1, 2, 3"),

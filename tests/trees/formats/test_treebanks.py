@@ -188,7 +188,7 @@ def test_conllu_splits_at_blank_lines(tmp_path):
 def test_comments_before_a_sentence_are_no_sentence(tmp_path):
     path = tmp_path / "trees.conllu"
     path.write_text(
-        "# written by hand\n# global.columns = ID FORM\n\n# text = a\n"
+        "# written by hand\n# global.columns = ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC\n\n# text = a\n"
         f"{row(1)}\n\n# text =\n\n# newdoc\n\n\n{row(1)}\n{row(2, 'v', 9, 'x')}\n\n# the end\n"
     )
     records = list(CONLLU.records(path))

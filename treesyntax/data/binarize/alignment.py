@@ -44,6 +44,14 @@ def _misplaced(word: int, span: Span, fault: str) -> TreeError:
     )
 
 
+def stretches_outside(text: str, spans: Sequence[Span]) -> int:
+    """How many stretches of text that is not white space lie before, between or behind the spans."""
+    ends = [0, *(end for _, end in spans)]
+    starts = [*(start for start, _ in spans), len(text)]
+    gaps = zip(ends, starts, strict=True)
+    return sum(end < start and not text[end:start].isspace() for end, start in gaps)
+
+
 def units(spans: Sequence[Span]) -> list[Span]:
     """The words of each multi-word token and each other word, as ``first`` to before ``end``."""
     found: list[Span] = []

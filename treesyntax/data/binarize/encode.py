@@ -19,7 +19,7 @@ from treesyntax.data.binarize.raw_text import (
     over_subwords,
     over_tokens,
 )
-from treesyntax.data.binarize.spelling import by_word
+from treesyntax.data.binarize.spelling import MISSPELT, by_word, text_of
 from treesyntax.data.encoding import LINE_UNITS, TEXT, WORDS_LINEARIZATION, Encoding
 from treesyntax.data.sentencepiece import Segmenter
 from treesyntax.data.tree_store import TreeArrays
@@ -28,7 +28,12 @@ from treesyntax.remarks import Remarks, remarks_of
 from treesyntax.trees.controls import control_tree
 from treesyntax.trees.formats import Record, get_format, parse_record
 from treesyntax.trees.formats.base import RecordError
-from treesyntax.trees.formats.offsets import conllu_comment, conllu_spans, line_spans
+from treesyntax.trees.formats.offsets import (
+    conllu_comment,
+    conllu_spans,
+    first_misspelt,
+    line_spans,
+)
 from treesyntax.trees.labels import node_labels
 from treesyntax.trees.linearizations import get_linearization
 from treesyntax.trees.names import GIVEN, SHUFFLED
@@ -158,12 +163,20 @@ def _segment(tree: Tree, encoding: Encoding, batch: Batch, index: int) -> Segmen
         return Segmented(tree, nodes, split) if plain else attach(tree, split, encoding.policy)
     line = batch.subwords.record(index)
     subwords = by_word(line.text.split(), encoding.subwords_style)
+    at_tree = f"the tree at {batch.path}:{batch.records.lines[index]} has"
+    cause = ""
     if len(subwords) != len(words):
+        cause = f"the subwords make {len(subwords)} words, but {at_tree} {len(words)}"
+    else:
+        spelled = [text_of(word, encoding.subwords_style) for word in subwords]
+        number = first_misspelt(words, spelled, MISSPELT)
+        if number is not None:
+            cause = f"the subwords spell {spelled[number][:40]!r} where {at_tree} {words[number][:40]!r}"
+    if cause:
         raise InputError(
             batch.subwords_path,
             line.line,
-            f"the subwords make {len(subwords)} words, but the tree at "
-            f"{batch.path}:{batch.records.lines[index]} has {len(words)}",
+            cause,
             "segment the very words of the trees and choose the right --subwords-style",
         )
     return attach(tree, subwords, encoding.policy)
@@ -174,7 +187,9 @@ def _by_spans(
 ) -> tuple[Tree, list[list[str]]]:
     text = raw_text(batch, index)
     spans = _spans(batch, index, text)
-    check_spans_of_tree(tree, text, spans)
+    # The words of CoNLL-U were compared as its spans were read, with those of its multi-word tokens.
+    compared = batch.spans is None and batch.offsets is None
+    check_spans_of_tree(tree, text, spans, spelt=compared)
     if batch.subwords is not None and batch.subwords_path is not None:
         line = batch.subwords.record(index)
         try:

@@ -388,20 +388,26 @@ def _linearization(role: str, format_name: str, linearization: str | None) -> st
         raise unknown_name("linearization", name, LINEARIZATIONS, f"--{role}-linearization:")
     if format_name == TEXT and name != WORDS_LINEARIZATION:
         raise _needs_trees(role, f"linearization {name}")
-    if role == "target" and format_name not in WORD_FORMATS and not _determines_tree(name):
+    is_sentence = format_name in WORD_FORMATS and name == WORDS_LINEARIZATION
+    if role == "target" and not is_sentence and not _determines_text(format_name, name):
         said = "" if linearization else " (where none is named)"
+        remedy = (
+            f"--target-format {TEXT} with files of text, or --target-linearization {WORDS_LINEARIZATION}"
+            if format_name in WORD_FORMATS
+            else f"--target-format {TEXT} for the tokens as the file has them, or "
+            "--target-linearization nary_dfs for trees"
+        )
         raise OptionError(
             f"--target-linearization {name}{said} loses the tree: no {format_name} can be made of outputs "
-            f"again; take --target-format {TEXT} for the tokens as the file has them, or "
-            "--target-linearization nary_dfs for trees"
+            f"again; take {remedy}"
         )
     return name
 
 
-def _determines_tree(linearization: str) -> bool:
-    from treesyntax.trees.linearizations import get_linearization
+def _determines_text(format_name: str, linearization: str) -> bool:
+    from treesyntax.trees.linearizations import determines_text
 
-    return get_linearization(linearization).tree is not None
+    return determines_text(format_name, linearization)
 
 
 def _control(args: argparse.Namespace, role: str, control: str) -> str:
@@ -417,7 +423,7 @@ def _control(args: argparse.Namespace, role: str, control: str) -> str:
             f"{', '.join(CONTROLS)}"
         )
     view = _linearization(role, format_name, getattr(args, f"{role}_view"))
-    if role == "target" and control != GIVEN and _determines_tree(view):
+    if role == "target" and control != GIVEN and _determines_text(format_name, view):
         if control != SHUFFLED:
             raise OptionError(
                 f"--target-control {control} makes trees that do not print the target's text; for "
@@ -515,6 +521,7 @@ def _check_options(args: argparse.Namespace, options: BinarizeOptions) -> None:
 
 
 def _check_subwords(options: BinarizeOptions) -> None:
+    _check_subwords_of_trees(options)
     free = [side for side in options.sides if side.wants_model]
     if options.subword_vocab < 0:
         raise OptionError("--subword-vocab must be a positive number of subwords")
@@ -533,6 +540,28 @@ def _check_subwords(options: BinarizeOptions) -> None:
         raise OptionError("--joined-subwords trains one model for both sides: give --subword-vocab")
     if options.joined_subwords and len(free) < 2:
         raise OptionError("--joined-subwords: one side already has subwords or a subword model")
+
+
+def _check_subwords_of_trees(options: BinarizeOptions) -> None:
+    """Refuse to cut the words of trees that are the output: subwords that are nodes stay apart there."""
+    from treesyntax.trees.linearizations import LEAVES_ARE_WORDS
+
+    target = options.target
+    if target.encoding.format_name not in LEAVES_ARE_WORDS:
+        return
+    if target.subwords:
+        flag = "--target-subwords"
+    elif target.encoding.model:
+        flag = "--target-subword-model"
+    elif options.subword_vocab:
+        flag = "--subword-vocab"
+    else:
+        return
+    raise OptionError(
+        f"{flag} cuts the words of the target's {target.encoding.format_name} trees, and outputs keep the "
+        "subwords apart; leave it out (--source-subword-model is for the source alone), or take "
+        f"--target-format {TEXT}"
+    )
 
 
 def _check_joined_dictionary(args: argparse.Namespace) -> None:

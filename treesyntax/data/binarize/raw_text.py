@@ -11,26 +11,45 @@ from treesyntax.data.binarize.alignment import (
     group_subwords,
     group_units,
     segments,
+    stretches_outside,
     units,
 )
 from treesyntax.data.binarize.spelling import raw_spans, subword_spans
 from treesyntax.data.sentencepiece import Segmenter, standard_normalised
 from treesyntax.errors import TreeError
+from treesyntax.remarks import Remark, remark
+from treesyntax.trees.formats.offsets import check_spelling
 from treesyntax.trees.merging import merge_words
 from treesyntax.trees.tree import Tree
 
+OUTSIDE = Remark(
+    "text that no word of the tree covers",
+    "its subwords go to the words beside it: check that the trees are of the whole text",
+)
 
-def check_spans_of_tree(tree: Tree, text: str, spans: Sequence[Span]) -> None:
-    """Refuse spans that are not those of the words of this tree in this text."""
-    words = len(tree.word_nodes())
-    if len(spans) != words:
+
+def check_spans_of_tree(tree: Tree, text: str, spans: Sequence[Span], spelt: bool) -> None:
+    """Refuse spans that are not those of the words of this tree in this text.
+
+    Args:
+        tree: the tree.
+        text: its raw line.
+        spans: those of its words.
+        spelt: whether the words are known to be at their spans.
+    """
+    words = [tree.labels[node] for node in tree.word_nodes()]
+    if len(spans) != len(words):
         raise TreeError(
-            f"{len(spans)} words have offsets, but the tree has {words} words",
+            f"{len(spans)} words have offsets, but the tree has {len(words)} words",
             "the offsets belong to another tree; parse the text again",
         )
     check_spans(text, spans)
     if not words and text.strip():
         raise TreeError(f"the text {text[:40]!r} has a tree without words", "parse the text again")
+    if not spelt:
+        check_spelling(words, spans, text)
+    if stretches := stretches_outside(text, spans):
+        remark(OUTSIDE, stretches)
 
 
 def over_tokens(

@@ -12,10 +12,16 @@ from itertools import pairwise
 
 from treesyntax.data.binarize.alignment import Span
 from treesyntax.errors import TreeError
+from treesyntax.remarks import Remark
 
 WORD_START = "▁"
 CONTINUES = "@@"
+MISSPELT = Remark(
+    "words that their subwords spell otherwise",
+    "check that the segmented text is that of the trees",
+)
 _BYTE = re.compile("<0x([0-9A-F]{2})>")
+_BYTES = re.compile("(?:<0x[0-9A-F]{2}>)+")
 
 
 def by_word(subwords: list[str], style: str) -> list[list[str]]:
@@ -29,6 +35,18 @@ def by_word(subwords: list[str], style: str) -> list[list[str]]:
         words[-1].append(subword)
         complete = not subword.endswith(CONTINUES)
     return words
+
+
+def text_of(subwords: Sequence[str], style: str) -> str:
+    """The word that its subwords spell, with the characters of bytes (``<0xE2>``)."""
+    if style != "sentencepiece":
+        return "".join(subword.removesuffix(CONTINUES) for subword in subwords)
+    joined = "".join(subwords).replace(WORD_START, "")
+    return _BYTES.sub(lambda run: _decoded(_bytes_of(run[0])) or run[0], joined)
+
+
+def _bytes_of(run: str) -> bytes:
+    return b"".join(bytes.fromhex(byte[1]) for byte in _BYTE.finditer(run))
 
 
 def raw_spans(spans: Sequence[Span | None], origins: Sequence[int]) -> list[Span | None]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from treesyntax import __version__
 from treesyntax.data.binarize.options import BinarizeOptions, SideOptions
 from treesyntax.data.binarize.write import Counts
-from treesyntax.data.manifest import MANIFEST
+from treesyntax.data.manifest import DICTIONARIES, MANIFEST, dictionary_file, labels_file
 from treesyntax.data.pairs import Numbers, read_lengths, some
 from treesyntax.files import sha256_of, write_json
 
@@ -40,6 +40,7 @@ def write_manifest(
             "sentencepiece": version("sentencepiece"),
         },
         "sides": {side.role: _describe(side, sizes[side.language]) for side in options.sides},
+        DICTIONARIES: {name: sha256_of(folder / name) for name in _dictionary_files(options)},
         "splits": {
             split: {
                 language: {**asdict(counts), "unknown_rate": _unknown_rate(counts)}
@@ -54,6 +55,15 @@ def write_manifest(
         },
     }
     write_json(folder / MANIFEST, manifest, indent=2)
+
+
+def _dictionary_files(options: BinarizeOptions) -> list[str]:
+    """The names of the dictionaries of tokens and of labels."""
+    labelled = [side for side in options.sides if side.encoding.labels]
+    return [
+        *(dictionary_file(side.language) for side in options.sides),
+        *(labels_file(side.language) for side in labelled),
+    ]
 
 
 def empty_pairs(folder: Path, options: BinarizeOptions) -> dict[str, Numbers]:

@@ -19,7 +19,7 @@ from treesyntax.data.binarize.options import BinarizeOptions, SideOptions
 from treesyntax.data.binarize.read import BatchMap, changed, tasks
 from treesyntax.data.binarize.unknown import UnknownWords, write_words
 from treesyntax.data.dictionary import EOS, Dictionary, one_unknown, unknown_symbol
-from treesyntax.data.manifest import label_numbers, labels_file
+from treesyntax.data.manifest import dictionary_file, label_numbers, labels_file
 from treesyntax.data.token_files import Fingerprint, TokenData, write_tokens
 from treesyntax.data.tree_store import deepest
 from treesyntax.data.tree_store_write import TreeStoreWriter
@@ -225,7 +225,7 @@ def write_sides(
     label_ids = {}
     written = {}
     for side in options.sides:
-        dictionaries[side.role].write(folder / f"dict.{side.language}.txt")
+        dictionaries[side.role].write(folder / dictionary_file(side.language))
         if side.encoding.labels:
             found = symbols[_labels_of(side.role)]
             known = (

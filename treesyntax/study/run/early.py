@@ -82,7 +82,7 @@ def check_early(plan: Plan, checker: Sequence[str] | None = None) -> None:
 
 
 def _loses_text(recipe: Recipe, command: Command, method: Method) -> Fault | None:
-    """A target of trees that is written as words, or over several lines: a line is scored against one of its file."""
+    """A target of dependency trees, written as words, or of trees over several lines: outputs are scored line by line."""
     if command[0] != "binarize":
         return None
     flags = recipe.flags(method, "binarize")
@@ -94,7 +94,7 @@ def _loses_text(recipe: Recipe, command: Command, method: Method) -> Fault | Non
     return Fault(
         "target-format",
         f"is {notation}, and the row writes its words alone: no {notation} can be made of them to be scored; "
-        f"take target-format: {TEXT} with files of text, or target-linearization: nary_dfs",
+        f"take target-format: {TEXT} with files of text",
     )
 
 

@@ -140,17 +140,32 @@ class _Form:
             mark_at(tokens, self.place, ",")
             self.place += 1
             self.roles.setdefault(variable, []).append((".".join(role), self.argument()))
+        elif variable in self.kinds:
+            raise RecordError(
+                f"a second term says that {_variable(variable)[:40]} is {predicate[:40]!r}",
+                "one term is enough; leave out the other",
+            )
         else:
             self.kinds[variable] = kind
         mark_at(tokens, self.place, ")")
         self.place += 1
 
     def argument(self) -> str:
-        if self.tokens[self.place : self.place + 2] != ["x", "_"]:
-            self.place += 1
-            return word_at(self.tokens, self.place - 1)
-        self.place += 3
-        return word_at(self.tokens, self.place - 1)
+        """The number of a variable, or a name; in the tree a number is always that of a variable."""
+        is_variable = self.tokens[self.place : self.place + 2] == ["x", "_"]
+        self.place += 3 if is_variable else 1
+        word = word_at(self.tokens, self.place - 1)
+        if word.isdigit() != is_variable:
+            said = (
+                "is no number, as that of a variable must be"
+                if is_variable
+                else "is a plain number"
+            )
+            remedy = (
+                "names have no x _ before them" if is_variable else f"a variable is x _ {word[:40]}"
+            )
+            raise RecordError(f"token {self.place}, {word[:40]!r}, {said}", remedy)
+        return word
 
 
 def _variable(label: str) -> str:

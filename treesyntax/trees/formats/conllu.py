@@ -26,6 +26,9 @@ _NOT_A_WORD = re.compile(r"[0-9]+[-.][0-9]+")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _UNKNOWN = "_"
 EMPTY = "# text ="
+CONVERT = "convert the file to CoNLL-U, with ID, FORM, HEAD and DEPREL as columns 1, 2, 7 and 8"
+_PLUS = re.compile(r"^#\s*global\.columns\s*=\s*(.*?)\s*$", re.MULTILINE)
+_NAMES = "ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC"
 _COMMENTS = re.compile("(?:#.*\n|\n)*")
 TEXT = re.compile(r"^# text = ?(.*)$", re.MULTILINE)
 HEADERS = Remark(
@@ -81,6 +84,7 @@ def columns(text: str) -> dict[int, list[str]] | None:
 
 def parse(text: str) -> Tree:
     """The dependency tree of one sentence."""
+    _check_names(text)
     forms, written, relations = _forms_heads_relations(text)
     try:
         heads = [_HEADS[head] for head in written]
@@ -94,6 +98,15 @@ def parse(text: str) -> Tree:
     except TreeError as error:
         offset = [offset for offset, _ in _words(text)][_word_to_blame(heads)]
         raise RecordError(error.cause, error.remedy, offset) from None
+
+
+def _check_names(text: str) -> None:
+    """Refuse a file that names other columns, as CoNLL-U Plus does above its first sentence."""
+    if "global.columns" not in text or not (named := _PLUS.search(text)):
+        return
+    if named[1].split() != _NAMES.split():
+        cause = f"is CoNLL-U Plus, with the columns {named[1][:80]}"
+        raise RecordError(cause, CONVERT, text.count("\n", 0, named.start()))
 
 
 def _check_forms(text: str, forms: list[str]) -> None:
@@ -166,13 +179,11 @@ def _wrong_columns(line: str, found: int, offset: int) -> RecordError:
     if "\t" not in line:
         cause = f"is not CoNLL-U, which has {_COLUMNS} columns separated by tabs"
         return RecordError(cause, "name the format that the file is in", offset)
-    others = {14: "CoNLL-2009", 12: "CoNLL-2008", 4: "CoNLL-2003 or a choice of columns"}
-    if found in others:
-        return RecordError(
-            f"{found} tab-separated columns instead of {_COLUMNS}, as in {others[found]}",
-            "convert the file to CoNLL-U, with ID, FORM, HEAD and DEPREL as columns 1, 2, 7 and 8",
-            offset,
-        )
+    others = {12: "CoNLL-2008", 4: "CoNLL-2003 or a choice of columns"}
+    other = "CoNLL-2009" if found >= 14 else others.get(found)  # a column more for each predicate
+    if other:
+        cause = f"{found} tab-separated columns instead of {_COLUMNS}, as in {other}"
+        return RecordError(cause, CONVERT, offset)
     return RecordError(
         f"{found} tab-separated column{'s' if found > 1 else ''} instead of {_COLUMNS}",
         "write _ for a value that is not known, and a blank line after every sentence",

@@ -11,8 +11,10 @@ brackets have no room for them: the file ``NAME.offsets`` beside ``NAME`` has on
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 
 from treesyntax.errors import InputError
@@ -20,6 +22,7 @@ from treesyntax.files import read_lines
 from treesyntax.remarks import Remark, remark
 from treesyntax.trees.formats import conllu
 from treesyntax.trees.formats.base import RecordError
+from treesyntax.trees.formats.ptb import spellings
 
 Span = tuple[int, int]
 
@@ -35,6 +38,7 @@ _APART = re.compile(
     r"(?=(?:.*\|)?start_char=([0-9]{1,9})(?:\||$))(?=(?:.*\|)?end_char=([0-9]{1,9})(?:\||$))"
 )
 _PAIR = re.compile(r"([0-9]{1,9}):([0-9]{1,9})")
+_QUOTES = re.compile("[\"'`«»‹›“”‘’‚„]+")
 _RANGE = re.compile(r"[0-9]{1,9}-([0-9]{1,9})")
 
 
@@ -99,7 +103,7 @@ def conllu_spans(text: str, line: str) -> list[Span]:
 
     Raises:
         RecordError: if some words have spans in MISC and others do not, there are none and
-            a word is not in the line after the previous one, or the spans are those of another text.
+            the line is not the words one after another, or the spans are those of another text.
     """
     if _START not in text:
         return _spans_of_forms(text, line)
@@ -110,21 +114,57 @@ def conllu_spans(text: str, line: str) -> list[Span]:
     # In a document: offsets less that of the line, whose first word is the first in the line.
     before = spans[0][0] - max(line.find(forms[0]), 0)
     moved = [(start - before, end - before) for start, end in spans]
-    there = _spelt(moved, forms, line)
-    if there > spelt:
-        spans, spelt = moved, there
-    # Parsers may normalise single words, so that not all need be spelt.
-    if 2 * spelt < len(spans) and len(spans) > 1:
-        (start, end), form = next(
-            (span, form)
-            for span, form in zip(spans, forms, strict=True)
-            if line[slice(*span)] != form
-        )
-        cause = f"the word {form[:40]!r} is not at {start}:{end} of the text, where {line[start:end][:40]!r} stands"
-        raise RecordError(cause, "give the very text that the trees were made of")
-    if spelt < len(spans):
-        remark(ELSEWHERE, len(spans) - spelt)
+    if _spelt(moved, forms, line) > spelt:
+        spans = moved
+    _refuse_elsewhere(forms, spans, line)
     return spans
+
+
+def check_spelling(words: Sequence[str], spans: Sequence[Span], text: str) -> None:
+    """Refuse spans where most words of a tree are not; count single words that are spelt otherwise there.
+
+    Words that share a span (French ``du`` = de + le) are not compared.
+
+    Raises:
+        RecordError: with the first word that is not at its place.
+    """
+    shared = {span for span, after in pairwise(spans) if span == after}
+    compared = [pair for pair in zip(words, spans, strict=True) if pair[1] not in shared]
+    _refuse_elsewhere([word for word, _ in compared], [span for _, span in compared], text)
+
+
+def first_misspelt(words: Sequence[str], texts: Sequence[str], kind: Remark) -> int | None:
+    """The first word that its text does not spell, if most words are not spelt by theirs.
+
+    Fewer are a remark of this kind: parsers and subword models normalise single words.
+    """
+    pairs = enumerate(zip(words, texts, strict=True))
+    different = [number for number, (word, text) in pairs if not _spells(word, text)]
+    if 2 * len(different) > len(words) > 1:
+        return different[0]
+    if different:
+        remark(kind, len(different))
+    return None
+
+
+def _spells(word: str, text: str) -> bool:
+    """Whether a text is a word, but for a treebank's escapes and quotes, case and what NFKC normalises."""
+    if word == text or (_QUOTES.fullmatch(word) and _QUOTES.fullmatch(text)):
+        return True
+    normal, other = (unicodedata.normalize("NFKC", string).casefold() for string in (word, text))
+    return normal == other or spellings(word).fullmatch(text) is not None
+
+
+def _refuse_elsewhere(words: Sequence[str], spans: Sequence[Span], text: str) -> None:
+    texts = [text[max(start, 0) : max(end, 0)] for start, end in spans]
+    number = first_misspelt(words, texts, ELSEWHERE)
+    if number is not None:
+        start, end = spans[number]
+        raise RecordError(
+            f"the word {words[number][:40]!r} is not at {start}:{end} of the text, where "
+            f"{texts[number][:40]!r} stands",
+            "give the very text of the trees, and the spans of their words",
+        )
 
 
 def _spelt(spans: list[Span], forms: list[str], line: str) -> int:
@@ -186,6 +226,11 @@ def _spans_of_forms(text: str, line: str) -> list[Span]:
             )
         spans.append((position, position + len(form)))
         position += len(form)
+    if rest := line[position:].strip():
+        raise RecordError(
+            f"the text goes on after the last word of the tree, with {rest[:20]!r}",
+            "give the very text of the trees, or parse it with treesyntax parse",
+        )
     return spans
 
 
