@@ -199,6 +199,10 @@ def test_saved_and_loaded_beside_the_model(tmp_path: Path):
 
 
 def test_what_a_bridge_cannot_carry_is_refused_by_name():
+    with pytest.raises(
+        ts.OptionError, match="linearized acts through the text; write the brackets"
+    ):
+        HuggingFaceBridge(make("Bert"), "tree_distance+linearized")
     with pytest.raises(ts.OptionError, match="pushdown is for a decoder alone; a bridge leads"):
         HuggingFaceBridge(make("Bert"), "pushdown")
     with pytest.raises(

@@ -359,6 +359,7 @@ def test_collected_batches_and_two_processes_equal_one_large_batch(
         (["--columns", "text=sentence"], "train.jsonl:1: has no column 'sentence' (text); it has text, tokens"),
         (["--columns", "tekst=text"], "--columns: no kind of column is named 'tekst'"),
         (["--injection", "relation_mas"], "unknown method 'relation_mas'"),
+        (["--injection", "linearized"], "linearized acts through the text; write the brackets into the text"),
         (["--injection", "parent_head"], "this loss is about attention"),
         (["--set", "push_to_hub=true"], "train.push_to_hub is set by treesyntax; nothing is uploaded"),
         (["--set", "eval_strategy=no"], "train.eval_strategy is no; only what is validated is saved"),

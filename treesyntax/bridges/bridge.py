@@ -6,7 +6,7 @@ and layers that are computed again have the trees of their own call, and what fi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,9 @@ from torch import Tensor, nn
 
 from treesyntax.errors import InputError, OptionError, need_package
 from treesyntax.files import output_file
+from treesyntax.methods import METHODS
 from treesyntax.model.composition import Composition
-from treesyntax.nn.injection import Injection, Site, hooks_of
+from treesyntax.nn.injection import Injection, Site, acts_through_text, hooks_of
 from treesyntax.nn.tree_batch import TreeBatch
 
 FILE = "treesyntax.safetensors"
@@ -44,10 +45,24 @@ def methods_for(spec: str, site: Site, carried: Collection[str], model: str) -> 
         OptionError: for methods that do not exist, are for decoders alone, or cannot be carried.
     """
     methods = Composition(spec, site)
+    refuse_text_methods(methods)
     if misplaced := methods.misplaced("encoder"):
         raise OptionError(f"{misplaced}; a bridge leads into an encoder")
     refuse_unknown(methods, carried, model)
     return methods
+
+
+def refuse_text_methods(names: Iterable[str]) -> None:
+    """Refuse methods that write the tree into the text: a pretrained model gets the text of the user.
+
+    Raises:
+        OptionError: with the method.
+    """
+    for name in names:
+        if acts_through_text(METHODS[name]):
+            raise OptionError(
+                f"{name} acts through the text; write the brackets into the text, and leave {name} out"
+            )
 
 
 def refuse_unknown(methods: Composition, carried: Collection[str], model: str) -> None:
