@@ -236,6 +236,9 @@ def test_what_a_bridge_cannot_carry_is_refused_by_name():
         bridge(**INPUTS)
     with pytest.raises(ts.OptionError, match=r"over tokens \[2, 4\], but the tokens are \[2, 7\]"):
         bridge(**INPUTS, tree=batch_of([TREES[1]] * 2))
+    choices = HuggingFaceBridge(make("GPT2", "DoubleHeadsModel"), "tree_distance")
+    with pytest.raises(ts.OptionError, match=r"tokens of two dimensions.* not with \[1, 2, 7\]"):
+        choices(TOKENS[None], mc_token_ids=torch.tensor([[6, 3]]), tree=BATCH)
     own = torch.zeros(2, 4, 7, 7)
     with pytest.raises(ts.OptionError, match="need a boolean attention mask"):
         bridge(input_ids=TOKENS, attention_mask=own, tree=BATCH)

@@ -32,10 +32,12 @@ from treesyntax.bridges.bridge import (
     methods_for,
     needs_trees,
     read_batch,
+    refuse_padding,
 )
 from treesyntax.bridges.hf_attention import LAYER, NAME, TERMS, register
 from treesyntax.errors import OptionError, need_package
 from treesyntax.model.composition import Composition
+from treesyntax.nn.devices import can_be_read
 from treesyntax.nn.injection import Site
 from treesyntax.nn.tree_batch import NO_NODE, TreeBatch, check_over
 from treesyntax.parsers.torchaudio_remedy import hide_broken_torchaudio
@@ -140,6 +142,11 @@ class _Stack:
             return kwargs  # the model says better what is wrong
         tokens: Any = ids if embeds is None else embeds[..., 0]
         past = self._seen(kwargs.get("past_key_values"))
+        if tokens.dim() != 2:
+            raise OptionError(
+                f"trees go with tokens of two dimensions, rows and columns, not with {[*tokens.shape]}; "
+                "flatten the choices of an example into rows"
+            )
         rows, count = tokens.shape
         if tree is None:
             if self.trees.needs_tree:
@@ -148,6 +155,9 @@ class _Stack:
         else:
             batch = read_batch(tree)
             _check_columns(batch, tokens, past)
+            mask = kwargs.get("attention_mask")
+            if isinstance(mask, Tensor) and can_be_read(mask):
+                refuse_padding(batch, mask != 0)
             batch = batch.to(tokens.device)
         _check_device(self.trees, tokens.device)
         kwargs[TERMS] = self.trees.relate(batch, rows=slice(past, past + count))
@@ -299,7 +309,7 @@ class _Generates:
             )
         if tree is not None and tree is not NO_TREES:
             tree = read_batch(tree)
-            _check_padding(tree, kwargs.get("attention_mask"))
+            self._check_prompt(tree, args, kwargs)
         config = kwargs.get("generation_config") or self.generation_config  # type: ignore[attr-defined]
         scale = kwargs.get("guidance_scale", getattr(config, "guidance_scale", None))
         if tree is not NO_TREES and scale not in (None, 1):
@@ -328,17 +338,29 @@ class _Generates:
             )
         return ids, others
 
+    def _check_prompt(self, tree: TreeBatch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Refuse trees over other tokens than the prompt's, or over its padding.
 
-def _check_padding(batch: TreeBatch, mask: Any) -> None:
-    """Refuse trees over padding: prompts are padded on the left, what was aligned before on the right."""
-    nodes = batch.token_node
-    if not isinstance(mask, Tensor) or mask.shape != nodes.shape:
-        return
-    if ((nodes >= 0) & (mask == 0).to(nodes.device)).any():
-        raise OptionError(
-            "padding has a node in the trees: they are padded on another side than the tokens; give "
-            "batch_trees the nodes of the padded tokens, as TreeCollator does"
-        )
+        Those of an earlier turn, whose tokens are in the cache, are over fewer.
+        """
+        ids = args[0] if args else kwargs.get("inputs", kwargs.get("input_ids"))
+        embeds, cache = kwargs.get("inputs_embeds"), kwargs.get("past_key_values")
+        if ids is None and embeds is None:
+            return
+        if not self.config.is_encoder_decoder and (cache is None or not cache.get_seq_length()):  # type: ignore[attr-defined]
+            _check_columns(tree, ids if embeds is None else embeds[..., 0], 0)
+        mask = kwargs.get("attention_mask")
+        if mask is None and embeds is None:
+            config = kwargs.get("generation_config") or self.generation_config  # type: ignore[attr-defined]
+            pad, end = (
+                kwargs.get(name, getattr(config, name, None))
+                for name in ("pad_token_id", "eos_token_id")
+            )
+            # As transformers does; where the pad ends a text too, it may be a token.
+            if pad is not None and pad not in (end if isinstance(end, list) else [end]):
+                mask = ids != pad
+        if isinstance(mask, Tensor):
+            refuse_padding(tree, mask != 0)
 
 
 def _lengthened(tree: TreeBatch, width: int) -> TreeBatch:
