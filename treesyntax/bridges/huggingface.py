@@ -34,7 +34,7 @@ from treesyntax.bridges.bridge import (
     read_batch,
     refuse_padding,
 )
-from treesyntax.bridges.hf_attention import LAYER, NAME, TERMS, register
+from treesyntax.bridges.hf_attention import LAYER, NAME, TERMS, came_later, register
 from treesyntax.errors import OptionError, need_package
 from treesyntax.model.composition import Composition
 from treesyntax.nn.devices import can_be_read
@@ -57,6 +57,11 @@ class _Kind(NamedTuple):
     stack: str
     attention: str
     causal: bool = False
+
+    def attentions(self, stack: nn.Module) -> list[nn.Module]:
+        """The self-attention of each layer of a stack."""
+        layers, path = self.attention.split(".{}.")
+        return [layer.get_submodule(path) for layer in stack.get_submodule(layers).children()]
 
 
 _BERT = _Kind("", "encoder.layer.{}.attention.self")
@@ -110,6 +115,7 @@ class _Stack:
     """A stack of layers that takes trees, before its own class."""
 
     _names: tuple[str, ...]
+    _kind: _Kind
     trees: Composition
 
     def forward(self, *args: Any, tree: object = None, **kwargs: Any) -> Any:
@@ -160,6 +166,7 @@ class _Stack:
                 refuse_padding(batch, mask != 0)
             batch = batch.to(tokens.device)
         _check_device(self.trees, tokens.device)
+        self._check_layers()
         kwargs[TERMS] = self.trees.relate(batch, rows=slice(past, past + count))
         encoding = self.trees.encode(batch)
         if encoding is not None:
@@ -170,9 +177,18 @@ class _Stack:
             kwargs["input_ids"] = None
         return kwargs
 
+    def _check_layers(self) -> None:
+        """Refuse an attention without the number of a layer, or with that of another one, of which it is a copy."""
+        numbers = set()
+        for attention in () if torch.compiler.is_compiling() else self._kind.attentions(self):  # type: ignore[arg-type]
+            number = getattr(attention, LAYER, None)
+            if number is None or number in numbers:
+                raise came_later(attention)
+            numbers.add(number)
+
     def _seen(self, cache: Any) -> int:
         """The tokens in a cache, before those of now."""
-        if cache is None or not self._causal:  # type: ignore[attr-defined]
+        if cache is None or not self._kind.causal:
             return 0
         if getattr(cache, "is_compileable", False):
             raise OptionError(
@@ -219,14 +235,17 @@ class _Model:
     """What is meant where no trees are given."""
     _warned = False
 
+    def __call__(self, *args: Any, tree: object = None, **kwargs: Any) -> Any:
+        """Decide what no trees mean before a forward that was compiled or wrapped: bridge and model share it."""
+        return super().__call__(*args, tree=self._trees_of_call(tree, args, kwargs), **kwargs)  # type: ignore[misc]
+
     def forward(self, *args: Any, tree: object = None, **kwargs: Any) -> Any:
         kwargs = {**dict(zip(self._names, args, strict=False)), **kwargs}
         if not torch.compiler.is_compiling():
             self._warn_if_frozen()
-        encoded = kwargs.get("encoder_outputs") is not None
-        call = _Call(self._trees_of_call(tree, needed=not encoded))
+        call = _Call(self._trees_of_call(tree, (), kwargs))
         output = super().forward(**kwargs, tree=call)  # type: ignore[misc]
-        if not call.arrived and not encoded:
+        if not call.arrived and kwargs.get("encoder_outputs") is None:
             raise OptionError(
                 f"{type(self).__name__} does not hand its trees on to its layers; use another head"
             )
@@ -245,10 +264,18 @@ class _Model:
                 self.spec,  # type: ignore[attr-defined]
             )
 
-    def _trees_of_call(self, tree: object, needed: bool = True) -> object:
+    def _trees_of_call(
+        self, tree: object, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> object:
+        """The trees of a call with these arguments, as this model means them.
+
+        Raises:
+            OptionError: for none where some are needed; what the encoder made over trees needs no more.
+        """
         if tree is None:
             tree = self._without
-        if tree is None and needed and self.injections.needs_tree:
+        given = {**dict(zip(self._names, args, strict=False)), **kwargs}
+        if tree is None and given.get("encoder_outputs") is None and self.injections.needs_tree:
             raise needs_trees(self.spec)  # type: ignore[attr-defined]
         return tree
 
@@ -299,8 +326,7 @@ class _Generates:
     """What generation needs to know of trees, before all else of a model that can generate."""
 
     def generate(self, *args: Any, tree: object = None, **kwargs: Any) -> Any:
-        encoded = kwargs.get("encoder_outputs") is not None
-        tree = self._trees_of_call(tree, needed=not encoded)  # type: ignore[attr-defined]
+        tree = self._trees_of_call(tree, (), kwargs)  # type: ignore[attr-defined]
         assistant = kwargs.get("assistant_model")
         if assistant is not None and not isinstance(assistant, _Model):
             raise OptionError(
@@ -338,12 +364,14 @@ class _Generates:
             )
         return ids, others
 
-    def _check_prompt(self, tree: TreeBatch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _check_prompt(
+        self, tree: TreeBatch, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> None:
         """Refuse trees over other tokens than the prompt's, or over its padding.
 
         Those of an earlier turn, whose tokens are in the cache, are over fewer.
         """
-        ids = args[0] if args else kwargs.get("inputs", kwargs.get("input_ids"))
+        ids: Any = args[0] if args else kwargs.get("inputs", kwargs.get("input_ids"))
         embeds, cache = kwargs.get("inputs_embeds"), kwargs.get("past_key_values")
         if ids is None and embeds is None:
             return
@@ -486,9 +514,9 @@ def _bridge(model: Any, spec: str, loading: bool = False) -> Any:
     register()
     for part in (model, stack):  # the stack of some models has a configuration of its own
         part.set_attn_implementation(NAME)
-    for layer in range(site.layers):
-        setattr(stack.get_submodule(kind.attention.format(layer)), LAYER, layer)
-    stack._causal = kind.causal
+    for number, attention in enumerate(kind.attentions(stack)[: site.layers]):
+        setattr(attention, LAYER, number)
+    stack._kind = kind
     model._stack_path = next(name for name, one in model.named_modules() if one is stack)
     model.spec, model.site = spec, site
     ending: tuple[type, ...] = (_Stack,) if stack is model else ()

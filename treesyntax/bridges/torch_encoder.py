@@ -120,8 +120,14 @@ class TransformerEncoderBridge(Bridge, nn.Module):
         if encoding is not None:
             src = src + (encoding if self.batch_first else encoding.transpose(0, 1)).to(src.dtype)
         terms = self.injections.relate(batch)
+        layers = self.model.layers
+        if len(layers) != self.site.layers or not all(isinstance(one, _Layer) for one in layers):
+            raise OptionError(
+                "a layer came into the encoder after its bridge was made, so it has no methods; put it in "
+                "first, then make the bridge"
+            )
         output = src
-        for number, layer in enumerate(self.model.layers):  # as nn.TransformerEncoder.forward
+        for number, layer in enumerate(layers):  # as nn.TransformerEncoder.forward
             output = layer(output, mask, src_key_padding_mask, bool(is_causal), terms=terms(number))
         return output if self.model.norm is None else self.model.norm(output)
 
