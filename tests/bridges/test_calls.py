@@ -360,3 +360,17 @@ def test_an_exported_bridge_takes_other_trees_than_those_of_its_example():
     other = {**given, "tree": {**given["tree"], "parent": OTHER.parent}}
     assert torch.allclose(exported(**other).logits, made(**other).logits, atol=1e-6)
     assert not torch.allclose(exported(**given).logits, exported(**other).logits, atol=1e-3)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_an_exported_bridge_with_one_bias_has_its_gradients(strict: bool):
+    made, given = bridge("BERT", spec="tree_distance"), inputs("BERT")
+    given["tree"] = BATCH.to_dict()
+    expected = loss_and_gradients(made, given)
+    exported = torch.export.export(made, (), given, strict=strict).module()
+    loss = exported(**given).loss
+    assert torch.allclose(loss, expected[0], atol=1e-6)
+    loss.backward()
+    parameters = dict(exported.named_parameters())
+    for name, gradient in expected[1].items():
+        assert torch.allclose(parameters[name].grad, gradient, atol=1e-6), name

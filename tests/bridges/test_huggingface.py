@@ -209,6 +209,8 @@ def test_what_a_bridge_cannot_carry_is_refused_by_name():
         ts.OptionError, match="T5Model cannot carry the method rotary, which uses node_map"
     ):
         HuggingFaceBridge(make("T5"), "relation_mask+rotary")
+    with pytest.raises(ts.OptionError, match="uses loss; treesyntax finetune trains with tree_reg"):
+        HuggingFaceBridge(make("Bert"), "tree_reg")
     wide_heads = transformers.T5Model(transformers.T5Config(**{**T5, "d_kv": 5}))
     with pytest.raises(
         ts.OptionError, match="cannot carry the method relative_depth, which uses vec"

@@ -79,9 +79,13 @@ def refuse_unknown(methods: Composition, carried: Collection[str], model: str) -
     for name, method in zip(methods, methods.methods, strict=True):
         unknown = [hook for hook in _used_hooks(method) if hook not in carried]
         if unknown:
+            remedy = "treesyntax's own encoder can"
+            if "loss" in unknown:
+                remedy = (
+                    "treesyntax finetune trains with tree_reg, treesyntax's own encoder with any"
+                )
             raise OptionError(
-                f"{model} cannot carry the method {name}, which uses {', '.join(unknown)}; "
-                "treesyntax's own encoder can"
+                f"{model} cannot carry the method {name}, which uses {', '.join(unknown)}; {remedy}"
             )
 
 

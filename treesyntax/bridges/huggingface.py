@@ -453,7 +453,8 @@ class HuggingFaceBridge(_Model, Bridge):
             model_class = _own_class(cls)
         hub = ("revision", "subfolder", "cache_dir", "token", "local_files_only", "force_download")
         options = {name: kwargs[name] for name in hub if name in kwargs}
-        config = kwargs.get("config") or transformers.AutoConfig.from_pretrained(folder, **options)
+        # That of the folder alone names the methods, also where the caller has another configuration.
+        config = transformers.AutoConfig.from_pretrained(folder, **options)
         spec = (getattr(config, _SETTING, None) or {}).get("methods")
         if spec is None:
             raise OptionError(
