@@ -221,6 +221,7 @@ def collator_of(job: Job, pretrained: Pretrained) -> TreeCollator:
         pretrained.tokenizer,
         "jsonl",
         label2id=numbers or None,
+        node_labels={name: number for number, name in enumerate(job.node_labels, 1)} or None,
         max_length=job.ours("max_length") or None,
         max_target_length=job.ours("max_target_length") or None,
         decoder_only=job.task == CAUSAL,
