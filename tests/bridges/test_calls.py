@@ -29,7 +29,7 @@ import treesyntax as ts
 from treesyntax.bridges.hf_attention import LAYER
 from treesyntax.bridges.huggingface import HuggingFaceBridge
 
-pytest.importorskip("transformers")
+transformers = pytest.importorskip("transformers")
 
 OTHER = batch_of([ts.Tree([-1, 0, 0, 0, 0, 0], list("abcdef")), ts.Tree([-1, 0, 1], list("abc"))])
 
@@ -240,6 +240,43 @@ def test_another_attention_is_refused_rather_than_without_trees():
     assert made(**inputs("BERT")).loss.isfinite()
 
 
+@pytest.mark.parametrize("family", ["BERT", "Llama", "T5"])
+@pytest.mark.parametrize("change", ["attention", "layer", "copy"])
+def test_an_attention_that_came_after_the_bridge_is_refused(family: str, change: str):
+    """It has no number of a layer, so it would be without trees."""
+    model, given, other = plain(family), inputs(family), plain(family)
+    made = HuggingFaceBridge(model, SPEC)
+    stack = {"BERT": "bert.encoder.layer", "Llama": "model.layers", "T5": "encoder.block"}[family]
+    path = {"BERT": "attention.self", "Llama": "self_attn", "T5": "layer.0.SelfAttention"}[family]
+    layers, others = made.get_submodule(stack), other.get_submodule(stack)
+    if change == "attention":
+        layers[1].set_submodule(path, others[1].get_submodule(path))
+    else:
+        layers.append(others[1] if change == "layer" else copy.deepcopy(layers[1]))
+        made.config.num_hidden_layers = 3
+    with pytest.raises(ts.OptionError, match="into the model after its bridge was made"):
+        made(**given)
+    if change == "attention":
+        model(**{name: part for name, part in given.items() if name != "tree"})
+
+
+def test_an_attention_of_the_same_configuration_is_refused_in_compiled_code_too():
+    made, given = bridge("BERT"), inputs("BERT")
+    layer = made.bert.encoder.layer[1].attention
+    layer.self = type(layer.self)(made.config, layer_idx=1)
+    with pytest.raises(ts.OptionError, match="into the model after its bridge was made"):
+        torch.compile(made, backend="eager")(**given)
+
+
+def test_attention_to_another_model_has_no_trees():
+    config = plain("GPT-2").config
+    config.add_cross_attention = True
+    made = HuggingFaceBridge(transformers.GPT2LMHeadModel(config), "tree_distance")
+    assert (
+        made(**inputs("GPT-2"), encoder_hidden_states=torch.ones(2, 3, 16)).logits.isfinite().all()
+    )
+
+
 def test_a_head_that_keeps_its_trees_for_itself_is_refused():
     model = make("Bert")
 
@@ -280,6 +317,42 @@ def test_the_model_itself_goes_on_without_trees_and_takes_them_if_given():
     assert not isinstance(model, HuggingFaceBridge)
 
 
+@pytest.mark.parametrize("family", ["BERT", "T5", "Llama"])
+@pytest.mark.parametrize(
+    ("way", "when", "which"),
+    [
+        ("compile", "before", "model"),
+        ("compile", "after", "model"),
+        ("compile", "after", "bridge"),
+        ("forward", "after", "model"),
+        ("forward", "after", "bridge"),
+    ],
+)
+def test_a_forward_that_was_compiled_or_wrapped_is_not_the_others(
+    family: str, way: str, when: str, which: str
+):
+    """They share attributes, so also a compiled call and a forward that accelerate or Trainer put in."""
+    model, given = plain(family), inputs(family)
+    batch = given.pop("tree")
+    expected = [model(**given).logits, bridge(family)(**given, tree=batch).logits]
+    if when == "before":
+        model.compile(backend="eager")
+    made = HuggingFaceBridge(model, SPEC).eval()
+    torch.manual_seed(1)
+    for parameter in made.injections.parameters():
+        nn.init.normal_(parameter, std=0.5)
+    changed = model if which == "model" else made
+    if way == "forward":
+        changed.forward = torch.compile(changed.forward, backend="eager")
+    elif when == "after":
+        changed.compile(backend="eager")
+    assert torch.allclose(made(**given, tree=batch).logits, expected[1], atol=1e-6)
+    assert torch.allclose(model(**given).logits, expected[0], atol=1e-6)
+    assert torch.allclose(model(**given, tree=batch).logits, expected[1], atol=1e-6)
+    with pytest.raises(ts.OptionError, match="needs trees; give tree="):
+        made(**given)
+
+
 def test_an_exported_bridge_takes_other_trees_than_those_of_its_example():
     made, given = bridge("BERT"), inputs("BERT")
     given["tree"] = BATCH.to_dict()
@@ -287,3 +360,17 @@ def test_an_exported_bridge_takes_other_trees_than_those_of_its_example():
     other = {**given, "tree": {**given["tree"], "parent": OTHER.parent}}
     assert torch.allclose(exported(**other).logits, made(**other).logits, atol=1e-6)
     assert not torch.allclose(exported(**given).logits, exported(**other).logits, atol=1e-3)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_an_exported_bridge_with_one_bias_has_its_gradients(strict: bool):
+    made, given = bridge("BERT", spec="tree_distance"), inputs("BERT")
+    given["tree"] = BATCH.to_dict()
+    expected = loss_and_gradients(made, given)
+    exported = torch.export.export(made, (), given, strict=strict).module()
+    loss = exported(**given).loss
+    assert torch.allclose(loss, expected[0], atol=1e-6)
+    loss.backward()
+    parameters = dict(exported.named_parameters())
+    for name, gradient in expected[1].items():
+        assert torch.allclose(parameters[name].grad, gradient, atol=1e-6), name

@@ -209,6 +209,18 @@ def test_a_target_is_the_labels_of_a_decoder(side: str):
     ]
 
 
+@pytest.mark.parametrize("encoded", [False, True])
+def test_a_target_as_long_as_its_input_is_still_that_of_a_decoder(encoded: bool):
+    """A decoder begins on the left; labels of tokens are padded with them."""
+    collator = ts.TreeCollator(word_pieces(padding_side="left"))
+    rows = [{**row, "target": row["text"]} for row in examples()]
+    batch = collator([collator.encode(row) for row in rows] if encoded else rows)
+    lengths = batch["attention_mask"].sum(1).tolist()
+    assert len(set(lengths)) > 1
+    for row, ids, length in zip(batch["labels"], batch["input_ids"], lengths, strict=True):
+        assert row.tolist() == [*ids[-length:].tolist(), *[-100] * (len(row) - length)]
+
+
 def test_a_decoder_begins_with_its_labels_where_the_loss_hides_them():
     """BART takes its inputs in their place, and says nothing."""
     config = transformers.BartConfig(

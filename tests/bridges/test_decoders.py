@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from support.bridges.families import PROMPT_TREES, PROMPTS, SPEC, bridge, inputs, plain, prompts
-from support.bridges.tiny_models import BATCH, DECODERS, TREES, make, set_tables
+from support.bridges.tiny_models import BATCH, DECODERS, TOKENS, TREES, make, set_tables
 
 import treesyntax as ts
 from treesyntax.bridges.huggingface import HuggingFaceBridge
@@ -118,9 +118,53 @@ def test_guidance_without_the_prompt_is_refused(name: str):
     assert len(made.generate(**prompts(name), guidance_scale=1.0, max_new_tokens=2, pad_token_id=0))
 
 
-def test_trees_on_the_other_side_than_a_prompt_are_refused():
+@pytest.mark.parametrize("family", ["Llama", "GPT-2", "T5", "BERT"])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_trees_over_padding_are_refused(family: str, side: str):
+    tokens, tree = (PROMPTS, BATCH) if side == "left" else (TOKENS, PROMPT_TREES)
+    mask = {"attention_mask": tokens.ne(0).long()}
+    made = bridge(family)
+    labels = {"labels": tokens} if family == "T5" else {}
     with pytest.raises(ts.OptionError, match="padding has a node in the trees: they are padded on"):
-        bridge("Llama").generate(**{**prompts("Llama"), "tree": BATCH}, max_new_tokens=2)
+        made(input_ids=tokens, tree=tree, **mask, **labels)
+    if family == "BERT":
+        return
+    for given in (mask, {}):  # the mask is that of the padding
+        for beams in (1, 2):
+            with pytest.raises(ts.OptionError, match="padding has a node in the trees"):
+                made.generate(
+                    tokens, tree=tree, **given, max_new_tokens=2, pad_token_id=0, num_beams=beams
+                )
+
+
+@pytest.mark.parametrize("family", ["Llama", "GPT-2"])
+def test_trees_over_fewer_tokens_than_a_prompt_are_refused(family: str):
+    """A tokenizer may have put a token before the words, of which the trees know nothing."""
+    made, given = bridge(family), prompts(family)
+    narrow = ts.batch_trees(TREES)
+    embedded = made.get_input_embeddings()(PROMPTS)
+    for prompt in ({"input_ids": PROMPTS}, {"inputs_embeds": embedded}):
+        for options in ({}, {"use_cache": False}, {"past_key_values": transformers.DynamicCache()}):
+            with pytest.raises(
+                ts.OptionError, match=r"tokens \[2, 6\], but the tokens are \[2, 7\]"
+            ):
+                made.generate(
+                    **prompt, **options, attention_mask=given["attention_mask"], tree=narrow,
+                    max_new_tokens=2, pad_token_id=0,
+                )  # fmt: skip
+
+
+@pytest.mark.parametrize("family", ["Llama", "GPT-2"])
+def test_a_second_turn_goes_on_over_the_trees_of_the_first(family: str):
+    made, given = bridge(family), prompts(family)
+    first = made.generate(**given, **OPTIONS)
+    mask = torch.nn.functional.pad(given["attention_mask"], (0, 6), value=1)
+    again = {"input_ids": first.sequences, "attention_mask": mask, "tree": given["tree"]}
+    second = made.generate(**again, past_key_values=first.past_key_values, **OPTIONS)
+    whole = made.generate(**given, **{**OPTIONS, "max_new_tokens": 12})
+    assert torch.equal(second.sequences, whole.sequences)
+    with pytest.raises(ts.OptionError, match="padding has a node in the trees"):
+        made.generate(**{**again, "tree": BATCH}, past_key_values=whole.past_key_values, **OPTIONS)
 
 
 def test_checkpointing_that_loses_gradients_is_refused_where_it_is_turned_on():

@@ -199,12 +199,18 @@ def test_saved_and_loaded_beside_the_model(tmp_path: Path):
 
 
 def test_what_a_bridge_cannot_carry_is_refused_by_name():
+    with pytest.raises(
+        ts.OptionError, match="linearized acts through the text; write the brackets"
+    ):
+        HuggingFaceBridge(make("Bert"), "tree_distance+linearized")
     with pytest.raises(ts.OptionError, match="pushdown is for a decoder alone; a bridge leads"):
         HuggingFaceBridge(make("Bert"), "pushdown")
     with pytest.raises(
         ts.OptionError, match="T5Model cannot carry the method rotary, which uses node_map"
     ):
         HuggingFaceBridge(make("T5"), "relation_mask+rotary")
+    with pytest.raises(ts.OptionError, match="uses loss; treesyntax finetune trains with tree_reg"):
+        HuggingFaceBridge(make("Bert"), "tree_reg")
     wide_heads = transformers.T5Model(transformers.T5Config(**{**T5, "d_kv": 5}))
     with pytest.raises(
         ts.OptionError, match="cannot carry the method relative_depth, which uses vec"
@@ -232,6 +238,9 @@ def test_what_a_bridge_cannot_carry_is_refused_by_name():
         bridge(**INPUTS)
     with pytest.raises(ts.OptionError, match=r"over tokens \[2, 4\], but the tokens are \[2, 7\]"):
         bridge(**INPUTS, tree=batch_of([TREES[1]] * 2))
+    choices = HuggingFaceBridge(make("GPT2", "DoubleHeadsModel"), "tree_distance")
+    with pytest.raises(ts.OptionError, match=r"tokens of two dimensions.* not with \[1, 2, 7\]"):
+        choices(TOKENS[None], mc_token_ids=torch.tensor([[6, 3]]), tree=BATCH)
     own = torch.zeros(2, 4, 7, 7)
     with pytest.raises(ts.OptionError, match="need a boolean attention mask"):
         bridge(input_ids=TOKENS, attention_mask=own, tree=BATCH)

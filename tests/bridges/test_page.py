@@ -130,6 +130,8 @@ def test_a_translation_is_evaluated_by_its_outputs_and_taken_up_again(name: str,
 def test_a_saved_bridge_says_what_it_is_and_is_not_loaded_by_halves(tmp_path: Path):
     made = bridge("BERT")
     made.save_pretrained(tmp_path)
+    again = HuggingFaceBridge.from_pretrained(tmp_path, config=made.config)
+    assert torch.equal(again(**inputs("BERT")).logits, made(**inputs("BERT")).logits)
     own = transformers.BertForTokenClassification.from_pretrained(tmp_path)
     with pytest.raises(ts.OptionError, match=r"was saved with relation_mask\+.*from_pretrained"):
         HuggingFaceBridge(own, "relation_mask")

@@ -144,6 +144,29 @@ def test_what_is_no_encoder_of_pytorchs_own_layers_is_refused():
             ts.TransformerEncoderBridge(model, "relation_mask")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("change", ["append", "replace"])
+def test_a_layer_that_came_after_the_bridge_is_refused(change: str):
+    bridge, layer = ts.TransformerEncoderBridge(make(), "relation_mask"), make().layers[0]
+    if change == "append":
+        bridge.model.layers.append(layer)
+    else:
+        bridge.model.layers[0] = layer
+    with pytest.raises(ts.OptionError, match="into the encoder after its bridge was made"):
+        bridge(torch.zeros(2, 7, 16), tree=BATCH)
+
+
+@pytest.mark.parametrize("as_floats", [False, True])
+def test_trees_over_padding_are_refused(as_floats: bool):
+    bridge, states = ts.TransformerEncoderBridge(make(), "relation_mask"), torch.zeros(2, 7, 16)
+
+    def mask(padding: torch.Tensor) -> torch.Tensor:
+        return torch.zeros(2, 7).masked_fill(padding, -torch.inf) if as_floats else padding
+
+    bridge(states, src_key_padding_mask=mask(PADDING), tree=BATCH)
+    with pytest.raises(ts.OptionError, match="padding has a node in the trees"):
+        bridge(states, src_key_padding_mask=mask(PADDING.flip(1)), tree=BATCH)
+
+
 def test_another_attention_in_a_layer_is_refused_rather_than_passed_by():
     """An adapter around it would have no part in the output."""
 

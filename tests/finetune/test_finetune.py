@@ -359,6 +359,7 @@ def test_collected_batches_and_two_processes_equal_one_large_batch(
         (["--columns", "text=sentence"], "train.jsonl:1: has no column 'sentence' (text); it has text, tokens"),
         (["--columns", "tekst=text"], "--columns: no kind of column is named 'tekst'"),
         (["--injection", "relation_mas"], "unknown method 'relation_mas'"),
+        (["--injection", "linearized"], "linearized acts through the text; write the brackets into the text"),
         (["--injection", "parent_head"], "this loss is about attention"),
         (["--set", "push_to_hub=true"], "train.push_to_hub is set by treesyntax; nothing is uploaded"),
         (["--set", "eval_strategy=no"], "train.eval_strategy is no; only what is validated is saved"),
@@ -711,3 +712,35 @@ def test_a_mask_over_dependency_trees_is_trained(pretrained: Path, tmp_path: Pat
         "--injection", "relation_mask",
     ])  # fmt: skip
     assert done == 0
+
+
+def test_relations_are_read_by_methods_of_labels(pretrained: Path, tmp_path: Path, capsys):
+    """Each relation of the training data has a row of the table, and the unknown one learns nothing."""
+    from safetensors.torch import load_file
+
+    tree = {"words": ["the", "cat", "barked", "that"], "heads": [2, 3, 0, 3]}
+    rows = [
+        {**tree, "relations": ["det", relation, "root", "det"], "label": label}
+        for relation, label in (("nsubj", "furry"), ("obj", "other"))
+    ]
+    train, bare = tmp_path / "train.jsonl", tmp_path / "bare.jsonl"
+    train.write_text("".join(f"{json.dumps(row)}\n" for row in rows * 8), "utf-8")
+    bare.write_text("".join(f"{json.dumps(tree | {'label': name})}\n" for name in "ab"), "utf-8")
+
+    def finetune(file: Path, out: str) -> int:
+        return main([
+            "finetune", "--model", str(pretrained / "bert"), "--task", "sequence-classification",
+            f"--train={file}", f"--valid={file}", f"--test={file}", "--out", str(tmp_path / out), *QUICK,
+            "--max-steps", "2", "--set", "eval_steps=2", "--injection", "labelled_relation",
+        ])  # fmt: skip
+
+    assert finetune(train, "out") == 0
+    assert read_job(tmp_path / "out").node_labels == ("det", "root", "nsubj", "obj")
+    assert len((tmp_path / "out/hypotheses.txt").read_text().splitlines()) == 16
+    parameters = load_file(tmp_path / "out/model/model.safetensors")
+    (rows_of_labels,) = (value for name, value in parameters.items() if "labelled_relation" in name)
+    learned = rows_of_labels.abs().sum((0, 1)) > 0
+    assert learned[:6].tolist() == [False, True, False, True, True, False]  # a root has no arc
+    capsys.readouterr()
+    assert finetune(bare, "bare") == 2
+    assert "bare.jsonl: has trees without relations or categories" in capsys.readouterr().err

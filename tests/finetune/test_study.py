@@ -203,6 +203,7 @@ def test_rows_that_differ_in_training_are_refused(pretrained: Path, tmp_path: Pa
         ({"model": "/no/model"}, "in the cache of Hugging Face; check the path"),
         ({"train": {"batch_size": 1}}, "is named 'batch_size'; did you mean 'per_device_train_batch_size'?"),
         ({"methods": {"plain": {}, "x": {"injection": "relation_mas"}}}, "methods.x.injection: unknown method 'relation_mas'"),
+        ({"methods": {"plain": {}, "x": {"injection": "linearized"}}}, "methods.x.injection: linearized acts through the text"),
         ({"score": ["acuracy"]}, "score: no metric is named 'acuracy'"),
         ({"data": {"columns": {"label": "mood"}}}, "data: TRAIN:1: has no column 'mood' (label); it has text, tokens, tree, label"),
         ({"data": {"columns": {"trees": "tree"}}}, "no kind of column is named 'trees'; did you mean 'tree'?"),

@@ -6,7 +6,7 @@ and layers that are computed again have the trees of their own call, and what fi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,9 @@ from torch import Tensor, nn
 
 from treesyntax.errors import InputError, OptionError, need_package
 from treesyntax.files import output_file
+from treesyntax.methods import METHODS
 from treesyntax.model.composition import Composition
-from treesyntax.nn.injection import Injection, Site, hooks_of
+from treesyntax.nn.injection import Injection, Site, acts_through_text, hooks_of
 from treesyntax.nn.tree_batch import TreeBatch
 
 FILE = "treesyntax.safetensors"
@@ -44,10 +45,24 @@ def methods_for(spec: str, site: Site, carried: Collection[str], model: str) -> 
         OptionError: for methods that do not exist, are for decoders alone, or cannot be carried.
     """
     methods = Composition(spec, site)
+    refuse_text_methods(methods)
     if misplaced := methods.misplaced("encoder"):
         raise OptionError(f"{misplaced}; a bridge leads into an encoder")
     refuse_unknown(methods, carried, model)
     return methods
+
+
+def refuse_text_methods(names: Iterable[str]) -> None:
+    """Refuse methods that write the tree into the text: a pretrained model gets the text of the user.
+
+    Raises:
+        OptionError: with the method.
+    """
+    for name in names:
+        if acts_through_text(METHODS[name]):
+            raise OptionError(
+                f"{name} acts through the text; write the brackets into the text, and leave {name} out"
+            )
 
 
 def refuse_unknown(methods: Composition, carried: Collection[str], model: str) -> None:
@@ -64,9 +79,13 @@ def refuse_unknown(methods: Composition, carried: Collection[str], model: str) -
     for name, method in zip(methods, methods.methods, strict=True):
         unknown = [hook for hook in _used_hooks(method) if hook not in carried]
         if unknown:
+            remedy = "treesyntax's own encoder can"
+            if "loss" in unknown:
+                remedy = (
+                    "treesyntax finetune trains with tree_reg, treesyntax's own encoder with any"
+                )
             raise OptionError(
-                f"{model} cannot carry the method {name}, which uses {', '.join(unknown)}; "
-                "treesyntax's own encoder can"
+                f"{model} cannot carry the method {name}, which uses {', '.join(unknown)}; {remedy}"
             )
 
 
@@ -100,6 +119,29 @@ def read_batch(tree: object) -> TreeBatch:
         f"the trees of a batch are a TreeBatch, not a {type(tree).__name__}; make it with "
         "batch_trees(trees, token_nodes)"
     )
+
+
+def refuse_padding(batch: TreeBatch, real: Tensor) -> None:
+    """Refuse trees over padding: they are padded on the right, the tokens on the left, or the reverse.
+
+    It reads numbers, so it is for tensors on the CPU, or where nothing is trained.
+
+    Args:
+        batch: the trees of the tokens, or of the first ones.
+        real: bool [B, T], False where padding is; other shapes are no mask of padding.
+
+    Raises:
+        OptionError: if padding has a node.
+    """
+    nodes = batch.token_node
+    rows, width = nodes.shape
+    if type(real) is not Tensor or real.dim() != 2 or len(real) != rows or real.shape[1] < width:
+        return
+    if ((nodes >= 0) & ~real[:, :width].to(nodes.device)).any():
+        raise OptionError(
+            "padding has a node in the trees: they are padded on another side than the tokens; give "
+            "batch_trees the nodes of the padded tokens, as TreeCollator does"
+        )
 
 
 def needs_trees(spec: str) -> OptionError:

@@ -24,6 +24,8 @@ TEXTS = (("text", "words", "tree"), ("text_pair", "words_pair", "tree_pair"))
 LABELS = ("labels", "label")
 KEYS = (*TEXTS[0], *TEXTS[1], "spans", "target", *LABELS)
 TREE_PARTS = ("parent", "branch", "token_node")
+OF_DECODER = "labels_of_decoder"
+"""Beside the trees of an encoded example, where a Trainer leaves it: its labels are those of a decoder."""
 NO_LENGTH = 10**9
 """Tokenizers without a longest input say that it is longer than this."""
 
@@ -197,6 +199,8 @@ class TreeCollator:
                 if name in row:
                     row[name] += [fill] * len(target)
         row["tree"] = self._stored(trees_of(trees), nodes)
+        if target is not None and not self.decoder_only:
+            row["tree"][OF_DECODER] = True
         return row if labels is None else {**row, "labels": labels}
 
     def _aligned(
@@ -337,7 +341,7 @@ class TreeCollator:
             return float(label)
         raise OptionError(f"a label is a number or a name, not a {type(label).__name__}")
 
-    def _stored(self, trees: list[Tree], nodes: list[int]) -> dict[str, list[int]]:
+    def _stored(self, trees: list[Tree], nodes: list[int]) -> dict[str, Any]:
         """The arrays of a row's trees as lists."""
         batch = batch_trees([trees], [nodes], labels=self.node_labels)
         size = sum(map(len, trees))  # a batch without nodes has one of padding
@@ -394,8 +398,9 @@ class TreeCollator:
                 raise OptionError("the examples of the batch have targets for different classes")
             return torch.stack([value.float() for value in values])
         pairs = zip(values, rows, strict=True)
-        if not all(len(value) == len(row["input_ids"]) for value, row in pairs):
-            # Those of a decoder, which begins on the left whatever its encoder's padding.
+        of_tokens = all(len(value) == len(row["input_ids"]) for value, row in pairs)
+        if not of_tokens or any(row["tree"].get(OF_DECODER) for row in rows):
+            # A decoder begins on the left whatever its encoder's padding.
             width, left = max(map(len, values)), False
             width = _multiple(width, self.pad_to_multiple_of)
         return _padded(values, width, IGNORED, left)

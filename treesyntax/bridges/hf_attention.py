@@ -59,7 +59,8 @@ def attention(
     """The attention of all layers of a model with methods, as transformers calls it.
 
     Args:
-        module: an attention; methods add something if it has a number, :data:`LAYER`.
+        module: an attention; methods add something if it has a number, :data:`LAYER`. One to another
+            model has none.
         query: [B, H, Q, d].
         key: [B, H or fewer, K, d].
         value: as ``key``.
@@ -73,7 +74,8 @@ def attention(
         kwargs: for transformers' own attention, and :data:`TERMS`.
 
     Raises:
-        OptionError: if nothing arrived here in a layer with methods, or it cannot be added.
+        OptionError: if nothing arrived here in a layer with methods, or something in a layer without a
+            number, or it cannot be added.
     """
     terms: list[PairTerm] = []
     layer: int | None = getattr(module, LAYER, None)
@@ -85,6 +87,8 @@ def attention(
                 "arguments, or a wrapper calls a part of it in another way"
             )
         terms = [] if arrived is None else arrived(layer)
+    elif arrived and not getattr(module, "is_cross_attention", False):
+        raise came_later(module)
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     if terms:
         terms = [_over_keys(term, key.shape[2]) for term in terms]
@@ -106,6 +110,14 @@ def attention(
         module, query, key, value, attention_mask,
         dropout=dropout, scaling=scaling, position_bias=position_bias, is_causal=causal, **kwargs,
     )  # fmt: skip
+
+
+def came_later(module: nn.Module) -> OptionError:
+    """The refusal of an attention whose layer has no methods."""
+    return OptionError(
+        f"this {type(module).__name__} came into the model after its bridge was made, so it has no "
+        "methods; put it in first, then make the bridge"
+    )
 
 
 def _over_keys(term: PairTerm, count: int) -> PairTerm:

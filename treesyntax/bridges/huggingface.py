@@ -32,10 +32,12 @@ from treesyntax.bridges.bridge import (
     methods_for,
     needs_trees,
     read_batch,
+    refuse_padding,
 )
-from treesyntax.bridges.hf_attention import LAYER, NAME, TERMS, register
+from treesyntax.bridges.hf_attention import LAYER, NAME, TERMS, came_later, register
 from treesyntax.errors import OptionError, need_package
 from treesyntax.model.composition import Composition
+from treesyntax.nn.devices import can_be_read
 from treesyntax.nn.injection import Site
 from treesyntax.nn.tree_batch import NO_NODE, TreeBatch, check_over
 from treesyntax.parsers.torchaudio_remedy import hide_broken_torchaudio
@@ -55,6 +57,11 @@ class _Kind(NamedTuple):
     stack: str
     attention: str
     causal: bool = False
+
+    def attentions(self, stack: nn.Module) -> list[nn.Module]:
+        """The self-attention of each layer of a stack."""
+        layers, path = self.attention.split(".{}.")
+        return [layer.get_submodule(path) for layer in stack.get_submodule(layers).children()]
 
 
 _BERT = _Kind("", "encoder.layer.{}.attention.self")
@@ -108,6 +115,7 @@ class _Stack:
     """A stack of layers that takes trees, before its own class."""
 
     _names: tuple[str, ...]
+    _kind: _Kind
     trees: Composition
 
     def forward(self, *args: Any, tree: object = None, **kwargs: Any) -> Any:
@@ -140,6 +148,11 @@ class _Stack:
             return kwargs  # the model says better what is wrong
         tokens: Any = ids if embeds is None else embeds[..., 0]
         past = self._seen(kwargs.get("past_key_values"))
+        if tokens.dim() != 2:
+            raise OptionError(
+                f"trees go with tokens of two dimensions, rows and columns, not with {[*tokens.shape]}; "
+                "flatten the choices of an example into rows"
+            )
         rows, count = tokens.shape
         if tree is None:
             if self.trees.needs_tree:
@@ -148,8 +161,12 @@ class _Stack:
         else:
             batch = read_batch(tree)
             _check_columns(batch, tokens, past)
+            mask = kwargs.get("attention_mask")
+            if isinstance(mask, Tensor) and can_be_read(mask):
+                refuse_padding(batch, mask != 0)
             batch = batch.to(tokens.device)
         _check_device(self.trees, tokens.device)
+        self._check_layers()
         kwargs[TERMS] = self.trees.relate(batch, rows=slice(past, past + count))
         encoding = self.trees.encode(batch)
         if encoding is not None:
@@ -160,9 +177,18 @@ class _Stack:
             kwargs["input_ids"] = None
         return kwargs
 
+    def _check_layers(self) -> None:
+        """Refuse an attention without the number of a layer, or with that of another one, of which it is a copy."""
+        numbers = set()
+        for attention in () if torch.compiler.is_compiling() else self._kind.attentions(self):  # type: ignore[arg-type]
+            number = getattr(attention, LAYER, None)
+            if number is None or number in numbers:
+                raise came_later(attention)
+            numbers.add(number)
+
     def _seen(self, cache: Any) -> int:
         """The tokens in a cache, before those of now."""
-        if cache is None or not self._causal:  # type: ignore[attr-defined]
+        if cache is None or not self._kind.causal:
             return 0
         if getattr(cache, "is_compileable", False):
             raise OptionError(
@@ -209,14 +235,17 @@ class _Model:
     """What is meant where no trees are given."""
     _warned = False
 
+    def __call__(self, *args: Any, tree: object = None, **kwargs: Any) -> Any:
+        """Decide what no trees mean before a forward that was compiled or wrapped: bridge and model share it."""
+        return super().__call__(*args, tree=self._trees_of_call(tree, args, kwargs), **kwargs)  # type: ignore[misc]
+
     def forward(self, *args: Any, tree: object = None, **kwargs: Any) -> Any:
         kwargs = {**dict(zip(self._names, args, strict=False)), **kwargs}
         if not torch.compiler.is_compiling():
             self._warn_if_frozen()
-        encoded = kwargs.get("encoder_outputs") is not None
-        call = _Call(self._trees_of_call(tree, needed=not encoded))
+        call = _Call(self._trees_of_call(tree, (), kwargs))
         output = super().forward(**kwargs, tree=call)  # type: ignore[misc]
-        if not call.arrived and not encoded:
+        if not call.arrived and kwargs.get("encoder_outputs") is None:
             raise OptionError(
                 f"{type(self).__name__} does not hand its trees on to its layers; use another head"
             )
@@ -235,10 +264,18 @@ class _Model:
                 self.spec,  # type: ignore[attr-defined]
             )
 
-    def _trees_of_call(self, tree: object, needed: bool = True) -> object:
+    def _trees_of_call(
+        self, tree: object, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> object:
+        """The trees of a call with these arguments, as this model means them.
+
+        Raises:
+            OptionError: for none where some are needed; what the encoder made over trees needs no more.
+        """
         if tree is None:
             tree = self._without
-        if tree is None and needed and self.injections.needs_tree:
+        given = {**dict(zip(self._names, args, strict=False)), **kwargs}
+        if tree is None and given.get("encoder_outputs") is None and self.injections.needs_tree:
             raise needs_trees(self.spec)  # type: ignore[attr-defined]
         return tree
 
@@ -289,8 +326,7 @@ class _Generates:
     """What generation needs to know of trees, before all else of a model that can generate."""
 
     def generate(self, *args: Any, tree: object = None, **kwargs: Any) -> Any:
-        encoded = kwargs.get("encoder_outputs") is not None
-        tree = self._trees_of_call(tree, needed=not encoded)  # type: ignore[attr-defined]
+        tree = self._trees_of_call(tree, (), kwargs)  # type: ignore[attr-defined]
         assistant = kwargs.get("assistant_model")
         if assistant is not None and not isinstance(assistant, _Model):
             raise OptionError(
@@ -299,7 +335,7 @@ class _Generates:
             )
         if tree is not None and tree is not NO_TREES:
             tree = read_batch(tree)
-            _check_padding(tree, kwargs.get("attention_mask"))
+            self._check_prompt(tree, args, kwargs)
         config = kwargs.get("generation_config") or self.generation_config  # type: ignore[attr-defined]
         scale = kwargs.get("guidance_scale", getattr(config, "guidance_scale", None))
         if tree is not NO_TREES and scale not in (None, 1):
@@ -328,17 +364,31 @@ class _Generates:
             )
         return ids, others
 
+    def _check_prompt(
+        self, tree: TreeBatch, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> None:
+        """Refuse trees over other tokens than the prompt's, or over its padding.
 
-def _check_padding(batch: TreeBatch, mask: Any) -> None:
-    """Refuse trees over padding: prompts are padded on the left, what was aligned before on the right."""
-    nodes = batch.token_node
-    if not isinstance(mask, Tensor) or mask.shape != nodes.shape:
-        return
-    if ((nodes >= 0) & (mask == 0).to(nodes.device)).any():
-        raise OptionError(
-            "padding has a node in the trees: they are padded on another side than the tokens; give "
-            "batch_trees the nodes of the padded tokens, as TreeCollator does"
-        )
+        Those of an earlier turn, whose tokens are in the cache, are over fewer.
+        """
+        ids: Any = args[0] if args else kwargs.get("inputs", kwargs.get("input_ids"))
+        embeds, cache = kwargs.get("inputs_embeds"), kwargs.get("past_key_values")
+        if ids is None and embeds is None:
+            return
+        if not self.config.is_encoder_decoder and (cache is None or not cache.get_seq_length()):  # type: ignore[attr-defined]
+            _check_columns(tree, ids if embeds is None else embeds[..., 0], 0)
+        mask = kwargs.get("attention_mask")
+        if mask is None and embeds is None:
+            config = kwargs.get("generation_config") or self.generation_config  # type: ignore[attr-defined]
+            pad, end = (
+                kwargs.get(name, getattr(config, name, None))
+                for name in ("pad_token_id", "eos_token_id")
+            )
+            # As transformers does; where the pad ends a text too, it may be a token.
+            if pad is not None and pad not in (end if isinstance(end, list) else [end]):
+                mask = ids != pad
+        if isinstance(mask, Tensor):
+            refuse_padding(tree, mask != 0)
 
 
 def _lengthened(tree: TreeBatch, width: int) -> TreeBatch:
@@ -403,7 +453,8 @@ class HuggingFaceBridge(_Model, Bridge):
             model_class = _own_class(cls)
         hub = ("revision", "subfolder", "cache_dir", "token", "local_files_only", "force_download")
         options = {name: kwargs[name] for name in hub if name in kwargs}
-        config = kwargs.get("config") or transformers.AutoConfig.from_pretrained(folder, **options)
+        # That of the folder alone names the methods, also where the caller has another configuration.
+        config = transformers.AutoConfig.from_pretrained(folder, **options)
         spec = (getattr(config, _SETTING, None) or {}).get("methods")
         if spec is None:
             raise OptionError(
@@ -464,9 +515,9 @@ def _bridge(model: Any, spec: str, loading: bool = False) -> Any:
     register()
     for part in (model, stack):  # the stack of some models has a configuration of its own
         part.set_attn_implementation(NAME)
-    for layer in range(site.layers):
-        setattr(stack.get_submodule(kind.attention.format(layer)), LAYER, layer)
-    stack._causal = kind.causal
+    for number, attention in enumerate(kind.attentions(stack)[: site.layers]):
+        setattr(attention, LAYER, number)
+    stack._kind = kind
     model._stack_path = next(name for name, one in model.named_modules() if one is stack)
     model.spec, model.site = spec, site
     ending: tuple[type, ...] = (_Stack,) if stack is model else ()

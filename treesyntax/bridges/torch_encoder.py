@@ -19,10 +19,12 @@ from treesyntax.bridges.bridge import (
     methods_for,
     needs_trees,
     read_batch,
+    refuse_padding,
 )
 from treesyntax.errors import OptionError
 from treesyntax.model.composition import Composition
 from treesyntax.nn.attention import attend
+from treesyntax.nn.devices import can_be_read
 from treesyntax.nn.injection import Site
 from treesyntax.nn.pairs import PairTerm
 from treesyntax.nn.tree_batch import TreeBatch, check_over
@@ -98,7 +100,7 @@ class TransformerEncoderBridge(Bridge, nn.Module):
             tree: the trees of the batch, or what their ``to_dict`` made; None if no method needs any.
 
         Raises:
-            OptionError: if there are no trees, or they are not over these tokens.
+            OptionError: if there are no trees, or they are not over these tokens, or over padding.
         """
         if is_causal and mask is None:
             raise OptionError("is_causal says that the mask is causal; give the mask as well")
@@ -109,13 +111,23 @@ class TransformerEncoderBridge(Bridge, nn.Module):
             tree = TreeBatch.without_trees(tokens)
         batch = read_batch(tree)
         check_over(batch, tokens)
+        padding = src_key_padding_mask
+        if padding is not None and can_be_read(padding):  # True, or minus infinity, hides a token
+            is_bool = padding.dtype == torch.bool
+            refuse_padding(batch, ~padding if is_bool else ~padding.isneginf())
         batch = batch.to(src.device)
         encoding = self.injections.encode(batch)
         if encoding is not None:
             src = src + (encoding if self.batch_first else encoding.transpose(0, 1)).to(src.dtype)
         terms = self.injections.relate(batch)
+        layers = self.model.layers
+        if len(layers) != self.site.layers or not all(isinstance(one, _Layer) for one in layers):
+            raise OptionError(
+                "a layer came into the encoder after its bridge was made, so it has no methods; put it in "
+                "first, then make the bridge"
+            )
         output = src
-        for number, layer in enumerate(self.model.layers):  # as nn.TransformerEncoder.forward
+        for number, layer in enumerate(layers):  # as nn.TransformerEncoder.forward
             output = layer(output, mask, src_key_padding_mask, bool(is_causal), terms=terms(number))
         return output if self.model.norm is None else self.model.norm(output)
 

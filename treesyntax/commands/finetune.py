@@ -2,7 +2,7 @@
 
   treesyntax finetune --model FOLDER --task sequence-classification \\
       --train train.jsonl --valid valid.jsonl --test test.jsonl --tree-format ptb \\
-      --injection relation_mask --set num_train_epochs=3 --out out/masks
+      --injection tree_distance --set num_train_epochs=3 --out out/distance
 
 A line of train.jsonl is {"text": "a dog barked", "tree": "(S (NP a dog) barked)", "label": "good"}. Other
 columns are named: --columns text=sentence label=class.
@@ -12,7 +12,7 @@ by their column upos. Trees in files of their own are given by --train-trees, --
 
 The folder gets model/ (the best on validation), hypotheses.txt and references.txt:
 
-  treesyntax score --hypothesis out/masks/hypotheses.txt --reference out/masks/references.txt \\
+  treesyntax score --hypothesis out/distance/hypotheses.txt --reference out/distance/references.txt \\
       --metric accuracy --metric macro_f1
 
 --set gives transformers' TrainingArguments, and these: patience (validations without a better one until
@@ -21,7 +21,7 @@ tree_learning_rate. Run the same command again after a kill: it goes on from the
 
 With a recipe of trainer: huggingface one of its runs is done by hand:
 
-  treesyntax finetune RECIPE --row masks --seed 1 --out out/masks
+  treesyntax finetune RECIPE --row distance --seed 1 --out out/distance
 """
 
 from __future__ import annotations

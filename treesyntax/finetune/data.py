@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
@@ -19,6 +20,7 @@ from treesyntax.finetune.job import CLASSES, COLUMNS, TAGS, WRITES, Job
 from treesyntax.trees.alignment import check_words, trees_of, word_spans
 from treesyntax.trees.controls import control_tree
 from treesyntax.trees.formats import conllu, get_format, parse_tree, read_trees
+from treesyntax.trees.labels import WORD, node_labels
 from treesyntax.trees.tree import Tree
 
 CONLLU_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel")
@@ -379,6 +381,25 @@ def with_classes(job: Job, examples: Sequence[Example], file: str | Path) -> Job
         cause = f"has one class alone, {', '.join(labels)}"
         raise InputError(file, None, cause, "give examples of two or more")
     return replace(job, labels=labels)
+
+
+def with_node_labels(job: Job, examples: Sequence[Example], file: str | Path) -> Job:
+    """Return a job with the labels of the nodes of its training data, for a method that reads them.
+
+    Raises:
+        InputError: for trees of words alone, without relations or categories.
+    """
+    counts: Counter[str] = Counter()
+    for example in examples:
+        for name in ("tree", "tree_pair"):
+            for tree in trees_of(example.inputs.get(name)):
+                counts.update(node_labels(tree))
+    if counts.keys() == {WORD}:
+        cause = "has trees without relations or categories, which a method of --injection reads"
+        raise InputError(file, None, cause, "give relations, or take another method")
+    return replace(
+        job, node_labels=tuple(sorted(counts, key=lambda label: (-counts[label], label)))
+    )
 
 
 def check_answers(examples: Sequence[Example], file: str | Path, job: Job) -> None:

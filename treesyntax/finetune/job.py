@@ -90,6 +90,8 @@ class Job:
         settings: TrainingArguments and `OURS`, by name.
         generate: what ``model.generate`` is given, by name.
         labels: the classes, in the order of their numbers; known once the training data is read.
+        node_labels: labels of the nodes of training trees, the most frequent first, for a method that reads
+            them; known once the training data is read.
         files: the SHA-256 of the data files, by what they are.
     """
 
@@ -107,6 +109,7 @@ class Job:
     settings: dict[str, Any] = field(default_factory=dict)
     generate: dict[str, Any] = field(default_factory=dict)
     labels: tuple[str, ...] = ()
+    node_labels: tuple[str, ...] = ()
     files: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

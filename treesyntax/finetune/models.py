@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from treesyntax.bridges.bridge import refuse_text_methods
 from treesyntax.bridges.collator import TreeCollator
 from treesyntax.bridges.huggingface import HuggingFaceBridge
 from treesyntax.errors import OptionError, need_package
@@ -196,9 +197,15 @@ def load_trained(job: Job, folder: Path) -> Pretrained:
 
 
 def split_spec(spec: str) -> tuple[str, str]:
-    """The methods of a specification that are in a model, and those that are a loss in training alone."""
+    """The methods of a specification that are in a model, and those that are a loss in training alone.
+
+    Raises:
+        OptionError: for methods that do not exist, or act through the text.
+    """
     texts: tuple[list[str], list[str]] = ([], [])
-    for name, options in parse_spec(spec).items():
+    methods = parse_spec(spec)
+    refuse_text_methods(methods)
+    for name, options in methods.items():
         if not METHODS[name].needs_tree and not hooks_of(METHODS[name]):
             continue  # the plain model
         arguments = ", ".join(f"{key}={value!r}" for key, value in options.items())
@@ -214,6 +221,7 @@ def collator_of(job: Job, pretrained: Pretrained) -> TreeCollator:
         pretrained.tokenizer,
         "jsonl",
         label2id=numbers or None,
+        node_labels={name: number for number, name in enumerate(job.node_labels, 1)} or None,
         max_length=job.ours("max_length") or None,
         max_target_length=job.ours("max_target_length") or None,
         decoder_only=job.task == CAUSAL,

@@ -34,6 +34,7 @@ from treesyntax.finetune.data import (
     held_out,
     read_examples,
     with_classes,
+    with_node_labels,
 )
 from treesyntax.finetune.job import (
     CAUSAL,
@@ -52,8 +53,10 @@ from treesyntax.finetune.models import Pretrained, collator_of, load_model, spli
 from treesyntax.finetune.outputs import lines_of_logits, predict
 from treesyntax.made.lock import training_in
 from treesyntax.made.reuse import differences
+from treesyntax.methods import METHODS as TREE_METHODS
 from treesyntax.metrics import LOWER_IS_BETTER, METRICS, measured
 from treesyntax.model.blindness import LOOKED_AT, refuse_blind
+from treesyntax.model.composition import parse_spec
 from treesyntax.nn.tree_batch import TreeBatch
 from treesyntax.parsers.torchaudio_remedy import hide_broken_torchaudio
 from treesyntax.trees.controls import RANDOM
@@ -211,6 +214,8 @@ def finetune(job: Job, out: Path, files: Mapping[str, Path]) -> dict[str, Any]:
     if "valid" not in data:
         data["train"], data["valid"] = held_out(data["train"], job.hold_out)
     job = with_classes(job, data["train"], files["train"])
+    if any(TREE_METHODS[name].needs_labels for name in parse_spec(job.injection)):
+        job = with_node_labels(job, data["train"], files["train"])
     check_answers(data["valid"], files.get("valid", files["train"]), job)
     job = replace(job, files={name: sha256_of(file) for name, file in sorted(files.items())})
     first = os.environ.get(PROCESS, "0") == "0"  # of several, one holds the folder for all

@@ -166,6 +166,9 @@ FACTS = (
 )  # fmt: skip
 """Attributes of :class:`Injection` that describe a method; all others are its hooks."""
 
+WORDS = "words"
+"""The linearization that leaves a text as it is."""
+
 
 def hooks_of(method: type[Injection]) -> list[str]:
     """The hooks that a method overrides, in the order of :class:`Injection`."""
@@ -176,6 +179,11 @@ def hooks_of(method: type[Injection]) -> list[str]:
         and name not in FACTS
         and getattr(method, name) is not getattr(Injection, name)
     ]
+
+
+def acts_through_text(method: type[Injection]) -> bool:
+    """Whether a method adds nothing to a model, but writes the tree into the text, as ``linearized`` does."""
+    return not hooks_of(method) and method.linearization != WORDS
 
 
 METHODS: Registry[type[Injection]] = Registry("method", imports.METHODS)

@@ -295,7 +295,10 @@ def _attend(
     unmapped: Tensor | None,
 ) -> Tensor:
     one = None if mask is not None and mask.shape[1] > 1 else _one_table(terms)
-    if one and q.device.type == "cpu" and q.dtype in (torch.float32, torch.float64):
+    fits = q.device.type == "cpu" and q.dtype in (torch.float32, torch.float64)
+    if (
+        one and fits and not torch.compiler.is_exporting()
+    ):  # its gradient is not in an exported graph
         ids, bias, own = one
         bias = bias if bias is None else clamped(bias, q.dtype)
         own = own if own is None else own.to(q.dtype)

@@ -104,7 +104,7 @@ class LabelledRelation(PairVectors):
         if tree.label is None:
             raise OptionError(
                 "labelled_relation needs the labels of nodes, but the data has none; binarize it with "
-                "--source-labels (in Python: batch_trees(..., labels=...))"
+                "--source-labels (in Python: batch_trees(…, labels=…), TreeCollator(…, node_labels=…))"
             )
         # An arc belongs to its child, so one number a token says the labels at both of its ends.
         above = tree.label.gather(1, tree.parent.clamp(min=0)).clamp(0, self.parent_labels - 1)
