@@ -17,6 +17,7 @@ from treesyntax.finetune.data import (
     classes_of,
     held_out,
     read_examples,
+    read_noted,
     write_data,
     write_texts,
 )
@@ -63,6 +64,24 @@ def test_files_of_all_kinds_are_the_same_example(tmp_path: Path, name: str, text
     (example,) = read_examples(job(**fields), write(tmp_path, name, f"{text}\n"))
     assert example.inputs == {"text": "the cat sat", "tree": TREE}
     assert (example.answer, example.source, example.target) == ("1", "the cat sat", "1")
+
+
+def test_what_looks_odd_in_trees_is_counted_with_its_first_line(tmp_path: Path):
+    """Here and in files of their own; what readers of binarize say, too."""
+    odd = "(S (NP *T*-1) (VP sat))"
+    lines = [
+        {"text": "the cat sat", "tree": BRACKETS, "label": 1},
+        {"text": "*T*-1 sat", "tree": odd, "label": 2},
+    ]
+    file = write(tmp_path, "a.jsonl", "".join(f"{json.dumps(line)}\n" for line in lines))
+    examples, remarks = read_noted(job(), file)
+    assert len(examples) == 2
+    assert len(remarks) == 1
+    assert remarks[0].startswith(f"{file}:2: 1 of 2 examples")
+    trees = write(tmp_path, "a.ptb", f"{odd}\n{BRACKETS}\n")
+    texts = write(tmp_path, "b.jsonl", '{"text": "*T*-1 sat"}\n{"text": "the cat sat"}\n')
+    assert read_noted(job(), texts, trees)[1][0].startswith(f"{trees}:1: 1 of 2 trees")
+    assert not read_noted(job(), write(tmp_path, "c.jsonl", json.dumps(lines[0])))[1]
 
 
 def test_the_dependency_line_of_the_page_needs_no_format(tmp_path: Path):

@@ -292,10 +292,12 @@ def _test_examples(job: Any, args: argparse.Namespace) -> Any:
 
     All of it has answers, or none.
     """
-    from treesyntax.finetune.data import check_answers, check_trees, read_examples
+    from treesyntax.finetune.data import check_answers, check_trees, read_noted
     from treesyntax.finetune.models import split_spec
 
-    examples = read_examples(job, args.test, args.test_trees, args.test_target)
+    examples, remarks = read_noted(job, args.test, args.test_trees, args.test_target)
+    for text in remarks:
+        print(text, file=sys.stderr)
     if split_spec(job.injection)[0]:
         check_trees(examples, args.test)
     if any(example.answer is not None for example in examples):
@@ -349,7 +351,7 @@ def _write_data(args: argparse.Namespace) -> None:
     from treesyntax.finetune.data import (
         check_answers,
         held_out,
-        read_examples,
+        read_noted,
         with_classes,
         write_data,
         write_texts,
@@ -361,9 +363,11 @@ def _write_data(args: argparse.Namespace) -> None:
         file = getattr(args, split)
         if file is None:
             continue
-        examples = read_examples(
+        examples, remarks = read_noted(
             job, file, getattr(args, f"{split}_trees"), getattr(args, f"{split}_target")
         )
+        for text in remarks:
+            print(text, file=sys.stderr)
         sets = {split: examples}
         if split == "train" and args.valid is None:
             sets["train"], sets["valid"] = held_out(examples, args.hold_out)

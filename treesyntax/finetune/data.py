@@ -17,6 +17,7 @@ from treesyntax.data.tables import read_table
 from treesyntax.errors import InputError, OptionError, TreeError
 from treesyntax.files import atomic_file, parse_json, read_lines, write_text
 from treesyntax.finetune.job import CLASSES, COLUMNS, TAGS, WRITES, Job
+from treesyntax.remarks import at_line, remarks_of
 from treesyntax.trees.alignment import check_words, trees_of, word_spans
 from treesyntax.trees.controls import control_tree
 from treesyntax.trees.formats import conllu, get_format, parse_tree, read_trees
@@ -98,11 +99,25 @@ def read_examples(
         rows = [(at, {**row, column: text}) for (at, row), text in zip(rows, lines, strict=True)]
     examples = []
     for number, (line, row) in enumerate(rows):
+        at_line(line)
         try:
             examples.append(_example(job, line, row, given[number] if given else None))
         except (TreeError, OptionError) as error:
             raise InputError(path, line, str(error)) from None
     return examples
+
+
+def read_noted(
+    job: Job,
+    file: str | Path,
+    trees: str | Path | None = None,
+    targets: str | Path | None = None,
+) -> tuple[list[Example], list[str]]:
+    """As `read_examples`, and a line for each kind of thing that was left out of the trees or looks odd in them."""
+    with remarks_of(trees or file) as remarks:
+        examples = read_examples(job, file, trees, targets)
+    remarks.records = len(examples)
+    return examples, remarks.texts("trees" if trees else "examples")
 
 
 def _each(job: Job, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -32,7 +32,7 @@ from treesyntax.finetune.data import (
     check_trees,
     controlled,
     held_out,
-    read_examples,
+    read_noted,
     with_classes,
     with_node_labels,
 )
@@ -204,13 +204,13 @@ def finetune(job: Job, out: Path, files: Mapping[str, Path]) -> dict[str, Any]:
     """
     check_settings(job.settings)
     split_spec(job.injection)
-    data = {
-        split: read_examples(
-            job, files[split], files.get(f"{split}_trees"), files.get(f"{split}_target")
-        )
-        for split in ("train", "valid")
-        if split in files
-    }
+    data: dict[str, list[Example]] = {}
+    remarks: list[str] = []
+    for split in ("train", "valid"):
+        if split in files:
+            trees, targets = files.get(f"{split}_trees"), files.get(f"{split}_target")
+            data[split], odd = read_noted(job, files[split], trees, targets)
+            remarks += odd
     if "valid" not in data:
         data["train"], data["valid"] = held_out(data["train"], job.hold_out)
     job = with_classes(job, data["train"], files["train"])
@@ -220,11 +220,15 @@ def finetune(job: Job, out: Path, files: Mapping[str, Path]) -> dict[str, Any]:
     job = replace(job, files={name: sha256_of(file) for name, file in sorted(files.items())})
     first = os.environ.get(PROCESS, "0") == "0"  # of several, one holds the folder for all
     with training_in(out, "--out") if first else nullcontext():
-        return _finetune(job, out, data, files)
+        return _finetune(job, out, data, files, remarks)
 
 
 def _finetune(
-    job: Job, out: Path, data: Mapping[str, Sequence[Example]], files: Mapping[str, Path]
+    job: Job,
+    out: Path,
+    data: Mapping[str, Sequence[Example]],
+    files: Mapping[str, Path],
+    remarks: Sequence[str],
 ) -> dict[str, Any]:
     """Train in a folder that no other training writes in."""
     _take(job, out)
@@ -244,6 +248,8 @@ def _finetune(
         for split, examples in data.items()
     }
     log = Log(out, arguments.process_index == 0)
+    for text in remarks:
+        log.write(text)
     if collator.cut:
         log.write(f"{collator.cut} inputs or outputs are too long for the model and are cut")
     for split, count in lacking.items():
