@@ -45,6 +45,27 @@ def test_what_never_is_reached_is_beyond_the_data():
     assert str(third).startswith("less than 0.25× the pairs: before the data")
 
 
+@pytest.mark.parametrize("score", [0.0, 100.0])
+def test_of_equal_scores_the_same_pairs_are_needed(score: float):
+    """At the first point of a flat curve, not at its second."""
+    (found,) = ts.data_worth({250: flat(score)}, curve(score, score, score)).times
+    assert found[1:4] == pytest.approx((1.0, 1.0, 1.0))
+    (found,) = ts.data_worth({500: flat(40)}, curve(20, 40, 40, 75)).times
+    assert found[1:4] == pytest.approx((1.0, 1.0, 1.0))
+
+
+@pytest.mark.parametrize("items", [150, 280, 448])
+def test_rounding_does_not_put_the_highest_score_beyond_the_data(items: int):
+    whole = np.full((items, 3), 100.0)
+    for right in range(30, 130, 7):
+        first = np.zeros((items, 3))
+        first[:right] = 100.0
+        found = ts.data_worth(
+            {500: whole}, {250: first, 500: whole, 1000: whole, 2000: whole}, resamples=50
+        )
+        assert found.times[0].times == pytest.approx(1.0), right
+
+
 def test_lower_may_be_better():
     given = ({250: flat(-50)}, curve(-20, -40, -60, -75))
     (found,) = ts.data_worth(*given, lower_is_better=True).times

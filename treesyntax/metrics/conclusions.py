@@ -11,6 +11,7 @@ Several rows of a study do need one: both findings of each are corrected for all
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ NOT_SHOWN, HURTS = "not shown", "hurts"
 STILL_LEARNING, TOO_FEW_RUNS = "still learning", "too few runs"
 ON_THE_FLOOR, AT_THE_CEILING = "on the floor", "at the ceiling"
 NOTHING_TO_COMPARE = "nothing to compare"
-"""Of a study's row whose outputs are all no trees; :func:`conclude` sees scores alone, and never says it."""
+"""Of a test set with one item, and in a study of a row whose outputs are all no trees."""
 WORDS = (
     SYNTAX_HELPS, MECHANISM_HELPS, NOT_SHOWN, HURTS, STILL_LEARNING, TOO_FEW_RUNS, ON_THE_FLOOR,
     AT_THE_CEILING, NOTHING_TO_COMPARE,
@@ -121,6 +122,7 @@ def verdict(
     baseline_p: float,
     control_p: float,
     lower_is_better: bool = False,
+    untested: str = "",
 ) -> tuple[str, str]:
     """The word and its reason, from two comparisons whose p-values are corrected.
 
@@ -130,6 +132,8 @@ def verdict(
         baseline_p: p of the first, after the correction for all rows of the study.
         control_p: p of the second likewise; NaN if it has none.
         lower_is_better: whether a lower score is better.
+        untested: which other control the row has, and why it is not compared with it; "" for none. Without all
+            of its controls no row shows that syntax helps.
     """
     sign = -1 if lower_is_better else 1
     if not baseline_p < LEVEL:
@@ -140,20 +144,25 @@ def verdict(
         return HURTS, f"worse than the baseline ({over_baseline.difference:+.2f})"
     better = f"better than the baseline ({over_baseline.difference:+.2f})"
     if over_control is None:
-        return MECHANISM_HELPS, f"{better}; there is no control, so syntax is not tested"
+        return (
+            MECHANISM_HELPS,
+            f"{better}; {untested or 'there is no control'}, so syntax is not tested",
+        )
     if np.isnan(control_p):
         few = f"the control has fewer than {FEWEST_RUNS} runs"
         return MECHANISM_HELPS, f"{better}; {few}, so syntax is not tested"
     gap = f"{over_control.difference:+.2f}, p = {control_p:.3f}"
     if control_p < LEVEL and sign * over_control.difference > 0:
+        if untested:
+            return MECHANISM_HELPS, f"{better}; {untested}, so syntax is not tested against it"
         return SYNTAX_HELPS, f"{better}, and than its control ({gap})"
     return MECHANISM_HELPS, f"{better}, not shown to be better than its control ({gap})"
 
 
 def no_verdict(
-    tables: list[NDArray[np.float64]],
+    tables: Sequence[NDArray[np.float64]],
     weights: ArrayLike | None = None,
-    still_learning: tuple[int, int, int] = (0, 0, 0),
+    still_learning: Sequence[int] = (0, 0, 0),
     limits: tuple[float, float] | None = None,
 ) -> tuple[str, str]:
     """The word for a row on which there is no verdict, and why; both "" where there is one.
@@ -176,6 +185,8 @@ def no_verdict(
         if count > MOST_LEARNING * runs:
             text = f"{count} of {runs} runs of the {name} were still learning when they ended"
             return STILL_LEARNING, f"{text}: train longer"
+    if len(tables[0]) < 2:
+        return NOTHING_TO_COMPARE, "there is one test item, on which nothing can be tested"
     copies = None if weights is None else np.asarray(weights, np.float64)
     means = [float(np.average(table, axis=0, weights=copies).mean()) for table in tables]
     if limits is None:

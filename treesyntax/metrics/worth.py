@@ -24,6 +24,8 @@ from treesyntax.metrics.runs import FEWEST_RUNS, LEVEL
 
 Array = NDArray[np.float64]
 RESAMPLES, BLOCK, SEED = 2000, 200, 12345
+CLOSE = 1e-9
+"""Share of the largest score by which equal ones may differ, since means are rounded."""
 POINTS = 3
 """Points of both curves that decide on a factor: the row's and the two of the baseline beside it."""
 
@@ -225,13 +227,14 @@ def _reached(scores: Array, curves: Array, logs: Array) -> Array:
     """
     curves = _monotone(curves)
     found = np.full(scores.shape, inf)
+    near = CLOSE * max(abs(scores).max(), abs(curves).max())
     for number in range(scores.shape[1]):
         wanted = scores[:, number]
         for end in range(curves.shape[1] - 1, 0, -1):
             low, high = curves[:, end - 1], curves[:, end]
             with np.errstate(divide="ignore", invalid="ignore"):
-                share = np.where(high > low, (wanted - low) / (high - low), 1.0)
+                share = np.where(high - low > near, (wanted - low) / (high - low), 0.0)
             here = logs[end - 1] + np.clip(share, 0, 1) * (logs[end] - logs[end - 1])
-            found[:, number] = np.where(wanted <= high, here, found[:, number])
-        found[:, number] = np.where(wanted < curves[:, 0], -inf, found[:, number])
+            found[:, number] = np.where(wanted <= high + near, here, found[:, number])
+        found[:, number] = np.where(wanted < curves[:, 0] - near, -inf, found[:, number])
     return found

@@ -120,6 +120,52 @@ def test_of_several_controls_the_least_favourable_one_counts(
     assert (conclusion.word, conclusion.control) == ("mechanism helps", "relation_mask/flat")
 
 
+@pytest.mark.parametrize(
+    ("state", "why"), [("absent", "has no runs"), ("other", "is of other code")]
+)
+def test_without_one_of_its_controls_no_row_shows_that_syntax_helps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str, why: str
+):
+    """Also where files of scores by item are joined again, and where there is no other control."""
+    monkeypatch.setitem(RATES, "relation_mask/flat", 0.05)
+    content = methods("relation_mask")
+    content["relation_mask"]["controls"] = ["random", "flat"]
+    out = make_study(tmp_path, methods=content, score=["exact"])
+    assert words(read_study(out))["relation_mask"] == "mechanism helps"
+
+    def with_state(*controls: str) -> None:
+        results = [
+            replace(
+                one, code={"train: nn": "b" if one.method in controls else "a", "train: rule": "3"}
+            )
+            for one in read_results(out / "runs.jsonl")
+            if state == "other" or one.method not in controls
+        ]
+        (out / "runs.jsonl").unlink()
+        write_results(out / "runs.jsonl", results)
+
+    with_state("relation_mask/flat")
+    conclusion = primary(read_study(out))["relation_mask"].conclusion
+    assert (conclusion.word, conclusion.control) == ("mechanism helps", "relation_mask/random")
+    assert (
+        f"its control relation_mask/flat {why}, so syntax is not tested against it"
+        in conclusion.why
+    )
+    write_report(read_study(out))
+    table = copied(out, tmp_path / "kept") / "table.csv"
+    with table.open(encoding="utf-8") as stream:
+        again = {row["method"]: row for row in csv.DictReader(stream)}
+    assert (again["relation_mask"]["conclusion"], again["relation_mask"]["why"]) == (
+        "mechanism helps", conclusion.why,
+    )  # fmt: skip
+    with_state("relation_mask/flat", "relation_mask/random")
+    conclusion = primary(read_study(out))["relation_mask"].conclusion
+    assert (conclusion.word, conclusion.control) == ("mechanism helps", "")
+    for name in ("random", "flat"):
+        assert f"its control relation_mask/{name} {why}" in conclusion.why
+    assert conclusion.why.endswith("so syntax is not tested")
+
+
 def test_runs_that_were_still_learning_have_no_verdict_and_no_mark(tmp_path: Path):
     out = make_study(tmp_path, methods=methods("relation_mask"), score=["exact", "bleu"])
     # One of three runs is not more than a third.
@@ -289,6 +335,60 @@ def test_the_map_has_word_and_number_and_a_line_a_method(tmp_path: Path, capsys)
     kept = copied(out, tmp_path / "kept")
     assert (kept / "map.csv").read_bytes() == (out / "tables/map.csv").read_bytes()
     assert "relation_mask: syntax helps on law, news" in capsys.readouterr().out
+
+
+def test_controls_in_a_map_have_no_mark_either_where_trainings_had_not_rested(tmp_path: Path):
+    out = domains_study(tmp_path)
+    study = changed(out, dict.fromkeys(names_of(out), 3), ended="last")
+    write_report(study)
+    cells = read_cells(out / "tables/map.csv")
+    assert {cell.no_verdict for cell in cells if cell.row == "relation_mask/random"} == {
+        "still learning"
+    }
+    assert not any("†" in text for line in map_table(cells).rows for text in line)
+
+
+def names_of(out: Path) -> list[str]:
+    return [one.method for one in read_results(out / "runs.jsonl")]
+
+
+def test_no_metric_is_marked_where_all_are_on_the_floor_and_no_control(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """In the second metric too, and on a row's control."""
+    lines = [f"the tree {number} has {number % 7} green leaves" for number in range(1000)]
+    right = {"sequence": 0, "relation_mask": 12, "relation_mask/random": 12}
+
+    def outputs(method: str, seed: int) -> list[str]:
+        count = right[method] + (seed if method != "sequence" else 0)
+        return [
+            line if at < count else line.replace("tree", "dog") for at, line in enumerate(lines)
+        ]
+
+    monkeypatch.setattr(study_helpers, "REFERENCES", lines)
+    monkeypatch.setattr(study_helpers, "outputs", outputs)
+    content = {name: methods("relation_mask")[name] for name in ("sequence", "relation_mask")}
+    for number, score in enumerate((["exact", "bleu"], ["bleu", "exact"])):
+        (tmp_path / str(number)).mkdir()
+        study = read_study(make_study(tmp_path / str(number), methods=content, score=score))
+        exact = [one for one in study.comparisons if one.metric == "exact"]
+        assert min(one.p for one in exact) < 0.05
+        assert [one.no_verdict for one in exact] == ["on the floor"] * 2
+        assert not any("†" in row.metric("exact") for row in study.table.rows)
+
+
+def test_of_one_test_item_nothing_is_tested_and_the_reason_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    line = "the tree has green leaves"
+    monkeypatch.setattr(study_helpers, "REFERENCES", [line] * 40)
+    out = make_study(tmp_path, score=["exact"])
+    write(out / "data/p/test.src", ["same"] * 40)
+    study = read_study(out)
+    conclusion = primary(study)["relation_mask"].conclusion
+    assert conclusion.word == "nothing to compare"
+    assert conclusion.why == "there is one test item, on which nothing can be tested"
+    assert not any("runs" in note for note in study.table.notes)
 
 
 def test_a_column_on_the_floor_is_grey_and_has_no_mark():

@@ -13,6 +13,7 @@ from support.study_helpers import (
     keep_items,
     make_study,
     make_two_test_sets,
+    recipe_content,
     write,
 )
 
@@ -148,3 +149,70 @@ def test_rows_of_other_code_are_compared_nowhere_unless_asked(tmp_path: Path, ca
     for name in tables:
         assert differences(mixed.parent, name) == differences(out / "tables", name)
     assert "compared as you asked" in capsys.readouterr().out
+
+
+def two_parts(folder: Path, **of_second: object) -> tuple[Path, Path]:
+    """Rows of two studies over the same data; the second lacks the baseline."""
+    rows = recipe_content()["methods"]
+    parts = []
+    for name, row, changes in (("first", "stack_pe", {}), ("second", "relation_mask", of_second)):
+        (folder / name).mkdir()
+        chosen = {of: rows[of] for of in ("sequence", row)}
+        out = make_study(folder / name, score=["exact"], methods=chosen, **changes)
+        part_of(out, folder / f"kept-{name}", [row] if name == "second" else ["sequence", row])
+        parts.append(folder / f"kept-{name}/items.jsonl")
+    return parts[0], parts[1]
+
+
+def test_parts_of_unequal_budgets_are_refused(tmp_path: Path, capsys):
+    """A fixed budget allows marks where trainings had not rested: not those of the other part."""
+    first, second = two_parts(tmp_path, budget="fixed")
+    for given in ((first, second), (second, first)):
+        assert main(["report", *map(str, given), "--out", str(tmp_path / "joined")]) == 2
+        error = capsys.readouterr().err
+        assert str(given[1]) in error
+        assert "budget: fixed" in error
+    assert not (tmp_path / "joined").exists()
+
+
+def test_what_rows_of_two_studies_differ_in_is_told(tmp_path: Path, capsys):
+    first, second = two_parts(tmp_path)
+    train = (
+        "fairseq-train '{out}/binarized/x' --arch tree_sequence_mini --lr 0.001 --seed 1 "
+        "--encoder-injection relative_position"
+    )
+    other = (
+        "fairseq-train '{out}/binarized/y' --arch tree_relation_mask_mini --lr 0.01 --seed 2 "
+        "--encoder-injection relative_position+relation_mask --save-dir '{out}/runs/y'"
+    )
+    search = "fairseq-generate '{out}/binarized/x' --path '{out}/x.pt' --beam"
+    for part, commands, values in (
+        (first, [train, f"{search} 5"], {"parameters": 10, "pairs": 1000.0}),
+        (second, [other, f"{search} 20"], {"parameters": 1000, "pairs": 1e7, "ended": "cap"}),
+    ):
+        path = part.with_name("runs.jsonl")
+        write_results(
+            path, [replace(one, commands=commands, **values) for one in read_results(path)]
+        )
+    assert main(["report", str(first), str(second), "--out", str(tmp_path / "joined")]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert (
+        "UNEQUAL SETTINGS of relation_mask and sequence, which other studies trained: "
+        "train.lr 0.01 and 0.001; generate.beam 20 and 5"
+    ) in text
+    assert "Parameters differ by more than 1%" in text
+    assert "UNEQUAL TRAINING: pairs seen differ by more than 2%" in text
+    assert "UNEQUAL SETTINGS of stack_pe" not in text  # its recipe answers for that
+
+
+def test_columns_of_a_map_are_named_after_folders_whatever_these_are_called(tmp_path: Path):
+    items = []
+    for number, name in enumerate(("geo-lr=1", "geo-size=1")):
+        (tmp_path / f"made{number}").mkdir()
+        out = make_study(tmp_path / f"made{number}", score=["exact"])
+        path = out / "runs.jsonl"
+        write_results(path, [replace(one, data_sha256=f"d{number}") for one in read_results(path)])
+        items.append(str(kept(out, tmp_path / name)))
+    assert main(["report", *items, "--out", str(tmp_path / "joined")]) == 0
+    with (tmp_path / "joined/map.csv").open(encoding="utf-8") as stream:
+        assert {row["test_set"] for row in csv.DictReader(stream)} == {"geo-lr=1", "geo-size=1"}

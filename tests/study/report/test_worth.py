@@ -23,7 +23,7 @@ from treesyntax.__main__ import main
 from treesyntax.metrics.worth import data_worth
 from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.report.worth import find_worth, worth_lines
-from treesyntax.study.results.results import read_results, write_results
+from treesyntax.study.results.results import drop_results, read_results, write_results
 
 SIZES = (100, 400, 1600)
 RIGHT = {"sequence": (8, 16, 24), "relation_mask": (16, 24, 36)}
@@ -98,3 +98,47 @@ def test_without_numbers_of_pairs_or_with_one_there_is_no_such_section(out: Path
     assert {row.curve for row in study.rows} == {""}
     assert "worth" not in write_report(study).read_text()
     assert result  # the helper's runs tell no pairs
+
+
+def test_curves_of_trainings_that_had_not_rested_tell_no_number(out: Path):
+    results = [
+        replace(one, ended="last") if one.method.startswith("sequence") else one
+        for one in read_results(out / "runs.jsonl")
+    ]
+    write_results(out / "runs.jsonl", results)
+    study = read_study(out)
+    (found,) = find_worth(study.scores, study.rows, study.results)
+    assert worth_lines([found]) == [
+        "relation_mask with 100 pairs: sequence is not compared, 9 of 9 runs of sequence were still learning "
+        "when they ended: train longer"
+    ]
+    assert {cells[-1] for cells in found.cells()} == {"–"}
+    assert {line[8] for line in found.numbers()} == {""}
+
+
+def test_points_that_are_not_in_a_curve_are_told(out: Path):
+    drop_results(out, lambda one: (one.method, one.seed) == ("sequence-pairs=400", 3))
+    study = read_study(out)
+    (found,) = find_worth(study.scores, study.rows, study.results)
+    assert found.other.pairs == (100, 1600)
+    assert worth_lines([found])[1] == "Not in these curves: sequence-pairs=400 with 2 of 3 runs"
+    parts = [replace(one, code={"train: nn": str(one.method == "relation_mask-pairs=400"), "train: rule": "3"})
+             for one in read_results(out / "runs.jsonl")]  # fmt: skip
+    write_results(out / "runs.jsonl", parts)
+    study = read_study(out)
+    (found,) = find_worth(study.scores, study.rows, study.results)
+    assert found.curve.pairs == (100, 1600)
+    assert (
+        "relation_mask-pairs=400 of other code than sequence-pairs=400" in worth_lines([found])[1]
+    )
+
+
+def test_curves_at_the_ceiling_tell_no_number(out: Path):
+    results = []
+    for one in read_results(out / "runs.jsonl"):
+        write(out / f"runs/{one.method}-{one.seed}/hypotheses.txt", REFERENCES)
+        results.append(replace(one, value=100.0))
+    write_results(out / "runs.jsonl", results)
+    study = read_study(out)
+    (found,) = find_worth(study.scores, study.rows, study.results)
+    assert worth_lines([found])[0].endswith("is not compared, all scores are above 98")

@@ -11,7 +11,7 @@ from treesyntax.errors import InputError, OptionError
 from treesyntax.files import read_lines
 from treesyntax.metrics import UNSEEN, plain_name, unseen_lines
 from treesyntax.study.recipe.recipe import SPLITS
-from treesyntax.study.report.table_notes import ALLOWED, uneven
+from treesyntax.study.report.table_notes import ALLOWED, baselines_of, uneven
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import located
 
@@ -26,7 +26,7 @@ def data_notes(plan: Plan, folder: Path, rows: Collection[str]) -> list[str]:
     notes = []
     for place, what in enumerate(("Source tokens in training", "Source vocabularies")):
         values = {name: counts[place] for name, counts in found.items() if name in rows}
-        if texts := uneven(plan.recipe, values, ALLOWED):
+        if texts := uneven(baselines_of(plan.recipe), values, ALLOWED):
             notes.append(
                 f"{what} differ by more than {ALLOWED:.0%} from the baseline's, so rows differ in "
                 f"more than the tree: {', '.join(texts)}"

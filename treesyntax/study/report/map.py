@@ -70,6 +70,7 @@ class Cell:
         control: the row that decided whether syntax helps, "" for none.
         control_difference: mean less that of the control; None without one.
         control_p: of no difference from the control, corrected for all test sets of the row.
+        no_verdict: the word where scores or runs allow no verdict, of a control too; "" in older files.
     """
 
     test_set: str
@@ -92,11 +93,13 @@ class Cell:
     control: str = ""
     control_difference: float | None = None
     control_p: float | None = None
+    no_verdict: str = ""
 
     @property
     def tested(self) -> bool:
         """Whether there is a verdict."""
-        return self.p is not None and not self.conclusion.startswith(NO_VERDICT)
+        without = self.no_verdict or self.conclusion.startswith(NO_VERDICT)
+        return self.p is not None and not without
 
     @property
     def significant(self) -> bool:
@@ -130,7 +133,7 @@ def make_cells(scores: ItemScores, rows: Sequence[ItemRow]) -> list[Cell]:
     compared = concluded(
         scores,
         tested,
-        {row.row: row.controls for row in rows},
+        rows,
         ["" if row.row == row.strongest or row.control_of else row.system for row in shown],
     )
     systems = {row.row: row.system for row in rows}
@@ -144,7 +147,7 @@ def _cell(scores: ItemScores, row: ItemRow, one: Comparison, systems: Mapping[st
         mean=spread.mean, sd=spread.sd, runs=one.runs[0],
         baseline=systems[row.strongest], baseline_runs=one.runs[1],
         difference=one.difference, low=one.low, high=one.high, p=one.p, holm_p=one.holm_p,
-        items=one.items, smallest=one.smallest,
+        items=one.items, smallest=one.smallest, no_verdict=one.no_verdict,
     )  # fmt: skip
     if row.row == row.strongest:
         return replace(cell, difference=None, low=None, high=None, smallest=None)

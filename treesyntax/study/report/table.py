@@ -12,12 +12,14 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from treesyntax.metrics.runs import FEWEST_RUNS
+from treesyntax.study.recipe.fairness import BATCH_KEY
 from treesyntax.study.recipe.recipe import FIXED, Recipe
 from treesyntax.study.report.table_notes import (
     BUSY_NOTE,
     COMPARISON_NOTE,
     WOULD_FIND,
     average_note,
+    baselines_of,
     coinciding_notes,
     comparison_table,
     footnote_mark,
@@ -316,8 +318,8 @@ def make_table(
         *unknown_endings(results, shown, recipe.budget == FIXED),
         *limit_notes(recipe, results),
         *coinciding_notes(coinciding),
-        *parameter_note(recipe, parameters),
-        *pairs_note(recipe, results),
+        *parameter_note(baselines_of(recipe), parameters),
+        *pairs_note(baselines_of(recipe), results, recipe.differences.get(BATCH_KEY)),
         *search_note(recipe, {method.name for method in begun}),
         *average_note(recipe),
         *([BUSY_NOTE] if any(row.speed and row.speed.busy for row in rows) else []),

@@ -8,10 +8,9 @@ from statistics import fmean
 
 from treesyntax.endings import RESTED
 from treesyntax.metrics import LOWER_IS_BETTER, plain_name
-from treesyntax.metrics.conclusions import CEILING, FLOOR
+from treesyntax.metrics.conclusions import CEILING, FLOOR, TOO_FEW_RUNS
 from treesyntax.metrics.runs import FEWEST_RUNS, LEVEL
 from treesyntax.study.recipe.fairness import (
-    BATCH_KEY,
     find_differences,
     own_settings,
     writes_whole_trees,
@@ -105,9 +104,15 @@ def coinciding_notes(coinciding: Mapping[str, str]) -> list[str]:
     ]
 
 
-def parameter_note(recipe: Recipe, parameters: Mapping[str, float]) -> list[str]:
+def baselines_of(recipe: Recipe) -> dict[str, str]:
+    """By row of a recipe the one that it is compared with."""
+    found = {method.name: recipe.baseline_of(method) for method in recipe.methods}
+    return {name: baseline.name for name, baseline in found.items() if baseline is not None}
+
+
+def parameter_note(baselines: Mapping[str, str], parameters: Mapping[str, float]) -> list[str]:
     """A note if rows have noticeably more or fewer parameters than their baseline."""
-    texts = uneven(recipe, parameters, ALLOWED)
+    texts = uneven(baselines, parameters, ALLOWED)
     if not texts:
         return []
     return [
@@ -116,10 +121,13 @@ def parameter_note(recipe: Recipe, parameters: Mapping[str, float]) -> list[str]
     ]
 
 
-def pairs_note(recipe: Recipe, results: Sequence[Result]) -> list[str]:
+def pairs_note(
+    baselines: Mapping[str, str], results: Sequence[Result], declared: str | None = None
+) -> list[str]:
     """A loud note if rows learned from noticeably more or fewer training pairs than their baseline.
 
-    Trainings that rested end each in its time: of these the pairs of an update are compared.
+    Trainings that rested end each in its time: of these the pairs of an update are compared. ``declared`` is
+    the reason that a recipe gives.
     """
     rested = {one.method for one in results} - {
         one.method for one in results if one.ended != RESTED
@@ -132,15 +140,14 @@ def pairs_note(recipe: Recipe, results: Sequence[Result]) -> list[str]:
     an_update = {row: value for row, value in updates.items() if row in rested}
     notes = []
     for what, texts in (
-        ("seen", uneven(recipe, seen, ALLOWED_PAIRS, rested)),
-        ("an update", uneven(recipe, an_update, ALLOWED_PAIRS)),
+        ("seen", uneven(baselines, seen, ALLOWED_PAIRS, rested)),
+        ("an update", uneven(baselines, an_update, ALLOWED_PAIRS)),
     ):
         if texts:
-            why = recipe.differences.get(BATCH_KEY)
             notes.append(
                 f"UNEQUAL TRAINING: pairs {what} differ by more than {ALLOWED_PAIRS:.0%} from the baseline's: "
                 f"{', '.join(texts)}; "
-                + (f"declared: {why}" if why else "set train.batch-size for all rows")
+                + (f"declared: {declared}" if declared else "set train.batch-size for all rows")
             )
     return notes
 
@@ -153,19 +160,19 @@ def _mean_by_row(values: Iterable[tuple[str, float]]) -> dict[str, float]:
 
 
 def uneven(
-    recipe: Recipe, values: Mapping[str, float], allowed: float, but: Collection[str] = ()
+    baselines: Mapping[str, str],
+    values: Mapping[str, float],
+    allowed: float,
+    but: Collection[str] = (),
 ) -> list[str]:
     """The rows whose value differs from their baseline's by more than a share of it, unless both are left out."""
     texts = []
-    for method in recipe.methods:
-        baseline = recipe.baseline_of(method)
-        if baseline is None or not {method.name, baseline.name} <= set(values):
+    for row, baseline in baselines.items():
+        if not {row, baseline} <= set(values) or (row in but and baseline in but):
             continue
-        if method.name in but and baseline.name in but:
-            continue
-        own, other = values[method.name], values[baseline.name]
-        if abs(own - other) > allowed * other:
-            texts.append(f"{method.name} {own / other - 1:+.1%} ({baseline.name})")
+        value, other = values[row], values[baseline]
+        if abs(value - other) > allowed * other:
+            texts.append(f"{row} {value / other - 1:+.1%} ({baseline})")
     return texts
 
 
@@ -287,7 +294,7 @@ def significance_notes(recipe: Recipe, comparisons: Sequence[Comparison]) -> lis
         )
     few: dict[str, list[str]] = {}
     for one in comparisons:
-        if one.p is None and not one.no_trees:
+        if one.no_verdict == TOO_FEW_RUNS and not one.no_trees:
             few.setdefault(one.method, []).append(one.metric)
     for metrics in dict.fromkeys(map(tuple, few.values())):
         rows = [name for name, of_row in few.items() if tuple(of_row) == metrics]

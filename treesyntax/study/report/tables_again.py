@@ -39,10 +39,11 @@ from treesyntax.study.report.table import (
 )
 from treesyntax.study.report.table_files import table_csv
 from treesyntax.study.report.table_notes import unknown_endings
+from treesyntax.study.report.unequal_parts import unequal_notes
 from treesyntax.study.report.verdict import make_verdict
 from treesyntax.study.results.comparisons import compare
 from treesyntax.study.results.current import Comparable, comparable
-from treesyntax.study.results.domains import Domain
+from treesyntax.study.results.domains import TASK, Domain
 from treesyntax.study.results.figure_files import write_figure_files
 from treesyntax.study.results.item_scores import ItemScores
 from treesyntax.study.results.outputs import NO_CATEGORIES, Categories
@@ -50,7 +51,7 @@ from treesyntax.study.results.results import RESULTS_FILE, Result, read_results,
 from treesyntax.study.results.rows import ItemRow, Pair, is_tested
 from treesyntax.study.results.table_text import csv_text
 
-TABLES, TASK = "tables", "task"
+TABLES = "tables"
 Value = TypeVar("Value")
 
 
@@ -128,6 +129,13 @@ def join(parts: Sequence[Part]) -> Part:
     for number, part in enumerate(parts):
         for other in parts[:number]:
             _check(part, other)
+    budgets = [part.stored.budget for part in parts]
+    for part, budget in zip(parts, budgets, strict=True):
+        if budget != budgets[0]:
+            path = next(iter(part.paths.values()))
+            cause = f"is of a study with budget: {budget}, others with budget: {budgets[0]}"
+            remedy = "give parts of one budget, or each alone"
+            raise InputError(path, None, cause, remedy)
     given = [row for part in parts for row in part.stored.rows]
     results = [result for part in parts for result in part.results]
     scored = {(run.row, run.metric) for part in parts for run in part.stored.runs}
@@ -184,7 +192,8 @@ def _column(part: Part, task: str) -> Part:
         return replace(
             row, row=names[row.row], test_set=point, baseline=names[row.baseline],
             strongest=names[row.asked or row.baseline or row.row], asked=names[row.asked],
-            controls=tuple(names[name] for name in row.controls if name in names),
+            controls=tuple(names.get(name, f"{name}-{point}") for name in row.controls),
+            other_code=tuple(names.get(name, f"{name}-{point}") for name in row.other_code),
             control_of=names.get(row.control_of, row.control_of),
         )  # fmt: skip
 
@@ -233,8 +242,9 @@ def only_comparable(part: Part, may_compare: Comparable) -> tuple[Part, list[str
             row = replace(row, baseline="", tested=())
         if row.strongest not in ("", row.row) and not may_compare(row.row, row.strongest):
             row = replace(row, strongest="")
-        controls = tuple(name for name in row.controls if may_compare(row.row, name))
-        row = replace(row, controls=controls)
+        row = replace(
+            row, other_code=tuple(name for name in row.controls if not may_compare(row.row, name))
+        )
         rows.append(row)
     apart = [row.row for row, was in zip(rows, part.stored.rows, strict=True) if row != was]
     return replace(part, stored=replace(part.stored, rows=tuple(rows))), apart
@@ -389,6 +399,7 @@ def tables_again(
         (
             *((_code_note(apart, mix_versions),) if apart else ()),
             *unknown_endings(part.results, comparisons, scores.fixed),
+            *unequal_notes(part.results, _across_parts(part)),
         ),
         (),
         tuple(comparisons),
@@ -417,6 +428,15 @@ def tables_again(
         file = folder / f"{drawing.name}.svg"
         write_figure_files(drawing.figure, file)
         print_line(console, f"figure: {file}")
+
+
+def _across_parts(part: Part) -> dict[str, str]:
+    """By row its baseline, where they are of different parts."""
+    return {
+        row.row: row.baseline
+        for row in part.stored.rows
+        if row.baseline and part.paths[row.row] != part.paths[row.baseline]
+    }
 
 
 def _code_note(rows: Sequence[str], mixed: bool) -> str:

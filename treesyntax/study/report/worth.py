@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from treesyntax.metrics import LOWER_IS_BETTER, plain_name
+from treesyntax.metrics.conclusions import MOST_LEARNING
 from treesyntax.metrics.runs import FEWEST_RUNS
-from treesyntax.metrics.worth import Curve, Times, data_worth
+from treesyntax.metrics.worth import Curve, Times, Worth, data_worth
 from treesyntax.palette import line_of, plain_panel
+from treesyntax.study.report.table_notes import HIGHEST, LOWEST
 from treesyntax.study.results.item_scores import ItemScores
 from treesyntax.study.results.results import Result
 from treesyntax.study.results.rows import ItemRow
@@ -40,6 +42,8 @@ class RowWorth:
         curve: the row's.
         other: the baseline's.
         times: the factor at each number of pairs.
+        without: why no factor is told; "" where it is.
+        left_out: points with too few runs, through which the curves go as if they had not been trained.
     """
 
     row: str
@@ -48,6 +52,8 @@ class RowWorth:
     curve: Curve
     other: Curve
     times: tuple[Times, ...]
+    without: str = ""
+    left_out: tuple[str, ...] = ()
 
     def cells(self) -> list[list[str]]:
         """The texts of the table's lines."""
@@ -55,7 +61,8 @@ class RowWorth:
         return [
             [
                 self.row, f"{times.pairs:,}", f"{score:.2f}", self.baseline,
-                f"{others[times.pairs]:.2f}" if times.pairs in others else "–", str(times),
+                f"{others[times.pairs]:.2f}" if times.pairs in others else "–",
+                "–" if self.without else str(times),
             ]
             for times, score in zip(self.times, self.curve.scores, strict=True)
         ]  # fmt: skip
@@ -66,7 +73,8 @@ class RowWorth:
         for name, curve in ((self.row, self.curve), (self.baseline, self.other)):
             for point in zip(*curve, strict=True):
                 pairs, score, low, high, runs = point
-                times = [one for one in self.times if one.pairs == pairs and name == self.row]
+                shown = name == self.row and not self.without
+                times = [one for one in self.times if one.pairs == pairs and shown]
                 factors = [times[0].times, times[0].low, times[0].high] if times else [""] * 3
                 of = self.baseline if name == self.row else ""
                 lines.append([name, self.metric, pairs, score, low, high, runs, of, *factors])
@@ -79,10 +87,18 @@ def find_worth(
     """How much data each row is worth that was trained on several numbers of pairs, as its baseline was."""
     pairs = _pairs(results)
     groups: dict[tuple[str, str], dict[int, ItemRow]] = {}
+    few: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        known = len(scores.lines.seeds(row.row, row.primary)) >= FEWEST_RUNS
-        if row.curve and known and row.row in pairs:
-            groups.setdefault((row.test_set, row.curve), {})[pairs[row.row]] = row
+        if not row.curve or row.row not in pairs:
+            continue
+        curve = (row.test_set, row.curve)
+        runs = len(scores.lines.seeds(row.row, row.primary))
+        if row.asked not in ("", row.row) and not row.baseline:
+            few.setdefault(curve, []).append(f"{row.row} of other code than {row.asked}")
+        elif runs >= FEWEST_RUNS:
+            groups.setdefault(curve, {})[pairs[row.row]] = row
+        else:
+            few.setdefault(curve, []).append(f"{row.row} with {runs} of {FEWEST_RUNS} runs")
     curve_of = {row.row: (row.test_set, row.curve) for row in rows}
     found = []
     for group, own in groups.items():
@@ -99,8 +115,33 @@ def find_worth(
         copies = scores.copies(first.row, metric)
         worth = data_worth(tables[0], tables[1], copies, lower_is_better=lower)
         names = (group[1], next(iter(bases))[1])
-        found.append(RowWorth(*names, metric, worth.row, worth.baseline, worth.times))
+        without = _still_learning(scores, (own, other), metric) or _at_an_end(worth, metric)
+        left_out = [text for curve in (group, next(iter(bases))) for text in few.get(curve, ())]
+        found.append(RowWorth(
+            *names, metric, worth.row, worth.baseline, worth.times, without, tuple(left_out)
+        ))  # fmt: skip
     return found
+
+
+def _still_learning(scores: ItemScores, sides: Sequence[Mapping[int, ItemRow]], metric: str) -> str:
+    """Which curve had more than a third of its runs still learning at their end; "" for none."""
+    for side in sides:
+        runs = sum(len(scores.lines.seeds(row.row, metric)) for row in side.values())
+        learning = sum(scores.still_learning(row.row, metric) for row in side.values())
+        if learning > MOST_LEARNING * runs:
+            name = next(iter(side.values())).curve
+            return f"{learning} of {runs} runs of {name} were still learning when they ended: train longer"
+    return ""
+
+
+def _at_an_end(worth: Worth, metric: str) -> str:
+    """Whether all scores of both curves are close to the lowest or the highest one; "" if they are not."""
+    if plain_name(metric) in LOWER_IS_BETTER:
+        return ""
+    scores = [*worth.row.scores, *worth.baseline.scores]
+    if max(scores) < LOWEST:
+        return f"all scores are below {LOWEST:g}"
+    return f"all scores are above {HIGHEST:g}" if min(scores) > HIGHEST else ""
 
 
 def _pairs(results: Sequence[Result]) -> dict[str, int]:
@@ -116,10 +157,17 @@ def _pairs(results: Sequence[Result]) -> dict[str, int]:
 
 def worth_lines(found: Sequence[RowWorth]) -> list[str]:
     """What each row is worth at its fewest pairs, where its baseline has most data left to catch up."""
-    return [
-        f"{one.row} with {one.times[0].pairs:,} pairs: {one.baseline} needs {one.times[0]}"
-        for one in found
-    ]
+    lines = []
+    for one in found:
+        begin = f"{one.row} with {one.times[0].pairs:,} pairs: {one.baseline}"
+        lines.append(
+            f"{begin} is not compared, {one.without}"
+            if one.without
+            else f"{begin} needs {one.times[0]}"
+        )
+        if one.left_out:
+            lines.append(f"Not in these curves: {', '.join(one.left_out)}")
+    return list(dict.fromkeys(lines))
 
 
 def draw_worth(found: Sequence[RowWorth]) -> Figure:

@@ -10,7 +10,7 @@ tasks of each method.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import inf, isnan, nan
@@ -108,8 +108,7 @@ class Comparison:
             (:class:`treesyntax.metrics.runs.RunComparison`).
         lopsided: whether runs of the row or its baseline lie close to the lowest or highest score.
         control_of: the row that this one is a control of; "" for none.
-        still_learning: runs of the row and of its baseline that were still learning at their end, of those
-            of which it is known.
+        no_verdict: the word where scores or runs allow no verdict, so there is no mark; "" otherwise.
         conclusion: what the row shows; None in other metrics than the primary one, and for controls.
         no_trees: the row or its baseline, if none of its outputs is a tree and trees are wanted; "" otherwise.
     """
@@ -135,7 +134,7 @@ class Comparison:
     floor: str = ""
     lopsided: bool = False
     control_of: str = ""
-    still_learning: tuple[int, int] = (0, 0)
+    no_verdict: str = ""
     conclusion: Conclusion | None = None
     no_trees: str = ""
 
@@ -144,8 +143,7 @@ class Comparison:
         """Whether there is a verdict: enough runs that were at rest, and scores between floor and ceiling."""
         if self.conclusion is not None and not self.conclusion.is_verdict:
             return False
-        learning = zip(self.still_learning, self.runs, strict=True)
-        return self.p is not None and not any(count > MOST_LEARNING * of for count, of in learning)
+        return self.p is not None and not self.no_verdict
 
     @property
     def significant(self) -> bool:
@@ -204,14 +202,10 @@ def compare(
             seeds=seeds,
             primary=metric == row.primary,
             checkpoint_p=checkpoint_p(*_tables(scores, row.row, row.baseline, metric)),
-            still_learning=(
-                scores.still_learning(row.row, metric), scores.still_learning(row.baseline, metric)
-            ),
         )
         for row, metric in tracked(pairs, "testing rows")
     ])  # fmt: skip
-    controls = {row.row: row.controls for row in rows}
-    return concluded(scores, comparisons, controls, [one.in_family for one in comparisons])
+    return concluded(scores, comparisons, rows, [one.in_family for one in comparisons])
 
 
 def _tables(
@@ -228,13 +222,27 @@ def compare_rows(
     """Test a row against its baseline; p is not corrected."""
     own, other, copies = _tables(scores, row, baseline, metric)
     test = compare_runs(own, other, copies, few_items=True)
+    without, _ = _no_verdict(scores, (row, baseline), baseline, metric)
     return Comparison(
         method=row, baseline=baseline, metric=metric, runs=test.runs, items=test.items,
         lines=int(copies.sum()), difference=test.difference, low=_known(test.low), high=_known(test.high),
         p=_known(test.p), smallest=_known(test.smallest), error=_known(test.error),
         scores=sha256(own.tobytes() + other.tobytes()).hexdigest(),
-        floor=test.floor, lopsided=test.lopsided, control_of=control_of,
+        floor=test.floor, lopsided=test.lopsided, control_of=control_of, no_verdict=without,
     )  # fmt: skip
+
+
+def _no_verdict(
+    scores: ItemScores, rows: Sequence[str], baseline: str, metric: str
+) -> tuple[str, str]:
+    """Why there is no verdict on a row, its baseline and perhaps its control: a word and a reason, or nothing."""
+    lower = plain_name(metric) in LOWER_IS_BETTER
+    return no_verdict(
+        [scores.table(name, baseline, metric) for name in rows],
+        scores.copies(baseline, metric),
+        [scores.still_learning(name, metric) for name in rows],
+        (-inf, inf) if lower else (0.0, HIGHEST_SCORE),
+    )
 
 
 def _known(number: float) -> float | None:
@@ -274,7 +282,7 @@ def holm_by_family(
 def concluded(
     scores: ItemScores,
     comparisons: Sequence[Comparison],
-    controls: Mapping[str, Sequence[str]],
+    rows: Sequence[ItemRow],
     families: Sequence[Hashable],
 ) -> list[Comparison]:
     """The same with what each row shows.
@@ -282,15 +290,16 @@ def concluded(
     Args:
         scores: of all rows.
         comparisons: with corrected p-values.
-        controls: by row those of its controls.
+        rows: with their controls.
         families: of each comparison the family in which p-values of controls are corrected; one that is false
             has no conclusion.
     """
+    by_name = {row.row: row for row in rows}
     over = [
-        _over_control(scores, one, controls[one.method]) if family else (None, "")
+        _over_control(scores, one, by_name[one.method]) if family else (None, "", "")
         for one, family in zip(comparisons, families, strict=True)
     ]
-    control_p = holm_by_family(families, [test and _known(test.p) for test, _ in over])
+    control_p = holm_by_family(families, [test and _known(test.p) for test, *_ in over])
     return [
         replace(one, conclusion=_conclusion(scores, one, *control, p)) if family else one
         for one, family, control, p in zip(comparisons, families, over, control_p, strict=True)
@@ -298,10 +307,10 @@ def concluded(
 
 
 def _over_control(
-    scores: ItemScores, one: Comparison, controls: Sequence[str]
-) -> tuple[RunComparison | None, str]:
-    """A row against the control that it is least shown to be better than, and its name; controls without runs
-    do not count."""
+    scores: ItemScores, one: Comparison, row: ItemRow
+) -> tuple[RunComparison | None, str, str]:
+    """A row against the control that it is least shown to be better than, its name, and which others it could not
+    be compared with, and why."""
 
     def doubt(tested: tuple[RunComparison, str]) -> tuple[bool, bool, float]:
         """How little the row is shown to be better: worse, too few runs, then by p."""
@@ -315,10 +324,16 @@ def _over_control(
             compare_runs(own, scores.table(name, one.baseline, one.metric), copies, few_items=True),
             name,
         )
-        for name in controls
-        if scores.lines.seeds(name, one.metric)
+        for name in row.controls
+        if name not in row.other_code and scores.lines.seeds(name, one.metric)
     ]
-    return max(tested, key=doubt, default=(None, ""))
+    names = [name for _, name in tested]
+    untested = [
+        f"its control {name} {'is of other code' if name in row.other_code else 'has no runs'}"
+        for name in row.controls
+        if name not in names
+    ]
+    return *max(tested, key=doubt, default=(None, "")), " and ".join(untested)
 
 
 def _conclusion(
@@ -326,17 +341,12 @@ def _conclusion(
     one: Comparison,
     over_control: RunComparison | None,
     control: str,
+    untested: str,
     control_p: float | None,
 ) -> Conclusion:
     names = [one.method, one.baseline, *([control] if control else [])]
-    first, second, *third = (scores.still_learning(name, one.metric) for name in names)
     tables = [scores.table(name, one.baseline, one.metric) for name in names]
-    word, why = no_verdict(
-        tables,
-        scores.copies(one.baseline, one.metric),
-        (first, second, sum(third)),
-        (-inf, inf) if one.lower_is_better else (0.0, HIGHEST_SCORE),
-    )
+    word, why = _no_verdict(scores, names, one.baseline, one.metric)
     if one.no_trees:
         word, why = NOTHING_TO_COMPARE, f"none of the outputs of {one.no_trees} is a tree"
     if not word and control and np.array_equal(tables[0], tables[2]):
@@ -346,7 +356,7 @@ def _conclusion(
         smallest = nan if one.smallest is None else one.smallest
         over = RunComparison(one.difference, nan, nan, nan, one.runs, one.items, smallest)
         baseline_p, against = (nan if p is None else p for p in (one.holm_p, control_p))
-        word, why = verdict(over, over_control, baseline_p, against, one.lower_is_better)
+        word, why = verdict(over, over_control, baseline_p, against, one.lower_is_better, untested)
     learning, runs = scores.best_last(names, one.metric)
     if scores.fixed and word not in NO_VERDICT and learning > runs * MOST_LEARNING:
         why += f"; {learning} of {runs} trainings were best at their end, so more updates may change this"

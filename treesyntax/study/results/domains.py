@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 from treesyntax.study.recipe.recipe import Recipe
 
+TASK = "task"
+"""The axis of studies of different tasks that are joined; its values are names of folders."""
+
 
 class Domain(NamedTuple):
     """Where a row stands in a study with several test sets.
@@ -41,4 +44,6 @@ def find_domains(recipe: Recipe) -> dict[str, Domain]:
 
 def short_name(test_set: str) -> str:
     """``task=slog`` as ``slog``."""
+    if test_set.startswith(f"{TASK}="):
+        return test_set.removeprefix(f"{TASK}=")
     return "-".join(part.partition("=")[2] or part for part in test_set.split("-"))

@@ -33,7 +33,8 @@ class ItemRow:
         strongest: the row that the map compares it with, in ``primary``; "" for none.
         asked: the baseline of the recipe, which may be in another part; a baseline's own name, and ""
             in files from before it was kept.
-        controls: the rows over trees without syntax that it is compared with.
+        controls: the rows over trees without syntax that it has to be better than; they need not have run.
+        other_code: those of them that it may not be compared with, since they are of other code.
         control_of: the row that it is a control of; "" for none. On controls there is no conclusion.
         curve: the name that the row has at all numbers of training pairs; "" where only one was trained.
         no_trees: the row, or its baseline, if trees are wanted and none of its outputs is one; "" otherwise.
@@ -51,6 +52,7 @@ class ItemRow:
     control_of: str = ""
     curve: str = ""
     no_trees: str = ""
+    other_code: tuple[str, ...] = ()
 
     def compared(self) -> list[Pair]:
         """The scores by item that its comparisons need, but those of controls, which need not be there."""
@@ -86,9 +88,10 @@ def make_rows(
         rows.append(ItemRow(
             method.name, *domains.get(method.name, Domain("", method.name)), method.primary,
             baseline.name if baseline and tested else "", tested, strongest.get(method.name, ""),
-            (baseline or method).name, tuple(name for name in method.controls if may_compare(method.name, name)),
+            (baseline or method).name, method.controls,
             method.control_of, curves.get(method.name, ""),
             next((one.name for one in (method, baseline) if one and tested and outputs.has_no_tree(one.name)), ""),
+            tuple(name for name in method.controls if not may_compare(method.name, name)),
         ))  # fmt: skip
     return tuple(rows)
 
