@@ -107,6 +107,32 @@ def test_files_and_folders_count_by_content_not_by_name(tmp_path: Path):
     assert keys(path).of == first.of
 
 
+@pytest.mark.parametrize(
+    ("setting", "kind"),
+    [("binarize.source-subwords=codes", "binarize"), ("binarize.source-text=[a, b, codes]", "binarize"),
+     ("binarize.target-dict=codes", "binarize"), ("train.encoder-embed-path=codes", "train"),
+     ("categories=codes", "score")],
+)  # fmt: skip
+def test_a_file_named_by_a_bare_word_counts_after_a_flag_of_files(
+    tmp_path: Path, monkeypatch, setting: str, kind: str
+):
+    monkeypatch.chdir(tmp_path)
+    for name in ("codes", "test"):  # the second is what --gen-subset names
+        Path(name).write_text("old\n")
+    path = write_recipe(tmp_path, score=["exact@gen"], categories="x/y")
+    first = keys(path, setting)
+    steps = [step for step in first.plan.steps if first.inputs[step.name] == ["codes"]]
+    assert {step.kind for step in steps} == {kind}
+    assert not any("test" in inputs for inputs in first.inputs.values())
+    Path("codes").write_text("new\n")
+    assert {step.name for step in steps} <= changed(first, keys(path, setting))
+    Path("codes").rename("others")
+    assert (
+        keys(path, setting.replace("codes", "others")).of
+        == keys(path, setting.replace("codes", "./others")).of
+    )
+
+
 @pytest.mark.parametrize("maker", MAKERS)
 def test_prepare_commands_depend_on_those_whose_files_they_read(tmp_path: Path, maker: str):
     prepare = [

@@ -13,15 +13,15 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
-from itertools import pairwise
 from pathlib import Path
 
+from treesyntax.data.binarize.options import file_flags
 from treesyntax.files import sha256_of_value
 from treesyntax.made.digests import Digests
 from treesyntax.study.recipe.fairness import NOT_IN_KEYS
 from treesyntax.study.recipe.recipe import SPLITS, Method
 from treesyntax.study.run.plan import Plan
-from treesyntax.study.run.steps import MODEL, OUT, PREPARE, Step, inside
+from treesyntax.study.run.steps import COUNTED_BY, MODEL, OUT, PREPARE, Step, inside
 
 PARSE = ("treesyntax", "parse")
 GENERATE = (("treesyntax", "generate"), ("treesyntax", "data", "make"))
@@ -155,16 +155,17 @@ class Keys:
     def _outside(self, step: Step) -> Iterator[str]:
         """The files and folders outside the study that a command names.
 
-        In the commands that the study makes a bare word such as test is no file, but for that of a pretrained model.
+        In the commands that the study makes a bare word such as test is no file, but after a flag that takes files.
         """
         words = list(_values(step.command))
         # treesyntax generate GENERATOR, treesyntax data get NAME: a folder of that name is none of theirs.
         of_ours = {"generate": 3, "data": 4}.get("".join(words[1:2]), 2)
         named = {"treesyntax": of_ours, "python": 1}
-        begin = named.get(words[0], 0)
-        for before, word in pairwise(["", *words][begin:]):
-            known = word in self.labels or before == MODEL or "/" in word or "." in word
-            if step.kind == PREPARE or known:
+        flag = ""
+        for word in words[named.get(words[0], 0) :]:
+            flag = word if word.startswith("--") else flag
+            is_named = word in self.labels or _takes_files(flag) or "/" in word or "." in word
+            if step.kind == PREPARE or is_named:
                 yield from filter(self._is_input, _candidates(word))
 
     def _is_input(self, name: str) -> bool:
@@ -189,6 +190,13 @@ class _Writers:
         for folder in _folders_above(path):
             names += self._at.get(folder, ())
         return list(dict.fromkeys(names))
+
+
+@cache
+def _takes_files(flag: str) -> bool:
+    """Whether the values of a flag are files or folders, whatever they are called; fairseq ends such names in path."""
+    name = flag.removeprefix("--").replace("_", "-")
+    return flag in (MODEL, COUNTED_BY) or name in file_flags() or name.endswith("-path")
 
 
 @cache

@@ -36,6 +36,8 @@ BEGUN_FILE = "begun.json"
 """In a run's folder: key, data, code and versions of the training in it, finished or not."""
 MODEL = "--model"
 """In the command of a finetuning: a folder, or the name of a model in the cache of Hugging Face."""
+COUNTED_BY = "--counted-by"
+"""In the command of a score: the file with the category of each line."""
 STUDY_ANALYSES = "analyses"
 """Name of the step, and folder, of the analyses of a study as a whole."""
 
@@ -187,17 +189,21 @@ def scoring_steps(recipe: Recipe, run: Run, read: Sequence[str] = ()) -> list[St
 def _training_files(recipe: Recipe, method: Method) -> list[str]:
     """The flags for scores of some lines; none where no metric needs them, since flags are hashed."""
     source, target = method.source, method.target
-    files = {}
+    files: dict[str, str] = {}
     if any(UNSEEN in name for name in recipe.score):
-        files = {"source": source.test, "train-source": source.train, "train-target": target.train}
+        files = {
+            "--source": source.test,
+            "--train-source": source.train,
+            "--train-target": target.train,
+        }
     if of_category := next((name for name in recipe.score if OF in name), ""):
         if not method.categories:
             raise OptionError(
                 f"{recipe.path}: score: {of_category} counts the lines of a category; name the file with the "
                 "category of each line under categories"
             )
-        files["counted-by"] = method.categories
-    return [word for name, file in files.items() for word in (f"--{name}", inside(file))]
+        files[COUNTED_BY] = method.categories
+    return [word for flag, file in files.items() for word in (flag, inside(file))]
 
 
 def make_step(name: str, words: list[Any], need: str, output: str = "", stdout: str = "") -> Step:
