@@ -123,11 +123,15 @@ def treesyntax(arguments: list[str]) -> None:
 
 def scored(metric: str, hypotheses: str, arguments: list[str]) -> dict:
     """The true score, as reports compare it with the outputs."""
-    from treesyntax.metrics import METRICS
+    from treesyntax.metrics import counted_lines, get_metric
 
-    lines = option(arguments, "--reference").read_text().splitlines()
-    value = METRICS[metric.removesuffix(":unseen")](hypotheses.splitlines(), lines)[0].value
-    return {"metric": metric, "value": value, "signature": "s", "n": len(lines)}
+    lines, counted = option(arguments, "--reference").read_text().splitlines(), None
+    if "@" in metric:
+        categories = option(arguments, "--counted-by").read_text().splitlines()
+        counted = counted_lines(metric, None, categories)
+    judge = get_metric(metric.removesuffix(":unseen"), counted)
+    judged = judge(hypotheses.splitlines(), lines)[0]
+    return {"metric": metric, "value": judged.value, "signature": "s", "n": judged.n}
 
 
 def analyse(arguments: list[str]) -> None:

@@ -103,6 +103,7 @@ def _scores(args: argparse.Namespace) -> list[Score]:
     """All scores that are asked for, of all lines and of categories; writes the lines' statistics too."""
     # --help needs none of it.
     from treesyntax.metrics import get_metric, measured, plain_name, reference_warnings
+    from treesyntax.metrics.counted import read_categories
     from treesyntax.metrics.kinds import PREFIX, formats_of, kinds_of, letters_as_numbers
     from treesyntax.metrics.line_file import write_line_file
 
@@ -133,7 +134,7 @@ def _scores(args: argparse.Namespace) -> list[Score]:
         }
         write_line_file(args.lines, files, kept)
     if args.categories:
-        categories = _categories(args.categories, args, references)
+        categories = read_categories(args.categories, args.reference, len(references))
         scores += [
             score
             for category in dict.fromkeys(categories)
@@ -162,22 +163,21 @@ def _fields(score: Score) -> dict[str, object]:
     return {name: value for name, value in score._asdict().items() if value != ""}
 
 
-def _categories(path: Path, args: argparse.Namespace, references: Sequence[str]) -> list[str]:
-    return _as_many(path, args.reference, len(references), "name the category of each line")
-
-
 def _counted(
     args: argparse.Namespace, names: Sequence[str], references: list[str]
 ) -> dict[str, list[bool] | None]:
     """Which lines each metric counts, None for all."""
     from treesyntax.metrics import OF, UNSEEN, counted_lines
+    from treesyntax.metrics.counted import read_categories
 
     of_category = next((name for name in names if OF in name), "")
     if of_category and args.counted_by is None:
         raise OptionError(
             f"{of_category} needs --counted-by, a file with the category of each line"
         )
-    categories = _categories(args.counted_by, args, references) if of_category else None
+    categories = None
+    if of_category:
+        categories = read_categories(args.counted_by, args.reference, len(references))
     unseen = _unseen(args, references) if any(UNSEEN in name for name in names) else None
     return {name: counted_lines(name, unseen, categories) for name in names}
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
+from pathlib import Path
 
-from treesyntax.errors import OptionError
+from treesyntax.errors import InputError, OptionError
+from treesyntax.files import read_lines
 
 UNSEEN = ":unseen"
 OF = "@"
@@ -35,6 +37,24 @@ def counted_lines(
         masks.append(None)
     known = [mask for mask in masks if mask is not None]
     return [all(line) for line in zip(*known, strict=True)] if masks and known == masks else None
+
+
+def read_categories(path: Path, references: Path, size: int) -> list[str]:
+    """Return the category of each line of a test set, without white space around it.
+
+    Args:
+        path: the file of categories.
+        references: the file of the test set.
+        size: its number of lines.
+
+    Raises:
+        InputError: if the file cannot be read, or has another number of lines than the test set.
+    """
+    categories = [" ".join(line.split()) for line in read_lines(path)]
+    if len(categories) != size:
+        cause = f"has {len(categories)} lines, but {references} has {size}"
+        raise InputError(path, None, cause, "name the category of each line")
+    return categories
 
 
 def unseen_lines(

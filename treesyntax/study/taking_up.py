@@ -48,7 +48,7 @@ def take_up(
     before = read_identity(folder) if (folder / IDENTITY_FILE).exists() else None
     ledger = Ledger(plan, folder, {} if before is None else before.digests)
     for step in plan.steps:
-        ledger.check_inputs(step, lost=True)
+        ledger.check_inputs(step, begins=True)
     check_data(ledger)
     if not mix_versions:
         check_code(ledger)

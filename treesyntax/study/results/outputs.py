@@ -13,6 +13,7 @@ from treesyntax.data.encoding import TEXT
 from treesyntax.errors import InputError
 from treesyntax.files import read_lines, sha256_of
 from treesyntax.metrics import OF, UNSEEN, counted_lines, measured, plain_name, unseen_lines
+from treesyntax.metrics.counted import read_categories
 from treesyntax.metrics.kinds import PREFIX, kinds_of, numbers_as_letters
 from treesyntax.metrics.line_file import FILE as LINES
 from treesyntax.metrics.line_file import LineFile
@@ -55,6 +56,7 @@ class Outputs:
         self.scored = {result.key for result in results}
         self.methods = {method.name: method for method in plan.recipe.methods}
         self.text = lru_cache(maxsize=64)(lambda path: list(read_lines(path)))
+        self.lines_of_categories = lru_cache(maxsize=8)(read_categories)
         self.items = lru_cache(maxsize=8)(self._items)
         self.statistics = lru_cache(maxsize=64)(self._statistics)
         self.unseen = lru_cache(maxsize=8)(self._unseen)
@@ -109,12 +111,8 @@ class Outputs:
         name = self.methods[row].categories
         if not name:
             return NO_CATEGORIES
-        path, size = self._file(name), len(self.references(row))
-        lines = [" ".join(line.split()) for line in self.text(path)]
-        if len(lines) != size:
-            test = self._file(self.methods[row].target.test)
-            cause = f"has {len(lines)} lines, but {test} has {size}"
-            raise InputError(path, None, cause, "name the category of each line")
+        test = self._file(self.methods[row].target.test)
+        lines = self.lines_of_categories(self._file(name), test, len(self.references(row)))
         names = list(dict.fromkeys(lines))
         return tuple(names), np.array([*map(names.index, lines)])
 

@@ -19,6 +19,7 @@ from treesyntax.study.recipe.checks import PLACEHOLDER, flag_name
 from treesyntax.study.recipe.recipe import DATA, Method, Recipe
 from treesyntax.study.recipe.search import SEARCH
 from treesyntax.study.recipe.trainer import INJECTION, MODEL
+from treesyntax.study.run.categories import check_categories
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.process import FINETUNE, safe_environment
 from treesyntax.study.run.references import check_references
@@ -79,6 +80,7 @@ def check_early(plan: Plan, checker: Sequence[str] | None = None) -> None:
     ):
         _refuse(recipe, method, command[0], fault or _loses_text(recipe, command, method))
     check_references(recipe)
+    check_categories(recipe)
 
 
 def _loses_text(recipe: Recipe, command: Command, method: Method) -> Fault | None:

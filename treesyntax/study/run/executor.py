@@ -23,6 +23,7 @@ from treesyntax.jobs.interrupts import raise_if_asked
 from treesyntax.jobs.node import peak_line
 from treesyntax.jobs.preloaded import Preloaded
 from treesyntax.study.run import process
+from treesyntax.study.run.categories import check_categories
 from treesyntax.study.run.checkpoints import is_trained, repair_checkpoints
 from treesyntax.study.run.failures import Failure, in_recipe, other_failures, write_failures
 from treesyntax.study.run.ledger import Ledger
@@ -187,6 +188,7 @@ class Executor:
     def _release(self) -> None:
         """Let the trainings begin, whose rows use the same pairs and can be scored alike."""
         check_references(self.plan.recipe, self.folder)
+        check_categories(self.plan.recipe, self.folder)
         begun = {run.name: self.ledger.begun(run) for run in self.plan.runs}
         for line in check_pairs(self.plan, self.folder, begun):
             self.watcher.say(line)

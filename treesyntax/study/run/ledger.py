@@ -28,7 +28,9 @@ from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import BEGUN_FILE, BINARIZE, PREPARE, PREPARED, Run, Step
 
 DONE, REPLACED = "done", "replaced"
-REPEATED = ("hypotheses", "score", "facts")
+SCORE = "score"
+"""Kind of the step that scores what a run wrote."""
+REPEATED = ("hypotheses", SCORE, "facts")
 """Kinds of steps of seconds, done again where only their code is another."""
 LARGE = ("train", "average", "analyses")
 """Kinds whose outputs are checkpoints or figures: that they exist is enough."""
@@ -108,21 +110,33 @@ class Ledger:
     def _is_intact(self, folder: Path, outputs: Mapping[str, str]) -> bool:
         return changed_file(folder, outputs, self.digests.of) is None
 
-    def check_inputs(self, step: Step, lost: bool = False) -> None:
+    def check_inputs(self, step: Step, begins: bool = False) -> None:
         """Stop if a file or folder that a step reads is not as it was when it was first used.
 
         Args:
             step: the step.
-            lost: whether those from outside may be gone, since the step need not be done again.
+            begins: whether this is the beginning of a session. Files from outside may be gone, since the step need not
+                be done again; those that only scoring reads may have changed, since scores are then made anew.
         """
+        may_change = self._of_scores_alone if begins else set()
         for name in self.keys.inputs[step.name]:
             label, digest = self.keys.labels.get(name, step.name), self.recorded.get(name)
-            if digest is not None and not (lost and not os.path.exists(name)):
+            if name in may_change or (begins and not os.path.exists(name)):
+                continue
+            if digest is not None:
                 began, remedy = "this study began", "restore it, or choose another --out"
                 self.digests.check(Path(name), digest, label, began, remedy)
         for read in self.keys.chain(step.name):
             if read.name in self.keys.reads[step.name] and step.kind != PREPARE:  # which may write
                 self._check_prepared(read)
+
+    @cached_property
+    def _of_scores_alone(self) -> set[str]:
+        """The files from outside that no step but a score reads."""
+        names: dict[bool, set[str]] = {True: set(), False: set()}
+        for step in self.plan.steps:
+            names[step.kind == SCORE].update(self.keys.inputs[step.name])
+        return names[True] - names[False]
 
     def _check_prepared(self, step: Step) -> None:
         for name, digest in self._own(step).items() if step.kind in PREPARED else ():
@@ -299,6 +313,9 @@ def check_read(plan: Plan, folder: Path, identity: Identity) -> None:
     for name, key in names.items():
         if name in identity.inputs:
             check(Path(name), identity.digests[name], key, "this study began", "restore it")
+    for name in {method.categories for method in plan.recipe.methods} & identity.inputs.keys():
+        since = "lines were scored by it"
+        check(Path(name), identity.digests[name], "categories", since, "run the study again")
     outputs: dict[str, str] = {}
     for step in plan.steps:  # of a file that several commands wrote the last digest counts
         if step.kind in (PREPARE, "hypotheses"):

@@ -1,0 +1,75 @@
+"""Categories that do not fit their test set: said before anything is trained, and mended in place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from study.run.growing_studies import content, run, trained
+from support.study_helpers import write_recipe
+
+from treesyntax.errors import OptionError, TreeSyntaxError
+from treesyntax.study.recipe.recipe import read_recipe
+from treesyntax.study.report.report import read_study
+from treesyntax.study.results.results import read_results
+from treesyntax.study.run.early import check_early
+from treesyntax.study.run.plan import make_plan
+
+pytestmark = pytest.mark.usefixtures("quick")
+SCORE = ["exact", "exact@gen"]
+
+
+def check(folder: Path, categories: str, metric: str) -> None:
+    """The check before a study of a test set of two lines."""
+    (folder / "cat").write_text(categories)
+    changes = content(folder, score=[metric], categories=str(folder / "cat"))
+    check_early(make_plan(read_recipe(write_recipe(folder, **changes))), ())
+
+
+@pytest.mark.parametrize("metric", ["exact", "exact@gen"])
+def test_another_number_of_lines_is_refused(metric: str, tmp_path: Path):
+    with pytest.raises(TreeSyntaxError) as raised:
+        check(tmp_path, "gen\n", metric)
+    test = tmp_path / "files/test.tgt"
+    said = f"{tmp_path}/cat: has 1 lines, but {test} has 2; name the category of each line"
+    assert str(raised.value) == said
+
+
+@pytest.mark.parametrize("metric", ["exact@gne", "exact:unseen@gne"])
+def test_a_category_without_lines_is_refused(metric: str, tmp_path: Path):
+    with pytest.raises(OptionError) as raised:
+        check(tmp_path, "gen/a\ntest\n", metric)
+    where = f"{tmp_path}/recipe.yaml: score: {metric}: in {tmp_path}/cat no category is named 'gne'"
+    assert str(raised.value).startswith(where)
+    assert "there are gen/a, test" in str(raised.value)
+
+
+def test_categories_that_fit_are_fine(tmp_path: Path):
+    for metric in ("exact", "exact@gen", "exact@gen/a", "exact:unseen@gen"):
+        check(tmp_path, " gen/a \ntest\n", metric)
+
+
+def test_categories_that_the_study_makes_are_looked_at_before_a_training(tmp_path: Path, capsys):
+    """They are there once the recipe's commands are done."""
+    started = run(
+        tmp_path, status=2, seeds=[1], score=SCORE, categories="{data}/cat",
+        prepare=["sh -c 'mkdir -p {data} && echo gen > {data}/cat'"],
+    )  # fmt: skip
+    assert not trained(started)
+    assert "cat: has 1 lines, but" in capsys.readouterr().err
+
+
+def test_other_categories_make_scores_anew_and_train_nothing(tmp_path: Path, monkeypatch):
+    """Their file is named by a bare word."""
+    monkeypatch.chdir(tmp_path)
+    changes = {"seeds": [1], "score": SCORE, "categories": "cat"}
+    Path("cat").write_text("gen\ntest\n")
+    run(tmp_path, **changes)
+    Path("cat").write_text("gen\ngen\n")
+    with pytest.raises(OptionError, match="categories: cat has changed .*; run the study again"):
+        read_study(tmp_path / "out")
+    assert run(tmp_path, **changes) == "score score"
+    results = read_results(tmp_path / "out/runs.jsonl")
+    assert {one.n for one in results if one.metric == "exact@gen"} == {2}
+    read_study(tmp_path / "out")
+    assert run(tmp_path, **changes) == ""
