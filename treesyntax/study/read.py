@@ -105,9 +105,12 @@ class StudyData(StudyFolder):
             raise unknown_name("metric", name, self.plan.recipe.score)
         if asked is None or asked is method:
             raise OptionError(f"{row} is a baseline; name another row to compare it with")
-        if not is_tested(name) or not self.outputs.has_references(asked.name):
+        lost = not self.outputs.has_references(asked.name) or self.outputs.lost_categories(
+            row, name
+        )
+        if not is_tested(name) or lost:
             raise OptionError(
-                f"{name} of {row} cannot be tested: there is no test for it, or no test set"
+                f"{name} of {row} cannot be tested: there is no test for it, or no test set or categories"
             )
         if not all(self.outputs.seeds(one.name, name) for one in (method, asked)):
             raise OptionError(f"{row} or {asked.name} has no runs with {name}")

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support.study_helpers import LINES, REFERENCES, make_study, outputs, recipe_with
 
+import treesyntax as ts
 from treesyntax.errors import OptionError
 from treesyntax.metrics import METRICS, compare_runs
 from treesyntax.study.recipe.identity import check_data_files
 from treesyntax.study.report.report import read_study, write_report
+from treesyntax.study.results.results import read_results, write_results
 
 NAMES = ("active", "pass|ive", "relative")
 CATEGORIES = [NAMES[number % 3] for number in range(LINES)]
@@ -83,6 +86,30 @@ def test_categories_that_do_not_fit_are_told(folder: Path, text: str | None, why
     report = (folder / "report.md").read_text(encoding="utf-8")
     (line,) = [line for line in report.splitlines() if "no scores by category" in line]
     assert why in line
+
+
+def test_without_its_categories_a_metric_is_not_tested_and_the_rest_is(tmp_path: Path):
+    score = ["exact", "exact@active"]
+    folder = make_study(tmp_path, score=score, categories="{data}/cat")
+    lost = f"exact@active not tested for significance: {folder / 'data/cat'} does not exist"
+    (folder / "data/cat").write_text("".join(f"{name}\n" for name in CATEGORIES))
+    counted = [line for line in range(LINES) if CATEGORIES[line] == "active"]
+    results = read_results(folder / "runs.jsonl")
+    for one in list(results):
+        lines = outputs(one.method, one.seed), REFERENCES
+        value = METRICS["exact"](*([text[line] for line in counted] for text in lines))[0].value
+        results.append(replace(one, metric="exact@active", value=value, n=len(counted)))
+    write_results(folder / "runs.jsonl", results)
+    study = read_study(folder)
+    assert {one.metric for one in study.comparisons} == {*score}
+    assert not any(lost in note for note in study.table.notes)
+    (folder / "data/cat").unlink()
+    study = read_study(folder)
+    assert {one.metric for one in study.comparisons} == {"exact"}
+    assert any(lost in note for note in study.table.notes)
+    with pytest.raises(OptionError, match="no test set or categories"):
+        ts.read_study(folder).compare("stack_pe", metric="exact@active")
+    write_report(study)
 
 
 def test_a_file_of_categories_that_does_not_exist_is_refused_before_anything_runs(tmp_path: Path):

@@ -48,6 +48,7 @@ from treesyntax.study.report.verdict import make_verdict
 from treesyntax.study.results.comparisons import lost_reference
 from treesyntax.study.results.current import other_code
 from treesyntax.study.results.first_plan import changes_since
+from treesyntax.study.results.outputs import Outputs
 from treesyntax.study.results.results import RESULTS_FILE, Result
 from treesyntax.study.results.study_folder import StudyFolder
 from treesyntax.study.results.table_text import markdown_text
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
 
 TEMPLATES = Path(__file__).parent
 SCRIPT = TEMPLATES / "report_sort.js"
+ELSEWHERE = "make the report on the machine where the study ran"
 OF_COMPARISONS = {True: "Differences", False: "Differences in other metrics"}
 
 
@@ -88,9 +90,9 @@ class Study(StudyFolder):
             *_long_references(plan, folder, table),
         ]
         if results and (lost := lost_reference(plan, folder)):
-            remedy = "make the report on the machine where the study ran"
-            notes.append(f"Not tested for significance: {lost} does not exist; {remedy}")
+            notes.append(f"Not tested for significance: {lost} does not exist; {ELSEWHERE}")
         begun = {row.method for row in table.rows}
+        notes += _lost_categories(self.outputs, results)
         notes += changes_since(folder, plan.recipe)
         notes += pair_notes(plan, folder, begun, results)
         notes += data_notes(plan, folder, begun)
@@ -129,6 +131,18 @@ def _with_code(table: StudyTable, results: Sequence[Result], mix_versions: bool)
            else "rows of other code than their baseline are not tested (--mix-versions tests them)")
     )  # fmt: skip
     return replace(table, rows=tuple(rows), notes=(*table.notes, note))
+
+
+def _lost_categories(outputs: Outputs, results: Sequence[Result]) -> list[str]:
+    """Say which metrics are not tested, since nothing says any more which lines they count."""
+    metrics: dict[Path, dict[str, None]] = {}
+    for result in results:
+        if file := outputs.lost_categories(result.method, result.metric):
+            metrics.setdefault(file, {})[result.metric] = None
+    return [
+        f"{', '.join(names)} not tested for significance: {file} does not exist; {ELSEWHERE}"
+        for file, names in metrics.items()
+    ]
 
 
 def _old_records(results: Sequence[Result]) -> list[str]:

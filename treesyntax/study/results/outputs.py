@@ -64,17 +64,23 @@ class Outputs:
         self.line_file = lru_cache(maxsize=64)(lambda name: LineFile(folder / name / LINES))
 
     def seeds(self, row: str, metric: str) -> list[int]:
-        """The seeds of a row's runs that have this score and outputs, if the test set still exists."""
+        """The seeds of a row's runs that have this score and outputs, if it is still known which lines count."""
         method = self.methods[row]
+        is_known = self.has_references(row) and not self.lost_categories(row, metric)
         return [
             seed
-            for seed in (self.plan.recipe.seeds if self.has_references(row) else ())
+            for seed in (self.plan.recipe.seeds if is_known else ())
             if (row, seed, metric) in self.scored and self.output(Run(method, seed)).is_file()
         ]
 
     def has_references(self, row: str) -> bool:
         """Whether the test set of a row still exists."""
         return self._file(self.methods[row].target.test).is_file()
+
+    def lost_categories(self, row: str, metric: str) -> Path | None:
+        """The file that says which lines of a row a metric counts, if it does not exist any more."""
+        file = self._file(self.methods[row].categories)
+        return file if OF in metric and not file.is_file() else None
 
     def output(self, run: Run) -> Path:
         """The hypotheses of a run."""
