@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from support.study_helpers import LINES, REFERENCES, make_study, outputs, recipe_with
 
 import treesyntax as ts
@@ -110,6 +111,32 @@ def test_without_its_categories_a_metric_is_not_tested_and_the_rest_is(tmp_path:
     with pytest.raises(OptionError, match="no test set or categories"):
         ts.read_study(folder).compare("stack_pe", metric="exact@active")
     write_report(study)
+
+
+def test_a_report_without_categories_leaves_none_of_its_former_files(folder: Path):
+    write_report(read_study(folder))
+    kept = [folder / "figures/score_by_category_talk.svg", folder / "tables/own.csv"]
+    stale = [
+        folder / "tables/categories.csv",
+        folder / "tables/map.csv",
+        *(folder / f"figures/score_by_category{end}" for end in (".svg", ".pdf", ".json", "_all_metrics.svg")),
+        *(folder / f"figures/score_by_category_law.{suffix}" for suffix in ("svg", "json")),
+    ]  # fmt: skip
+    for file in [*kept, *stale]:
+        file.touch()
+    (folder / "figures/score_by_category_law.json").write_text('{"quantity": "category of law"}')
+    recipe = folder / "recipe.yaml"
+    content = yaml.safe_load(recipe.read_text("utf-8"))
+    del content["categories"]
+    recipe.write_text(f"# resolved from x\n{yaml.safe_dump(content, sort_keys=False)}")
+    hypotheses = folder / "runs/sequence-1/hypotheses.txt"
+    hypotheses.rename(folder / "moved")
+    write_report(read_study(folder))
+    assert all(file.exists() for file in [*kept, *stale])  # as they could not be made again
+    (folder / "moved").rename(hypotheses)
+    write_report(read_study(folder))
+    assert all(file.exists() for file in kept)
+    assert not [file for file in stale if file.exists()]
 
 
 def test_a_file_of_categories_that_does_not_exist_is_refused_before_anything_runs(tmp_path: Path):

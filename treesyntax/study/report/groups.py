@@ -46,6 +46,7 @@ SPREAD = 0.5
 CATEGORY_HEADER = (
     "category", "items", "row", "metric", "score", "runs", "difference", "95 % interval",
 )  # fmt: skip
+CATEGORIES_FILE = "categories.csv"
 CATEGORY_COLUMNS = (
     "category", "items", "lines", "method", "metric", "mean", "sd", "seeds", "baseline",
     "difference", "low", "high",

@@ -61,6 +61,8 @@ ANALYSES = {
 """By the name of an analysis its heading in the report and what its figures show."""
 
 FIGURES, TABLES = "figures", "tables"
+ALL_METRICS = "_all_metrics"
+"""Ends the name of a figure that has a panel for each metric."""
 NO_TABLE = Table("", (), ())
 LARGEST = 1 << 24
 """Most bytes of a figure on the page."""

@@ -37,6 +37,7 @@ from treesyntax.study.report.items import write_items
 from treesyntax.study.report.pair_notes import pair_notes
 from treesyntax.study.report.run_table import run_table
 from treesyntax.study.report.sections import make_sections
+from treesyntax.study.report.stale import remove_stale
 from treesyntax.study.report.table import StudyTable, make_table
 from treesyntax.study.report.table_files import latex_table, markdown_table, results_csv, table_csv
 from treesyntax.study.report.table_notes import (
@@ -193,8 +194,11 @@ def write_report(study: Study) -> Path:
     told = [one for one in study.comparisons if one.primary or one.metric not in hidden]
     learning = learning_line(study.plan.recipe, study.folder, study.table)
     verdict = make_verdict(told, lines_of(study.plan.recipe), learning)
-    for section in filter(None, [*sections, verdict]):
+    written = [*sections, *filter(None, [verdict])]
+    for section in written:
         section.write(study.folder)
+    if study.outputs.are_whole:  # else what cannot be made again here stays
+        remove_stale(study.folder, written)
     page = {
         "sections": sections,
         "verdict": verdict,

@@ -16,6 +16,7 @@ from treesyntax.study.report.curves import Lines, draw_curves, lines_of, not_end
 from treesyntax.study.report.data_notes import same_targets
 from treesyntax.study.report.examples.sections import outputs_sections
 from treesyntax.study.report.groups import (
+    CATEGORIES_FILE,
     CATEGORY_COLUMNS,
     CATEGORY_HEADER,
     Breakdown,
@@ -34,6 +35,7 @@ from treesyntax.study.report.map import (
     method_lines,
 )
 from treesyntax.study.report.pictures import (
+    ALL_METRICS,
     ANALYSES,
     Drawing,
     Section,
@@ -202,7 +204,7 @@ def _add_breakdowns(
     for one in shown if len(metrics) > 1 else ():
         stem = f"score_by_{one.name}"
         section.drawings.append(Drawing(
-            f"{stem}_all_metrics", draw_breakdowns([(one, metric) for metric in metrics], lines, names),
+            f"{stem}{ALL_METRICS}", draw_breakdowns([(one, metric) for metric in metrics], lines, names),
             {stem: numbers[stem]}, f"Score by {one.label} in all metrics.", f"All metrics by {one.label}",
         ))  # fmt: skip
 
@@ -245,7 +247,7 @@ def category_section(scores: Sequence[GroupScore]) -> Section:
     )
     if scores:
         section.table = Table("", CATEGORY_HEADER, [one.cells() for one in scores])
-        section.tables["categories.csv"] = [CATEGORY_COLUMNS, *(one.numbers() for one in scores)]
+        section.tables[CATEGORIES_FILE] = [CATEGORY_COLUMNS, *(one.numbers() for one in scores)]
     return section
 
 

@@ -82,6 +82,14 @@ class Outputs:
         file = self._file(self.methods[row].categories)
         return file if OF in metric and not file.is_file() else None
 
+    @property
+    def are_whole(self) -> bool:
+        """Whether all outputs that have scores, and the test sets with their categories, still exist."""
+        runs = [Run(self.methods[row], seed) for row, seed in {key[:2] for key in self.scored}]
+        tests = {name for run in runs for name in (run.method.target.test, run.method.categories)}
+        files = [*map(self.output, runs), *map(self._file, tests - {""})]
+        return all(file.is_file() for file in files)
+
     def output(self, run: Run) -> Path:
         """The hypotheses of a run."""
         return self.folder / run.folder / "hypotheses.txt"
