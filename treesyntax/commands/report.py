@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         raise OptionError(
             "several parts are given by their items.jsonl, with --out FOLDER for the tables of all"
         )
-    if args.baseline and paths[0].is_file():
+    if args.baseline is not None and paths[0].is_file():
         raise OptionError(
             "--baseline is for the folder of a study; a file of scores says what is compared"
         )

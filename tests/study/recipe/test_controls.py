@@ -116,6 +116,14 @@ def test_the_baseline_has_no_control(tmp_path: Path):
         read(tmp_path, READ, ["random"], baseline="tree")
 
 
+def test_a_report_may_compare_with_a_row_that_has_controls(tmp_path: Path):
+    """They are rows like others then, and no row is lost."""
+    read(tmp_path, READ, ["random"])
+    recipe = read_recipe(tmp_path / "recipe.yaml", baseline="tree")
+    assert baselines(recipe) == {"sequence": "tree", "tree": None, "tree/random": "tree"}
+    assert (row(recipe, "tree").controls, row(recipe, "tree/random").control_of) == ((), "")
+
+
 def test_a_row_that_is_spelled_out_is_named_and_keeps_its_keys(tmp_path: Path):
     content = recipe_content()["methods"]["stack_pe"]
     own = {**content, "binarize": {**content["binarize"], "source-control": "random"}}

@@ -410,6 +410,21 @@ def test_a_column_on_the_floor_is_grey_and_has_no_mark():
     ] == [0.88]
 
 
+def test_a_report_may_compare_with_a_row_that_has_controls(tmp_path: Path, capsys):
+    out = make_study(tmp_path, methods=methods("relation_mask"), score=["exact"])
+    study = read_study(out, "relation_mask")
+    assert {one.method for one in study.comparisons} == {
+        "sequence",
+        "relation_mask/random",
+        "stack_pe",
+    }
+    assert {one.baseline for one in study.comparisons} == {"relation_mask"}
+    assert not any("controls from" in note for note in study.table.notes)
+    for name in ("", "null"):
+        assert main(["report", str(out), "--baseline", name]) == 2
+        assert f"baseline is {name!r}; it must be a method: sequence" in capsys.readouterr().err
+
+
 def test_maps_of_before_are_read(tmp_path: Path):
     file = tmp_path / "map.csv"
     columns = (

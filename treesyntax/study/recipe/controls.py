@@ -133,6 +133,7 @@ def linked(
     baseline: str,
     declared: Container[str],
     check: Check,
+    is_of_report: bool = False,
 ) -> tuple[Method, ...]:
     """Return the rows of a recipe, each with the names of its controls, or of the row that it controls.
 
@@ -142,6 +143,8 @@ def linked(
         baseline: the method or row that others are compared with.
         declared: ``SECTION.FLAG`` in which rows may differ, such as a rate that a search found for each.
         check: of the recipe.
+        is_of_report: whether a report names another baseline than the recipe. The controls of that one then are rows
+            like all others.
     """
     controls: dict[str, list[str]] = {}
     controlled: dict[str, str] = {}
@@ -149,6 +152,8 @@ def linked(
         place = f"methods.{row.base}.{CONTROLS}"
         items = entries[row.base].get(CONTROLS, [])
         if items and baseline in (row.name, row.base):
+            if is_of_report:
+                continue
             raise check.error(place, "is of the baseline, which has no method to control")
         for item in items:
             base = f"{row.base}{OF}{item}" if item in KINDS else item

@@ -171,12 +171,15 @@ def flag_words(flags: Flags) -> list[str]:
     return words
 
 
-def read_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Recipe:
+def read_recipe(
+    path: str | Path, overrides: Sequence[str] = (), baseline: str | None = None
+) -> Recipe:
     """Read and check a recipe.
 
     Args:
         path: the YAML file.
         overrides: ``key.sub=value`` each, applied in order before anything is checked.
+        baseline: of a report, in place of the recipe's; it may have controls.
 
     Raises:
         InputError: if the file cannot be read or is not YAML.
@@ -188,12 +191,15 @@ def read_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Recipe:
     check.keys(content, "", REQUIRED, (*DEFAULTS, *OPTIONAL))
     filled = _ordered({**copy.deepcopy(DEFAULTS), **content})
     set_keys = [apply_override(filled, override) for override in overrides]
+    if baseline is not None:
+        filled["baseline"] = baseline
     check.keys(filled, "", REQUIRED, (*DEFAULTS, *OPTIONAL))
     for section, *names in set_keys:
         if section == "vars" and names and isinstance(filled["vars"], dict):
             check.used(names[0], content, filled)
     whole = complete_rows(filled, check, inherit=not is_resolved(path))
-    recipe = _recipe(_ordered({**copy.deepcopy(DEFAULTS), **whole}), check)
+    of_report = baseline is not None
+    recipe = _recipe(_ordered({**copy.deepcopy(DEFAULTS), **whole}), check, of_report)
     return replace(recipe, inherits=changed_rows(filled, whole))
 
 
@@ -209,7 +215,7 @@ def _ordered(content: Mapping[str, Any]) -> dict[str, Any]:
     return {key: content[key] for key in ORDER if key in content}
 
 
-def _recipe(written: dict[str, Any], check: Check) -> Recipe:
+def _recipe(written: dict[str, Any], check: Check, is_of_report: bool = False) -> Recipe:
     raw = as_rows(trained_on(written, check), check)
     variables = check.variables(raw["vars"])
     entries = with_controls(check.mapping(raw["methods"], "methods"), check)
@@ -225,7 +231,7 @@ def _recipe(written: dict[str, Any], check: Check) -> Recipe:
     check_targets(methods, axes, check)
     baseline = _baseline(content.get("baseline"), methods, entries, check)
     differences = check.differences(content.get("differences", {}))
-    methods = linked(methods, entries, baseline, differences, check)
+    methods = linked(methods, entries, baseline, differences, check, is_of_report)
     score = tuple(check.distinct(content["score"], "score", str))
     seeds = check.seeds(content["seeds"], "seeds")
     recipe = Recipe(

@@ -112,7 +112,7 @@ def _changes(first: Mapping[str, Any], now: Mapping[str, Any], dropped: list[str
             if (old := before.get(flag, "none")) != (new := after.get(flag, "none")):
                 changed.setdefault(f"{flag} from {old} to {new}", []).append(row)
         old, new = (plan["controls"].get(row, []) for plan in (first, now))
-        if before and old != new:
+        if before and old != new and row != now["baseline"]:  # which has none, as said above
             names = [", ".join(some) or "none" for some in (old, new)]
             changed.setdefault(f"controls from {names[0]} to {names[1]}", []).append(row)
     for change, rows in changed.items():

@@ -42,8 +42,7 @@ class StudyFolder:
         if not file.is_file():
             remedy = "run the study again, which writes it"
             raise InputError(file, None, "is lost, or no file", remedy)
-        overrides = [] if baseline is None else [f"baseline={baseline}"]
-        self.plan = make_plan(read_recipe(file, overrides))
+        self.plan = make_plan(read_recipe(file, baseline=baseline))
         check_read(self.plan, self.folder, self.identity)
         self.results, self.others = current_results(self.folder, self.plan.recipe)
         self.may_compare = comparable(self.results, mix_versions)
