@@ -14,15 +14,23 @@ from typing import NamedTuple
 
 from fairseq.data import Dictionary
 
-from treesyntax.data.manifest import check_dictionary, shuffle_seed_of, side_of
+from treesyntax.data.manifest import (
+    check_dictionary,
+    labels_file,
+    shuffle_seed_of,
+    side_of,
+)
 from treesyntax.errors import InputError
 from treesyntax.trees.names import SHUFFLED
 
 ROLES = ("source", "target")
 AGAIN = "run treesyntax binarize again"
 
-ESSENTIAL = ("view", "dictionary")
-"""What ids of tokens mean, and in which order they come: it must be the same in fine-tuning, too."""
+ESSENTIAL = ("view", "dictionary", "labels")
+"""What ids of tokens and labels mean, and the order of tokens: it must be the same in fine-tuning, too."""
+
+SAME_TREES = {"mrg": "ptb"}
+"""Formats by the name of another one, which writes the same trees."""
 
 DataRecord = Mapping[str, str]
 """Fields of a side of the data; those that nobody knows are left out."""
@@ -35,40 +43,59 @@ class Misfit(NamedTuple):
     remedy: str
 
 
+class Origin(NamedTuple):
+    """What data are compared with, in the words of a `Misfit`.
+
+    Attributes:
+        has: stands before the sources or targets of the other data.
+        whose: stands after their dictionary.
+    """
+
+    has: str
+    whose: str
+
+
+TRAINING = Origin("the model was trained on", "that the model was trained with")
+
 MISFITS = {
     "view": Misfit(
-        "the model was trained on {role}s in the linearization {then}, but those of {data} are in "
-        "{now}",
+        "{has} {role}s in the linearization {then}, but those of {data} are in {now}",
         "binarize them with --{role}-linearization {then}",
     ),
     "control": Misfit(
-        "the model was trained on {role}s with {then} trees, but those of {data} have {now} ones",
+        "{has} {role}s with {then} trees, but those of {data} have {now} ones",
         "binarize them with --{role}-control {then}",
     ),
+    "format": Misfit(
+        "{has} {role}s in the format {then}, but those of {data} are in {now}",
+        "binarize them with --{role}-format {then}",
+    ),
     "subword_policy": Misfit(
-        "the model was trained on {role}s with the subword policy {then}, but those of {data} "
-        "have {now}",
+        "{has} {role}s with the subword policy {then}, but those of {data} have {now}",
         "binarize them with --subword-policy {then}",
     ),
     "subword_units": Misfit(
-        "the model was trained on {role}s with the subword units {then}, but those of {data} "
-        "have {now}",
+        "{has} {role}s with the subword units {then}, but those of {data} have {now}",
         "binarize them with --subword-units {then}",
     ),
     "subword_model": Misfit(
-        "the model was trained on {role}s in other subwords than those of {data}",
+        "{has} {role}s in other subwords than those of {data}",
         "give the data of its training, or binarize with its subwords (--{role}-subword-model)",
     ),
     "dictionary": Misfit(
-        "the {role} dictionary of {data} is not the one that the model was trained with",
+        "the {role} dictionary of {data} is not the one {whose}",
         "give the data of its training, or binarize with its dictionary (--{role}-dict)",
+    ),
+    "labels": Misfit(
+        "the dictionary of {role} labels of {data} is not the one {whose}",
+        "give the data of its training, or binarize with its labels (--{role}-label-dict)",
     ),
 }
 """By field, in the order in which they are compared."""
 
 FIELDS = tuple(MISFITS)
 
-EVALUATED = tuple(field for field in FIELDS if field != "control")
+EVALUATED = tuple(field for field in FIELDS if field not in ("control", "format"))
 """What must be the same when a trained model is used: other trees may be shown to it on purpose, to
 see whether it looks at them. Those of a target make its text, see :func:`find_misfit`."""
 
@@ -94,29 +121,44 @@ def read_dictionary(path: Path) -> Dictionary:
     return found
 
 
-def describe(folder: Path, language: str, symbols: Sequence[str]) -> dict[str, str]:
+def describe(
+    folder: Path, role: str, language: str, symbols: Sequence[str] | None
+) -> dict[str, str]:
     """The :data:`DataRecord` of one side of the data.
 
     Args:
         folder: of the data.
+        role: of the side.
         language: of the side.
-        symbols: of its dictionary, in their order. Their counts do not matter to a model.
+        symbols: of its dictionary, in their order; None where they are not known. Their counts do not
+            matter to a model.
 
     Raises:
         InputError: for a damaged record.
     """
     side = side_of(folder, language)
-    found = {field: str(side[field]) for field in FIELDS if side.get(field)}
+    record = {field: str(side[field]) for field in FIELDS if side.get(field)}
     seed = shuffle_seed_of(folder, language)
     if seed is not None:  # another seed is another order of children
-        found["control"] = f"{SHUFFLED} --control-seed {seed}"
-    model = folder / found.pop("subword_model", "")
+        record["control"] = f"{SHUFFLED} --control-seed {seed}"
+    notation = record.pop("format", "")
+    if notation and role == "source":  # a target's trees are in its tokens
+        record["format"] = SAME_TREES.get(notation, notation)
+    model = folder / record.pop("subword_model", "")
     if model.is_file():
-        found["subword_model"] = _digest(model.read_bytes())
+        record["subword_model"] = _digest(model.read_bytes())
     elif "subword_model" in side and model == folder:
-        found["subword_model"] = "none"
-    found["dictionary"] = _digest("\n".join(symbols).encode())
-    return found
+        record["subword_model"] = "none"
+    labels = folder / labels_file(language)
+    if record.pop("labels", "") and labels.is_file():
+        record["labels"] = _digest_symbols(read_dictionary(labels).symbols)
+    if symbols is not None:
+        record["dictionary"] = _digest_symbols(symbols)
+    return record
+
+
+def _digest_symbols(symbols: Sequence[str]) -> str:
+    return _digest("\n".join(symbols).encode())
 
 
 def _digest(content: bytes) -> str:
@@ -128,6 +170,7 @@ def find_misfit(
     here: Mapping[str, DataRecord],
     data: str,
     fields: Sequence[str] = FIELDS,
+    origin: Origin = TRAINING,
 ) -> Misfit | None:
     """The first field that differs; what either side does not know fits.
 
@@ -137,6 +180,7 @@ def find_misfit(
         data: their name.
         fields: what to compare. Where a target has ``shuffled`` trees, its control is compared too:
             other trees would be read as another text.
+        origin: what ``trained`` are the records of, if of other data.
     """
     for role in ROLES:
         then, now = trained.get(role, {}), here.get(role, {})
@@ -144,10 +188,7 @@ def find_misfit(
         shuffles = role == "target" and any(name.startswith(SHUFFLED) for name in controls)
         for field in (*fields, *(["control"] if shuffles else [])):
             if field in then and field in now and then[field] != now[field]:
-                return _misfit(role, field, then[field], now[field], data)
+                words = {"role": role, "then": then[field], "now": now[field], "data": data}
+                words |= origin._asdict()
+                return Misfit(*(clause.format(**words) for clause in MISFITS[field]))
     return None
-
-
-def _misfit(role: str, field: str, then: str, now: str, data: str) -> Misfit:
-    words = {"role": role, "then": then, "now": now, "data": data}
-    return Misfit(*(part.format(**words) for part in MISFITS[field]))

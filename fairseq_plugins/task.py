@@ -5,6 +5,7 @@ in an order that the data folder records; search can be limited to whole trees.
 """
 
 # No postponed annotations here: fairseq makes flags from the types of dataclass fields.
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,11 +55,14 @@ from treesyntax.data.token_files import TokenData
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.decoding.constraints import Constraints
 from treesyntax.errors import OptionError
+from treesyntax.methods import METHODS
 from treesyntax.model.blindness import refuse_blind
 from treesyntax.model.bracket_growth import GROWING
 from treesyntax.nn.growth import GROWING_LINEARIZATIONS
 from treesyntax.nn.injection import Injection
 from treesyntax.trees.names import GIVEN, SHUFFLED
+
+logger = logging.getLogger(__name__)
 
 LINEARIZATIONS = (FROM_DATA, *GROWING)
 CONSTRAINTS = ("auto", "none", "tree", "grammar")
@@ -126,7 +130,8 @@ class TreeTranslationTask(TreeLossTask):
         )
         sides = ((cfg.source_lang, src_dict.symbols), (cfg.target_lang, tgt_dict.symbols))
         self.records = {
-            role: describe(Path(folders[0]), *side) for role, side in zip(ROLES, sides, strict=True)
+            role: describe(Path(folders[0]), role, *side)
+            for role, side in zip(ROLES, sides, strict=True)
         }
         self.predicts_end = not cfg.no_target_eos_loss
         self._pairs = UsedPairs(cfg.leave_out, super().max_positions())
@@ -153,11 +158,16 @@ class TreeTranslationTask(TreeLossTask):
         return read_dictionary(Path(filename))
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint records of its data."""
+        """What a checkpoint records of its data: of labels nothing where its model reads none."""
+        reads_labels = any(METHODS[name].needs_labels for name in self.methods)
+        skipped = () if reads_labels else ("labels",)
         return {
             "target_view": self.target_linearization,
             "predicts_end": self.predicts_end,
-            "data": self.records,
+            "data": {
+                role: {field: value for field, value in record.items() if field not in skipped}
+                for role, record in self.records.items()
+            },
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -169,6 +179,9 @@ class TreeTranslationTask(TreeLossTask):
         misfit = self.find_misfit(state_dict, EVALUATED)
         if misfit is not None:
             raise OptionError("; ".join(misfit))
+        other_trees = self.find_misfit(state_dict, ("format",))
+        if other_trees is not None:
+            logger.warning("%s; its trees may be of another kind", other_trees.cause)
         self.target_linearization = self.target_linearization or state_dict.get("target_view", "")
         self.predicts_end = state_dict.get("predicts_end", self.predicts_end)
 

@@ -23,6 +23,7 @@ from fairseq_plugins import resume  # isort: skip  (registered by translate_help
 from fairseq_plugins.task import TreeTranslationConfig, TreeTranslationTask  # isort: skip
 
 ARCH = ("--arch", "tree_relation_mask_tiny")
+LABELLED = (*ARCH, "--encoder-injection", "relation_mask+labelled_relation")
 QUICK = (*ARCH, "--max-update", "2", "--disable-validation")
 LINEARIZATION = (
     "the model was trained on sources in the linearization words, but those of {} are in preorder"
@@ -32,6 +33,10 @@ MISFITS = {
     "control": (
         "the model was trained on sources with given trees, but those of {} have random ones",
         "binarize them with --source-control given",
+    ),
+    "format": (
+        "the model was trained on sources in the format conllu, but those of {} are in ptb",
+        "binarize them with --source-format conllu",
     ),
     "policy": (
         "trained on sources with the subword policy copy, but those of {} have first",
@@ -53,9 +58,18 @@ MISFITS = {
         "the target dictionary of {} is not the one that the model was trained with",
         "or binarize with its dictionary (--target-dict)",
     ),
+    "labels": (
+        "the dictionary of source labels of {} is not the one that the model was trained with",
+        "or binarize with its labels (--source-label-dict)",
+    ),
 }
-WHEN_USED = [kind for kind in MISFITS if kind != "control"]
-STRICT = ("view", "source dictionary", "target dictionary")
+WHEN_USED = [kind for kind in MISFITS if kind not in ("control", "format")]
+STRICT = ("view", "source dictionary", "target dictionary", "labels")
+FILES = {
+    "source dictionary": "dict.src.txt",
+    "target dictionary": "dict.tgt.txt",
+    "labels": "labels.src.txt",
+}
 
 
 @pytest.fixture(scope="module")
@@ -63,20 +77,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Data, a model of it, and for each way not to fit other data of the same sizes."""
     folder = tmp_path_factory.mktemp("record")
     write_texts(folder)
-    flags = ("--source-format", "conllu", "--subword-policy", "copy", "--subword-vocab", "40")
+    flags = ("--source-format", "conllu", "--subword-policy", "copy", "--subword-vocab", "40",
+             "--source-labels", "--source-label-threshold", "0")  # fmt: skip
     data = binarize(folder, "data", "conllu", "target", *flags)
     edit(data, "units", "token", None)  # as if it had been cut by places
-    save_model(data, folder / "model.pt", *ARCH)
+    save_model(data, folder / "model.pt", *LABELLED)
     for kind in MISFITS:
         shutil.copytree(data, folder / kind)
     edit(folder / "view", "view", "preorder", "words")
     edit(folder / "control", "control", "random", "given")
+    edit(folder / "format", "format", "ptb", "conllu")
     edit(folder / "policy", "subword_policy", "first", "copy")
     edit(folder / "units", "units", "line", "token")
     model = folder / "subwords" / "subwords.tgt.model"
     shutil.copy(data / "subwords.src.model", model)
-    for role, language in (("source", "src"), ("target", "tgt")):
-        path = folder / f"{role} dictionary" / f"dict.{language}.txt"
+    for kind, name in FILES.items():
+        path = folder / kind / name
         first, second, *rest = lines_of(path)
         write_dictionary(path, [second, first, *rest])
     return folder
@@ -105,6 +121,31 @@ def task_of(data: Path | str) -> TreeTranslationTask:
 def test_other_trees_may_be_shown_to_a_trained_model(folder):
     state = load_checkpoint(folder / "model.pt")["task_state"]
     task_of(folder / "control").load_state_dict(state)
+
+
+def test_a_trained_model_on_trees_of_another_format_is_warned_of(folder, caplog):
+    state = load_checkpoint(folder / "model.pt")["task_state"]
+    task_of(folder / "format").load_state_dict(state)
+    assert MISFITS["format"][0].format(folder / "format") in caplog.text
+    caplog.clear()
+    task_of(folder / "data").load_state_dict(state)
+    assert not caplog.text
+
+
+def test_penn_treebanks_on_one_line_and_on_several_are_of_one_format(folder, tmp_path):
+    records = []
+    for name in ("ptb", "mrg"):
+        data = shutil.copytree(folder / "data", tmp_path / name)
+        edit(data, "format", name, "conllu")
+        records.append(task_of(data).records)
+    assert records[0] == records[1]
+
+
+def test_labels_are_recorded_only_where_the_model_reads_them(folder, tmp_path):
+    save_model(folder / "data", tmp_path / "model.pt", *ARCH)
+    state = load_checkpoint(tmp_path / "model.pt")["task_state"]
+    assert "labels" not in state["data"]["source"]
+    task_of(folder / "labels").load_state_dict(state)
 
 
 @pytest.mark.parametrize("kind", WHEN_USED)
@@ -208,9 +249,12 @@ def test_data_without_subwords_are_no_data_with(folder, tmp_path):
     assert task_of(data).records["source"]["subword_model"] == "none"
     record = task_of(folder / "data").records
     assert set(record["source"]) == {
-        "view", "control", "subword_policy", "subword_units", "subword_model", "dictionary"
+        "view", "control", "format", "subword_policy", "subword_units", "subword_model", "dictionary",
+        "labels",
     }  # fmt: skip
-    assert set(record["target"]) == {"view", "subword_model", "dictionary"}
+    assert set(record["target"]) == {"view", "subword_model", "dictionary"}, (
+        "a target's trees are in its tokens, so their format says nothing more"
+    )
 
 
 @pytest.mark.parametrize("language", ["src", "tgt"])
