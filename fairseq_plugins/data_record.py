@@ -16,11 +16,12 @@ from fairseq.data import Dictionary
 
 from treesyntax.data.manifest import (
     check_dictionary,
+    dictionary_file,
     labels_file,
     shuffle_seed_of,
     side_of,
 )
-from treesyntax.errors import InputError
+from treesyntax.errors import InputError, OptionError
 from treesyntax.trees.names import SHUFFLED
 
 ROLES = ("source", "target")
@@ -155,6 +156,32 @@ def describe(
     if symbols is not None:
         record["dictionary"] = _digest_symbols(symbols)
     return record
+
+
+def refuse_unlike(
+    folders: Sequence[str], first: Mapping[str, DataRecord], languages: Sequence[str]
+) -> None:
+    """Refuse data folders of one training that do not fit the first one, of which all ids are taken.
+
+    Args:
+        folders: all of them.
+        first: the records of the sides of the first.
+        languages: of source and target.
+
+    Raises:
+        OptionError: if one does not fit.
+        InputError: for a damaged record or dictionary.
+    """
+    for folder in dict.fromkeys(map(Path, folders[1:])):
+        sides = {}
+        for role, language in zip(ROLES, languages, strict=True):
+            path = folder / dictionary_file(language)
+            symbols = read_dictionary(path).symbols if path.is_file() else None
+            sides[role] = describe(folder, role, language, symbols)
+        origin = Origin(f"{folders[0]} has", f"of {folders[0]}")
+        misfit = find_misfit(first, sides, str(folder), origin=origin)
+        if misfit is not None:
+            raise OptionError(f"{misfit.cause}; binarize the folders of a training alike")
 
 
 def _digest_symbols(symbols: Sequence[str]) -> str:

@@ -25,6 +25,7 @@ from fairseq_plugins.data_record import (
     describe,
     find_misfit,
     read_dictionary,
+    refuse_unlike,
 )
 from fairseq_plugins.dataset import TreePairDataset
 from fairseq_plugins.generator import ConstrainedGenerator
@@ -133,6 +134,7 @@ class TreeTranslationTask(TreeLossTask):
             role: describe(Path(folders[0]), role, *side)
             for role, side in zip(ROLES, sides, strict=True)
         }
+        refuse_unlike(folders, self.records, (cfg.source_lang, cfg.target_lang))
         self.predicts_end = not cfg.no_target_eos_loss
         self._pairs = UsedPairs(cfg.leave_out, super().max_positions())
         if not self.predicts_end and self.target_linearization not in GROWING_LINEARIZATIONS:

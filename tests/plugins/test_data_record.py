@@ -148,6 +148,20 @@ def test_labels_are_recorded_only_where_the_model_reads_them(folder, tmp_path):
     task_of(folder / "labels").load_state_dict(state)
 
 
+@pytest.mark.parametrize("kind", MISFITS)
+def test_data_folders_of_one_training_must_fit_each_other(folder, kind):
+    first, other = folder / "data", folder / kind
+    assert task_of(f"{first}:{first}")
+    cause = MISFITS[kind][0].format(other)
+    if not cause.startswith("the model"):
+        cause = cause.replace("that the model was trained with", f"of {first}")
+    cause = cause.replace("the model was trained on", f"{first} has").removeprefix("trained on ")
+    with pytest.raises(OptionError) as caught:
+        task_of(f"{first}:{other}")
+    assert cause in str(caught.value)
+    assert str(caught.value).endswith("; binarize the folders of a training alike")
+
+
 @pytest.mark.parametrize("kind", WHEN_USED)
 def test_generation_and_validation_with_other_data_are_refused(folder, kind):
     state = load_checkpoint(folder / "model.pt")["task_state"]
