@@ -177,6 +177,10 @@ def _is_our_task(name: str) -> bool:
     return issubclass(TASK_REGISTRY.get(name, object), TreeTranslationTask)
 
 
+OF_A_TRAINING = {"leave_out": ""}
+"""Settings, and their defaults, that belong to one training and its data: whoever uses its model gives
+them anew."""
+
 _building: list[str] = []
 """The checkpoints that a model is built from; a resumed training builds nothing from its settings."""
 
@@ -185,13 +189,14 @@ def checked_load(load: Callable[..., Any]) -> Callable[..., Any]:
     """Load no checkpoint before `check_settings` has seen it."""
 
     @wraps(load)
-    def checked(path: str, *rest: Any, **named: Any) -> Any:
+    def checked(path: str, arg_overrides: Any = None, *rest: Any, **named: Any) -> Any:
         local = PathManager.get_local_path(path)
         state = peek(local) or load_checkpoint(local)
         check_settings(path, state, bool(_building))
         if _building:
             check_sizes(path, state)
-        return load(path, *rest, **named)
+            arg_overrides = {**OF_A_TRAINING, **(arg_overrides or {})}
+        return load(path, arg_overrides, *rest, **named)
 
     return checked
 

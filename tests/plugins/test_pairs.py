@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fairseq import options, tasks
+from fairseq import checkpoint_utils, options, tasks
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq_cli import interactive
 from support import PLUGINS
@@ -87,6 +87,18 @@ def test_pairs_of_a_list_are_left_out_and_counted(data, tmp_path, caplog):
     task.load_dataset("test")
     batches = task.get_batch_iterator(task.dataset("test"), max_sentences=9, max_positions=(9, 9))
     assert sum(map(len, batches.frozen_batches)) == 6, "the list names no pairs of this split"
+
+
+def test_what_a_training_left_out_is_not_left_out_of_other_data(data, tmp_path):
+    """fairseq-validate takes the settings of the checkpoint, and what its command line says."""
+    listed, gone = tmp_path / "left_out.json", tmp_path / "gone.json"
+    listed.write_text('{"test": [5, 0]}')
+    model = save_model(data, tmp_path / "model.pt", *ARCH, "--leave-out", str(gone))
+    for overrides, number in (({}, 6), ({"leave_out": str(listed)}, 4), (None, 6)):
+        _, _, task = checkpoint_utils.load_model_ensemble_and_task([str(model)], overrides)
+        task.load_dataset("test")
+        batches = task.get_batch_iterator(task.dataset("test"), max_positions=(9, 9))
+        assert sum(map(len, batches.frozen_batches)) == number
 
 
 @pytest.mark.parametrize("text", ['{"train": [-1]}', '{"train": 3}', "[1]", '{"train": [true]}'])
