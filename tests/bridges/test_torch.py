@@ -260,3 +260,4 @@ def test_the_worked_examples():
         exec(compile(code, f"block {number} of docs/pytorch.md", "exec"), names)
     assert names["states"].shape == (2, 5, 32)  # type: ignore[attr-defined]
     assert names["attended"].shape == (2, 4, 5, 8)  # type: ignore[attr-defined]
+    assert names["turned"].shape == (2, 4, 5, 8)  # type: ignore[attr-defined]
