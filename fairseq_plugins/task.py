@@ -185,7 +185,8 @@ class TreeTranslationTask(TreeLossTask):
         if other_trees is not None:
             logger.warning("%s; its trees may be of another kind", other_trees.cause)
         self.target_linearization = self.target_linearization or state_dict.get("target_view", "")
-        self.predicts_end = state_dict.get("predicts_end", self.predicts_end)
+        # An ensemble knows where to end only if each of its models does.
+        self.predicts_end = self.predicts_end and state_dict.get("predicts_end", True)
 
     def find_misfit(
         self, state_dict: dict[str, Any], fields: Sequence[str] = FIELDS

@@ -237,6 +237,16 @@ def test_which_generator_is_built(data):
     assert type(scorer).__name__ == "SequenceScorer"
 
 
+@pytest.mark.parametrize("ends", [(True, False), (False, True)])
+def test_an_ensemble_ends_by_itself_only_if_each_of_its_models_does(data, ends):
+    """In whichever order its checkpoints come."""
+    task = task_of(data / "nary_dfs", tree_constraints="none")
+    for predicts_end in ends:
+        task.load_state_dict({"predicts_end": predicts_end})
+    with pytest.raises(OptionError, match="does not know where to end"):
+        task.build_generator([model_of(task)], SimpleNamespace())
+
+
 def test_search_learns_the_grammar_of_a_language_that_is_not_written_down(tmp_path):
     programs = ["x = 1 ;", "x = y ;", "if ( x ) { y = 2 ; }", "x = 3 + y ;"]
     for name in ("say", "js"):
