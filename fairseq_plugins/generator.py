@@ -81,7 +81,14 @@ class ConstrainedGenerator(SequenceGenerator):
                     f"constraints do not go with {option}={options[option]}, "
                     "which may forbid every legal token; leave it out"
                 )
-        search = ConstrainedBeamSearch(dictionary, tree_constraints)
+        unk_penalty = float(options.get("unk_penalty", 0.0))
+        if unk_penalty < 0:
+            # Search ends by the rule that no token can raise a score.
+            raise OptionError(
+                f"constraints do not go with --unkpen {unk_penalty:g}, which could raise scores; give 0 "
+                "or more"
+            )
+        search = ConstrainedBeamSearch(dictionary, tree_constraints, unk_penalty)
         ensemble = PlacingEnsemble(models, search)
         super().__init__(ensemble, dictionary, search_strategy=search, **options)
 

@@ -9,6 +9,7 @@ import torch
 from fairseq.search import BeamSearch
 from torch import Tensor
 
+from treesyntax.data.dictionary import unknown_symbol
 from treesyntax.decoding.constraints import Constraints
 from treesyntax.nn.growth import PartialTrees
 
@@ -30,9 +31,15 @@ class ConstrainedBeamSearch(BeamSearch):
 
     partial: PartialTrees
 
-    def __init__(self, dictionary: Any, constraints: Constraints) -> None:
+    def __init__(self, dictionary: Any, constraints: Constraints, unk_penalty: float = 0.0) -> None:
+        """With the penalty of ``--unkpen``, which fairseq takes from ``<unk>`` alone."""
         super().__init__(dictionary)
-        self.constraints = constraints
+        self.constraints, self.unk_penalty = constraints, unk_penalty
+        self.unknown_nodes = [
+            index
+            for index, symbol in enumerate(dictionary.symbols)
+            if index != dictionary.unk() and unknown_symbol(symbol) == symbol
+        ]
         self.max_length = 0
         self.best_open = torch.empty(0)
         # Where fewer trees than the beam is wide are possible, fairseq waits for more of them up
@@ -67,6 +74,8 @@ class ConstrainedBeamSearch(BeamSearch):
             OptionError: if no tree at all is as short as the limit.
         """
         allowed = self.constraints.allowed(self.partial, self.max_length)
+        if self.unk_penalty:
+            lprobs[..., self.unknown_nodes] -= self.unk_penalty
         lprobs[..., self.eos] = 0
         lprobs.masked_fill_(~allowed.view_as(lprobs), -math.inf)
         found = super().step(

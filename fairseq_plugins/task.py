@@ -294,6 +294,12 @@ class TreeTranslationTask(TreeLossTask):
         extra = extra_gen_cls_kwargs or {}
         scoring = getattr(args, "score_reference", False)
         constraints = None if scoring else self._constraints()
+        grows = self.target_linearization in GROWING_LINEARIZATIONS
+        if grows and not scoring and constraints is None and getattr(args, "unkpen", 0):
+            raise OptionError(
+                "--unkpen with --tree-constraints none leaves unknown nodes (<unk>/2) as they are; "
+                "leave out one of the two"
+            )
         if getattr(args, "print_alignment", None):
             raise OptionError(
                 "--print-alignment needs attention weights, which these models do not return; leave "

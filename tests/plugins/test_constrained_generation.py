@@ -117,6 +117,22 @@ def test_ten_thousand_random_decodings_are_whole_trees(order, binary, limit, lea
     assert max(lengths) == limit, "the limit was never put to the test"
 
 
+def test_a_penalty_of_unknown_words_holds_for_unknown_nodes():
+    unknown = ["<unk>/0", "<unk>/1"]
+    dictionary = dictionary_of([*NARY, *unknown])
+    model = random_model(dictionary)
+    model.decoder.output.bias.data[[dictionary.index(symbol) for symbol in unknown]] += 9
+    counts = []
+    for penalty in (0.0, 100.0):
+        constraints = constraints_of(dictionary, "dfs")
+        generator = generator_of(model, dictionary, constraints, 9, unk_penalty=penalty)
+        torch.manual_seed(1)
+        generated = generator.generate([model], sources(5, dictionary))
+        best = hypotheses([sentence[:1] for sentence in generated], dictionary)
+        counts.append(sum(symbol in unknown for symbols in best for symbol in symbols))
+    assert counts[0] > counts[1] == 0
+
+
 PROGRAMS = {
     LAMBDA: [
         "let a8 = let a1 = 3 + a2 in unit in if a1 < 2 then unit else a9 ( a1 - 1 )",

@@ -214,6 +214,8 @@ def test_folders_must_agree_and_records_be_whole(data, tmp_path):
         ("plain", {"tree_constraints": "tree"}, {}, "--tree-constraints tree needs a target"),
         ("nary_dfs", {}, {"print_alignment": "hard"}, "--print-alignment needs attention weights"),
         ("nary_dfs", {}, {"sampling": True}, "or add --tree-constraints none"),
+        ("nary_dfs", {}, {"unkpen": -1.0}, "do not go with --unkpen -1, which could raise scores; give"),
+        ("nary_dfs", {"tree_constraints": "none"}, {"unkpen": 1.0}, r"unknown nodes \(<unk>/2\) as"),
         ("nary_dfs", {"tree_constraints": "grammar", "train_subset": "gone"}, {},
          "grammar learns from .*gone.say-mean.mean, which is not there"),
     ],
