@@ -23,6 +23,7 @@ from fairseq_plugins.model import is_ours
 from fairseq_plugins.settings import TASK
 from treesyntax.data.binarize.options import option_fault
 from treesyntax.data.encoding import TEXT
+from treesyntax.data.limits import MOST_A
 from treesyntax.errors import OptionError
 from treesyntax.jobs.flags import DATA_TREES, Fault, fault_of, find_fault
 from treesyntax.methods import METHODS
@@ -35,7 +36,7 @@ from treesyntax.nn.injection import Site
 Ranges = Mapping[str, tuple[float, float]]
 _SHARE, _COUNT, _POSITIVE = (0.0, 1.0), (1, math.inf), (sys.float_info.min, math.inf)
 TRAINING: Ranges = {
-    "lr": _POSITIVE, "batch-size": _COUNT, "max-tokens": _COUNT,
+    "encoder-layers": _COUNT, "decoder-layers": _COUNT, "lr": _POSITIVE, "batch-size": _COUNT, "max-tokens": _COUNT,
     "update-freq": _COUNT, "dropout": _SHARE, "attention-dropout": _SHARE,
     "activation-dropout": _SHARE, "label-smoothing": _SHARE, "clip-norm": (0, math.inf),
     "weight-decay": (0, math.inf), "warmup-updates": (0, math.inf),
@@ -44,7 +45,7 @@ TRAINING: Ranges = {
 """The numbers of a training that fairseq takes as they are, with the least and the greatest that make sense."""
 GENERATION: Ranges = {
     "beam": _COUNT, "nbest": _COUNT, "batch-size": _COUNT, "max-tokens": _COUNT, "max-len-b": _COUNT,
-    "max-len-a": (0, math.inf),
+    "max-len-a": (0, MOST_A),
 }  # fmt: skip
 
 OURS = {"score": metric_fault, "binarize": option_fault}

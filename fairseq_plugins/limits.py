@@ -15,7 +15,7 @@ from fairseq.data.data_utils import collate_tokens
 from torch import nn
 
 from fairseq_plugins.dataset import TreePairDataset
-from treesyntax.data.limits import PathTree, large_trees, long_references
+from treesyntax.data.limits import MOST_A, RANGE_OF_A, PathTree, large_trees, long_references
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.errors import OptionError
 from treesyntax.files import check_path
@@ -108,9 +108,32 @@ def refuse_options(cfg: Any) -> None:
             cfg.load_alignments,
             "--load-alignments needs attention weights, which these models do not return",
         ),
+        (
+            cfg.num_batch_buckets > 0,
+            "--num-batch-buckets pads tokens without their trees; leave it out",
+        ),
     ):
         if asked:
             raise OptionError(why)
+
+
+def refuse_search(args: Any) -> None:
+    """Refuse options of a search that end in a traceback, or that find nothing.
+
+    Args:
+        args: fairseq's options of the search; some may be missing.
+    """
+    for name in ("beam", "nbest"):
+        if getattr(args, name, 1) < 1:
+            raise OptionError(f"--{name} {getattr(args, name)}: at least 1 is needed")
+    for name in ("print_step", "retain_iter_history"):
+        if getattr(args, name, False):
+            flag = name.replace("_", "-")
+            raise OptionError(
+                f"--{flag} is for models that refine an output in steps; leave it out"
+            )
+    if not 0 <= getattr(args, "max_len_a", 0) <= MOST_A:
+        raise OptionError(f"--max-len-a {args.max_len_a:g}: {RANGE_OF_A}")
 
 
 def check_folder(cfg: Any) -> None:

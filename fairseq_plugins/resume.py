@@ -28,6 +28,8 @@ from treesyntax.errors import InputError
 from treesyntax.model.checkpoint import peek
 from treesyntax.model.composition import parse_spec
 
+LONGEST = 400
+"""Characters of torch's error that a message shows."""
 RESETS = ("reset_optimizer", "reset_lr_scheduler", "reset_meters", "reset_dataloader")
 
 
@@ -90,6 +92,14 @@ def checked_load(
     checkpoint_utils.load_checkpoint_to_cpu = load_in_our_order
     try:
         extra_state = fairseq_load(trainer, filename, reset_optimizer, *rest, **named)
+    except Exception as error:  # fairseq's has no name of its own
+        if not str(error).startswith("Cannot load model parameters"):
+            raise
+        # Parameters that are missing or too many stand in the error of torch, which fairseq hides.
+        reason = " ".join(str(error.__context__).split())[:LONGEST]
+        cause = f"holds the parameters of another model ({reason})"
+        remedy = "give the --arch and the options of its training, or train without it"
+        raise InputError(filename, None, cause, remedy) from None
     finally:
         checkpoint_utils.load_checkpoint_to_cpu = load
     if not (reset_optimizer or trainer.cfg.checkpoint.reset_meters):

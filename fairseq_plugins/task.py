@@ -35,6 +35,7 @@ from fairseq_plugins.limits import (
     in_one_line,
     known_criterion,
     refuse_options,
+    refuse_search,
     tell_limits,
     with_random,
 )
@@ -216,6 +217,12 @@ class TreeTranslationTask(TreeLossTask):
                 f"--task tree_translation builds no {name}; take an --arch that treesyntax methods "
                 "lists, such as tree_sequence, which is the Transformer without trees"
             )
+        for side in () if from_checkpoint else ("encoder", "decoder"):
+            if getattr(cfg, f"{side}_layers") < 1:
+                raise OptionError(
+                    f"--{side}-layers {getattr(cfg, f'{side}_layers')}: at least 1 is needed, or trees "
+                    "would act on nothing"
+                )
         model = super().build_model(cfg, from_checkpoint)
         self.methods.update(model.encoder.injections)
         return model
@@ -290,6 +297,7 @@ class TreeTranslationTask(TreeLossTask):
         Raises:
             OptionError: for constraints that do not fit the target or fairseq's other options.
         """
+        refuse_search(args)
         tell_limits(self.datasets, models, args)
         extra = extra_gen_cls_kwargs or {}
         scoring = getattr(args, "score_reference", False)

@@ -51,6 +51,11 @@ def check_launch(cfg: Any, environment: Mapping[str, str], gpus: int) -> None:
     """
     if not cfg.checkpoint.no_save:
         check_path(cfg.checkpoint.save_dir, "--save-dir")
+    if cfg.dataset.num_shards > 1:
+        raise OptionError(
+            "--num-shards divides nothing in fairseq 0.12.3, each process would do everything; leave it "
+            "out, or give each a split of its own (--gen-subset)"
+        )
     common, distributed = cfg.common, cfg.distributed_training
     on_cpu, world = common.cpu or not gpus, distributed.distributed_world_size
     if common.bf16:

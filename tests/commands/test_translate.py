@@ -136,7 +136,8 @@ def test_the_best_come_with_their_scores(folder, model, tmp_path):
     ("flags", "told"),
     [
         (("--output", "{text}"), "is the input; name another file for the output"),
-        (("--max-len-a", "nan"), "--max-len-a must not be negative; give a number"),
+        (("--max-len-a", "1e308"), "--max-len-a must be a number from 0 to 1,000,000"),
+        (("--max-len-a", "nan"), "--max-len-a must be a number from 0 to 1,000,000"),
         (("--lenpen", "nan"), "--lenpen must be a number"),
     ],
 )

@@ -162,7 +162,7 @@ def refused(capsys, words: list[str]) -> str:
         ("text", ["--model", "x"], "--model is that of a parser; name it with --parser"),
         ("text", ["--beam", "0"], "--beam must be at least 1"),
         ("text", ["--buffer", "0"], "--buffer must be at least 1"),
-        ("text", ["--max-len-a", "-1"], "--max-len-a must not be negative"),
+        ("text", ["--max-len-a", "-1"], "--max-len-a must be a number from 0 to"),
         ("text", ["--nbest", "6"], "--nbest 6 asks for more hypotheses than --beam 5 keeps"),
         ("text", ["--device", "tpu"], "--device 'tpu' is neither cpu, cuda nor cuda:N"),
         ("text", ["--device", "cuda:99"], "--device cuda:99: there is no such GPU, or torch cannot use"),

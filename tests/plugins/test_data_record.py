@@ -211,6 +211,27 @@ def test_a_training_does_not_go_on_with_other_data(folder, kind, loaded):
     assert str(caught.value).endswith(remedy)
 
 
+@pytest.mark.parametrize("reset", ["reset_optimizer", "reset_meters"])
+def test_parameters_of_another_model_are_named_in_one_line(folder, reset):
+    """In place of fairseq's traceback, which says that architectures should match."""
+
+    def load(trainer, name, *rest):
+        try:
+            torch.nn.Linear(2, 2).load_state_dict(
+                {"weight": torch.ones(2, 2), "more": torch.ones(1)}
+            )
+        except Exception:
+            raise Exception(f"Cannot load model parameters from checkpoint {name}; …")  # noqa: B904
+
+    flags = dict.fromkeys(resume.RESETS, False) | {reset: True}
+    cfg = SimpleNamespace(checkpoint=SimpleNamespace(no_save=True, **flags))
+    trainer = SimpleNamespace(task=task_of(folder / "data"), cfg=cfg)
+    message = r'model.pt: holds .* Missing key.*"bias". Unexpected key.*"more".*; give the --arch'
+    with pytest.raises(InputError, match=message) as caught:
+        resume.resuming_on_data_that_fit(load)(trainer, str(folder / "model.pt"), True)
+    assert "\n" not in str(caught.value)
+
+
 @pytest.mark.parametrize("kind", MISFITS)
 @pytest.mark.parametrize("reset", resume.RESETS)
 def test_fine_tuning_may_change_the_trees_but_not_what_tokens_mean(folder, kind, reset, loaded):

@@ -30,13 +30,15 @@ def config(folder: Path = Path("save"), **changes: object) -> SimpleNamespace:
         "distributed_world_size": 1, "distributed_rank": 0, "distributed_port": -1,
         "distributed_init_method": None,
     }  # fmt: skip
-    assert changes.keys() <= common.keys() | distributed.keys()
+    shards = {"num_shards": 1}
+    assert changes.keys() <= common.keys() | distributed.keys() | shards.keys()
     return SimpleNamespace(
         common=SimpleNamespace(**{name: changes.get(name, common[name]) for name in common}),
         distributed_training=SimpleNamespace(
             **{name: changes.get(name, distributed[name]) for name in distributed}
         ),
         checkpoint=SimpleNamespace(save_dir=str(folder), no_save=False),
+        dataset=SimpleNamespace(num_shards=changes.get("num_shards", 1)),
     )
 
 
@@ -47,6 +49,7 @@ def config(folder: Path = Path("save"), **changes: object) -> SimpleNamespace:
         ({"fp16": True, "cpu": True}, {}, 1, "--fp16 is for GPUs; on a CPU use --amp"),
         ({"bf16": True}, {}, 0, "--bf16 is for TPUs .*; use --amp"),
         ({"bf16": True}, {}, 1, "--bf16 is for TPUs .*; use --fp16"),
+        ({"num_shards": 4}, {}, 0, "--num-shards divides nothing .* each a split of its own"),
         ({"cpu": True, "distributed_world_size": 2}, {}, 0, "--cpu --distributed-world-size 2: st"),
         ({"distributed_world_size": 4}, {}, 2, "-world-size 4, but there are 2 GPUs"),
         ({"cpu": True}, {"WORLD_SIZE": "2"}, 0, "2 processes were started .* write to save; start"),

@@ -14,6 +14,7 @@ import torch
 from fairseq import options, utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq_cli import generate as generate_command
+from omegaconf import OmegaConf
 from plugins.test_plugin import PLUGINS, train
 from support import binarize
 
@@ -186,11 +187,23 @@ def test_the_linearization_comes_from_the_record_or_the_flag(data, tmp_path):
         ("nary_dfs", {"left_pad_target": True}, "stack_pe", "leave out --left-pad-target"),
         ("nary_dfs", {"target_view": "lcrs_dfs"}, "none", "lcrs_dfs, but .* with nary_dfs"),
         ("plain", {"no_target_eos_loss": True}, "none", "tokens say where it ends; binarize"),
+        ("plain", {"num_batch_buckets": 2}, "none", "--num-batch-buckets pads tokens without"),
     ],
 )
 def test_data_that_does_not_fit_is_refused(data, folder, on_task, spec, message):
     with pytest.raises(OptionError, match=message):
         model_of(task_of(data / folder, **on_task), decoder_injection=spec)
+
+
+@pytest.mark.parametrize("side", ["encoder", "decoder"])
+def test_a_training_without_layers_is_refused(data, side):
+    """Its trees would act on nothing; what was trained so still loads."""
+    task = task_of(data / "plain")
+    layers = {"encoder_layers": 1, "decoder_layers": 1, f"{side}_layers": 0}
+    cfg = OmegaConf.structured(TreeTransformerConfig(_name="tree_transformer", **layers))
+    with pytest.raises(OptionError, match=f"--{side}-layers 0: at least 1 is needed"):
+        task.build_model(cfg)
+    task.build_model(cfg, from_checkpoint=True)
 
 
 def test_folders_must_agree_and_records_be_whole(data, tmp_path):
@@ -214,6 +227,11 @@ def test_folders_must_agree_and_records_be_whole(data, tmp_path):
         ("plain", {"tree_constraints": "tree"}, {}, "--tree-constraints tree needs a target"),
         ("nary_dfs", {}, {"print_alignment": "hard"}, "--print-alignment needs attention weights"),
         ("nary_dfs", {}, {"sampling": True}, "or add --tree-constraints none"),
+        ("nary_dfs", {}, {"beam": 0}, "--beam 0: at least 1 is needed"),
+        ("plain", {}, {"nbest": 0}, "--nbest 0: at least 1 is needed"),
+        ("plain", {}, {"print_step": True}, "--print-step is for models that refine an output"),
+        ("plain", {}, {"retain_iter_history": True}, "--retain-iter-history is for models that"),
+        ("plain", {}, {"max_len_a": 1e308}, r"--max-len-a 1e\+308: must be a number from 0 to 1,0"),
         ("nary_dfs", {}, {"unkpen": -1.0}, "do not go with --unkpen -1, which could raise scores; give"),
         ("nary_dfs", {"tree_constraints": "none"}, {"unkpen": 1.0}, r"unknown nodes \(<unk>/2\) as"),
         ("nary_dfs", {"tree_constraints": "grammar", "train_subset": "gone"}, {},

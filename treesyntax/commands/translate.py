@@ -336,12 +336,14 @@ def _progress(
 
 def _check_numbers(args: argparse.Namespace) -> None:
     """Refuse numbers that make no sense."""
+    from treesyntax.data.limits import MOST_A, RANGE_OF_A
+
     for name in ("buffer", "beam", "max_len_b", "max_words", "nbest", "max_tokens", "batch_size"):
         value = getattr(args, name)
         if value is not None and value < 1:
             raise OptionError(f"--{name.replace('_', '-')} must be at least 1")
-    if not 0 <= args.max_len_a < math.inf:
-        raise OptionError("--max-len-a must not be negative; give a number")
+    if not 0 <= args.max_len_a <= MOST_A:
+        raise OptionError(f"--max-len-a {RANGE_OF_A}")
     if not math.isfinite(args.lenpen):
         raise OptionError("--lenpen must be a number")
     if (args.nbest or 1) > args.beam:

@@ -9,6 +9,9 @@ from numpy.typing import ArrayLike
 
 PathTree = tuple[Sequence[int], Sequence[int]]
 """The parent of each node, -1 for the root, and its branch."""
+MOST_A = 1_000_000
+"""The greatest ``--max-len-a``; far greater ones make limits that are no number."""
+RANGE_OF_A = f"must be a number from 0 to {MOST_A:,}"
 
 
 def long_references(
