@@ -40,12 +40,13 @@ Example, gold dependency trees on the source side, 4,000 subwords on each side:
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from treesyntax.data.binarize.options import add_arguments as add_arguments
-from treesyntax.data.binarize.options import read_options
+from treesyntax.data.binarize.options import idle_options, read_options
 from treesyntax.files import atomic_folder
 from treesyntax.jobs.terminal import loudness
 
@@ -65,6 +66,8 @@ def run(args: argparse.Namespace) -> int:
 
     begin = time.perf_counter()
     options = read_options(args)
+    for sentence in idle_options(args, options):
+        print(sentence, file=sys.stderr)
     sentences = survey(options)
     with atomic_folder(options.dest) as folder:
         with worker_pool(options.workers) as batch_map:

@@ -234,3 +234,27 @@ def test_a_folder_that_fairseq_would_split_is_refused_before_anything_is_read(tm
     assert main([*words, "--source-lang", "a", "--target-lang", "b"]) == 2
     assert "10:30/data: fairseq takes ':' for the end of a path; choose" in capsys.readouterr().err
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            ("--control-seed", 7),
+            "--control-seed 7 does nothing without trees that are random or sh",
+        ),
+        (("--subword-policy", "first"), "--subword-policy first does nothing without a side with"),
+        (("--subwords-style", "subword-nmt"), "subword-nmt does nothing without subwords made els"),
+        (("--source-label-threshold", 3), "threshold 3 does nothing without --source-labels"),
+        (("--source-control", "random", "--control-seed", 7), ""),
+        (("--subword-policy", "first", "--subword-vocab", 23), ""),
+        (("--source-labels", "--source-label-threshold", 3), ""),
+        ((), ""),
+    ],
+)
+def test_options_without_an_effect_are_told(files, capsys, options, sentence):
+    """A forgotten --source-control trained the control on the trees of the file."""
+    binarize(files, *options)
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert said.count("does nothing") == bool(sentence)

@@ -92,6 +92,8 @@ def test_bytes_of_generated_text_become_characters(tmp_path):
         (("--subword-coverage", 0.5), "--subword-coverage must be from 0.98 to 1"),
         (("--subword-sample", -1), "--subword-sample must be a number of lines, or 0 for all"),
         (("--subword-normalization", "identity"), "give --subword-vocab"),
+        (("--subword-type", "bpe"), "about a model that is trained here: give --subword-vocab"),
+        (("--subword-sample", 10), "about a model that is trained here: give --subword-vocab"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(files, capsys, options, message):

@@ -43,6 +43,8 @@ FILE = "FILE"
 """What stands for the value of an option that names a file, see `file_flags`."""
 # fairseq takes languages from file names such as train.en-sv.en.idx.
 LANGUAGE = re.compile(r"[^\s./\\-]+")
+DRAWN = ("random", SHUFFLED)
+"""The control trees that depend on a seed."""
 SAMPLE = 500_000
 """Lines that a subword model is trained on."""
 WRITTEN = re.compile(
@@ -303,6 +305,34 @@ def read_options(args: argparse.Namespace) -> BinarizeOptions:
     return options
 
 
+def idle_options(args: argparse.Namespace, options: BinarizeOptions) -> list[str]:
+    """What options without an effect lack, a sentence each.
+
+    They are not refused: a recipe gives them to all of its rows, and to some they mean nothing.
+    """
+    drawn = any(side.encoding.control in DRAWN for side in options.sides)
+    segmented = any(side.subwords for side in options.sides)
+    cut = any(
+        side.has_trees and (side.subwords or side.encoding.model or options.subword_vocab)
+        for side in options.sides
+    )
+    lacking = {
+        "control-seed": (not drawn, f"trees that are {' or '.join(DRAWN)} (--source-control)"),
+        "subword-policy": (not cut, "a side with trees and subwords"),
+        "subwords-style": (not segmented, "subwords made elsewhere (--source-subwords)"),
+        "source-label-threshold": (not args.source_labels, "--source-labels"),
+        "source-label-dict": (not args.source_labels, "--source-labels"),
+    }
+    actions = {name: action for action in _parser()._actions for name in action.option_strings}
+    idle = []
+    for name, (is_idle, lacks) in lacking.items():
+        action = actions[f"--{name}"]
+        value = getattr(args, action.dest)
+        if is_idle and value != action.default:
+            idle.append(f"--{name} {value} does nothing without {lacks}")
+    return idle
+
+
 def option_fault(words: Sequence[str]) -> Fault | None:
     """The first fault of a command line of ``treesyntax binarize``, which is not run."""
     parser = _parser()
@@ -529,10 +559,11 @@ def _check_subwords(options: BinarizeOptions) -> None:
         raise OptionError("--subword-sample must be a number of lines, or 0 for all")
     if not 0.98 <= options.training.coverage <= 1:
         raise OptionError("--subword-coverage must be from 0.98 to 1")
-    if not options.subword_vocab and options.training != STANDARD:
+    how = (options.training, options.subword_type, options.subword_sample)
+    if not options.subword_vocab and how != (STANDARD, MODEL_TYPES[0], SAMPLE):
         raise OptionError(
-            "--subword-normalization, --subword-coverage and --subword-byte-fallback are about a "
-            "model that is trained here: give --subword-vocab"
+            "--subword-type, --subword-sample, --subword-normalization, --subword-coverage and "
+            "--subword-byte-fallback are about a model that is trained here: give --subword-vocab"
         )
     if options.subword_vocab and not free:
         raise OptionError("--subword-vocab: both sides already have subwords or a subword model")
