@@ -20,8 +20,26 @@ from treesyntax.files import (
 
 def test_only_real_line_ends_end_a_line(tmp_path):
     path = tmp_path / "text"
-    path.write_bytes("a\u2028b\r\nc\x0bd\re\n\nf".encode())
-    assert list(read_lines(path)) == ["a\u2028b", "c\x0bd", "e", "", "f"]
+    path.write_bytes("a\u2028b\r\nc\x0bd\n\nf".encode())
+    assert list(read_lines(path)) == ["a\u2028b", "c\x0bd", "", "f"]
+
+
+def test_carriage_returns_alone_end_the_lines_of_an_old_mac(tmp_path):
+    path = tmp_path / "mac"
+    path.write_bytes(b"a\rb\r\rc\r")
+    assert list(read_lines(path)) == ["a", "b", "", "c"]
+
+
+@pytest.mark.parametrize(
+    "content", [b"a\nb\nc x\ry\nd\n", b"a\nb\nc\rd", b"a\r\nb\r\nc\r\r\nd", b"\n\n\rc\n"]
+)
+def test_a_carriage_return_inside_a_line_never_shifts_lines(content, tmp_path):
+    path = tmp_path / "shifted"
+    path.write_bytes(content)
+    with pytest.raises(
+        InputError, match=r"shifted:3: holds a carriage return inside a line; replace"
+    ):
+        list(read_lines(path))
 
 
 def test_a_byte_order_mark_is_no_text(tmp_path):

@@ -56,12 +56,12 @@ def read_lines(path: str | Path, record: bool = False) -> Iterator[str]:
         path: of the file.
         record: whether it must be a regular file, see `read_record`; users may name pipes.
 
-    Only ``\\n``, ``\\r\\n`` and ``\\r`` end a line, as in Python's text files, so other Unicode
-    separators never shift the alignment of two files.
+    Only ``\\n`` and ``\\r\\n`` end a line, and ``\\r`` in files without ``\\n``, so other Unicode separators
+    never shift the alignment of two files.
 
     Raises:
-        InputError: if the file cannot be opened, a line is not UTF-8, or is longer than
-            `LONGEST_LINE`.
+        InputError: if the file cannot be opened, a line is not UTF-8, is longer than `LONGEST_LINE`, or
+            holds a carriage return: some tools end a line there and others do not.
     """
     path = Path(path)
     try:
@@ -69,17 +69,23 @@ def read_lines(path: str | Path, record: bool = False) -> Iterator[str]:
             raw_stream = opened.enter_context(open_record(path) if record else path.open("rb"))
             packed = path.suffix == ".gz"
             stream = opened.enter_context(gzip.open(raw_stream)) if packed else raw_stream
-            line = 0
-            for raw in iter(partial(stream.readline, LONGEST_LINE + 1), b""):
+            raw_lines = iter(partial(stream.readline, LONGEST_LINE + 1), b"")
+            for line, raw in enumerate(raw_lines, start=1):
                 if len(raw) > LONGEST_LINE:
                     cause = f"the line is longer than {LONGEST_LINE >> 20} MiB"
                     remedy = "a line is one sentence or tree: check that the file has line ends"
-                    raise InputError(path, line + 1, cause, remedy)
-                text = _decode(raw, path, line + 1)
+                    raise InputError(path, line, cause, remedy)
+                text = _decode(raw, path, line)
                 body = text.removesuffix("\n").removesuffix("\r")
-                for part in body.split("\r"):
-                    line += 1
-                    yield part
+                if "\r" not in body:
+                    yield body
+                elif line == 1 and not text.endswith("\n"):
+                    yield from body.split(
+                        "\r"
+                    )  # an old Mac's file: all of it comes as the first line
+                else:
+                    cause = "holds a carriage return inside a line"
+                    raise InputError(path, line, cause, r"replace it: tr '\r' ' ' < FILE")
     except (OSError, EOFError, zlib.error) as error:
         raise unreadable(path, error) from None
 

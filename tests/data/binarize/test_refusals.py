@@ -29,6 +29,16 @@ def test_misaligned_files_are_refused_with_both_counts(files, capsys):
     assert f"{short}: has 5 sentences, but {files['ptb']} has 20; aligned files have" in message
 
 
+def test_carriage_returns_that_would_shift_equally_long_files_are_refused(files, capsys):
+    source, target = files["bad"], files["text"]
+    source.write_bytes(b"one\rmore\ntwo\nthree\n")
+    target.write_bytes(b"un\ndeux\ntrois\rplus\n")
+    options = ("--source-format", "text", "--target-format", "text", "--train", source, target)
+    assert f"{source}:1: holds a carriage return" in refused(files, capsys, *options)
+    source.write_bytes(b"one\ntwo\nthree\n")
+    assert f"{target}:3: holds a carriage return" in refused(files, capsys, *options)
+
+
 @pytest.mark.parametrize(
     ("format_name", "text", "line"),
     [

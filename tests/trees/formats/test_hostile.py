@@ -181,16 +181,24 @@ def test_mixed_line_ends_and_separators_keep_the_lines(entry, tmp_path):
     tree = Tree([-1, 0], ["a", "b\u2028\x85\ufeff\x1cc"], [-1, 0] if entry.name == "ptb" else None)
     line = entry.write(tree)
     path = tmp_path / "mixed"
-    path.write_bytes("\n".join([line, line + "\r", f"\r{line}", "", line]).encode())
+    path.write_bytes("\n".join([line, line + "\r", "\r", line, "", line]).encode())
     expected = [2, 2, 0, 2, 0, 2]
     assert [len(found) for found in read_trees(path, entry.name)] == expected
 
 
-def test_conllu_takes_any_line_end(tmp_path):
+@pytest.mark.parametrize("ends", ["\r\n\r\n", "\n\n", "\r\r", "\n\r\n"])
+def test_conllu_takes_any_line_end(ends, tmp_path):
     row = "1\ta\u2028b\t_\t_\t_\t_\t0\troot\t_\t_"
     path = tmp_path / "mixed"
-    path.write_bytes(f"{row}\r\n\r\n{row}\n\n{row}\r\r{row}".encode())
-    assert [tree.labels for tree in read_trees(path, "conllu")] == [("a\u2028b",)] * 4
+    path.write_bytes(f"{row}{ends}{row}".encode())
+    assert [tree.labels for tree in read_trees(path, "conllu")] == [("a\u2028b",)] * 2
+
+
+def test_a_carriage_return_in_the_text_of_conllu_is_named(tmp_path):
+    path = tmp_path / "returns"
+    path.write_bytes(b"# text = a\rb\n1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n")
+    with pytest.raises(InputError, match="returns:1: holds a carriage return inside a line"):
+        list(read_trees(path, "conllu"))
 
 
 @every_format
