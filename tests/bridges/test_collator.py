@@ -276,6 +276,25 @@ def test_a_prompt_stands_around_the_words():
     tokens = tokenizer.convert_ids_to_tokens(batch["input_ids"][0])
     inside = "".join(one for one, node in zip(tokens, nodes, strict=True) if node >= 0)
     assert inside.replace("Ġ", " ").split() == SENTENCES[1].split()
+    as_json = {"text": text, "tree": TREES[1], "spans": [list(span) for span in spans]}
+    assert ts.TreeCollator(tokenizer)([as_json])["tree"]["token_node"][0].tolist() == nodes
+
+
+def test_a_prompt_may_end_with_a_line_end():
+    tokenizer, before, after = byte_pieces(), "User\n", "\nAssistant:\n"
+    spans = [
+        (start + len(before), end + len(before))
+        for start, end in ts.word_spans(SENTENCES[0], SENTENCES[0].split())
+    ]
+    collator = ts.TreeCollator(tokenizer, decoder_only=True)
+    text = before + SENTENCES[0] + after
+    (nodes,) = collator([{"text": text, "tree": TREES[0], "spans": spans}])["tree"]["token_node"]
+    encoding = tokenizer(text, return_offsets_mapping=True)
+    behind = [start >= spans[-1][1] for start, _ in encoding["offset_mapping"]]
+    assert sum(behind) > 2
+    assert {node for node, is_behind in zip(nodes.tolist(), behind, strict=True) if is_behind} == {
+        -1
+    }
 
 
 def test_texts_and_words_may_be_spelled_as_in_a_treebank():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -280,6 +282,20 @@ def test_a_prompt_around_the_words_has_no_node(tokenizer):
             assert node == -1
 
 
+@pytest.mark.parametrize(
+    ("text", "nodes"),
+    [
+        ("user: it rains <end>\n", [-1, -1, 1, 2, -1, -1]),
+        ("user: it rains\n", [-1, -1, 1, 2, 2]),
+        ("user: it rains <end>\n\n", [-1, -1, 1, 2, -1, -1, -1]),
+    ],
+)
+def test_the_end_of_a_line_behind_a_prompt_has_no_node(text, nodes):
+    """Templates of chats end with one; the words of the tree are far before it."""
+    offsets = [match.span() for match in re.finditer(r"[a-z]+|[:\n]|<end>", text)]
+    assert align(flat(["it", "rains"]), offsets, text, [(6, 8), (9, 14)]) == nodes
+
+
 def test_a_prompt_may_be_all_that_is_left():
     text, spans = "Parse : the", [(8, 11)]
     assert align(flat(["the"]), [(0, 0), (0, 5), (6, 7)], text, spans) == [-1, -1, -1]
@@ -382,6 +398,18 @@ def test_a_tree_without_words_is_refused_over_a_text():
     with pytest.raises(TreeError, match="a tree of 2 nodes has no words, so no token"):
         align(bare, [(0, 0), (0, 1)], "a")
     assert align([], [(0, 0), (0, 1)], "a") == [-1, -1]
+
+
+def test_spans_may_be_lists_or_an_array():
+    tree, text = flat(["it", "rains"]), "Oh , it rains"
+    offsets = [(0, 2), (3, 4), (5, 7), (8, 13)]
+    for spans in ([[5, 7], [8, 13]], np.array([[5, 7], [8, 13]])):
+        assert align(tree, offsets, text, spans=spans) == [-1, -1, 1, 2]
+    for spans in ([5, 13], [[5, 7, 8], [8, 13, 14]], ["57", "83"], [[5.5, 7], [8, 13]], 5):
+        with pytest.raises(
+            TreeError, match=r"are no list of \(start, end\) in whole numbers; give"
+        ):
+            align(tree, offsets, text, spans=spans)
 
 
 def test_spans_of_other_words_are_refused():

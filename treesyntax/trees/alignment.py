@@ -9,6 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from operator import index
 
 from treesyntax.errors import OptionError, TreeError
 from treesyntax.trees.formats.offsets import check_spelling
@@ -102,7 +103,7 @@ def align(
     tree: Trees | Sequence[Trees],
     offsets: Sequence[Sequence[int]],
     text: str | Sequence[str] = "",
-    spans: Sequence[Span] | None = None,
+    spans: Sequence[Sequence[int]] | None = None,
     policy: str = "copy",
     sequence_ids: Sequence[int | None] | None = None,
 ) -> list[int]:
@@ -110,8 +111,8 @@ def align(
 
     A token belongs to the word that it overlaps; one that overlaps several, to the highest of them in
     the tree, and the first of those. A token of white space (a lone ``▁``, say) belongs to the next
-    word, at the end of the text to the last one. Other text around the words, such as a prompt, has no
-    node, and neither has the space before it. The tree stays as it is.
+    word, right behind the last word to that one. Other text around the words, such as a prompt, has no
+    node, and neither has the space before it, or at the end of the text behind it. The tree stays as it is.
 
     Offsets that cannot be of this text are refused: those of single words
     (``is_split_into_words=True``), those of a second text, and those of tokenizers that give words
@@ -147,7 +148,7 @@ def token_words(
     tree: Trees | Sequence[Trees],
     offsets: Sequence[Sequence[int]],
     text: str | Sequence[str] = "",
-    spans: Sequence[Span] | None = None,
+    spans: Sequence[Sequence[int]] | None = None,
     sequence_ids: Sequence[int | None] | None = None,
 ) -> list[int | None]:
     """Return the word of each token, None for tokens without one; arguments as of :func:`align`.
@@ -156,7 +157,7 @@ def token_words(
     """
     if isinstance(text, str):
         words = _Words(trees_of(tree))
-        known = word_spans(text, words.texts) if spans is None else list(spans)
+        known = word_spans(text, words.texts) if spans is None else _checked_spans(spans)
         if len(known) != len(words.nodes):
             raise TreeError(
                 f"{len(known)} spans, but the tree has {len(words.nodes)} words",
@@ -289,6 +290,17 @@ class _Words:
         return nodes
 
 
+def _checked_spans(spans: Sequence[Sequence[int]]) -> list[Span]:
+    """Spans as pairs of whole numbers; JSON gives them as lists, numpy as an array."""
+    try:
+        return [(index(start), index(end)) for start, end in spans]
+    except (TypeError, ValueError):
+        raise TreeError(
+            f"spans {str(spans)[:40]!r} are no list of (start, end) in whole numbers",
+            "give one pair a word",
+        ) from None
+
+
 def _checked(sequence_ids: Sequence[int | None], width: int, texts: int) -> Sequence[int | None]:
     """Sequence ids that are of these tokens and texts."""
     if len(sequence_ids) != width:
@@ -368,6 +380,8 @@ def _words_of_tokens(
             found.append(words.highest(range(first, last)))
         elif text[start : known[first][0] if first < len(known) else None].strip():
             found.append(None)  # other text follows
+        elif first == len(known) and text[known[-1][1] : start].strip():
+            found.append(None)  # other text stands between the last word and this space
         else:
             found.append(min(first, len(known) - 1))
             if start >= end:
