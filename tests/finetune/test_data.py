@@ -234,6 +234,42 @@ def test_numbers_may_be_as_pandas_writes_them(tmp_path: Path):
     assert example.inputs["words_pair"] == ["a"]
 
 
+@pytest.mark.parametrize(
+    ("words", "label", "heads"),
+    [
+        ("['it', \"isn't\"]", "['O', 'B-X']", "[2, 0]"),
+        ("['it',\n 'isn\\'t']", "['O', 'B-X']", "[2.0, 0.0]"),
+        ('["it","isn\'t"]', '["O", "B-X"]', "[2,0]"),
+        ("it isn't", "O B-X", "2 0"),
+    ],
+)
+def test_lists_of_a_table_may_be_as_pandas_writes_them(
+    tmp_path: Path, words: str, label: str, heads: str
+):
+    fields = ",".join('"' + field.replace('"', '""') + '"' for field in (words, label, heads))
+    file = write(tmp_path, "l.csv", f"words,label,heads\n{fields}\n")
+    (example,) = read_examples(job("token-classification"), file)
+    assert example.inputs["words"] == ["it", "isn't"]
+    assert example.inputs["tree"] == Tree.from_heads([2, 0], ["it", "isn't"])
+    assert example.answer == ["O", "B-X"]
+
+
+@pytest.mark.parametrize("words", ["[ 1 ]", "[1]", "[Music] plays [2]", "[1, 2]", "[ 'a' ]", "[]"])
+def test_words_in_brackets_are_no_list(tmp_path: Path, words: str):
+    file = write(tmp_path, "l.tsv", f"words\n{words}\n")
+    (example,) = read_examples(job("token-classification"), file)
+    assert example.inputs["words"] == words.split()
+
+
+@pytest.mark.parametrize(
+    "row", ["['it' 'rains']\tA B", "['it', None]\tA B", "it rains\t[0 3]", "['\\x']\tA", "it rains\t[ 0 13]"]
+)  # fmt: skip
+def test_arrays_of_a_table_are_no_words(tmp_path: Path, row: str):
+    file = write(tmp_path, "l.tsv", f"words\tlabel\n{row}\n")
+    with pytest.raises(InputError, match=r"l.tsv:2: has the .*, a list as Python prints it; write"):
+        read_examples(job("token-classification"), file)
+
+
 def test_heads_or_a_tree_are_chosen_by_name(tmp_path: Path):
     row = {"text": "the cat sat", "heads": [2, 3, 0], "tree": BRACKETS}
     file = write(tmp_path, "a.jsonl", json.dumps(row))

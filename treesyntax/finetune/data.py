@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import re
+from ast import literal_eval
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
 from itertools import islice
@@ -29,6 +31,10 @@ PAIR = " ||| "
 """Between both texts of a pair, in the lines of sources."""
 NEEDS = {CLASSES: "label", TAGS: "label"} | dict.fromkeys(WRITES, "target")
 """The column with the answer of each task."""
+_ITEM = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?[0-9]+(?:\.0*)?)"""
+_LIST = re.compile(rf"\[{_ITEM}(?:,\s*{_ITEM})*\]", re.DOTALL)
+_PRINTED = re.compile(r"""\[(?:['"].*|\s*-?[0-9][-0-9.,\s]*)(?<!\s)\]""", re.DOTALL)
+"""What is no words: a list, or an array of numpy, whose items have no commas between them."""
 
 
 class Example(NamedTuple):
@@ -301,10 +307,24 @@ def _text(name: str, value: Any) -> str:
 
 
 def _list(name: str, value: Any) -> list[str]:
-    """A list of a column: of JSON, or words with spaces between them."""
-    if isinstance(value, list):
-        return [_text(f"{name} with", item) for item in value]
-    return _text(name, value).split()
+    """A list of a column: of JSON, as pandas writes it into a table, or words with spaces between them."""
+    if not isinstance(value, list):
+        value = _items(name, _text(name, value).strip())
+    return [_text(f"{name} with", item) for item in value]
+
+
+def _items(name: str, text: str) -> list[Any]:
+    """The items of a list that was printed into a table, or the words of any other text."""
+    may_be_numbers = not name.startswith("words")  # "[1]" is a word, but a list of heads
+    if not _PRINTED.fullmatch(text) or not (may_be_numbers or text[1] in "'\""):
+        return text.split()
+    if _LIST.fullmatch(text):
+        for read in (parse_json, literal_eval):
+            with suppress(ValueError, SyntaxError):
+                return list(read(text))
+    raise OptionError(
+        f"has the {name} {text[:40]!r}, a list as Python prints it; write words with spaces, or JSON lines"
+    )
 
 
 def _whole(name: str, value: Any) -> int:
