@@ -254,6 +254,16 @@ def test_lists_of_a_table_may_be_as_pandas_writes_them(
     assert example.answer == ["O", "B-X"]
 
 
+@pytest.mark.parametrize(
+    "fields", [{"text": 'They cried "no"'}, {"words": ["They", "cried", '"', "no", "”"]}]
+)
+def test_a_text_may_have_other_quotes_than_its_treebank(tmp_path: Path, fields: dict[str, Any]):
+    brackets = "(S (X They) (X cried) (`` ``) (X no) ('' ''))"
+    file = write(tmp_path, "a.jsonl", json.dumps({**fields, "tree": brackets}))
+    (example,) = read_examples(job(), file)
+    assert example.inputs["tree"] == parse_tree(brackets, "ptb")
+
+
 @pytest.mark.parametrize("words", ["[ 1 ]", "[1]", "[Music] plays [2]", "[1, 2]", "[ 'a' ]", "[]"])
 def test_words_in_brackets_are_no_list(tmp_path: Path, words: str):
     file = write(tmp_path, "l.tsv", f"words\n{words}\n")

@@ -282,6 +282,16 @@ def test_a_prompt_around_the_words_has_no_node(tokenizer):
             assert node == -1
 
 
+def test_a_text_may_spell_quotes_otherwise_than_its_treebank():
+    words = ["``", "`", "no", "'", "''", "he"]
+    for text in ("\"'no'\" he", "“‘no’” he", "« ‹ no › » he", "`` ` no ' '' he", "''`no'\"he"):
+        spelt = [text[start:end] for start, end in word_spans(text, words)]
+        assert "".join(spelt) == "".join(text.split())
+        assert (spelt[2], spelt[5]) == ("no", "he")
+    with pytest.raises(TreeError, match="word 1 "):
+        word_spans("no", ["``", "no"])
+
+
 @pytest.mark.parametrize(
     ("text", "nodes"),
     [

@@ -38,7 +38,6 @@ _APART = re.compile(
     r"(?=(?:.*\|)?start_char=([0-9]{1,9})(?:\||$))(?=(?:.*\|)?end_char=([0-9]{1,9})(?:\||$))"
 )
 _PAIR = re.compile(r"([0-9]{1,9}):([0-9]{1,9})")
-_QUOTES = re.compile("[\"'`«»‹›“”‘’‚„]+")
 _RANGE = re.compile(r"[0-9]{1,9}-([0-9]{1,9})")
 
 
@@ -149,7 +148,7 @@ def first_misspelt(words: Sequence[str], texts: Sequence[str], kind: Remark) -> 
 
 def _spells(word: str, text: str) -> bool:
     """Whether a text is a word, but for a treebank's escapes and quotes, case and what NFKC normalises."""
-    if word == text or (_QUOTES.fullmatch(word) and _QUOTES.fullmatch(text)):
+    if word == text:
         return True
     normal, other = (unicodedata.normalize("NFKC", string).casefold() for string in (word, text))
     return normal == other or spellings(word).fullmatch(text) is not None

@@ -43,6 +43,9 @@ _BRACKET = re.compile("|".join(_UNESCAPES))
 _ESCAPED = re.compile(rf"{_BRACKET.pattern}|(\\+)(?=[/*])")
 _TO_ESCAPE = str.maketrans(_ESCAPES)
 _BACKSLASH = re.compile(r"\\+(?=[/*])")
+_QUOTE_SIGN = "[\"'`«»‹›“”‘’‚„]"
+_QUOTES = re.compile(f"{_QUOTE_SIGN}+")
+_ANY_QUOTE = re.compile(f"(?:``|''|{_QUOTE_SIGN}){_QUOTE_SIGN}*?")
 _TRACE = "-NONE-"
 # Each begins with a literal sign, which makes the search three times as fast.
 _AFTER_WORD, _BEFORE_WORD = re.compile(r"\((?<=[^\s()]\()", re.A), re.compile(r"\)[^\s()]", re.A)
@@ -234,7 +237,12 @@ def _escaped(word: str) -> str:
 
 
 def spellings(word: str) -> re.Pattern[str]:
-    """The pattern of a word that a text may spell with a treebank's escapes or without them."""
+    """The pattern of a word that a text may spell with a treebank's escapes and quotes or without them.
+
+    Matched at a place of a text, quotes are as few signs as can be: the next word may be a quote, too.
+    """
+    if _QUOTES.fullmatch(word):
+        return _ANY_QUOTE
 
     def spelling(sign: str) -> str:
         if escape := _ESCAPES.get(sign):
