@@ -219,6 +219,19 @@ def test_blank_lines_at_the_wrong_place_are_told_where_they_are(tmp_path, text, 
         list(read_trees(path, "conllu"))
 
 
+@pytest.mark.parametrize("between", ["\n\n", "\n\n# text = b\n"])
+def test_several_sentences_in_one_string_are_named(between):
+    with pytest.raises(RecordError, match="several sentences in one string; give a list of") as e:
+        CONLLU.parse(f"{row(1)}\n{row(2, 'v', 1, 'x')}{between}{row(1)}")
+    assert e.value.offset == 3
+
+
+def test_blank_lines_behind_a_sentence_are_nothing_odd():
+    with remarks_of("x.conllu") as remarks:
+        assert len(CONLLU.parse(f"# text = a\n{row(1)}\n\n")) == 1
+    assert not remarks.found
+
+
 def test_withheld_words_and_escapes_of_moses_are_counted(tmp_path):
     path = tmp_path / "trees.conllu"
     path.write_text(

@@ -118,7 +118,7 @@ def _check_forms(text: str, forms: list[str]) -> None:
         offset = text.count("\n", 0, comment.start())
         cause = f"the sentence with the text {comment[1][:40]!r} has no words"
         raise RecordError(cause, "take out the blank line behind its comments", offset)
-    if "\n\n" in text:
+    if "\n\n" in text.rstrip("\n"):
         remark(HEADERS)
 
 
@@ -157,6 +157,10 @@ def _missing_blank_line(text: str, offset: int) -> RecordError:
     lines = text.split("\n")
     while lines[offset - 1].startswith("#"):
         offset -= 1
+    if not lines[offset - 1]:  # a file is cut there, a string is not
+        return RecordError(
+            "several sentences in one string", "give a list of strings, one a sentence", offset
+        )
     cause = "another sentence begins here (ID 1), but no blank line stands before it"
     return RecordError(cause, "put one before this line", offset)
 
