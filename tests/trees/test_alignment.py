@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treesyntax.errors import TreeError
-from treesyntax.trees.alignment import align, align_words, word_spans
+from treesyntax.trees.alignment import align, align_words, check_words, word_spans
 from treesyntax.trees.formats import parse_tree
 from treesyntax.trees.tree import Tree
 
@@ -420,6 +420,28 @@ def test_spans_may_be_lists_or_an_array():
             TreeError, match=r"are no list of \(start, end\) in whole numbers; give"
         ):
             align(tree, offsets, text, spans=spans)
+
+
+@pytest.mark.parametrize("end", ["", " ."])
+def test_spans_that_count_utf16_are_refused(end):
+    """Most words stand before the emoji, where both counts are the same."""
+    words, text = ["we", "like", "all", "of", "it", "now"], f"we like all of it 🌧🌧 now{end}"
+    spans = [(0, 2), (3, 7), (8, 11), (12, 14), (15, 17)]
+    assert align(flat(words), [(21, 24)], text, [*spans, (21, 24)]) == [6]
+    with pytest.raises(TreeError, match="the spans count UTF-16 units, of which an emoji has two"):
+        align(flat(words), [(21, 24)], text, [*spans, (23, 26)])
+
+
+def test_words_in_another_normal_form_are_named():
+    composed, decomposed = "nai\u0308f \u00e9t\u00e9", "na\u00eff e\u0301te\u0301"
+    form = r"in other Unicode characters \(NFC and NFD\): normalize both; give"
+    for text, words in ((composed, decomposed.split()), (decomposed, composed.split())):
+        with pytest.raises(TreeError, match=f"word 1 .* stands {form}"):
+            word_spans(text, words)
+        with pytest.raises(TreeError, match=f"word 1 is .* in the tree {form}"):
+            check_words(text.split(), flat(words))
+    with pytest.raises(TreeError, match="where 'ete' stands; give"):
+        word_spans("ete", ["\u00e9t\u00e9"])
 
 
 def test_spans_of_other_words_are_refused():

@@ -12,7 +12,7 @@ from itertools import pairwise
 from operator import index
 
 from treesyntax.errors import OptionError, TreeError
-from treesyntax.trees.formats.offsets import check_spelling
+from treesyntax.trees.formats.offsets import OTHER_FORM, check_spelling, not_there, refuse_utf16
 from treesyntax.trees.formats.ptb import spellings
 from treesyntax.trees.tree import Tree
 
@@ -61,8 +61,7 @@ def word_spans(text: str, words: Sequence[str]) -> list[Span]:
             end = escaped.end() if escaped else position
         if end == position:
             raise TreeError(
-                f"word {number} ({word[:40]!r}) is not at character {position} of the text, where "
-                f"{text[position : position + 20]!r} stands",
+                f"word {number} ({word[:40]!r}) {not_there(word, text, position)}",
                 "give the very text of the tree, or the spans of its words",
             )
         spans.append((position, end))
@@ -93,8 +92,9 @@ def check_words(words: Sequence[str], trees: Trees) -> None:
         )
     for number, (word, label) in enumerate(zip(words, known, strict=True), start=1):
         if word != label and not spellings(label).fullmatch(word):
+            alike = unicodedata.normalize("NFC", word) == unicodedata.normalize("NFC", label)
             raise TreeError(
-                f"word {number} is {word[:40]!r}, but {label[:40]!r} in the tree",
+                f"word {number} is {word[:40]!r}, but {label[:40]!r} in the tree{OTHER_FORM * alike}",
                 "give the words of the tree",
             )
 
@@ -165,6 +165,8 @@ def token_words(
             )
         within = [(0, 0), *known, (len(text) if text else max(map(max, known), default=0),) * 2]
         if any(a > b or c > d or a > c or b > d for (a, b), (c, d) in pairwise(within)):
+            if text:
+                refuse_utf16(words.texts, known, text)  # behind an emoji these end out of it
             raise TreeError("spans go back or out of the text", "give them from left to right")
         if text and spans is not None:
             check_spelling(words.texts, known, text)

@@ -189,6 +189,23 @@ def test_gold_words_are_found_in_the_text():
     assert e.value.offset == 5
 
 
+def test_words_in_another_normal_form_are_named():
+    record = conllu_record("1|un", "2|thé")
+    with pytest.raises(RecordError, match=r"stands in other Unicode .* \(NFC and NFD\): normalize"):
+        conllu_spans(record, "un the\u0301 vert")
+    with pytest.raises(RecordError, match=r"where 'the' stands;"):
+        conllu_spans(record, "un the")
+
+
+def test_spans_in_misc_that_count_utf16_are_refused():
+    record = conllu_record(
+        "1|I|start_char=0|end_char=1", "2|😀|start_char=2|end_char=4",
+        "3|you|start_char=5|end_char=8",
+    )  # fmt: skip
+    with pytest.raises(RecordError, match="the spans count UTF-16 units, of which an emoji has"):
+        conllu_spans(record, "I 😀 you .")
+
+
 @pytest.mark.parametrize("line", ["He  don't go 10. Yes!", "He  don't go 10.!"])
 def test_text_behind_the_last_gold_word_is_refused(line):
     """It went to the last word without a remark."""

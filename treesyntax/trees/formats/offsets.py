@@ -32,6 +32,8 @@ ELSEWHERE = Remark(
     "words that are spelt otherwise at their place in the text",
     "their subwords are those of that place: check that the text is the one that was parsed",
 )
+OTHER_FORM = " in other Unicode characters (NFC and NFD): normalize both"
+"""What messages add where a word and its text look alike."""
 _START = "start_char="
 _SPAN = re.compile(r"(?:^|\|)start_char=([0-9]{1,9})\|end_char=([0-9]{1,9})(?:\||$)")
 _APART = re.compile(
@@ -146,6 +148,17 @@ def first_misspelt(words: Sequence[str], texts: Sequence[str], kind: Remark) -> 
     return None
 
 
+def not_there(word: str, text: str, position: int) -> str:
+    """What is wrong where a word should begin: what stands there, or that only its normal form differs."""
+    shown = text[position : position + 20]
+    fault = f"is not at character {position} of the text, where {shown!r} stands"
+    length = len(unicodedata.normalize("NFD", word))
+    normal, there = (
+        unicodedata.normalize("NFC", string) for string in (word, text[position:][:length])
+    )
+    return fault + OTHER_FORM * (bool(word) and there.startswith(normal))
+
+
 def _spells(word: str, text: str) -> bool:
     """Whether a text is a word, but for a treebank's escapes and quotes, case and what NFKC normalises."""
     if word == text:
@@ -154,7 +167,27 @@ def _spells(word: str, text: str) -> bool:
     return normal == other or spellings(word).fullmatch(text) is not None
 
 
+def refuse_utf16(words: Sequence[str], spans: Sequence[Span], text: str) -> None:
+    """Refuse spans that count as JavaScript does, where an emoji has two units: they slip behind each.
+
+    Raises:
+        RecordError: if more words are spelt at the places that spans have in UTF-16.
+    """
+    if not text or max(text) <= "\uffff":
+        return
+    units = text.encode("utf-16-le", "surrogatepass")
+    places = [(max(start, 0), max(end, 0)) for start, end in spans]
+    by_characters = [text[start:end] for start, end in places]
+    by_units = [units[2 * start : 2 * end].decode("utf-16-le", "replace") for start, end in places]
+    if sum(map(_spells, words, by_units)) > sum(map(_spells, words, by_characters)):
+        raise RecordError(
+            "the spans count UTF-16 units, of which an emoji has two, as in JavaScript",
+            "count characters, as Python does",
+        )
+
+
 def _refuse_elsewhere(words: Sequence[str], spans: Sequence[Span], text: str) -> None:
+    refuse_utf16(words, spans, text)
     texts = [text[max(start, 0) : max(end, 0)] for start, end in spans]
     number = first_misspelt(words, texts, ELSEWHERE)
     if number is not None:
@@ -216,13 +249,9 @@ def _spans_of_forms(text: str, line: str) -> list[Span]:
         while line[position : position + 1].isspace():
             position += 1
         if not line.startswith(form, position):
-            found = line[position : position + 20]
-            raise RecordError(
-                f"the word {form[:40]!r} is not at character {position} of the text, where "
-                f"{found!r} stands",
-                "give the very text of the trees, or parse it with treesyntax parse",
-                offset,
-            )
+            fault = not_there(form, line, position)
+            remedy = "give the very text of the trees, or parse it with treesyntax parse"
+            raise RecordError(f"the word {form[:40]!r} {fault}", remedy, offset)
         spans.append((position, position + len(form)))
         position += len(form)
     if rest := line[position:].strip():
