@@ -9,7 +9,7 @@ from support.helpers import BARE, CONLLU, EMPTY, JSONL, LINE_FORMATS, MRG, PROLO
 from support.strategies import any_labels, constituency_trees, dependency_trees, rich_trees, trees
 
 from treesyntax.errors import TreeError
-from treesyntax.trees.formats import FORMATS, read_trees, write_trees
+from treesyntax.trees.formats import FORMATS, parse_tree, read_trees, write_trees
 from treesyntax.trees.tree import Tree
 
 anything = st.one_of(
@@ -46,6 +46,15 @@ def test_what_can_be_written_is_read_back_exactly(entry, tree):
 def test_each_notation_holds_its_kind_of_trees(entry, kind, data):
     tree = data.draw(kind)
     assert entry.parse(entry.write(tree)) == tree
+
+
+@pytest.mark.parametrize(
+    ("text", "name"), [("(S (X it))", "ptb"), ('["S", "it"]', "jsonl"), ("( f x )", "sexpr")]
+)
+def test_the_tree_of_a_line_may_have_the_end_of_the_line(text, name):
+    assert parse_tree(f"{text}\n", name) == parse_tree(text, name)
+    with pytest.raises(TreeError, match="a tree spans several lines|a line end inside a record"):
+        parse_tree(f"{text}\n\n", name)
 
 
 @pytest.mark.parametrize("entry", [*LINE_FORMATS, MRG, CONLLU], ids=lambda entry: entry.name)

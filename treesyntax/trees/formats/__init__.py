@@ -76,11 +76,13 @@ def get_format(name: str) -> Format:
 def parse_tree(text: str, format_name: str) -> Tree:
     """Read the tree of one record, such as ``(S (NP she) (VP sleeps))`` in the format ``ptb``.
 
+    A line of a file may have its end.
+
     Raises:
         TreeError: if the text is malformed.
         OptionError: if there is no such format.
     """
-    return get_format(format_name).parse(text)
+    return get_format(format_name).parse(text.removesuffix("\n"))
 
 
 def read_trees(path: str | Path, format_name: str) -> Iterator[Tree]:
