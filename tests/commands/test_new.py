@@ -36,7 +36,9 @@ def corpus(tmp_path: Path, quick_flags: None, monkeypatch: pytest.MonkeyPatch) -
         for suffix in ("en", "de", "conllu"):
             row = "1\twords\t_\t_\t_\t_\t0\troot\t_\t_\n"
             (folder / f"{split}.{suffix}").write_text(row if suffix == "conllu" else "words\n")
-    (tmp_path / "pairs.tsv").write_text("question\t( form )\n" * 40)
+    (tmp_path / "a{x}").mkdir()
+    for name in ("pairs.tsv", "a{x}/pairs.tsv", "pairs.csv"):
+        (tmp_path / name).write_text("question\t( form )\n" * 40)
     return folder
 
 
@@ -81,6 +83,11 @@ def test_a_recipe_for_data_of_ones_own_can_be_planned(
         (PARSED[:4], "--parser is missing: the parser of the sources"),
         ([*PARSED, "stanza"], "no parser is named 'stanza'; did you mean 'stanza-dep'?"),
         (["--source", "corpus/train.fr"], "corpus/train.fr: does not exist"),
+        (["--source", "pairs.csv"], "pairs.csv: a .csv is not read; write a TSV"),
+        (
+            ["--source", "a{x}/pairs.tsv"],
+            "a{x}/pairs.tsv: a recipe takes what is in braces for a var",
+        ),
         ([*PARSED[:4], "--target-format", "sexpr"], "paste corpus/train.en corpus/train.de"),
         (["--source", "pairs.tsv", "--target-format", "lisp"], "no tree format is named 'lisp'"),
         (

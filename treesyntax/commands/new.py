@@ -219,6 +219,9 @@ def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
     """Text to text, with trees of the sources by a parser or from files."""
     from treesyntax.parsers import get_kind
 
+    if not args.target and _plain_name(source).endswith(".csv"):
+        remedy = "write a TSV: a question, a tab and its form on each line, no header"
+        raise InputError(source, None, "a .csv is not read", remedy)
     target = _existing(_value(args.target, "--target", "file with the training targets"))
     if args.target_format not in (None, TEXT):
         raise OptionError(
@@ -321,9 +324,15 @@ def _plain_name(file: Path) -> str:
 
 
 def _existing(name: str | Path) -> Path:
+    from treesyntax.study.recipe.checks import PLACEHOLDER
+
     path = Path(name)
     if not path.exists():
         raise InputError(path, None, "does not exist", "check the name")
+    named = path.resolve()  # its own name and that of its folder become names in the recipe
+    if PLACEHOLDER.search(f"{path} {named.parent.name} {named.name}"):
+        cause = "a recipe takes what is in braces for a variable"
+        raise InputError(path, None, cause, "choose a path without braces")
     return path
 
 
