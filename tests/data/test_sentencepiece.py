@@ -118,6 +118,7 @@ KINDS = {
     "suffix": {"treat_whitespace_as_suffix": True},
     "no prefix": {"add_dummy_prefix": False},
     "crossing": {"split_by_whitespace": False},
+    "symbol": {"user_defined_symbols": ["old▁cat"]},
     "all spaces": {"remove_extra_whitespaces": False},
     "characters": {"model_type": "char"},
     "whole words": {"model_type": "word"},
@@ -134,14 +135,14 @@ def made(folder: Path, kind: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "crossing"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("crossing", "symbol")])
 def test_words_of_any_kind_of_model_give_the_subwords_of_the_line(tmp_path, kind):
     segmenter = Segmenter(made(tmp_path, kind))
     for line in ("the old cat", "a", "york barked at xyz"):
         found = [subword for own in segmenter.words(line.split()) for subword in own]
         assert found == segmenter.line(line)
         assert segmenter.text(found) == line
-    assert not segmenter.crosses_words
+    assert not segmenter.piece_across_words
     segmenter.check_trees("")
 
 
@@ -150,13 +151,17 @@ def test_models_that_would_segment_trees_wrongly_are_refused(tmp_path):
     assert any("▁" in piece[1:] for piece in crossing.line("the cat"))
     for units in ("", "token"):
         with pytest.raises(
-            InputError, match=r"crossing.model: has subwords across words \(split_by"
+            InputError, match=r"crossing.model: has subwords across words, such as '.+▁.+', and a"
         ):
             crossing.check_trees(units)
     with pytest.raises(InputError, match=r"suffix.model: puts white space behind words"):
         suffix.check_trees("token")
     crossing.check_trees("line")
     suffix.check_trees("line")
+    with pytest.raises(
+        InputError, match="has subwords across words, such as 'old▁cat', and a node"
+    ):
+        Segmenter(made(tmp_path, "symbol")).check_trees("")
     plain = tmp_path / "no_escape.model"
     plain.write_bytes(made(tmp_path, "plain").read_bytes() + _normalizer_spec(PLAIN_SPACES))
     with pytest.raises(InputError, match=r"no_escape.model: has spaces in its subwords"):

@@ -223,10 +223,10 @@ class Segmenter:
         return str(self._processor.decode(list(subwords))).replace(SPACE, " ").strip()
 
     @cached_property
-    def crosses_words(self) -> bool:
-        """Whether a subword may have parts of two words."""
+    def piece_across_words(self) -> str:
+        """The first subword that has parts of two words, empty if none has."""
         pieces = map(self._processor.id_to_piece, range(self._processor.get_piece_size()))
-        return any(SPACE in piece.strip(SPACE) for piece in pieces)
+        return next((piece for piece in pieces if SPACE in piece.strip(SPACE)), "")
 
     @cached_property
     def suffixes_unseen(self) -> bool:
@@ -250,12 +250,12 @@ class Segmenter:
         """
         if units == LINE_UNITS:
             return
-        if self.crosses_words:
+        if piece := self.piece_across_words:
             raise InputError(
-                self.path, None, "has subwords across words (split_by_whitespace=false), and a node of a "
-                "tree is a word",
+                self.path, None, f"has subwords across words, such as {piece[:40]!r}, and a node of a tree is "
+                "a word",
                 "segment the raw text, with --source-text --subword-units line, or train it with "
-                "split_by_whitespace=true",
+                "split_by_whitespace=true and without such symbols",
             )  # fmt: skip
         if self.suffixes_unseen:
             raise InputError(

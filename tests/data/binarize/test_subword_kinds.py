@@ -36,13 +36,12 @@ def test_what_a_model_spells_otherwise_is_counted(files, tmp_path, capsys):
 
 def test_a_model_across_words_is_refused_for_trees_and_taken_for_text(files, tmp_path, capsys):
     given = model(tmp_path, split_by_whitespace=False, max_sentencepiece_length=30)
-    assert Segmenter(given).crosses_words
+    piece = Segmenter(given).piece_across_words
+    assert "▁" in piece.strip("▁")
     write(files["text"], LINES[:1] * 20)
     write(files["ptb"], ["(S (NP a) (VP b))"] * 20)
     message = refused(files, capsys, "--source-subword-model", given)
-    assert (
-        "has subwords across words (split_by_whitespace=false), and a node of a tree is" in message
-    )
+    assert f"has subwords across words, such as '{piece}', and a node of a tree is" in message
     binarize(files, "--target-subword-model", given)
 
 
