@@ -213,6 +213,7 @@ def test_what_a_study_writes_is_read_as_the_same(tmp_path: Path):
         ("a.conllu", "1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n1\tb\t_\tX\n", "a.conllu:3: "),
         ("a.conllu", "1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n1 b _ X _ _ 0 root _ _\n", "a.conllu:3: the columns are separated by spaces"),
         ("a.tsv", "text\ttree\na b\t(S a b)\na b\t(S a)\n", "a.tsv:3: the text goes on after the last word of the tree, with 'b'"),
+        ("a.jsonl", '{"text": "a", "tree": {"labels": ["S"]}}', "a.jsonl:1: has a tree that is JSON itself; write"),
         ("a.jsonl", '{"text": "a b", "tree": "(S a c)"}', "a.jsonl:1: word 2 ('c') is not at character 2 of the text"),
         ("a.jsonl", '{"words": ["a", "b"], "tree": "(S a)"}', "a.jsonl:1: 2 words, but the tree has 1"),
         ("a.jsonl", '{"text": "a", "text_pair": "b", "tree_pair": "(S c)"}', "a.jsonl:1: word 1 ('c')"),
@@ -223,6 +224,28 @@ def test_a_fault_in_data_is_told_with_its_line(tmp_path: Path, name: str, text: 
     with pytest.raises(InputError) as caught:
         read_examples(job(), write(tmp_path, name, text))
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("tree", "message"),
+    [
+        (
+            ["S", ["NP", "it"], "rains"],
+            "has a tree that is JSON itself; write the tree as a string",
+        ),
+        (["S", "it", "rains"], "has a tree that is JSON itself; write the tree as a string"),
+        (
+            '["S", "it", "rains"]',
+            "a tree of 3 nodes has no words, so no token can stand on one; read",
+        ),
+        (['["S", "it"]', '"rains"'], "a tree of 3 nodes has no words"),
+    ],
+)
+def test_trees_in_json_that_no_text_fits_are_named(tmp_path: Path, tree: Any, message: str):
+    rows = [{"text": "it rains"}, {"text": "it rains", "tree": tree}]
+    file = write(tmp_path, "a.jsonl", "\n".join(map(json.dumps, rows)))
+    with pytest.raises(InputError, match=f"a.jsonl:2: {message}"):
+        read_examples(job(tree_format="jsonl"), file)
 
 
 def test_numbers_may_be_as_pandas_writes_them(tmp_path: Path):

@@ -20,7 +20,7 @@ from treesyntax.errors import InputError, OptionError, TreeError
 from treesyntax.files import atomic_file, parse_json, read_lines, write_text
 from treesyntax.finetune.job import CLASSES, COLUMNS, TAGS, WRITES, Job
 from treesyntax.remarks import at_line, remarks_of
-from treesyntax.trees.alignment import check_words, trees_of, word_spans
+from treesyntax.trees.alignment import check_words, trees_of, without_words, word_spans
 from treesyntax.trees.controls import control_tree
 from treesyntax.trees.formats import conllu, get_format, parse_tree, read_trees
 from treesyntax.trees.labels import WORD, node_labels
@@ -262,7 +262,9 @@ def _check_fit(text: str | None, words: list[str] | None, trees: Any) -> None:
     """Refuse a tree that is not over the words of its text."""
     if words is not None:
         check_words(words, trees)
-    elif text is not None and trees_of(trees):
+    elif text is not None and (nodes := sum(map(len, trees_of(trees)))):
+        if text.strip() and not words_of(trees):
+            raise without_words(nodes)
         word_spans(text, words_of(trees))
 
 
@@ -344,10 +346,18 @@ def _format(job: Job) -> str:
     return job.tree_format
 
 
+def _is_nested(value: Any) -> bool:
+    """Whether a list begins with the label of a node, and not with the JSON of a tree."""
+    label = value[0] if isinstance(value, list) and value else None
+    return isinstance(label, str) and re.match(r'\s*[\[{"0-9-]', label) is None
+
+
 def _trees(job: Job, value: Any) -> Any:
     """A tree, a list of those of several sentences, or None."""
     if value is None or isinstance(value, Tree):
         return value
+    if isinstance(value, dict) or (job.tree_format == "jsonl" and _is_nested(value)):
+        raise OptionError("has a tree that is JSON itself; write the tree as a string of JSON")
     if isinstance(value, list):
         return trees_of([_trees(job, item) for item in value])
     text = _text("tree", value)

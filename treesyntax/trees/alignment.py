@@ -74,6 +74,14 @@ def word_spans(text: str, words: Sequence[str]) -> list[Span]:
     return spans
 
 
+def without_words(nodes: int) -> TreeError:
+    """The error for trees over a text whose nodes are no words."""
+    return TreeError(
+        f"a tree of {nodes} nodes has no words, so no token can stand on one",
+        "read it in a format that says which nodes are words, such as ptb or conllu",
+    )
+
+
 def check_words(words: Sequence[str], trees: Trees) -> None:
     """Make sure that words are those of their trees, if they have any.
 
@@ -355,10 +363,7 @@ def _words_of_tokens(
         for token, (start, end) in enumerate(spans)
     ]
     if words.size and not known and any(real):
-        raise TreeError(
-            f"a tree of {words.size} nodes has no words, so no token can stand on one",
-            "read it in a format that says which nodes are words, such as ptb or conllu",
-        )
+        raise without_words(words.size)
     if not known or not spans or (ids is not None and not any(real)):
         return [None] * len(spans)
     _refuse_spans_that_go_back(spans, real, known, text)
