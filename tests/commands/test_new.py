@@ -33,9 +33,9 @@ def corpus(tmp_path: Path, quick_flags: None, monkeypatch: pytest.MonkeyPatch) -
     folder.mkdir()
     (tmp_path / "m").mkdir()  # the parser's model
     for split in ("train", "valid", "test"):
-        for suffix in ("en", "de", "conllu"):
-            row = "1\twords\t_\t_\t_\t_\t0\troot\t_\t_\n"
-            (folder / f"{split}.{suffix}").write_text(row if suffix == "conllu" else "words\n")
+        trees = {"conllu": "1\twords\t_\t_\t_\t_\t0\troot\t_\t_\n", "ptb": "(NP (NNS words))\n"}
+        for suffix in ("en", "de", *trees):
+            (folder / f"{split}.{suffix}").write_text(trees.get(suffix, "words\n"))
     (tmp_path / "a{x}").mkdir()
     for name in ("pairs.tsv", "a{x}/pairs.tsv", "pairs.csv"):
         (tmp_path / name).write_text("question\t( form )\n" * 40)
@@ -44,6 +44,7 @@ def corpus(tmp_path: Path, quick_flags: None, monkeypatch: pytest.MonkeyPatch) -
 
 PARSED = ["--source", "corpus/train.en", "--target", "corpus/train.de", "--model", "m", "--parser"]
 GIVEN = ["--source", "corpus/train.conllu", "--target", "corpus/train.de", "--source-format"]
+GIVEN_PTB = [word.replace("conllu", "ptb") for word in GIVEN]
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,8 @@ GIVEN = ["--source", "corpus/train.conllu", "--target", "corpus/train.de", "--so
         ([*PARSED, "benepar"], "nmt/constituency", "--parser benepar --model m --lang en"),
         ([*PARSED, "spacy"], "nmt/dependency", "--train corpus/train.en corpus/train.de"),
         ([*GIVEN, "conllu"], "nmt/dependency", "--train corpus/train.conllu corpus/train.de"),
+        ([*GIVEN_PTB, "ptb"], "nmt/constituency", "--train corpus/train.ptb corpus/train.de"),
+        ([*GIVEN_PTB, "mrg"], "nmt/constituency", "--source-view preorder"),
         (
             ["--source", "pairs.tsv", "--target-format", "sexpr"],
             "semantic_parsing/geo",

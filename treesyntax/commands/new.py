@@ -217,6 +217,7 @@ def _two_files(source: Path) -> str:
 
 def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
     """Text to text, with trees of the sources by a parser or from files."""
+    from treesyntax.data.encoding import WORD_FORMATS
     from treesyntax.parsers import get_kind
 
     if not args.target and _plain_name(source).endswith(".csv"):
@@ -237,8 +238,9 @@ def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
         if args.parser or args.model:
             raise OptionError(f"{source} has trees: leave out --parser and --model")
         sides = zip(("source", "target"), sets.values(), ("tree", languages[1]), strict=True)
+        nodes_are_words = _format(args.source_format) in WORD_FORMATS
         return {
-            "extends": "nmt/dependency",
+            "extends": "nmt/dependency" if nodes_are_words else "nmt/constituency",
             "title": f"{source.resolve().parent.name}: trees to {languages[1]}",
             "vars": {"corpus": source.resolve().parent.name, "root": str(source.parent)},
             "prepare": [],
@@ -246,7 +248,7 @@ def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
                 side: {"lang": language, **dict(zip(SPLITS, map(str, files), strict=True))}
                 for side, files, language in sides
             },
-            "binarize": {"source-format": _format(args.source_format), "source-text": None},
+            "binarize": {"source-format": args.source_format, "source-text": None},
         }
     for one, other in zip(sets[source], sets[target], strict=True):
         named = one.with_name(f"{_split_name(one)}.{languages[1]}")
