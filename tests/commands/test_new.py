@@ -153,6 +153,32 @@ def test_a_file_of_pairs_is_read_before_a_recipe_is_written(
     assert not Path("my.yaml").exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "lengthened", "message"),
+    [
+        ([*PARSED, "spacy"], "train.en", "corpus/train.en: has 3 lines, and corpus/train.de 1 lines; line N"),
+        ([*GIVEN, "conllu"], "test.de", "corpus/test.conllu: has 1 trees, and corpus/test.de 3 lines; line N"),
+        ([*GIVEN_PTB, "mrg"], "train.de", "corpus/train.ptb: has 1 trees, and corpus/train.de 3 lines; line N"),
+        (
+            [*GIVEN[:4], "--parser", "spacy", "--model", "m"],
+            "train.conllu",
+            "has 3 lines, and corpus/train.de 1 lines; for trees give --source-format conllu in place",
+        ),
+    ],
+)  # fmt: skip
+def test_files_of_different_lengths_are_refused(
+    corpus: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    lengthened: str,
+    message: str,
+):
+    (corpus / lengthened).write_text("words\n" * 3)
+    assert main(["new", "my.yaml", *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert not Path("my.yaml").exists()
+
+
 def test_sets_beside_the_training_files_are_needed(
     corpus: Path, capsys: pytest.CaptureFixture[str]
 ):
@@ -300,7 +326,8 @@ def test_text_without_spaces_gets_metrics_that_fit(
     corpus: Path, monkeypatch: pytest.MonkeyPatch, line: str, mecab: bool, score: list[str]
 ):
     monkeypatch.setattr(text_metrics, "find_spec", lambda name: mecab)
-    (corpus / "train.de").write_text(f"{line}\n" * 30)
+    for suffix in ("en", "de"):
+        (corpus / f"train.{suffix}").write_text(f"{line}\n" * 30)
     assert main(["new", "my.yaml", *PARSED, "spacy"]) == 0
     assert list(read_recipe("my.yaml").score) == score
 

@@ -34,6 +34,8 @@ FIRST = {
 }
 """By the folder of the recipe that is extended, the rows of a first table."""
 TEXT, TABLE = "text", ".tsv"
+TREE_SUFFIXES = (".conllu", ".ptb", ".mrg")
+"""Of files that hold trees whatever the options say; other formats share theirs with languages."""
 VOCAB, SMALL_VOCAB = 8000, 4000
 """Subwords at most: that of the recipes for a GPU, and for two CPU cores."""
 FEWEST_SUBWORDS = 500
@@ -234,6 +236,8 @@ def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
         raise OptionError(f"{source} and {target} need different suffixes, such as .en and .de")
     files = (source, target)
     sets = {file: [_of_split(file, split, files) for split in SPLITS] for file in files}
+    for pair in zip(*sets.values(), strict=True):
+        _check_aligned(*pair, args.source_format or TEXT)
     if args.source_format not in (None, TEXT):
         if args.parser or args.model:
             raise OptionError(f"{source} has trees: leave out --parser and --model")
@@ -271,6 +275,27 @@ def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
             "model": str(_value(args.model, "--model", "model of the parser")),
         },
     }
+
+
+def _check_aligned(source: Path, target: Path, source_format: str) -> None:
+    """Refuse two files with different numbers of examples."""
+    from treesyntax.files import read_lines
+    from treesyntax.trees.formats import get_format
+
+    if source_format == TEXT:
+        unit, examples = "lines", sum(1 for _ in read_lines(source))
+    else:
+        unit, examples = "trees", sum(1 for _ in get_format(source_format).records(source))
+    translations = sum(1 for _ in read_lines(target))
+    if examples == translations:
+        return
+    suffix = Path(_plain_name(source)).suffix
+    if unit == "lines" and suffix in TREE_SUFFIXES:
+        remedy = f"for trees give --source-format {suffix[1:]} in place of --parser and --model"
+    else:
+        remedy = f"line N of {target.name} must translate number N of {source.name}: mend them"
+    cause = f"has {examples:,} {unit}, and {target} {translations:,} lines"
+    raise InputError(source, None, cause, remedy)
 
 
 def _fitted(source: Path, target: Path, most: int, source_format: str | None) -> dict[str, Any]:
