@@ -337,7 +337,7 @@ def test_the_way_from_a_table_of_text_that_is_told_leads_to_a_recipe(
 ):
     """Each command of the message, as it stands there."""
     shutil.rmtree(corpus)
-    Path("texts.tsv").write_text("".join(f"a word {n}\tein Wort {n}\n" for n in range(600)))
+    Path("texts.tsv").write_text("".join(f"a word {n}\tein Wort {n}\n" for n in range(300)))
     assert (
         main(["new", "my.yaml", "--source", "texts.tsv", "--parser", "spacy", "--model", "m"]) == 2
     )
@@ -435,9 +435,21 @@ def test_where_sets_are_missing_the_command_that_draws_them_is_told(
     assert main(["new", "my.yaml", *PARSED, "spacy"]) == 2
     draw, _, source = capsys.readouterr().err.strip().partition(", and then give --source ")
     words = draw.partition("draw sets from it: ")[2].split()
-    words[words.index("--valid") + 1] = words[words.index("--test") + 1] = "2"
+    assert words[-4:] == ["--valid", "4", "--test", "4"]
     assert main(words[1:]) == 0
     target = source.replace("train.en", "train.de")
     assert Path(target).is_file()
     again = ["--source", source, "--target", target, "--parser", "spacy", "--model", "en"]
     assert main(["new", "my.yaml", *again]) == 0
+
+
+@pytest.mark.parametrize("arguments", [[*GIVEN, "conllu"], [*GIVEN[:4], "--parser", "spacy"]])
+def test_no_command_is_told_that_would_cut_a_treebank_by_lines(
+    corpus: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+):
+    (corpus / "valid.conllu").unlink()
+    assert main(["new", "my.yaml", *arguments]) == 2
+    message = capsys.readouterr().err
+    assert "corpus/valid.conllu: does not exist; a study needs a valid set" in message
+    assert "cut train, valid and test from your trees and their targets by hand" in message
+    assert "make split" not in message

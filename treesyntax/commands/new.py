@@ -212,7 +212,7 @@ def _two_files(source: Path) -> str:
     return (
         "make files, with the suffixes of your languages: "
         f"cut -f 1 {table} > all.en; cut -f 2 {table} > all.de; treesyntax data make split --source all.en "
-        "--target all.de --out corpus --valid 200 --test 200; and give --source corpus/train.en --target "
+        f"--target all.de --out corpus {_drawn_sizes(source)}; and give --source corpus/train.en --target "
         "corpus/train.de --parser NAME --model MODEL"
     )
 
@@ -235,9 +235,12 @@ def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
     if not all(languages) or languages[0] == languages[1]:
         raise OptionError(f"{source} and {target} need different suffixes, such as .en and .de")
     files = (source, target)
-    sets = {file: [_of_split(file, split, files) for split in SPLITS] for file in files}
+    source_format = args.source_format or TEXT
+    sets = {
+        file: [_of_split(file, split, files, source_format) for split in SPLITS] for file in files
+    }
     for pair in zip(*sets.values(), strict=True):
-        _check_aligned(*pair, args.source_format or TEXT)
+        _check_aligned(*pair, source_format)
     if args.source_format not in (None, TEXT):
         if args.parser or args.model:
             raise OptionError(f"{source} has trees: leave out --parser and --model")
@@ -318,7 +321,7 @@ def _fitted(source: Path, target: Path, most: int, source_format: str | None) ->
     return content
 
 
-def _of_split(train: Path, split: str, files: Sequence[Path]) -> Path:
+def _of_split(train: Path, split: str, files: Sequence[Path], source_format: str) -> Path:
     """The file of a set beside a training file: valid or dev, or test in place of train."""
     if split != "train" and "train" not in train.name:
         raise InputError(
@@ -332,14 +335,25 @@ def _of_split(train: Path, split: str, files: Sequence[Path]) -> Path:
         for found in (train.with_name(name), train.with_name(f"{name}.gz")):
             if found.is_file():
                 return found
-    source, target = (shlex.quote(str(file)) for file in files)
-    folder = shlex.quote(f"{files[0].resolve().parent.name}-split")
-    raise InputError(
-        train.with_name(names[0]), None, "does not exist",
-        f"a study needs a {split} set beside {train.name}; to draw sets from it: treesyntax data make split --source "
-        f"{source} --target {target} --out {folder} --valid 200 --test 200, and then give --source "
-        f"{folder}/train{files[0].suffix}",
-    )  # fmt: skip
+    needed = f"a study needs a {split} set beside {train.name}"
+    if source_format != TEXT or Path(_plain_name(files[0])).suffix in TREE_SUFFIXES:
+        remedy = f"{needed}: cut train, valid and test from your trees and their targets by hand"
+    else:
+        source, target = (shlex.quote(str(file)) for file in files)
+        folder = shlex.quote(f"{files[0].resolve().parent.name}-split")
+        remedy = (
+            f"{needed}; to draw sets from it: treesyntax data make split --source {source} --target {target} "
+            f"--out {folder} {_drawn_sizes(files[0])}, and then give --source {folder}/train{files[0].suffix}"
+        )
+    raise InputError(train.with_name(names[0]), None, "does not exist", remedy)
+
+
+def _drawn_sizes(path: Path) -> str:
+    """The options of a split that leave most lines of a file for training."""
+    from treesyntax.files import read_lines
+
+    size = min(max(sum(1 for _ in read_lines(path)) // 10, 1), 200)
+    return f"--valid {size} --test {size}"
 
 
 def _split_name(file: Path) -> str:
