@@ -37,7 +37,7 @@ def corpus(tmp_path: Path, quick_flags: None, monkeypatch: pytest.MonkeyPatch) -
         for suffix in ("en", "de", *trees):
             (folder / f"{split}.{suffix}").write_text(trees.get(suffix, "words\n"))
     (tmp_path / "a{x}").mkdir()
-    for name in ("pairs.tsv", "a{x}/pairs.tsv", "pairs.csv"):
+    for name in ("pairs.tsv", "a{x}/pairs.tsv", "pairs.csv", "c.jsonl"):
         (tmp_path / name).write_text("question\t( form )\n" * 40)
     return folder
 
@@ -87,6 +87,7 @@ def test_a_recipe_for_data_of_ones_own_can_be_planned(
         ([*PARSED, "stanza"], "no parser is named 'stanza'; did you mean 'stanza-dep'?"),
         (["--source", "corpus/train.fr"], "corpus/train.fr: does not exist"),
         (["--source", "pairs.csv"], "pairs.csv: a .csv is not read; write a TSV"),
+        (["--source", "c.jsonl"], "c.jsonl: is no file with both sides; for questions with forms give a"),
         (
             ["--source", "a{x}/pairs.tsv"],
             "a{x}/pairs.tsv: a recipe takes what is in braces for a var",

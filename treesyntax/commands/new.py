@@ -225,6 +225,12 @@ def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
     if not args.target and _plain_name(source).endswith(".csv"):
         remedy = "write a TSV: a question, a tab and its form on each line, no header"
         raise InputError(source, None, "a .csv is not read", remedy)
+    if not args.target and Path(_plain_name(source)).suffix in (".jsonl", ".json"):
+        remedy = (
+            "for questions with forms give a .tsv or a folder, for trees give --target; examples in JSON lines are "
+            "for treesyntax finetune, see docs/pretrained.md"
+        )
+        raise InputError(source, None, "is no file with both sides", remedy)
     target = _existing(_value(args.target, "--target", "file with the training targets"))
     if args.target_format not in (None, TEXT):
         raise OptionError(
