@@ -242,16 +242,16 @@ def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
         raise OptionError(f"{source} and {target} need different suffixes, such as .en and .de")
     files = (source, target)
     source_format = args.source_format or TEXT
+    if source_format != TEXT and (args.parser or args.model):
+        raise OptionError(f"{source} has trees: leave out --parser and --model")
     sets = {
         file: [_of_split(file, split, files, source_format) for split in SPLITS] for file in files
     }
     for pair in zip(*sets.values(), strict=True):
         _check_aligned(*pair, source_format)
-    if args.source_format not in (None, TEXT):
-        if args.parser or args.model:
-            raise OptionError(f"{source} has trees: leave out --parser and --model")
+    if source_format != TEXT:
         sides = zip(("source", "target"), sets.values(), ("tree", languages[1]), strict=True)
-        nodes_are_words = _format(args.source_format) in WORD_FORMATS
+        nodes_are_words = _format(source_format) in WORD_FORMATS
         return {
             "extends": "nmt/dependency" if nodes_are_words else "nmt/constituency",
             "title": f"{source.resolve().parent.name}: trees to {languages[1]}",
@@ -261,7 +261,7 @@ def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
                 side: {"lang": language, **dict(zip(SPLITS, map(str, files), strict=True))}
                 for side, files, language in sides
             },
-            "binarize": {"source-format": args.source_format, "source-text": None},
+            "binarize": {"source-format": source_format, "source-text": None},
         }
     for one, other in zip(sets[source], sets[target], strict=True):
         named = one.with_name(f"{_split_name(one)}.{languages[1]}")
