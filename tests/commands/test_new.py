@@ -87,7 +87,10 @@ def test_a_recipe_for_data_of_ones_own_can_be_planned(
         ([*PARSED, "stanza"], "no parser is named 'stanza'; did you mean 'stanza-dep'?"),
         (["--source", "corpus/train.fr"], "corpus/train.fr: does not exist"),
         (["--source", "pairs.csv"], "pairs.csv: a .csv is not read; write a TSV"),
-        (["--source", "c.jsonl"], "c.jsonl: is no file with both sides; for questions with forms give a"),
+        (
+            ["--source", "c.jsonl"],
+            "c.jsonl: is no file with both sides; for questions with forms give a",
+        ),
         (
             ["--source", "a{x}/pairs.tsv"],
             "a{x}/pairs.tsv: a recipe takes what is in braces for a var",

@@ -78,7 +78,9 @@ def test_tags_that_are_lacking_count_as_wrong():
 def test_tags_that_are_of_no_spans_are_refused(recwarn: pytest.WarningsRecorder):
     """seqeval takes each for a span and warns once a tag."""
     pytest.importorskip("seqeval", reason="span_f1 needs seqeval")
-    with pytest.raises(OptionError, match=r"and no tag of the references begins so \(DET\); for one"):
+    with pytest.raises(
+        OptionError, match=r"and no tag of the references begins so \(DET\); for one"
+    ):
         score("span_f1", ["DET NOUN"], ["DET VERB"])
     assert not recwarn.list
     for tags in ("O O", "B I O", "S-PER O"):
