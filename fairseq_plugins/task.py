@@ -303,7 +303,7 @@ class TreeTranslationTask(TreeLossTask):
         scoring = getattr(args, "score_reference", False)
         constraints = None if scoring else self._constraints()
         grows = self.target_linearization in GROWING_LINEARIZATIONS
-        if grows and not scoring and constraints is None and getattr(args, "unkpen", 0):
+        if grows and not scoring and constraints is None and getattr(args, "unkpen", 0) != 0:
             raise OptionError(
                 "--unkpen with --tree-constraints none leaves unknown nodes (<unk>/2) as they are; "
                 "leave out one of the two"

@@ -51,11 +51,6 @@ def check_launch(cfg: Any, environment: Mapping[str, str], gpus: int) -> None:
     """
     if not cfg.checkpoint.no_save:
         check_path(cfg.checkpoint.save_dir, "--save-dir")
-    if cfg.dataset.num_shards > 1:
-        raise OptionError(
-            "--num-shards divides nothing in fairseq 0.12.3, each process would do everything; leave it "
-            "out, or give each a split of its own (--gen-subset)"
-        )
     common, distributed = cfg.common, cfg.distributed_training
     on_cpu, world = common.cpu or not gpus, distributed.distributed_world_size
     if common.bf16:
@@ -123,6 +118,11 @@ def checked_parse(parse: Callable[..., Any]) -> Callable[..., Any]:
                 raise
             raise OptionError(f"no --task is given; {ADD_TASK}") from None
         args = parsed[0] if isinstance(parsed, tuple) else parsed
+        if getattr(args, "num_shards", 1) > 1:
+            raise OptionError(
+                "--num-shards divides nothing in fairseq 0.12.3, each process would do everything; "
+                "leave it out, or give each a split of its own (--gen-subset)"
+            )
         if getattr(args, "task", "") == "language_modeling" and Path(args.data, MANIFEST).is_file():
             raise OptionError(f"{args.data} holds pairs, not text of one language; {ADD_TASK}")
         return parsed

@@ -30,15 +30,13 @@ def config(folder: Path = Path("save"), **changes: object) -> SimpleNamespace:
         "distributed_world_size": 1, "distributed_rank": 0, "distributed_port": -1,
         "distributed_init_method": None,
     }  # fmt: skip
-    shards = {"num_shards": 1}
-    assert changes.keys() <= common.keys() | distributed.keys() | shards.keys()
+    assert changes.keys() <= common.keys() | distributed.keys()
     return SimpleNamespace(
         common=SimpleNamespace(**{name: changes.get(name, common[name]) for name in common}),
         distributed_training=SimpleNamespace(
             **{name: changes.get(name, distributed[name]) for name in distributed}
         ),
         checkpoint=SimpleNamespace(save_dir=str(folder), no_save=False),
-        dataset=SimpleNamespace(num_shards=changes.get("num_shards", 1)),
     )
 
 
@@ -49,7 +47,6 @@ def config(folder: Path = Path("save"), **changes: object) -> SimpleNamespace:
         ({"fp16": True, "cpu": True}, {}, 1, "--fp16 is for GPUs; on a CPU use --amp"),
         ({"bf16": True}, {}, 0, "--bf16 is for TPUs .*; use --amp"),
         ({"bf16": True}, {}, 1, "--bf16 is for TPUs .*; use --fp16"),
-        ({"num_shards": 4}, {}, 0, "--num-shards divides nothing .* each a split of its own"),
         ({"cpu": True, "distributed_world_size": 2}, {}, 0, "--cpu --distributed-world-size 2: st"),
         ({"distributed_world_size": 4}, {}, 2, "-world-size 4, but there are 2 GPUs"),
         ({"cpu": True}, {"WORLD_SIZE": "2"}, 0, "2 processes were started .* write to save; start"),
@@ -91,6 +88,14 @@ def test_two_kinds_of_half_precision_are_refused_in_one_line():
     ]
     with pytest.raises(OptionError, match="^--fp16 and --bf16 exclude each other; leave one out$"):
         options.parse_args_and_arch(options.get_training_parser(), words)
+
+
+def test_shards_that_divide_nothing_are_refused():
+    words = ["data", "--path", "m.pt", "--task", "tree_translation", "--num-shards"]
+    parse = options.parse_args_and_arch
+    with pytest.raises(OptionError, match="--num-shards divides nothing .* each a split of its"):
+        parse(options.get_generation_parser(), [*words, "4"])
+    assert parse(options.get_generation_parser(), [*words, "1"]).num_shards == 1
 
 
 def test_a_second_training_in_a_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -122,3 +122,15 @@ def test_features_of_padding_alone_have_no_gradient():
     loss, likelihood, hits = projected_loss(*given, torch.full_like(target, PADDING), 0.1, PADDING)
     assert loss.item() == likelihood.item() == hits.item() == 0
     assert not any(one.any() for one in torch.autograd.grad(loss, given))
+
+
+def test_what_is_only_logged_holds_no_graph():
+    """Logs sum it up over updates: with a graph each update would stay in memory."""
+    logits = torch.randn(4, 6, requires_grad=True)
+    target = torch.tensor([2, 0, 3, 5])
+    loss, likelihood = smoothed_loss(logits, target, 0.1, PADDING)
+    assert (loss.requires_grad, likelihood.requires_grad) == (True, False)
+    weight = torch.randn(6, 3, requires_grad=True)
+    loss, *logged = projected_loss(torch.randn(4, 3, requires_grad=True), weight, target, 0.1, PADDING)  # fmt: skip
+    assert loss.requires_grad
+    assert not any(number.requires_grad for number in logged)

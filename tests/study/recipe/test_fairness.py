@@ -212,3 +212,8 @@ def test_an_architecture_does_not_lose_its_method_to_a_flag_of_all_rows(tmp_path
     ):
         check_fairness(recipe_with(tmp_path, *shared, stack))
     check_fairness(recipe_with(tmp_path, *shared, stack, mask))
+    # Also one that needs no tree: its row would be the baseline a second time.
+    rows = {name: recipe_content()["methods"]["sequence"] for name in ("sequence", "rotary")}
+    rows["rotary"] = {"arch": "tree_rotary_mini"}
+    with pytest.raises(OptionError, match="stands for rotary, but .* write rotary into it"):
+        check_fairness(recipe_with(tmp_path, *shared, methods=rows))

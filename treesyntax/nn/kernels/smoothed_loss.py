@@ -108,9 +108,9 @@ class _SmoothedLoss(torch.autograd.Function):
             if gradient is not None:
                 _tile_gradient(chances, right, smoothing)[right[:, 0] == ignored] = 0
         ctx.save_for_backward(gradient)
-        total, likelihoods = sums.unbind()
+        total, likelihoods = (of_all.clone() for of_all in sums.unbind())
         ctx.mark_non_differentiable(likelihoods)
-        return total.clone(), likelihoods.clone()
+        return total, likelihoods
 
     @staticmethod
     @once_differentiable
@@ -161,9 +161,9 @@ class _ProjectedLoss(torch.autograd.Function):
                     of_words += gradient.t() @ part
         ctx.save_for_backward(counting, of_tokens, of_words)
         ctx.count = len(features)
-        total, likelihoods = sums.unbind()
+        total, likelihoods = (of_all.clone() for of_all in sums.unbind())
         ctx.mark_non_differentiable(likelihoods, hits)
-        return total.clone(), likelihoods.clone(), hits
+        return total, likelihoods, hits
 
     @staticmethod
     @once_differentiable

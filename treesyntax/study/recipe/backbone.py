@@ -57,7 +57,7 @@ def injection_of(arch: str, train: Flags, side: str) -> str:
 def dropped_method(arch: str, train: Flags) -> str:
     """Return the method in the name of an architecture if a row's flags put another one in its place, else ""."""
     method = method_of_arch(arch)
-    known = method in _catalogue() and needs_tree(method)
+    known = method in _catalogue() and method not in PLAIN
     return method if known and method not in parts_of(injection_of(arch, train, SIDES[0])) else ""
 
 
