@@ -33,17 +33,18 @@ def corpus(tmp_path: Path, quick_flags: None, monkeypatch: pytest.MonkeyPatch) -
     folder.mkdir()
     (tmp_path / "m").mkdir()  # the parser's model
     for split in ("train", "valid", "test"):
-        for suffix in ("en", "de", "conllu"):
-            row = "1\twords\t_\t_\t_\t_\t0\troot\t_\t_\n"
-            (folder / f"{split}.{suffix}").write_text(row if suffix == "conllu" else "words\n")
+        trees = {"conllu": "1\twords\t_\t_\t_\t_\t0\troot\t_\t_\n", "ptb": "(NP (NNS words))\n"}
+        for suffix in ("en", "de", *trees):
+            (folder / f"{split}.{suffix}").write_text(trees.get(suffix, "words\n"))
     (tmp_path / "a{x}").mkdir()
-    for name in ("pairs.tsv", "a{x}/pairs.tsv", "pairs.csv"):
+    for name in ("pairs.tsv", "a{x}/pairs.tsv", "pairs.csv", "c.jsonl"):
         (tmp_path / name).write_text("question\t( form )\n" * 40)
     return folder
 
 
 PARSED = ["--source", "corpus/train.en", "--target", "corpus/train.de", "--model", "m", "--parser"]
 GIVEN = ["--source", "corpus/train.conllu", "--target", "corpus/train.de", "--source-format"]
+GIVEN_PTB = [word.replace("conllu", "ptb") for word in GIVEN]
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,8 @@ GIVEN = ["--source", "corpus/train.conllu", "--target", "corpus/train.de", "--so
         ([*PARSED, "benepar"], "nmt/constituency", "--parser benepar --model m --lang en"),
         ([*PARSED, "spacy"], "nmt/dependency", "--train corpus/train.en corpus/train.de"),
         ([*GIVEN, "conllu"], "nmt/dependency", "--train corpus/train.conllu corpus/train.de"),
+        ([*GIVEN_PTB, "ptb"], "nmt/constituency", "--train corpus/train.ptb corpus/train.de"),
+        ([*GIVEN_PTB, "mrg"], "nmt/constituency", "--source-view preorder"),
         (
             ["--source", "pairs.tsv", "--target-format", "sexpr"],
             "semantic_parsing/geo",
@@ -84,6 +87,10 @@ def test_a_recipe_for_data_of_ones_own_can_be_planned(
         ([*PARSED, "stanza"], "no parser is named 'stanza'; did you mean 'stanza-dep'?"),
         (["--source", "corpus/train.fr"], "corpus/train.fr: does not exist"),
         (["--source", "pairs.csv"], "pairs.csv: a .csv is not read; write a TSV"),
+        (
+            ["--source", "c.jsonl"],
+            "c.jsonl: is no file with both sides; for questions with forms give a",
+        ),
         (
             ["--source", "a{x}/pairs.tsv"],
             "a{x}/pairs.tsv: a recipe takes what is in braces for a var",
@@ -147,6 +154,32 @@ def test_a_file_of_pairs_is_read_before_a_recipe_is_written(
         Path("own.tsv").write_text(text)
         assert main(["new", "my.yaml", "--source", "own.tsv", "--target-format", "sexpr"]) == 2
         assert f"own.tsv{message}" in capsys.readouterr().err
+    assert not Path("my.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lengthened", "message"),
+    [
+        ([*PARSED, "spacy"], "train.en", "corpus/train.en: has 3 lines, and corpus/train.de 1 lines; line N"),
+        ([*GIVEN, "conllu"], "test.de", "corpus/test.conllu: has 1 trees, and corpus/test.de 3 lines; line N"),
+        ([*GIVEN_PTB, "mrg"], "train.de", "corpus/train.ptb: has 1 trees, and corpus/train.de 3 lines; line N"),
+        (
+            [*GIVEN[:4], "--parser", "spacy", "--model", "m"],
+            "train.conllu",
+            "has 3 lines, and corpus/train.de 1 lines; for trees give --source-format conllu in place",
+        ),
+    ],
+)  # fmt: skip
+def test_files_of_different_lengths_are_refused(
+    corpus: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    lengthened: str,
+    message: str,
+):
+    (corpus / lengthened).write_text("words\n" * 3)
+    assert main(["new", "my.yaml", *arguments]) == 2
+    assert message in capsys.readouterr().err
     assert not Path("my.yaml").exists()
 
 
@@ -297,7 +330,8 @@ def test_text_without_spaces_gets_metrics_that_fit(
     corpus: Path, monkeypatch: pytest.MonkeyPatch, line: str, mecab: bool, score: list[str]
 ):
     monkeypatch.setattr(text_metrics, "find_spec", lambda name: mecab)
-    (corpus / "train.de").write_text(f"{line}\n" * 30)
+    for suffix in ("en", "de"):
+        (corpus / f"train.{suffix}").write_text(f"{line}\n" * 30)
     assert main(["new", "my.yaml", *PARSED, "spacy"]) == 0
     assert list(read_recipe("my.yaml").score) == score
 
@@ -307,7 +341,7 @@ def test_the_way_from_a_table_of_text_that_is_told_leads_to_a_recipe(
 ):
     """Each command of the message, as it stands there."""
     shutil.rmtree(corpus)
-    Path("texts.tsv").write_text("".join(f"a word {n}\tein Wort {n}\n" for n in range(600)))
+    Path("texts.tsv").write_text("".join(f"a word {n}\tein Wort {n}\n" for n in range(300)))
     assert (
         main(["new", "my.yaml", "--source", "texts.tsv", "--parser", "spacy", "--model", "m"]) == 2
     )
@@ -405,9 +439,21 @@ def test_where_sets_are_missing_the_command_that_draws_them_is_told(
     assert main(["new", "my.yaml", *PARSED, "spacy"]) == 2
     draw, _, source = capsys.readouterr().err.strip().partition(", and then give --source ")
     words = draw.partition("draw sets from it: ")[2].split()
-    words[words.index("--valid") + 1] = words[words.index("--test") + 1] = "2"
+    assert words[-4:] == ["--valid", "4", "--test", "4"]
     assert main(words[1:]) == 0
     target = source.replace("train.en", "train.de")
     assert Path(target).is_file()
     again = ["--source", source, "--target", target, "--parser", "spacy", "--model", "en"]
     assert main(["new", "my.yaml", *again]) == 0
+
+
+@pytest.mark.parametrize("arguments", [[*GIVEN, "conllu"], [*GIVEN[:4], "--parser", "spacy"]])
+def test_no_command_is_told_that_would_cut_a_treebank_by_lines(
+    corpus: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+):
+    (corpus / "valid.conllu").unlink()
+    assert main(["new", "my.yaml", *arguments]) == 2
+    message = capsys.readouterr().err
+    assert "corpus/valid.conllu: does not exist; a study needs a valid set" in message
+    assert "cut train, valid and test from your trees and their targets by hand" in message
+    assert "make split" not in message

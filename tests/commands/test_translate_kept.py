@@ -162,7 +162,7 @@ def test_resume_without_anything_to_go_on_with(folder, source, capsys):
     assert main(words(folder, source, "--resume")) == 2
     assert "out: is there, and no out.part to go on with; it is whole; to translate again" in capsys.readouterr().err  # fmt: skip
     assert main([*words(folder, source), "--output", "-", "--resume"]) == 2
-    assert "-: is no file that could be gone on with; leave out --resume" in capsys.readouterr().err
+    assert "-: is no file that could be gone on with; give --output FILE" in capsys.readouterr().err
 
 
 def test_lengths_are_looked_at_before_anything_is_translated(folder, source, capsys, monkeypatch):

@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 
+from treesyntax.errors import OptionError
 from treesyntax.metrics import columns_of, measured, score, score_of_lines
 from treesyntax.metrics.labels import macro_f1
 from treesyntax.metrics.line_file import pack, unpack
@@ -72,6 +73,18 @@ def test_a_class_that_the_references_lack_costs_recall_alone():
 def test_tags_that_are_lacking_count_as_wrong():
     assert score("token_accuracy", ["A B"], ["A B C D"]).value == 50
     assert score("token_accuracy", ["A B C D E"], ["A B"]).value == 100
+
+
+def test_tags_that_are_of_no_spans_are_refused(recwarn: pytest.WarningsRecorder):
+    """seqeval takes each for a span and warns once a tag."""
+    pytest.importorskip("seqeval", reason="span_f1 needs seqeval")
+    with pytest.raises(
+        OptionError, match=r"and no tag of the references begins so \(DET\); for one"
+    ):
+        score("span_f1", ["DET NOUN"], ["DET VERB"])
+    assert not recwarn.list
+    for tags in ("O O", "B I O", "S-PER O"):
+        assert score("span_f1", [tags], [tags]).value == 100
 
 
 def test_runs_are_compared_in_macro_f1():

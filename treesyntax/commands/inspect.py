@@ -1,7 +1,7 @@
 """Show what a reader makes of a file, or sentences of binarized data with their trees.
 
-Of a FILE with its --format: how many trees, words and labels, how deep, the first tree, and all that the
-reader left out or found odd. Of a table (.tsv) the second column is read. --format text is for text.
+Of a FILE with its --format: how many trees, words and labels, how deep, the first tree, and what the
+reader found odd, or left out and counts (docs/data.md). Of a table (.tsv) the second column is read. --format text is for text.
 
 Of the folder of a study, of a run, or of DATA: each line is a node, indented by its depth. Columns: number of the node, its parent,
 its slot among the parent's children, and the tokens that it stands for, each with its position.

@@ -34,6 +34,8 @@ FIRST = {
 }
 """By the folder of the recipe that is extended, the rows of a first table."""
 TEXT, TABLE = "text", ".tsv"
+TREE_SUFFIXES = (".conllu", ".ptb", ".mrg")
+"""Of files that hold trees whatever the options say; other formats share theirs with languages."""
 VOCAB, SMALL_VOCAB = 8000, 4000
 """Subwords at most: that of the recipes for a GPU, and for two CPU cores."""
 FEWEST_SUBWORDS = 500
@@ -210,18 +212,25 @@ def _two_files(source: Path) -> str:
     return (
         "make files, with the suffixes of your languages: "
         f"cut -f 1 {table} > all.en; cut -f 2 {table} > all.de; treesyntax data make split --source all.en "
-        "--target all.de --out corpus --valid 200 --test 200; and give --source corpus/train.en --target "
+        f"--target all.de --out corpus {_drawn_sizes(source)}; and give --source corpus/train.en --target "
         "corpus/train.de --parser NAME --model MODEL"
     )
 
 
 def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
     """Text to text, with trees of the sources by a parser or from files."""
+    from treesyntax.data.encoding import WORD_FORMATS
     from treesyntax.parsers import get_kind
 
     if not args.target and _plain_name(source).endswith(".csv"):
         remedy = "write a TSV: a question, a tab and its form on each line, no header"
         raise InputError(source, None, "a .csv is not read", remedy)
+    if not args.target and Path(_plain_name(source)).suffix in (".jsonl", ".json"):
+        remedy = (
+            "for questions with forms give a .tsv or a folder, for trees give --target; examples in JSON lines are "
+            "for treesyntax finetune, see docs/pretrained.md"
+        )
+        raise InputError(source, None, "is no file with both sides", remedy)
     target = _existing(_value(args.target, "--target", "file with the training targets"))
     if args.target_format not in (None, TEXT):
         raise OptionError(
@@ -232,13 +241,19 @@ def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
     if not all(languages) or languages[0] == languages[1]:
         raise OptionError(f"{source} and {target} need different suffixes, such as .en and .de")
     files = (source, target)
-    sets = {file: [_of_split(file, split, files) for split in SPLITS] for file in files}
-    if args.source_format not in (None, TEXT):
-        if args.parser or args.model:
-            raise OptionError(f"{source} has trees: leave out --parser and --model")
+    source_format = args.source_format or TEXT
+    if source_format != TEXT and (args.parser or args.model):
+        raise OptionError(f"{source} has trees: leave out --parser and --model")
+    sets = {
+        file: [_of_split(file, split, files, source_format) for split in SPLITS] for file in files
+    }
+    for pair in zip(*sets.values(), strict=True):
+        _check_aligned(*pair, source_format)
+    if source_format != TEXT:
         sides = zip(("source", "target"), sets.values(), ("tree", languages[1]), strict=True)
+        nodes_are_words = _format(source_format) in WORD_FORMATS
         return {
-            "extends": "nmt/dependency",
+            "extends": "nmt/dependency" if nodes_are_words else "nmt/constituency",
             "title": f"{source.resolve().parent.name}: trees to {languages[1]}",
             "vars": {"corpus": source.resolve().parent.name, "root": str(source.parent)},
             "prepare": [],
@@ -246,7 +261,7 @@ def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
                 side: {"lang": language, **dict(zip(SPLITS, map(str, files), strict=True))}
                 for side, files, language in sides
             },
-            "binarize": {"source-format": _format(args.source_format), "source-text": None},
+            "binarize": {"source-format": source_format, "source-text": None},
         }
     for one, other in zip(sets[source], sets[target], strict=True):
         named = one.with_name(f"{_split_name(one)}.{languages[1]}")
@@ -271,6 +286,27 @@ def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
     }
 
 
+def _check_aligned(source: Path, target: Path, source_format: str) -> None:
+    """Refuse two files with different numbers of examples."""
+    from treesyntax.files import read_lines
+    from treesyntax.trees.formats import get_format
+
+    if source_format == TEXT:
+        unit, examples = "lines", sum(1 for _ in read_lines(source))
+    else:
+        unit, examples = "trees", sum(1 for _ in get_format(source_format).records(source))
+    translations = sum(1 for _ in read_lines(target))
+    if examples == translations:
+        return
+    suffix = Path(_plain_name(source)).suffix
+    if unit == "lines" and suffix in TREE_SUFFIXES:
+        remedy = f"for trees give --source-format {suffix[1:]} in place of --parser and --model"
+    else:
+        remedy = f"line N of {target.name} must translate number N of {source.name}: mend them"
+    cause = f"has {examples:,} {unit}, and {target} {translations:,} lines"
+    raise InputError(source, None, cause, remedy)
+
+
 def _fitted(source: Path, target: Path, most: int, source_format: str | None) -> dict[str, Any]:
     """What the text itself decides: how many subwords, and which metrics."""
     from itertools import islice
@@ -291,7 +327,7 @@ def _fitted(source: Path, target: Path, most: int, source_format: str | None) ->
     return content
 
 
-def _of_split(train: Path, split: str, files: Sequence[Path]) -> Path:
+def _of_split(train: Path, split: str, files: Sequence[Path], source_format: str) -> Path:
     """The file of a set beside a training file: valid or dev, or test in place of train."""
     if split != "train" and "train" not in train.name:
         raise InputError(
@@ -305,14 +341,25 @@ def _of_split(train: Path, split: str, files: Sequence[Path]) -> Path:
         for found in (train.with_name(name), train.with_name(f"{name}.gz")):
             if found.is_file():
                 return found
-    source, target = (shlex.quote(str(file)) for file in files)
-    folder = shlex.quote(f"{files[0].resolve().parent.name}-split")
-    raise InputError(
-        train.with_name(names[0]), None, "does not exist",
-        f"a study needs a {split} set beside {train.name}; to draw sets from it: treesyntax data make split --source "
-        f"{source} --target {target} --out {folder} --valid 200 --test 200, and then give --source "
-        f"{folder}/train{files[0].suffix}",
-    )  # fmt: skip
+    needed = f"a study needs a {split} set beside {train.name}"
+    if source_format != TEXT or Path(_plain_name(files[0])).suffix in TREE_SUFFIXES:
+        remedy = f"{needed}: cut train, valid and test from your trees and their targets by hand"
+    else:
+        source, target = (shlex.quote(str(file)) for file in files)
+        folder = shlex.quote(f"{files[0].resolve().parent.name}-split")
+        remedy = (
+            f"{needed}; to draw sets from it: treesyntax data make split --source {source} --target {target} "
+            f"--out {folder} {_drawn_sizes(files[0])}, and then give --source {folder}/train{files[0].suffix}"
+        )
+    raise InputError(train.with_name(names[0]), None, "does not exist", remedy)
+
+
+def _drawn_sizes(path: Path) -> str:
+    """The options of a split that leave most lines of a file for training."""
+    from treesyntax.files import read_lines
+
+    size = min(max(sum(1 for _ in read_lines(path)) // 10, 1), 200)
+    return f"--valid {size} --test {size}"
 
 
 def _split_name(file: Path) -> str:

@@ -212,6 +212,8 @@ def find_prefix(folder: Path, split: str, side: str) -> Path:
     pairs = {path.name.split(".")[-3] for path in found}
     if len(pairs) != 1:
         cause = f"has data of several pairs ({', '.join(sorted(pairs))})" if pairs else "has none"
-        raise InputError(folder, None, f"no single {split} split: it {cause}", "name another split")
+        splits = sorted({path.name.split(".")[0] for path in folder.glob("*.*-*.*.idx")})
+        remedy = f"name another split: {', '.join(splits)}" if splits else "name another folder"
+        raise InputError(folder, None, f"no single {split} split: it {cause}", remedy)
     pair = pairs.pop()
     return folder / f"{split}.{pair}.{pair.split('-')[SIDES.index(side)]}"

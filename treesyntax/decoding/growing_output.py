@@ -145,7 +145,8 @@ def growing_output(
         KeyboardInterrupt: with how to go on.
     """
     if resume and (name == "-" or is_special(Path(name))):
-        raise InputError(name, None, "is no file that could be gone on with", "leave out --resume")
+        remedy = "give --output FILE" if name == "-" else "leave out --resume"
+        raise InputError(name, None, "is no file that could be gone on with", remedy)
     if name == "-":
         yield Output(sys.stdout.buffer)
         return

@@ -6,16 +6,20 @@ any lines is a function of sums over them.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treesyntax.errors import need_package
+from treesyntax.errors import OptionError, need_package
 from treesyntax.metrics.trees import Parts, check_aligned
 
 MACRO = "macro_f1"
+OUTSIDE = "O"
+SPAN_TAG = re.compile(r"[BIES](-|$)")
+"""How the tags of spans that seqeval knows begin."""
 
 
 def micro_parts(hypotheses: Sequence[str], references: Sequence[str]) -> Parts:
@@ -41,16 +45,28 @@ def span_parts(hypotheses: Sequence[str], references: Sequence[str]) -> Parts:
     What a span is, seqeval decides, in its lenient mode as conlleval: one that begins with I- counts too.
 
     Raises:
-        OptionError: if seqeval is not installed.
+        OptionError: if seqeval is not installed, or no tag of the references is of a span.
     """
     need_package("seqeval", "huggingface", "the metric span_f1")
     from seqeval.metrics.sequence_labeling import get_entities
 
+    outputs, true_tags = _labels(hypotheses, references)
+    _check_spans({tag for tags in true_tags for tag in tags})
     parts = []
-    for found, wanted in zip(*_labels(hypotheses, references), strict=True):
+    for found, wanted in zip(outputs, true_tags, strict=True):
         spans = [set(get_entities(tags)) for tags in (found, wanted)]
         parts.append((len(spans[0] & spans[1]), len(spans[0]) + len(spans[1])))
     return parts
+
+
+def _check_spans(tags: set[str]) -> None:
+    """Refuse tags such as NOUN, each of which seqeval would take for a span of its own, with a warning."""
+    others = sorted(tags - {OUTSIDE})
+    if others and not any(SPAN_TAG.match(tag) for tag in others):
+        raise OptionError(
+            f"span_f1 counts spans such as B-PER I-PER, and no tag of the references begins so ({others[0]}); "
+            "for one tag a word take --metric token_accuracy"
+        )
 
 
 def class_parts(hypotheses: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:

@@ -53,7 +53,8 @@ def test_inspect_names_what_is_wrong(files, capsys, tmp_path):
     dest = binarize(files)
     capsys.readouterr()
     assert "has sentences 0 to 19" in inspect_refused(capsys, dest, "--index", 20)
-    assert "no single test split: it has none" in inspect_refused(capsys, dest, "--split", "test")
+    message = inspect_refused(capsys, dest, "--split", "tset")
+    assert "no single tset split: it has none; name another split: train" in message
     assert "nowhere: is no folder of binarized data" in inspect_refused(
         capsys, tmp_path / "nowhere"
     )
