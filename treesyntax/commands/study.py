@@ -44,6 +44,7 @@ STEPS = ("train", "generate", "average", "hypotheses", "score", "facts", "analys
 
 if TYPE_CHECKING:
     from treesyntax.study.run.executor import ExecutionOptions
+    from treesyntax.study.run.plan import Plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -186,6 +187,9 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
         check_gpus(options.gpus)
     if args.plan:
         check_present(plan, folder)
+        _check_begun(plan, folder, args.mix_versions)
+        if trials is not None and trials.left.runs:
+            _check_begun(trials.plan, trials.inner, args.mix_versions)
         summaries = data_summaries(recipe)
         began = read_identity(folder).digests if (folder / IDENTITY_FILE).exists() else {}
         found = outline(part, folder, began, args.jobs or options.jobs)
@@ -235,6 +239,16 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
         options = _on_cluster(options, args, folder, len(part.runs))
         failed = execute(plan, folder, options, args.mix_versions, part)
         return failed or not whole
+
+
+def _check_begun(plan: Plan, folder: Path, mix_versions: bool) -> None:
+    """Refuse in a plan what the study itself would refuse; a study that has not begun has nothing to compare."""
+    from treesyntax.study.recipe.identity import IDENTITY_FILE, read_identity
+    from treesyntax.study.run.archive import check_goes_on
+    from treesyntax.study.run.ledger import Ledger
+
+    if (folder / IDENTITY_FILE).exists():
+        check_goes_on(Ledger(plan, folder, read_identity(folder).digests), mix_versions)
 
 
 def _on_cluster(

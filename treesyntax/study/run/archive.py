@@ -29,6 +29,23 @@ UNKNOWN = "unknown"
 """Stands for the key of a run that is not known."""
 
 
+def check_goes_on(ledger: Ledger, mix_versions: bool = False) -> None:
+    """Refuse a study whose inputs or code are no longer those that it began with.
+
+    Args:
+        ledger: of the whole study.
+        mix_versions: allow other code.
+
+    Raises:
+        OptionError: with the file that changed, and what to do.
+    """
+    for step in ledger.plan.steps:
+        ledger.check_inputs(step, begins=True)
+    check_data(ledger)
+    if not mix_versions:
+        check_code(ledger)
+
+
 def check_data(ledger: Ledger) -> None:
     """Refuse a folder with runs of the same rows that were trained on other data."""
     for run in ledger.plan.runs:
