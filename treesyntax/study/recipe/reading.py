@@ -282,8 +282,10 @@ def _set(content: dict[str, Any], keys: list[str], value: Any, override: str) ->
 
 
 def _may_add(keys: list[str], depth: int) -> bool:
-    """Flags may be added to a step's flags, a step's flags to a method, and optional entries."""
+    """Flags may be added to a step's flags, the keys of a row to a row, and optional entries."""
     if keys[0] in MAY_BE_ADDED:
+        return True
+    if keys[0] == METHODS and depth > 1 and keys[2] in ROW_KEYS:
         return True
     inner = keys[2:] if keys[0] == "methods" else keys
     return len(inner) > 1 and inner[0] in OPEN and depth >= len(keys) - len(inner)
