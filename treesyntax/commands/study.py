@@ -32,7 +32,7 @@ from treesyntax.commands.recipes import recipe_names
 from treesyntax.errors import OptionError
 from treesyntax.files import check_path
 from treesyntax.jobs import cores
-from treesyntax.jobs.cluster import Cluster
+from treesyntax.jobs.cluster import Cluster, check_cluster
 from treesyntax.jobs.completion import suggest
 from treesyntax.jobs.imports import with_files
 from treesyntax.jobs.options import add_arguments as add_cluster_arguments
@@ -219,6 +219,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
         for step in part.steps:
             print(shlex.join(command_words(step, folder, typed)))
         return 0
+    check_cluster(args.cluster)
     # All are loaded before a step runs.
     from treesyntax.study.session import execute
     from treesyntax.study.taking_up import held_folder
@@ -286,6 +287,8 @@ def _options(
     if args.retries < 0:
         raise OptionError("--retries must be 0 or more")
     read_parameters(args)
+    if args.cluster_all and not args.cluster:
+        raise OptionError("--cluster-all needs --cluster")
     if args.cluster and args.gpus:
         raise OptionError(
             "--gpus is for this machine; on a cluster use --cluster-set gpus_per_node=N"
