@@ -102,7 +102,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--plan", action="store_true",
-        help="print what was read of the training files, what each row is, runs and steps left, time and disk; run and create nothing",
+        help="print what was read of the training files (of trainer: huggingface only the first lines are checked), what each row is, runs and steps left, time and disk; run and create nothing",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="with --plan: print a JSON object")
     parser.add_argument(
