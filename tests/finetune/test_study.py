@@ -131,6 +131,11 @@ def test_a_run_is_done_by_hand(pretrained: Path, tmp_path: Path):
     assert "--seed 9: the recipe has 1, 2" in treesyntax(tmp_path, *words, "--seed", "9", status=2)
     said = treesyntax(tmp_path, *words, "--row", "mask", status=2)
     assert "--row: no row is named 'mask'; did you mean 'masks'?" in said
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/finetune.json").write_text("{}")
+    other = (*words[:3], tmp_path / "mine")
+    said = treesyntax(tmp_path, *other, "--row", "masks", status=2)
+    assert f"{tmp_path}/mine has another finetuning; choose another --out" in said
     flags = ["--max-steps", "4", "--bf16", "--set", "learning_rate=7"]
     said = treesyntax(tmp_path, *words, *flags, status=2)
     assert "--set, --max-steps, --bf16 would do nothing here; the recipe says all" in said

@@ -21,7 +21,7 @@ tree_learning_rate. Run the same command again after a kill: it goes on from the
 
 With a recipe of trainer: huggingface one of its runs is done by hand:
 
-  treesyntax finetune RECIPE --row distance --seed 1 --out out/distance
+  treesyntax finetune RECIPE --row distance --seed 1 --out out/distance-1
 """
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _run_of_recipe(file: Path, row: str | None, seed: int | None, out: Path) -> None:
     """Do the steps of one run of a recipe, one after the other, in a folder laid out like a study."""
+    from treesyntax.finetune.job import JOB_FILE
     from treesyntax.study.recipe.recipe import read_recipe
     from treesyntax.study.recipe.trainer import HUGGINGFACE, TRAINER, is_huggingface
     from treesyntax.study.run.plan import make_plan
@@ -85,6 +86,10 @@ def _run_of_recipe(file: Path, row: str | None, seed: int | None, out: Path) -> 
     runs = [run for run in plan.part([row or first.method.name]).runs if run.seed == seed]
     if not runs:
         raise OptionError(f"--seed {seed}: the recipe has {', '.join(map(str, recipe.seeds))}")
+    if (
+        out / JOB_FILE
+    ).exists():  # its outputs would lie beside those of the run, and be scored for them
+        raise OptionError(f"{out} has another finetuning; choose another --out")
     for step in plan.only(runs[:1]).steps:
         if step.kind not in KINDS:
             continue

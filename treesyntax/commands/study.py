@@ -32,7 +32,7 @@ from treesyntax.commands.recipes import recipe_names
 from treesyntax.errors import OptionError
 from treesyntax.files import check_path
 from treesyntax.jobs import cores
-from treesyntax.jobs.cluster import Cluster
+from treesyntax.jobs.cluster import Cluster, check_cluster
 from treesyntax.jobs.completion import suggest
 from treesyntax.jobs.imports import with_files
 from treesyntax.jobs.options import add_arguments as add_cluster_arguments
@@ -44,6 +44,7 @@ STEPS = ("train", "generate", "average", "hypotheses", "score", "facts", "analys
 
 if TYPE_CHECKING:
     from treesyntax.study.run.executor import ExecutionOptions
+    from treesyntax.study.run.plan import Plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -101,7 +102,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--plan", action="store_true",
-        help="print what was read of the training files, what each row is, runs and steps left, time and disk; run and create nothing",
+        help="print what was read of the training files (of trainer: huggingface only the first lines are checked), what each row is, runs and steps left, time and disk; run and create nothing",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="with --plan: print a JSON object")
     parser.add_argument(
@@ -186,6 +187,9 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
         check_gpus(options.gpus)
     if args.plan:
         check_present(plan, folder)
+        _check_begun(plan, folder, args.mix_versions)
+        if trials is not None and trials.left.runs:
+            _check_begun(trials.plan, trials.inner, args.mix_versions)
         summaries = data_summaries(recipe)
         began = read_identity(folder).digests if (folder / IDENTITY_FILE).exists() else {}
         found = outline(part, folder, began, args.jobs or options.jobs)
@@ -215,6 +219,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
         for step in part.steps:
             print(shlex.join(command_words(step, folder, typed)))
         return 0
+    check_cluster(args.cluster)
     # All are loaded before a step runs.
     from treesyntax.study.session import execute
     from treesyntax.study.taking_up import held_folder
@@ -235,6 +240,16 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
         options = _on_cluster(options, args, folder, len(part.runs))
         failed = execute(plan, folder, options, args.mix_versions, part)
         return failed or not whole
+
+
+def _check_begun(plan: Plan, folder: Path, mix_versions: bool) -> None:
+    """Refuse in a plan what the study itself would refuse; a study that has not begun has nothing to compare."""
+    from treesyntax.study.recipe.identity import IDENTITY_FILE, read_identity
+    from treesyntax.study.run.archive import check_goes_on
+    from treesyntax.study.run.ledger import Ledger
+
+    if (folder / IDENTITY_FILE).exists():
+        check_goes_on(Ledger(plan, folder, read_identity(folder).digests), mix_versions)
 
 
 def _on_cluster(
@@ -272,6 +287,8 @@ def _options(
     if args.retries < 0:
         raise OptionError("--retries must be 0 or more")
     read_parameters(args)
+    if args.cluster_all and not args.cluster:
+        raise OptionError("--cluster-all needs --cluster")
     if args.cluster and args.gpus:
         raise OptionError(
             "--gpus is for this machine; on a cluster use --cluster-set gpus_per_node=N"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -115,6 +116,19 @@ class Job:
         )
 
 
+def check_cluster(kind: str | None) -> None:
+    """Refuse Slurm where there is none, before anything is written for its jobs.
+
+    Raises:
+        OptionError: if srun, which submitit looks for, is not there.
+    """
+    if kind == "slurm" and shutil.which("srun") is None:
+        raise OptionError(
+            "--cluster slurm: there is no Slurm on this machine (no command srun); run it on the login node of a "
+            "Slurm cluster, or try --cluster local"
+        )
+
+
 class Cluster:
     """Submits commands as jobs.
 
@@ -124,10 +138,11 @@ class Cluster:
         parameters: of submitit's executor, such as ``slurm_partition`` or ``timeout_min``.
 
     Raises:
-        OptionError: if submitit is not installed, or does not take the parameters.
+        OptionError: if submitit or Slurm is not installed, or submitit does not take the parameters.
     """
 
     def __init__(self, kind: str, folder: Path, parameters: Mapping[str, Any]) -> None:
+        check_cluster(kind)
         try:
             import submitit
         except ImportError:

@@ -21,7 +21,7 @@ from treesyntax.study.recipe.identity import (
     write_identity,
 )
 from treesyntax.study.report.table import print_line
-from treesyntax.study.run.archive import check_code, check_data, settle
+from treesyntax.study.run.archive import check_goes_on, settle
 from treesyntax.study.run.executor import Executor
 from treesyntax.study.run.extension import check_not_shorter
 from treesyntax.study.run.failures import Failure
@@ -47,11 +47,7 @@ def take_up(
     check_not_shorter(folder, plan.recipe)
     before = read_identity(folder) if (folder / IDENTITY_FILE).exists() else None
     ledger = Ledger(plan, folder, {} if before is None else before.digests)
-    for step in plan.steps:
-        ledger.check_inputs(step, begins=True)
-    check_data(ledger)
-    if not mix_versions:
-        check_code(ledger)
+    check_goes_on(ledger, mix_versions)
     for line in [] if before is None else find_changes(folder, plan.recipe):
         print_line(console, f"recipe edited: {line}")
     _end_other_jobs(ledger, cluster, console)

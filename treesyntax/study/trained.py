@@ -145,14 +145,13 @@ def _best(study: Path, plan: Plan, trained: Sequence[Run]) -> Trained:
         if result.metric == method.primary and Run(method, result.seed) in trained:
             sign = -1 if plain_name(result.metric) in LOWER_IS_BETTER else 1
             scores.setdefault(method.name, {})[result.seed] = sign * result.value
+    among = f"{len(trained)} runs" if len(trained) > 1 else "1 run"
     if not scores:
-        return Trained(
-            study, plan, trained[0], f"the first of {len(trained)} runs; none is scored yet"
-        )
+        return Trained(study, plan, trained[0], f"the first of {among}; none is scored yet")
     row = max(scores, key=lambda name: fmean(scores[name].values()))
     seed = max(scores[row], key=lambda number: scores[row][number])
     run = next(run for run in trained if (run.method.name, run.seed) == (row, seed))
-    why = f"the best of {len(trained)} runs in {run.method.primary} on the test set"
+    why = f"the best of {among} in {run.method.primary} on the test set"
     return Trained(study, plan, run, why)
 
 

@@ -100,6 +100,43 @@ def test_of_several_the_later_win(tmp_path: Path):
     assert (train["lr"], train["dropout"]) == (2, 0.1)
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"methods": {"stack_pee": None}}, "methods below has no 'stack_pee'; did you mean 'stack_pe'?"),
+        ({"train": {"max-updat": None}}, "train below has no 'max-updat'; did you mean 'max-update'?"),
+        ({"methods": {"stack_pe": {"tran": None}}}, "methods.stack_pe below has no 'tran'"),
+        ({"vars": {"siz": None}}, "vars below has no 'siz'; did you mean 'size'?"),
+        ({"vars": {"siz": 60}}, "vars.siz: nothing uses this variable; did you mean 'size'?"),
+        ({"seed": None}, "the recipe below has no 'seed'; did you mean 'seeds'?"),
+    ],
+)  # fmt: skip
+def test_a_misspelt_name_that_would_do_nothing_is_refused(
+    changes: dict, message: str, tmp_path: Path
+):
+    write_recipe(tmp_path)
+    other = write(tmp_path / "other.yaml", extends="recipe.yaml", **changes)
+    with pytest.raises(InputError) as error:
+        read_recipe(other)
+    assert str(error.value).startswith(f"{other}: ")
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"train": {"max-epoch": None}},
+        {"methods": {"stack_pe": {"train": {"dropout": None}, "controls": None}}},
+        {"categories": None},
+        {"vars": {"unlike": 60}},
+        {"vars": {"sizes": "9"}, "title": "{sizes} pairs"},
+    ],
+)
+def test_a_null_may_name_what_other_recipes_have(changes: dict, tmp_path: Path):
+    write_recipe(tmp_path)
+    read_recipe(write(tmp_path / "other.yaml", extends="recipe.yaml", **changes))
+
+
 def test_null_without_extends_stays_a_flag_that_is_left_out(tmp_path: Path):
     recipe = read_recipe(write_recipe(tmp_path, generate={"beam": None}))
     assert recipe.generate == {"beam": None}

@@ -169,6 +169,18 @@ def test_an_override_that_does_not_fit_is_refused(path: Path, override: str, mes
     assert message in str(error.value)
 
 
+def test_an_override_may_add_any_key_of_a_row(tmp_path: Path):
+    path = write_recipe(tmp_path)
+    recipe = read_recipe(
+        path, ["methods.stack_pe.controls=[random]", "methods.stack_pe.about=sums"]
+    )
+    rows = {method.name: method for method in recipe.methods}
+    assert rows["stack_pe"].controls == ("stack_pe/random",)
+    assert rows["stack_pe"].about == "sums"
+    with pytest.raises(OptionError, match="methods.stack_pe has an unknown key 'injection'"):
+        read_recipe(path, ["methods.stack_pe.injection=stack_pe"])
+
+
 @pytest.mark.parametrize("override", ["speed=4", "vars.speed=4"])
 def test_a_variable_that_nothing_uses_cannot_be_set(tmp_path: Path, override: str):
     path = write_recipe(tmp_path, vars={**recipe_content()["vars"], "speed": 3})

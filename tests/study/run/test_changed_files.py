@@ -50,8 +50,9 @@ def test_a_file_that_changed_stops_the_study(tmp_path: Path, name: str, label: s
     run(tmp_path, seeds=[1])
     (tmp_path / name).write_text("y\nx\n")
     starts = len(commands_in(tmp_path, "start"))
-    assert run(tmp_path, status=2, seeds=[1, 2]) == ""
-    assert f"{label}: {tmp_path / name} has changed since" in capsys.readouterr().err
+    for options in ([], ["--plan"]):
+        assert run(tmp_path, *options, status=2, seeds=[1, 2]) == ""
+        assert f"{label}: {tmp_path / name} has changed since" in capsys.readouterr().err
     assert len(commands_in(tmp_path, "start")) == starts
 
 

@@ -315,6 +315,7 @@ def test_a_node_that_is_told_to_end_leaves_no_result_and_no_orphan(
     ("options", "message"),
     [
         (["--cluster-set", "a=1"], "--cluster-set needs --cluster"),
+        (["--cluster-all", "--plan"], "--cluster-all needs --cluster"),
         (["--cluster", "local", "--gpus", "0"], "--gpus is for this machine"),
         (["--cluster", "local", "--cluster-set", "a"], "--cluster-set a: write it as name=value"),
         (["--cluster", "local", "--cluster-set", "b=[1"], "write it as name=value"),
@@ -329,3 +330,11 @@ def test_options_of_clusters_are_checked(tmp_path: Path, options: list[str], mes
     output = refused(tmp_path, *options)
     assert message in output
     assert message in output.splitlines()[-1]  # after the note that trainings end at a cap
+
+
+def test_slurm_that_is_not_there_leaves_no_folder(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    write_recipe(tmp_path)
+    output = refused(tmp_path, "--cluster", "slurm", "--cluster-set", "timeout_min=60")
+    assert "run it on the login node of a Slurm cluster, or try --cluster local" in output
+    assert not (tmp_path / "out").exists()

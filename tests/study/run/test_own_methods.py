@@ -95,7 +95,9 @@ def test_after_a_change_runs_of_the_method_are_not_mixed(tmp_path: Path, capsys)
     write_own(tmp_path, MINE + "changed = True\n")
     capsys.readouterr()
     assert not trained(run(tmp_path, seeds=[1, 2], status=2, **changes))
-    assert "train: own/own.py" in capsys.readouterr().err
+    message = capsys.readouterr().err
+    assert "train: own/own.py" in message
+    assert f"come from the code: restore {tmp_path}/own.py, choose another --out, or" in message
     started = run(tmp_path, "--mix-versions", seeds=[1, 2], **changes)
     assert trained(started) == ["mine-2", "sequence-2"]
 

@@ -168,15 +168,7 @@ class Check:
             overridden: the same after all overrides, which may leave no use for it.
         """
         variables = {str(key): str(value) for key, value in overridden["vars"].items()}
-        parts = [*content.items(), *overridden.items()]
-        names = set().union(*(_names_in(value) for key, value in parts if key != "vars"))
-        while (
-            more := {
-                inner for outer in names & variables.keys() for inner in _names_in(variables[outer])
-            }
-            - names
-        ):
-            names |= more
+        names = variables_used([content, overridden], variables)
         if name in variables and name not in names:
             known = ", ".join(key for key in variables if key in names) or "none"
             raise self.error("", f"has no use for the variable {name}; it uses {known}")
@@ -243,6 +235,23 @@ def _instead(flag: str) -> str:
         "leave-out": "write skip: allowed",
     }
     return remedies.get(flag.replace("_", "-"), "leave it out")
+
+
+def variables_used(recipes: Iterable[Mapping[str, Any]], variables: Mapping[str, Any]) -> set[str]:
+    """The variables that recipes use outside ``vars``, directly or in the values of variables that they use."""
+    names: set[str] = set()
+    more = {
+        name
+        for content in recipes
+        for key, value in content.items()
+        if key != "vars"
+        for name in _names_in(value)
+    }
+    while more:
+        names |= more
+        values = [variables[name] for name in more if name in variables]
+        more = {name for value in values for name in _names_in(value)} - names
+    return names
 
 
 def _names_in(value: Any) -> set[str]:

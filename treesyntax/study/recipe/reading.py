@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,14 @@ import yaml
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import read_lines
 from treesyntax.study.recipe.beside import with_paths
+from treesyntax.study.recipe.checks import RESERVED, variables_used
+from treesyntax.study.recipe.keys import (
+    KEYS,
+    METHOD_KEYS,
+    PRETRAINED_DATA_KEYS,
+    PRETRAINED_ROW_KEYS,
+    SEARCH_KEYS,
+)
 from treesyntax.study.recipe.shipped import shipped_name, shipped_recipe
 
 EXTENDS = "extends"
@@ -32,6 +42,13 @@ MAY_BE_ADDED = (
     "train-on",
 )
 DATA, ROOT, CORPUS = "data", "root", "corpus"
+METHODS, VARS = "methods", "vars"
+ROW_KEYS = dict.fromkeys((*METHOD_KEYS, *PRETRAINED_ROW_KEYS))
+KNOWN = {"": KEYS, DATA: PRETRAINED_DATA_KEYS, "search": SEARCH_KEYS}
+"""Keys, by the section in which they may stand, that null may name in any recipe: below it some may lack them."""
+ALIKE = 0.8
+"""How alike a flag must be to one of the recipe below to be that flag misspelt: ``max-epoch`` is not ``max-update``."""
+SIDE = re.compile("encoder|decoder|source|target")
 ADDED = "+"
 """Ends a key whose list is added to that of the recipe below: ``score+: [bleu]``."""
 ALIASES = {"metrics": "score"}
@@ -84,8 +101,61 @@ def read_extended(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
         if IMPORT in base:
             base[IMPORT] = _moved(base[IMPORT], extended.parent, path.parent)
         merged = _laid_over(merged, base, extended)
+    _check_nulls(merged, content, path)
     content = with_paths(content, _laid_over(merged, content, path), path.parent)
-    return _laid_over(merged, content, path)
+    whole = _laid_over(merged, content, path)
+    if not above:  # a file in between may name a variable that those above it use
+        _check_new_variables(merged, whole, path)
+    return whole
+
+
+def _check_nulls(
+    base: Mapping[str, Any], changes: Mapping[str, Any], path: Path, keys: tuple[str, ...] = ()
+) -> None:
+    """Refuse a null that takes nothing away, since its name is misspelt."""
+    for key, value in changes.items():
+        below = base.get(key)
+        if isinstance(value, dict) and isinstance(below, dict):
+            _check_nulls(below, value, path, (*keys, str(key)))
+        elif value is None and key not in base and not _may_be_absent(str(key), base, keys):
+            near = get_close_matches(str(key), [str(name) for name in base], n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(map(str, base))}"
+            section = ".".join(keys) or "the recipe"
+            raise InputError(
+                path,
+                None,
+                f"{key}: null takes nothing away, since {section} below has no {key!r}",
+                hint,
+            )
+
+
+def _may_be_absent(key: str, base: Mapping[str, Any], keys: tuple[str, ...]) -> bool:
+    """Whether null may name what the recipe below lacks: a key of recipes, or a flag unlike those that it has."""
+    if keys[:1] == (METHODS,):
+        if len(keys) == 2:
+            return key in ROW_KEYS
+        keys = keys[2:] or keys
+    if len(keys) == 1 and keys[0] in RESERVED:
+        near = get_close_matches(key, map(str, base), n=1, cutoff=ALIKE)
+        return not near or SIDE.sub("", near[0]) == SIDE.sub("", key)
+    return len(keys) < 2 and key in KNOWN.get("".join(keys), ())
+
+
+def _check_new_variables(base: Mapping[str, Any], whole: Mapping[str, Any], path: Path) -> None:
+    """Refuse a variable that nothing uses and that is named almost like one of the recipe below."""
+    known, variables = base.get(VARS), whole.get(VARS)
+    if not isinstance(known, dict) or not isinstance(variables, dict):
+        return
+    used = variables_used([whole], variables)
+    for name in variables:
+        near = get_close_matches(str(name), map(str, known), n=1)
+        if near and name not in known and name not in used:
+            raise InputError(
+                path,
+                None,
+                f"{VARS}.{name}: nothing uses this variable",
+                f"did you mean {near[0]!r}?",
+            )
 
 
 def _laid_over(base: Mapping[str, Any], changes: Mapping[str, Any], path: Path) -> dict[str, Any]:
@@ -212,8 +282,10 @@ def _set(content: dict[str, Any], keys: list[str], value: Any, override: str) ->
 
 
 def _may_add(keys: list[str], depth: int) -> bool:
-    """Flags may be added to a step's flags, a step's flags to a method, and optional entries."""
+    """Flags may be added to a step's flags, the keys of a row to a row, and optional entries."""
     if keys[0] in MAY_BE_ADDED:
+        return True
+    if keys[0] == METHODS and depth > 1 and keys[2] in ROW_KEYS:
         return True
     inner = keys[2:] if keys[0] == "methods" else keys
     return len(inner) > 1 and inner[0] in OPEN and depth >= len(keys) - len(inner)

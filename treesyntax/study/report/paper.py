@@ -115,7 +115,9 @@ def _caption(rows: Sequence[Row], columns: Sequence[str], tests: Sequence[Compar
     shown = [row.metrics[name].values for row in rows for name in metrics if name in row.metrics]
     runs = sorted({len(values) for values in shown})
     spread = "Mean ± standard deviation over" if runs and runs[0] >= FEWEST_RUNS else "Mean of"
-    parts = [f"{spread} {_span(runs)} runs ({direction(metrics)})"] if runs else []
+    parts = (
+        [f"{spread} {_span(runs)} run{'s' * (runs != [1])} ({direction(metrics)})"] if runs else []
+    )
     if tests:
         names = listed(list(dict.fromkeys(test.baseline for test in tests)))
         interval = " with its 95 % interval" if any(test.low is not None for test in tests) else ""
@@ -139,7 +141,8 @@ def methods_text(table: StudyTable, recipe: Recipe, results: Sequence[Result]) -
         for row in table.rows
     }
     numbers = ", ".join(map(str, sorted(set().union(*seeds.values()))))
-    trained = f"We trained {len(seeds)} systems with {_span(map(len, seeds.values()))} seeds each ({numbers})"
+    counts = [*map(len, seeds.values())]
+    trained = f"We trained {len(seeds)} systems with {_span(counts)} seed{'s' * (max(counts, default=0) != 1)} each ({numbers})"
     if tested:
         baselines = listed(list(dict.fromkeys(test.baseline for test in tested)))
         family = sum(test.in_family for test in tested)

@@ -25,8 +25,27 @@ from treesyntax.study.run.ledger import (
 from treesyntax.study.run.steps import BEGUN_FILE, BINARIZE
 
 SHORT = 8
+USERS = ": own/"
+"""Stands in a part of code that is a file of the user's own."""
 UNKNOWN = "unknown"
 """Stands for the key of a run that is not known."""
+
+
+def check_goes_on(ledger: Ledger, mix_versions: bool = False) -> None:
+    """Refuse a study whose inputs or code are no longer those that it began with.
+
+    Args:
+        ledger: of the whole study.
+        mix_versions: allow other code.
+
+    Raises:
+        OptionError: with the file that changed, and what to do.
+    """
+    for step in ledger.plan.steps:
+        ledger.check_inputs(step, begins=True)
+    check_data(ledger)
+    if not mix_versions:
+        check_code(ledger)
 
 
 def check_data(ledger: Ledger) -> None:
@@ -58,9 +77,19 @@ def check_code(ledger: Ledger) -> None:
             f"that counts, so nobody knows if it is the present code ({', '.join(unknown)})"
         )
     raise OptionError(
-        f"{ledger.folder}: {cause}, so a difference between rows may come from the code: go back to "
-        f"{origin}, choose another --out, or add --mix-versions"
+        f"{ledger.folder}: {cause}, so a difference between rows may come from the code: "
+        f"{_way_back(ledger, parts, origin)}, choose another --out, or add --mix-versions"
     )
+
+
+def _way_back(ledger: Ledger, parts: list[str], origin: str) -> str:
+    """What to do to have the former code: a commit of ours does not bring back files of the user's own."""
+    names = {part.partition(USERS)[2] for part in parts if USERS in part}
+    files = {file.name: str(file) for file in ledger.plan.recipe.own_files}
+    steps = [f"restore {files.get(name, name)}" for name in sorted(names)]
+    if not parts or any(USERS not in part for part in parts):
+        steps.append(f"go back to {origin}")
+    return " and ".join(steps)
 
 
 def settle(ledger: Ledger) -> Iterator[str]:
