@@ -247,8 +247,8 @@ def _translation(args: argparse.Namespace, source: Path) -> dict[str, Any]:
     sets = {
         file: [_of_split(file, split, files, source_format) for split in SPLITS] for file in files
     }
-    for pair in zip(*sets.values(), strict=True):
-        _check_aligned(*pair, source_format)
+    for texts, translations in zip(*(sets[file] for file in files), strict=True):
+        _check_aligned(texts, translations, source_format)
     if source_format != TEXT:
         sides = zip(("source", "target"), sets.values(), ("tree", languages[1]), strict=True)
         nodes_are_words = _format(source_format) in WORD_FORMATS
