@@ -256,7 +256,8 @@ def test_the_map_is_that_of_its_study() -> None:
     shown = {}
     for (first, *_), _, *rows in tables_of("The map"):
         for row, *texts in rows:
-            shown[{"GeoQuery": "geo"}.get(first, first.lower()), row.strip("`")] = texts
+            task = {"GeoQuery": "geo", "COGS": "cogs_varfree"}.get(first, first.lower())
+            shown[task, row.strip("`")] = texts
     assert {*shown} == {*study}
     for name, (score, difference, conclusion) in shown.items():
         cell = study[name]
@@ -273,6 +274,13 @@ def test_the_map_is_that_of_its_study() -> None:
         ("GeoQuery", "map/table.csv", "dong_lapata:", "sequence-task=geo", r"(nary|lcrs)-task=geo"),
         ("JOBS", "map/table.csv", "dong_lapata:", "sequence-task=jobs", r"(nary|lcrs)-task=jobs"),
         ("ATIS", "map/table.csv", "dong_lapata:", "sequence-task=atis", r"(nary|lcrs)-task=atis"),
+        (
+            "COGS",
+            "map/table.csv",
+            "exact@gen",
+            "sequence-task=cogs_varfree",
+            r"(nary|lcrs)-task=cogs_varfree",
+        ),
         ("FOR to LAMBDA", "for2lam_100k/table.csv", "exact", "sequence", r"tree2tree_[db]fs"),
         ("Multi30k, test2016", "multi30k_plain_long/categories.csv", "bleu", "sequence", "none"),
     ],
@@ -328,6 +336,29 @@ def test_why_aims_are_missed_is_in_the_results() -> None:
     for text in (told.replace("%", " %"), range_told):
         assert text in (DOCS / "where-trees-help.md").read_text("utf-8")
     assert 5 * (1 - np.mean(others)) / 2.8 == pytest.approx(0.5, abs=0.05)
+
+
+def test_the_reservation_on_cogs_is_in_the_results() -> None:
+    """Scores on new structures rise with the length of a training, though all ended by validation data."""
+    results = read_results(results_file(DOCS / "results/map/cogs_varfree"))
+    assert {one.ended for one in results} == {"rested"}
+    runs = {
+        row: sorted(
+            (one.updates, one.value)
+            for one in results
+            if (one.method, one.metric) == (row, "exact@gen")
+        )
+        for row in ("sequence", "lcrs")
+    }
+    words, worst = runs["sequence"], min(runs["lcrs"], key=lambda run: run[1])
+    assert [score for _, score in words] == sorted(score for _, score in words)
+    assert worst[1] > words[-1][1]
+    page = " ".join((DOCS / "where-trees-help.md").read_text("utf-8").split())
+    for text in (
+        f"{words[0][1]:.1f} after {words[0][0]:,} updates, {words[-1][1]:.1f} after {words[-1][0]:,}.",
+        f"The worst run of `lcrs` has {worst[1]:.1f} after {worst[0]:,} updates,",
+    ):
+        assert text in page
 
 
 def test_the_page_of_the_map_is_short() -> None:
