@@ -23,6 +23,7 @@ NOT_RUN = re.compile(r"<!-- not run by a test: .*?-->\n\n```.*?```", re.S)
 TUTORIAL = NOT_RUN.sub("", "\n".join((ROOT / "docs" / page).read_text("utf-8") for page in PAGES))
 # The corpus of the test has 60 pairs.
 SMALLER = {"vocab: 4000": "vocab: 65"}
+SENTENCE = "1\tword\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
 
 
 def blocks(language: str) -> list[str]:
@@ -63,7 +64,8 @@ def test_from_two_text_files_to_a_table(tmp_path: Path):
     recipes(tmp_path)
     (tmp_path / "questions.tsv").write_text("who sleeps\t(sleeps x)\n" * 40, encoding="utf-8")
     for split in ("train", "valid", "test"):
-        (tmp_path / f"corpus/{split}.conllu").write_text("", encoding="utf-8")
+        sentences = len((tmp_path / f"corpus/{split}.sv").read_text("utf-8").splitlines())
+        (tmp_path / f"corpus/{split}.conllu").write_text(SENTENCE * sentences, encoding="utf-8")
     for number, commands in enumerate(blocks("bash"), start=1):
         assert run_in(tmp_path, commands) or number in (2, 5), commands
     assert yaml.safe_load((tmp_path / "forms.yaml").read_text())["title"] == "My questions"
