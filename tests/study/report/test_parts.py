@@ -6,13 +6,16 @@ import csv
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 from support.study_helpers import (
     LINES,
+    REFERENCES,
     keep_items,
     make_study,
     make_two_test_sets,
+    outputs,
     recipe_content,
     write,
 )
@@ -20,7 +23,7 @@ from support.study_helpers import (
 from treesyntax.__main__ import main
 from treesyntax.study.report.items import read_items, write_file
 from treesyntax.study.report.report import read_study, write_report
-from treesyntax.study.results.results import read_results, write_results
+from treesyntax.study.results.results import Result, read_results, write_results
 
 
 def rows_of(path: Path) -> dict[str, dict[str, str]]:
@@ -216,3 +219,105 @@ def test_columns_of_a_map_are_named_after_folders_whatever_these_are_called(tmp_
     assert main(["report", *items, "--out", str(tmp_path / "joined")]) == 0
     with (tmp_path / "joined/map.csv").open(encoding="utf-8") as stream:
         assert {row["test_set"] for row in csv.DictReader(stream)} == {"geo-lr=1", "geo-size=1"}
+
+
+SOME = "exact@gen"
+
+
+def part_of_categories(folder: Path, row: str, counted: Sequence[int], **changes: object) -> Path:
+    """A part with a row and, beside stack_pe, the baseline; ``SOME`` counts lines with some numbers."""
+    folder.mkdir()
+    rows = recipe_content()["methods"]
+    out = make_study(
+        folder, score=["exact", SOME], methods={of: rows[of] for of in ("sequence", row)},
+        categories="{data}/cat", **changes,
+    )  # fmt: skip
+    write(out / "data/cat", ["gen" if line in counted else "test" for line in range(LINES)])
+    path = out / "runs.jsonl"
+    write_results(path, [
+        replace(one, metric=SOME, value=score_of(one, counted), n=len(counted))
+        for one in read_results(path)
+    ])  # fmt: skip
+    return part_of(out, folder / "kept", [row, "sequence"] if row == "stack_pe" else [row])
+
+
+def score_of(one: Result, lines: Sequence[int]) -> float:
+    """The share of right ones among some lines of a run."""
+    return fmean(100 * (outputs(one.method, one.seed)[line] == REFERENCES[line]) for line in lines)
+
+
+ODD, EVEN = range(1, LINES, 2), range(0, LINES, 2)
+
+
+@pytest.mark.parametrize("counted", [EVEN, range(LINES // 2 + 1)])
+def test_a_metric_that_counts_other_lines_in_another_part_is_refused(
+    tmp_path: Path, counted: Sequence[int], capsys
+):
+    first = part_of_categories(tmp_path / "a", "stack_pe", ODD)
+    same = part_of_categories(tmp_path / "b", "relation_mask", ODD)
+    other = part_of_categories(tmp_path / "c", "relation_mask", counted)
+    out = ["--out", str(tmp_path / "joined")]
+    assert main(["report", str(first), str(same), *out]) == 0
+    assert main(["report", str(first), str(other), *out]) == 2
+    assert "of other lines, or of other categories of lines, than" in capsys.readouterr().err
+
+
+def test_whose_lines_a_metric_counts_is_known_without_the_other_metrics(tmp_path: Path, capsys):
+    """Each counted line is in the one category: only their numbers differ."""
+    parts = [
+        part_of_categories(tmp_path / row, row, counted)
+        for row, counted in (("stack_pe", ODD), ("relation_mask", EVEN))
+    ]
+    for path in parts:
+        whole = read_items(path)
+        write_file(path, replace(whole, runs=tuple(run for run in whole.runs if run.metric == SOME),
+                   rows=tuple(replace(row, primary=SOME, tested=(SOME,) * bool(row.tested), strongest="")
+                              for row in whole.rows)))  # fmt: skip
+    assert main(["report", *map(str, parts), "--out", str(tmp_path / "joined")]) == 2
+    assert f"has {SOME} of other lines" in capsys.readouterr().err
+
+
+def test_unseen_lines_of_other_training_data_are_not_compared(tmp_path: Path):
+    """As within one study: rows of other data leave out other lines."""
+    unseen = "exact:unseen"
+    for data, compared in (("d", True), ("other", False)):
+        (tmp_path / data).mkdir()
+        parts = two_parts(tmp_path / data)
+        for path in parts:
+            whole, file = read_items(path), path.with_name("runs.jsonl")
+            rows = (
+                replace(row, tested=("exact", unseen)[: 2 * len(row.tested)]) for row in whole.rows
+            )
+            runs = (*whole.runs, *(replace(run, metric=unseen) for run in whole.runs))
+            score = ("exact", unseen)
+            write_file(path, replace(whole, rows=tuple(rows), runs=runs, score=score))
+            results = read_results(file)
+            write_results(file, [replace(one, metric=unseen) for one in results])
+        # The files of a row's source may be its own, so that one of two is enough to be of the same test set.
+        write_results(
+            file, [replace(one, data_sha256=data) for one in read_results(file) if one.seed > 1]
+        )
+        joined = tmp_path / data / "joined"
+        assert main(["report", *map(str, parts), "--out", str(joined)]) == 0
+        with (joined / "table.csv").open(encoding="utf-8") as stream:
+            tested = {
+                (row["method"], row["metric"])
+                for row in csv.DictReader(stream)
+                if row["difference"]
+            }
+        assert ("stack_pe", unseen) in tested
+        assert (("relation_mask", unseen) in tested) is compared
+
+
+def test_a_column_without_its_baseline_stays_blank(tmp_path: Path, capsys):
+    items = []
+    for number, rows in enumerate((["sequence", "stack_pe"], ["stack_pe"])):
+        (tmp_path / f"made{number}").mkdir()
+        out = make_study(tmp_path / f"made{number}", score=["exact"])
+        path = part_of(out, tmp_path / f"task{number}", rows)
+        file = path.with_name("runs.jsonl")
+        write_results(file, [replace(one, data_sha256=f"d{number}") for one in read_results(file)])
+        items.append(str(path))
+    assert main(["report", *items, "--out", str(tmp_path / "joined")]) == 0
+    with (tmp_path / "joined/map.csv").open(encoding="utf-8") as stream:
+        assert {row["test_set"] for row in csv.DictReader(stream)} == {"task0"}

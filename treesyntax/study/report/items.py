@@ -43,6 +43,7 @@ class ItemRun:
         copies: which of the file's they are.
         scores: packed, by line of the test set.
         categories: which of the file's they are; "" for none.
+        counted: a hash of the numbers of the lines that the metric counts; "" in files from before it was kept.
     """
 
     row: str
@@ -51,6 +52,7 @@ class ItemRun:
     copies: str
     scores: str
     categories: str = ""
+    counted: str = ""
 
 
 @dataclass(frozen=True)
@@ -182,9 +184,10 @@ def write_items(
         kinds = _categories(outputs, name, metric)
         if kinds.name:
             categories[kinds.name] = kinds
+        counted = sha256(json.dumps(outputs.counted(name, metric)).encode()).hexdigest()[:8]
         for seed in seeds:
             packed = pack(outputs.statistics(name, seed, metric))
-            runs.append(ItemRun(name, seed, metric, group, packed, kinds.name))
+            runs.append(ItemRun(name, seed, metric, group, packed, kinds.name, counted))
     if runs:
         head = (study_hash, recipe.score, tuple(recipe.primary), recipe.seeds, tuple(rows), copies)
         keys = tuple(dict.fromkeys(result.run for result in results))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from treesyntax.errors import InputError
 from treesyntax.files import write_text
-from treesyntax.metrics import LOWER_IS_BETTER, columns_of, plain_name
+from treesyntax.metrics import LOWER_IS_BETTER, UNSEEN, columns_of, plain_name
 from treesyntax.metrics.line_file import unpack
 from treesyntax.study.recipe.recipe import FIXED
 from treesyntax.study.recipe.rows import run_name
@@ -48,7 +48,7 @@ from treesyntax.study.results.figure_files import write_figure_files
 from treesyntax.study.results.item_scores import ItemScores
 from treesyntax.study.results.outputs import NO_CATEGORIES, Categories
 from treesyntax.study.results.results import RESULTS_FILE, Result, read_results, results_file
-from treesyntax.study.results.rows import ItemRow, Pair, is_tested
+from treesyntax.study.results.rows import WELLFORMED, ItemRow, Pair, is_tested
 from treesyntax.study.results.table_text import csv_text
 
 TABLES = "tables"
@@ -191,7 +191,8 @@ def _column(part: Part, task: str) -> Part:
     def column(row: ItemRow) -> ItemRow:
         return replace(
             row, row=names[row.row], test_set=point, baseline=names[row.baseline],
-            strongest=names[row.asked or row.baseline or row.row], asked=names[row.asked],
+            strongest=names.get(row.asked or row.baseline or row.row, ""),
+            asked=names.get(row.asked, f"{row.asked}-{point}"),
             controls=tuple(names.get(name, f"{name}-{point}") for name in row.controls),
             other_code=tuple(names.get(name, f"{name}-{point}") for name in row.other_code),
             control_of=names.get(row.control_of, row.control_of),
@@ -220,6 +221,42 @@ def _check(part: Part, other: Part) -> None:
             cause = f"has scores{where} of other data, or another primary metric, than "
             cause += str(next(iter(other.paths.values())))
             raise InputError(path, None, cause, "give parts of one study over the same data")
+    _check_lines(part, other)
+
+
+def _check_lines(part: Part, other: Part) -> None:
+    """Refuse metrics that count other lines of a test set in another part, or have them in other categories."""
+    ours, theirs = _lines(part), _lines(other)
+    for (test_set, metric), lines in ours.items():
+        pairs = zip(lines, theirs.get((test_set, metric), lines), strict=True)
+        if any("" not in pair and len(set(pair)) > 1 for pair in pairs):
+            where = f" on {test_set}" if test_set else ""
+            path, than = (next(iter(one.paths.values())) for one in (part, other))
+            cause = (
+                f"has {metric}{where} of other lines, or of other categories of lines, than {than}"
+            )
+            remedy = (
+                "give both studies the same categories and run them again, which only scores anew"
+            )
+            raise InputError(path, None, cause, remedy)
+
+
+def _lines(part: Part) -> dict[tuple[str, str], tuple[str, ...]]:
+    """By test set and metric how many lines are counted, hashes of which, and their categories; "" for unknown.
+
+    Those that training does not have differ between rows, see `_compared_anew`.
+    """
+    test_sets = {row.row: row.test_set for row in part.stored.rows}
+    sizes = {result.key: result.n for result in part.results}
+    return {
+        (test_sets.get(run.row, ""), run.metric): (
+            str(sizes.get((run.row, run.seed, run.metric), "")),
+            run.counted,
+            run.categories,
+        )
+        for run in part.stored.runs
+        if UNSEEN not in run.metric
+    }
 
 
 def _test_sets(part: Part) -> dict[str, set[tuple[str, int, str]]]:
@@ -256,7 +293,11 @@ def _compared_anew(
     scored: Container[Pair],
     paths: Mapping[str, Path],
 ) -> list[ItemRow]:
-    """The rows of a test set, each with its baseline and all with the same strongest row."""
+    """The rows of a test set, each with its baseline and all with the same strongest row.
+
+    With a baseline of another part they are compared in the metrics of the others, but not in those in which their
+    own part may not have been: well-formedness, and lines that training does not have where that was another.
+    """
 
     def mean(name: str) -> float:
         primary = rows[0].primary
@@ -269,13 +310,16 @@ def _compared_anew(
     )
     metrics = _all(row.tested for row in rows) or (rows[0].primary,)
     baselines = list(dict.fromkeys(row.baseline for row in rows if row.baseline))
+    data = {result.method: result.data_sha256 for result in results}
     anew = []
     for row in rows:
         baseline = _baseline_of(row, baselines, paths)
-        tested = tuple(
+        alike = data.get(row.row) == data.get(baseline)
+        tested = row.tested or tuple(
             metric
             for metric in metrics
             if baseline and (row.row, metric) in scored and (baseline, metric) in scored
+            if not metric.startswith(WELLFORMED) and (alike or UNSEEN not in metric)
         )
         best = strongest if (row.row, row.primary) in scored else ""
         anew.append(
