@@ -11,6 +11,7 @@ from rich.console import Console
 from treesyntax.errors import OptionError
 from treesyntax.jobs.cluster import Cluster, jobs_at_work
 from treesyntax.jobs.terminal import loudness
+from treesyntax.metrics import OF
 from treesyntax.study.estimate import Estimate, outlook
 from treesyntax.study.recipe.identity import (
     IDENTITY_FILE,
@@ -21,6 +22,7 @@ from treesyntax.study.recipe.identity import (
     write_identity,
 )
 from treesyntax.study.report.table import print_line
+from treesyntax.study.results.results import drop_results
 from treesyntax.study.run.archive import check_goes_on, settle
 from treesyntax.study.run.executor import Executor
 from treesyntax.study.run.extension import check_not_shorter
@@ -56,10 +58,29 @@ def take_up(
     keys = ledger.keys.of
     runs = {run.name: keys[plan.outcome(run, "hypotheses")] for run in plan.runs}
     identity = make_identity(plan.recipe, ledger.inputs(), runs, before)
+    _drop_scores(plan, folder, before, identity, console)
     if identity != before or find_changes(folder, plan.recipe):
         write_identity(folder, plan.recipe, identity)
     ledger.recorded = identity.digests
     return ledger, identity
+
+
+def _drop_scores(
+    plan: Plan, folder: Path, before: Identity | None, now: Identity, console: Console
+) -> None:
+    """Drop the scores of other lines than categories now say, and tell which.
+
+    They are gone before the new categories are noted: whatever ends the study then, no table has old ones beside
+    new ones.
+    """
+    known = {} if before is None else before.digests
+    changed = {name for name, digest in now.digests.items() if known.get(name, digest) != digest}
+    rows = {row.name: row.categories for row in plan.recipe.methods if row.categories in changed}
+    if rows:
+        drop_results(folder, lambda one: one.method in rows and OF in one.metric)
+        files = ", ".join(dict.fromkeys(rows.values()))
+        line = f"categories: {files} changed, so scores of metrics with {OF} are made anew"
+        print_line(console, line)
 
 
 def _end_other_jobs(ledger: Ledger, cluster: Cluster | None, console: Console) -> None:

@@ -9,6 +9,7 @@ from study.run.growing_studies import content, run, trained
 from support.study_helpers import write_recipe
 
 from treesyntax.errors import OptionError, TreeSyntaxError
+from treesyntax.study import session
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.report.report import read_study
 from treesyntax.study.results.results import read_results
@@ -73,3 +74,34 @@ def test_other_categories_make_scores_anew_and_train_nothing(tmp_path: Path, mon
     assert {one.n for one in results if one.metric == "exact@gen"} == {2}
     read_study(tmp_path / "out")
     assert run(tmp_path, **changes) == ""
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_no_table_has_scores_by_old_categories_beside_new_ones(
+    tmp_path: Path, monkeypatch, capsys, ended: bool
+):
+    """A session that scores one row alone, or that ends before it scores."""
+    categories = tmp_path / "cat"
+    changes = {"seeds": [1], "score": SCORE, "categories": str(categories)}
+    categories.write_text("gen\ntest\n")
+    run(tmp_path, **changes)
+    categories.write_text("gen\ngen\n")
+    if ended:
+        with monkeypatch.context() as patch:
+            patch.setattr(session, "note_plan", interrupt)
+            run(tmp_path, status=130, **changes)
+    else:
+        run(tmp_path, "--only", "stack_pe", **changes)
+    assert "changed, so scores of metrics with @ are made anew" in capsys.readouterr().out
+    left = {} if ended else {"stack_pe": 2}
+    results = read_results(tmp_path / "out/runs.jsonl")
+    assert {one.method: one.n for one in results if one.metric == "exact@gen"} == left
+    assert {one.method for one in results if one.metric == "exact"} == {"sequence", "stack_pe"}
+    (note, *_) = read_study(tmp_path / "out").table.notes
+    assert note.startswith("PARTIAL TABLE without exact@gen of sequence")
+    run(tmp_path, **changes)
+    assert "PARTIAL" not in read_study(tmp_path / "out").table.notes[0]
+
+
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
