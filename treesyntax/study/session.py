@@ -12,7 +12,9 @@ from treesyntax.study.results.current import current_results
 from treesyntax.study.results.first_plan import note_plan
 from treesyntax.study.results.record import Recorder
 from treesyntax.study.results.results import RESULTS_FILE, drop_results, write_results
+from treesyntax.study.run.archive import USERS
 from treesyntax.study.run.executor import ExecutionOptions, Executor
+from treesyntax.study.run.ledger import SCORE
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import Step
 from treesyntax.study.taking_up import take_up, work
@@ -43,7 +45,9 @@ def execute(
     """
     console, part = make_console(), part or plan
     ledger, identity = take_up(plan, folder, console, options.cluster, mix_versions)
-    note_plan(folder, plan.recipe)
+    scoring = [ledger.code(step) for step in plan.steps if step.kind == SCORE]
+    metrics = {part: of[part] for of in scoring for part in of if USERS in part}
+    note_plan(folder, plan.recipe, metrics)
     # On a cluster this says nothing about the machines that train.
     recorder = Recorder(ledger, identity)
     last = {run.step(kind): run for run in plan.runs for kind in ENDS}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,8 @@ NEW = {**METHODS, "new": {"arch": "tree_up_down_mini", "binarize": {"source-form
         ({"methods": NEW}, ["Added after the first score: row new."]),
         ({"methods": {name: METHODS[name] for name in ("sequence", "stack_pe")}},
          ["Taken away after the first score: row relation_mask."]),
+        ({"strongest": ["sequence", "stack_pe"]},
+         ["Added after the first score: strongest rows sequence, stack_pe."]),
         ({"budget": "fixed"}, ["Changed after the first score: budget from rest to fixed."]),
         ({"train": {"max-update": 9, "lr": 0.001}},
          ["Changed after the first score: train.max-update from 5 to 9, of all rows."]),
@@ -99,3 +102,36 @@ def test_a_study_keeps_its_first_plan(tmp_path: Path):
     assert read_json(tmp_path / "out" / PLAN_FILE) == first
     recipe = read_recipe(tmp_path / "out/recipe.yaml")
     assert changes_since(tmp_path / "out", recipe) == ["Added after the first score: seed 2."]
+
+
+def test_other_lines_or_another_own_metric_under_the_same_name_are_told(tmp_path: Path):
+    """Both score all outputs anew, so nothing else says it."""
+    categories, part = tmp_path / "cat", "score: own/mine.py"
+    categories.write_text("gen\ntest\n")
+    recipe = recipe_with(tmp_path, categories=str(categories))
+    note_plan(tmp_path, recipe, {part: "a"})
+    same = replace(result("sequence"), code={part: "a"})
+    write_results(tmp_path / "runs.jsonl", [same])
+    assert changes_since(tmp_path, recipe) == []
+    categories.write_text("gen\ngen\n")
+    write_results(tmp_path / "runs.jsonl", [same, replace(same, seed=2, code={part: "b"})])
+    assert changes_since(tmp_path, recipe) == [
+        "Changed after the first score: the categories of test lines.",
+        "Changed after the first score: mine.py, by which outputs are scored.",
+    ]
+    categories.unlink()
+    assert len(changes_since(tmp_path, recipe)) == 1
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_study_notes_its_own_metrics(tmp_path: Path):
+    """The file may register any metric, since its name is not written out."""
+    own = tmp_path / "own.py"
+    for number, told in ((1, []), (2, ["own.py, by which outputs"])):
+        own.write_text(
+            "from treesyntax.metrics import register_metric\n\n"
+            f"@register_metric('m' * {number})\ndef mine(hypotheses, references):\n    return []\n"
+        )
+        run(tmp_path, seeds=[1], **{"import": "own.py"})
+        notes = changes_since(tmp_path / "out", read_recipe(tmp_path / "out/recipe.yaml"))
+        assert all(text in note for text, note in zip(told, notes, strict=True))

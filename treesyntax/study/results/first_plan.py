@@ -6,27 +6,37 @@ Until a run is scored the file follows the recipe. From then on it stays, and a 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from treesyntax.errors import InputError
-from treesyntax.files import read_json, write_json
+from treesyntax.files import read_json, sha256_of, write_json
 from treesyntax.study.recipe.recipe import SECTIONS, Recipe
-from treesyntax.study.results.results import read_results, results_file
+from treesyntax.study.results.results import Result, read_results, results_file
+from treesyntax.study.run.steps import located
 
 PLAN_FILE = "plan.json"
 SCORED = ("done/*/score.json", "replaced/*/done/*/score.json")
+NO_METRICS: Mapping[str, str] = MappingProxyType({})
 UNKNOWN = "The first plan of this study is not known: its first scores are of an older version."
 MOST_NAMED = 6
 
 
-def note_plan(folder: Path, recipe: Recipe) -> None:
-    """Write down what a study is to compare, unless one of its runs was scored before."""
+def note_plan(folder: Path, recipe: Recipe, metrics: Mapping[str, str] = NO_METRICS) -> None:
+    """Write down what a study is to compare, unless one of its runs was scored before.
+
+    Args:
+        folder: of the study.
+        recipe: of the study.
+        metrics: digests of the user's own code that scores, by the names that results have for it.
+    """
     if not _is_scored(folder):
         now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        write_json(folder / PLAN_FILE, {"date": now, **plan_of(recipe)})
+        files = {"categories": _categories(folder, recipe), "metrics": dict(metrics)}
+        write_json(folder / PLAN_FILE, {"date": now, **plan_of(recipe), **files})
 
 
 def plan_of(recipe: Recipe) -> dict[str, Any]:
@@ -36,6 +46,7 @@ def plan_of(recipe: Recipe) -> dict[str, Any]:
         "primary": recipe.primary,
         "score": list(recipe.score),
         "seeds": list(recipe.seeds),
+        "strongest": list(recipe.strongest),
         "budget": recipe.budget,
         "average": recipe.average,
         "rows": {
@@ -67,7 +78,15 @@ def changes_since(folder: Path, recipe: Recipe) -> list[str]:
     if not file.is_file():
         return [UNKNOWN] if _is_scored(folder) else []
     try:
-        return list(_changes(read_json(file), plan_of(recipe), _dropped(folder, recipe)))
+        first, results = read_json(file), read_results(results_file(folder))
+        changes = [*_changes(first, plan_of(recipe), _dropped(results, recipe))]
+        if _differ(first.get("categories", {}), _categories(folder, recipe)):
+            changes.append("Changed after the first score: the categories of test lines.")
+        changed = (_differ(first.get("metrics", {}), result.code) for result in results)
+        for part in dict.fromkeys(part for parts in changed for part in parts):
+            name = part.partition("/")[2]  # score: own/NAME
+            changes.append(f"Changed after the first score: {name}, by which outputs are scored.")
+        return changes
     except (AttributeError, KeyError, TypeError) as error:
         raise InputError(file, None, f"is no plan of a study ({error!r})", "restore it") from None
 
@@ -78,9 +97,20 @@ def _is_scored(folder: Path) -> bool:
     return has_results or any(next(folder.glob(place), None) for place in SCORED)
 
 
-def _dropped(folder: Path, recipe: Recipe) -> list[str]:
+def _categories(folder: Path, recipe: Recipe) -> dict[str, str]:
+    """By row the digest of the file with the categories of its test lines, where there is one."""
+    files = {row.name: located(row.categories, folder) for row in recipe.methods if row.categories}
+    return {row: sha256_of(file) for row, file in files.items() if file.is_file()}
+
+
+def _differ(first: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """What both plans know, and know otherwise."""
+    return [name for name, digest in first.items() if now.get(name, digest) != digest]
+
+
+def _dropped(results: Iterable[Result], recipe: Recipe) -> list[str]:
     rows = {method.name for method in recipe.methods}
-    scored = dict.fromkeys(result.method for result in read_results(results_file(folder)))
+    scored = dict.fromkeys(result.method for result in results)
     return [row for row in scored if row not in rows]
 
 
@@ -91,8 +121,9 @@ def _changes(first: Mapping[str, Any], now: Mapping[str, Any], dropped: list[str
     if first["primary"] != now["primary"]:
         before, after = (" and ".join(plan["primary"]) for plan in (first, now))
         yield f"The metric that decides was {before} before the first score; now it is {after}."
-    for key, what in (("score", "metric"), ("seeds", "seed")):
-        more, less = _more_and_less(first[key], now[key])
+    kinds = (("score", "metric"), ("seeds", "seed"), ("strongest", "strongest row"))
+    for key, what in kinds:
+        more, less = _more_and_less(first.get(key, now[key]), now[key])
         if more:
             yield f"Added after the first score: {_named(more, what)}."
         if less:
