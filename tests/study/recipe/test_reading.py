@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 from support import ROOT
-from support.study_helpers import write_recipe
+from support.study_helpers import recipe_content, write_recipe
 
 from treesyntax.__main__ import main
 from treesyntax.errors import InputError, OptionError
@@ -105,7 +105,11 @@ def test_of_several_the_later_win(tmp_path: Path):
     [
         ({"methods": {"stack_pee": None}}, "methods below has no 'stack_pee'; did you mean 'stack_pe'?"),
         ({"train": {"max-updat": None}}, "train below has no 'max-updat'; did you mean 'max-update'?"),
+        ({"train": {"lerning-rate": None}}, "train below has no 'lerning-rate'; it has max-update, lr"),
         ({"methods": {"stack_pe": {"tran": None}}}, "methods.stack_pe below has no 'tran'"),
+        ({"methods": {"stack_pe": {"train": {"max-updat": None}}}},
+         "methods.stack_pe.train.max-updat: null leaves nothing out, since no row has 'max-updat'; did you mean 'max-update'?"),
+        ({"methods": {"stack_pe": {"generate": {"sampling": None}}}}, "no row has 'sampling'; take it out"),
         ({"vars": {"siz": None}}, "vars below has no 'siz'; did you mean 'size'?"),
         ({"vars": {"siz": 60}}, "vars.siz: nothing uses this variable; did you mean 'size'?"),
         ({"seed": None}, "the recipe below has no 'seed'; did you mean 'seeds'?"),
@@ -125,8 +129,8 @@ def test_a_misspelt_name_that_would_do_nothing_is_refused(
 @pytest.mark.parametrize(
     "changes",
     [
-        {"train": {"max-epoch": None}},
-        {"methods": {"stack_pe": {"train": {"dropout": None}, "controls": None}}},
+        {"methods": {"stack_pe": {"train": {"max_update": None}, "controls": None}}},
+        {"methods": {"stack_pe": {"train": {"log-interval": None}}}},  # the study sets it
         {"categories": None},
         {"vars": {"unlike": 60}},
         {"vars": {"sizes": "9"}, "title": "{sizes} pairs"},
@@ -140,6 +144,31 @@ def test_a_null_may_name_what_other_recipes_have(changes: dict, tmp_path: Path):
 def test_null_without_extends_stays_a_flag_that_is_left_out(tmp_path: Path):
     recipe = read_recipe(write_recipe(tmp_path, generate={"beam": None}))
     assert recipe.generate == {"beam": None}
+
+
+@pytest.mark.parametrize("own", [{}, {"dropout": 0.1}])
+def test_null_leaves_out_of_a_row_what_all_rows_have(own: dict, tmp_path: Path):
+    """Whatever the row below has of its own: it had done nothing where that was another flag."""
+    rows = recipe_content()["methods"]
+    path = write_recipe(tmp_path, methods={**rows, "stack_pe": {**rows["stack_pe"], "train": own}})
+    change = {"methods": {"stack_pe": {"train": {"lr": None}}}}
+    above = read_recipe(write(tmp_path / "other.yaml", extends="recipe.yaml", **change))
+    for recipe in (above, read_recipe(path, ["methods.stack_pe.train.lr=null"])):
+        flags = {row.name: recipe.flags(row, "train")["lr"] for row in recipe.methods}
+        assert flags == {"sequence": 0.001, "relation_mask": 0.001, "stack_pe": None}
+    taken = read_recipe(
+        path, ["methods.stack_pe.train.dropout=0.3", "methods.stack_pe.train.dropout=null"]
+    )
+    assert "dropout" not in taken.methods[-1].train
+
+
+@pytest.mark.parametrize("override", ["train.lerning-rate", "generate.bem", "vars.siz"])
+def test_an_override_that_takes_nothing_away_is_refused(override: str, tmp_path: Path):
+    path = write_recipe(tmp_path)
+    with pytest.raises(OptionError, match=f"--set {override}=null: takes nothing away, since"):
+        read_recipe(path, [f"{override}=null"])
+    with pytest.raises(InputError, match="null leaves nothing out"):
+        read_recipe(path, ["methods.stack_pe.train.lerning-rate=null"])
 
 
 @pytest.mark.parametrize(

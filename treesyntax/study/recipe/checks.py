@@ -35,6 +35,18 @@ RESERVED = {
     ),
 }  # fmt: skip
 """Flags that the study sets itself."""
+TRAIN_DEFAULTS: Flags = {
+    "log-interval": 50,
+    "save-interval-updates": 250,
+    "update-epoch-batch-itr": "True",
+}
+"""Flags of fairseq-train unless the recipe says otherwise.
+
+Batches are drawn anew in every epoch: fairseq does so after a resume in any case, and only then is
+a training that was interrupted the same as one that was not.
+A killed run goes on from its last checkpoint, which is written at the end of an epoch and after that
+many updates. Each checkpoint is also validated, so the interval is part of how the best checkpoint is chosen.
+"""
 
 
 class Check:

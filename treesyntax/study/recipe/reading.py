@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import yaml
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import read_lines
 from treesyntax.study.recipe.beside import with_paths
-from treesyntax.study.recipe.checks import RESERVED, variables_used
+from treesyntax.study.recipe.checks import RESERVED, TRAIN_DEFAULTS, flag_name, variables_used
 from treesyntax.study.recipe.keys import (
     KEYS,
     METHOD_KEYS,
@@ -46,9 +45,6 @@ METHODS, VARS = "methods", "vars"
 ROW_KEYS = dict.fromkeys((*METHOD_KEYS, *PRETRAINED_ROW_KEYS))
 KNOWN = {"": KEYS, DATA: PRETRAINED_DATA_KEYS, "search": SEARCH_KEYS}
 """Keys, by the section in which they may stand, that null may name in any recipe: below it some may lack them."""
-ALIKE = 0.8
-"""How alike a flag must be to one of the recipe below to be that flag misspelt: ``max-epoch`` is not ``max-update``."""
-SIDE = re.compile("encoder|decoder|source|target")
 ADDED = "+"
 """Ends a key whose list is added to that of the recipe below: ``score+: [bleu]``."""
 ALIASES = {"metrics": "score"}
@@ -117,7 +113,7 @@ def _check_nulls(
         below = base.get(key)
         if isinstance(value, dict) and isinstance(below, dict):
             _check_nulls(below, value, path, (*keys, str(key)))
-        elif value is None and key not in base and not _may_be_absent(str(key), base, keys):
+        elif value is None and key not in base and not _may_be_absent(str(key), keys):
             near = get_close_matches(str(key), [str(name) for name in base], n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(map(str, base))}"
             section = ".".join(keys) or "the recipe"
@@ -129,16 +125,39 @@ def _check_nulls(
             )
 
 
-def _may_be_absent(key: str, base: Mapping[str, Any], keys: tuple[str, ...]) -> bool:
-    """Whether null may name what the recipe below lacks: a key of recipes, or a flag unlike those that it has."""
+def _may_be_absent(key: str, keys: tuple[str, ...]) -> bool:
+    """Whether null may name what the recipe below lacks: a key of recipes, or a flag of a row, see `check_nulls`."""
     if keys[:1] == (METHODS,):
-        if len(keys) == 2:
-            return key in ROW_KEYS
-        keys = keys[2:] or keys
-    if len(keys) == 1 and keys[0] in RESERVED:
-        near = get_close_matches(key, map(str, base), n=1, cutoff=ALIKE)
-        return not near or SIDE.sub("", near[0]) == SIDE.sub("", key)
+        return key in ROW_KEYS if len(keys) == 2 else keys[2:3] != () and keys[2] in RESERVED
     return len(keys) < 2 and key in KNOWN.get("".join(keys), ())
+
+
+def check_nulls(content: Mapping[str, Any], options: Iterable[str], path: Path) -> None:
+    """Refuse a null in the flags of a row that leaves nothing out: a misspelt flag would stay as all rows have it.
+
+    Args:
+        content: of the whole recipe, checked.
+        options: what its axes vary.
+        path: its file.
+    """
+    rows, varied = content[METHODS], [option.rpartition(".")[2] for option in options]
+    for section in RESERVED:
+        flags_of = [one.get(section, {}) for one in (content, *rows.values())]
+        known = [flag for flags in flags_of for flag, value in flags.items() if value is not None]
+        known += [*varied, *(TRAIN_DEFAULTS if section == "train" else ())]
+        names = {_spelt(flag): flag for flag in known}
+        for name, row in rows.items():
+            for flag, value in row.get(section, {}).items():
+                if value is None and _spelt(flag) not in names:
+                    near = get_close_matches(_spelt(flag), names, n=1)
+                    hint = f"did you mean {names[near[0]]!r}?" if near else "take it out"
+                    place = f"{METHODS}.{name}.{section}.{flag}"
+                    cause = f"{place}: null leaves nothing out, since no row has {flag!r}"
+                    raise InputError(path, None, cause, hint)
+
+
+def _spelt(flag: object) -> str:
+    return flag_name(str(flag)).replace("_", "-")
 
 
 def _check_new_variables(base: Mapping[str, Any], whole: Mapping[str, Any], path: Path) -> None:
@@ -186,20 +205,29 @@ def _extended(path: Path, name: str) -> Path:
         raise OptionError(f"{path}: {EXTENDS}: {error}") from None
 
 
-def laid_over(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def laid_over(
+    base: Mapping[str, Any], changes: Mapping[str, Any], keys: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """Entries of a recipe with changes, as ``extends`` merges them.
+
+    Args:
+        base: the entries.
+        changes: what is laid over them. Null takes an entry away; a flag that a row below has not, but all rows, it
+            leaves out of that row.
+        keys: of the section that they are of, from the outermost on.
 
     Raises:
         OptionError: if something is added to what is no list.
     """
     merged = dict(base)
+    of_row = keys[:1] == (METHODS,) and keys[2:] and keys[2] in RESERVED
     for key, value in changes.items():
         if isinstance(key, str) and key.endswith(ADDED):
             add_to(merged, key.removesuffix(ADDED), value)
-        elif value is None:
+        elif value is None and (key in base or not of_row):
             merged.pop(key, None)
         elif isinstance(value, dict) and isinstance(merged.get(key), dict):
-            merged[key] = laid_over(merged[key], value)
+            merged[key] = laid_over(merged[key], value, (*keys, str(key)))
         else:
             merged[key] = value
     return merged
@@ -275,10 +303,13 @@ def _set(content: dict[str, Any], keys: list[str], value: Any, override: str) ->
             )
         if depth + 1 < len(keys):
             section = section.setdefault(key, {})
-        elif value is None:
-            section.pop(key, None)
+        elif value is not None or (key not in section and keys[0] == METHODS and depth > 2):
+            section[key] = value  # null leaves out of a row what all rows have
+        elif key not in section and depth and keys[0] in OPEN:
+            place = ".".join(keys[:depth])
+            raise OptionError(f"--set {override}: takes nothing away, since {place} has no {key!r}")
         else:
-            section[key] = value
+            section.pop(key, None)
 
 
 def _may_add(keys: list[str], depth: int) -> bool:

@@ -14,7 +14,13 @@ from treesyntax.study.recipe.budget import BUDGETS, FIXED, REST, TRAIN_ON, facto
 from treesyntax.study.recipe.checks import DATA, Check, Flags, replace_in_command, replace_variables
 from treesyntax.study.recipe.controls import CONTROLS, as_control, kind_of, linked, with_controls
 from treesyntax.study.recipe.inherit import changed_rows, complete_rows
-from treesyntax.study.recipe.reading import IMPORT, apply_override, is_resolved, read_extended
+from treesyntax.study.recipe.reading import (
+    IMPORT,
+    apply_override,
+    check_nulls,
+    is_resolved,
+    read_extended,
+)
 from treesyntax.study.recipe.rows import (
     ABOUT,
     OWN,
@@ -200,6 +206,8 @@ def read_recipe(
     whole = complete_rows(filled, check, inherit=not is_resolved(path))
     of_report = baseline is not None
     recipe = _recipe(_ordered({**copy.deepcopy(DEFAULTS), **whole}), check, of_report)
+    if overrides or not is_resolved(path):
+        check_nulls(filled, [one for axis in recipe.axes for one in axis.options], path)
     return replace(recipe, inherits=changed_rows(filled, whole))
 
 

@@ -13,6 +13,7 @@ from treesyntax.errors import OptionError
 from treesyntax.jobs.flags import DATA_TREES
 from treesyntax.jobs.preloaded import LOADED
 from treesyntax.study.recipe.budget import TRAIN_ON
+from treesyntax.study.recipe.checks import TRAIN_DEFAULTS
 from treesyntax.study.recipe.recipe import SPLITS, Flags, Method, Recipe, Side, flag_words
 from treesyntax.study.run.process import SAFE
 from treesyntax.study.run.steps import (
@@ -35,18 +36,6 @@ from treesyntax.trees.linearizations import tree_text
 
 LONGEST_NAME = 120
 """Letters in the name of a folder; most file systems allow 255 bytes."""
-TRAIN_DEFAULTS: Flags = {
-    "log-interval": 50,
-    "save-interval-updates": 250,
-    "update-epoch-batch-itr": "True",
-}
-"""Flags of fairseq-train unless the recipe says otherwise.
-
-Batches are drawn anew in every epoch: fairseq does so after a resume in any case, and only then is
-a training that was interrupted the same as one that was not.
-A killed run goes on from its last checkpoint, which is written at the end of an epoch and after that
-many updates. Each checkpoint is also validated, so the interval is part of how the best checkpoint is chosen.
-"""
 DATA_FOLDER = "data"
 """Stands for the folder of any data, which is no fault of a command line."""
 
