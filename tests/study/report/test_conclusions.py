@@ -120,6 +120,26 @@ def test_of_several_controls_the_least_favourable_one_counts(
     assert (conclusion.word, conclusion.control) == ("mechanism helps", "relation_mask/flat")
 
 
+@pytest.mark.parametrize(("flat", "expected"), [(0.9, "still learning"), (0.05, "mechanism helps")])
+def test_a_row_is_better_than_no_control_that_was_still_learning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flat: float, expected: str
+):
+    """The random one scores lower than the flat one at rest, of which alone p had been looked at."""
+    monkeypatch.setitem(RATES, "relation_mask/random", 1.0)
+    monkeypatch.setitem(RATES, "relation_mask/flat", flat)
+    content = methods("relation_mask")
+    content["relation_mask"]["controls"] = ["random", "flat"]
+    out = make_study(tmp_path, methods=content, score=["exact"])
+    assert words(read_study(out))["relation_mask"] == expected.replace(
+        "still learning", "syntax helps"
+    )
+    write_results(out / "runs.jsonl", [
+        replace(one, ended="last") for one in read_results(out / "runs.jsonl")
+        if one.method == "relation_mask/random"
+    ])  # fmt: skip
+    assert words(read_study(out))["relation_mask"] == expected
+
+
 @pytest.mark.parametrize(
     ("state", "why"), [("absent", "has no runs"), ("other", "is of other code")]
 )

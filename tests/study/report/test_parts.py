@@ -109,6 +109,19 @@ def test_outputs_that_the_study_has_no_more_do_not_count(tmp_path: Path, capsys)
         assert (table[name]["mean"], table[name]["seeds"]) == (row["mean"], row["seeds"])
 
 
+def test_a_run_that_stands_twice_in_the_results_is_refused(tmp_path: Path, capsys):
+    """Two files of results in one: the run would count as two."""
+    again = kept(make_study(tmp_path, score=["exact"]), tmp_path / "kept")
+    file = again.with_name("runs.jsonl")
+    whole = file.read_text()
+    assert main(["report", str(again)]) == 0
+    results = read_results(file)
+    write_results(file, [replace(one, train_seconds=9.0) for one in results if one.seed == 1])
+    file.write_text(file.read_text() + whole)
+    assert main(["report", str(again)]) == 2
+    assert f"{file}: holds two results of sequence-1 in exact" in capsys.readouterr().err
+
+
 def domains(folder: Path) -> Path:
     """A study with two test sets, categories and one plain row, of which ``sequence`` is of other code."""
     out = make_two_test_sets(

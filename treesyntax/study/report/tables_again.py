@@ -42,7 +42,7 @@ from treesyntax.study.report.table_notes import unknown_endings
 from treesyntax.study.report.unequal_parts import unequal_notes
 from treesyntax.study.report.verdict import make_verdict
 from treesyntax.study.results.comparisons import compare
-from treesyntax.study.results.current import Comparable, comparable
+from treesyntax.study.results.current import Comparable, comparable, each_once
 from treesyntax.study.results.domains import TASK, Domain
 from treesyntax.study.results.figure_files import write_figure_files
 from treesyntax.study.results.item_scores import ItemScores
@@ -79,11 +79,11 @@ def read_part(path: Path) -> Part:
     stored, folder = read_items(path), path.parent
     if not results_file(folder).is_file() and results_file(folder.parent).is_file():
         folder = folder.parent
-    rows = {row.row for row in stored.rows}
+    rows, file = {row.row for row in stored.rows}, results_file(folder)
     try:
         results = [
             completed(result, stored.completed)
-            for result in read_results(results_file(folder))
+            for result in read_results(file)
             if result.hash == stored.hash
             and result.method in rows
             and result.seed in stored.seeds
@@ -92,7 +92,7 @@ def read_part(path: Path) -> Part:
         ]
     except (TypeError, ValueError) as error:
         raise InputError(path, None, f"says of a run what cannot be ({error!r})", REMEDY) from None
-    return Part({row.row: path for row in stored.rows}, stored, results)
+    return Part({row.row: path for row in stored.rows}, stored, each_once(results, file))
 
 
 def completed(result: Result, known: Mapping[str, str]) -> Result:

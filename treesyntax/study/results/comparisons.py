@@ -312,11 +312,14 @@ def _over_control(
     """A row against the control that it is least shown to be better than, its name, and which others it could not
     be compared with, and why."""
 
-    def doubt(tested: tuple[RunComparison, str]) -> tuple[bool, bool, float]:
-        """How little the row is shown to be better: worse, too few runs, then by p."""
-        test, _ = tested
+    def doubt(tested: tuple[RunComparison, str]) -> tuple[bool, bool, bool, bool, float]:
+        """How little the row is shown to be better: not, than one that was still learning, worse, too few runs, by p."""
+        test, name = tested
         worse = test.difference > 0 if one.lower_is_better else test.difference < 0
-        return worse, isnan(test.p), test.p
+        unsure = worse or not test.p < LEVEL
+        learning = scores.still_learning(name, one.metric) > MOST_LEARNING * test.runs[1]
+        # Where it is not shown to be better than one at rest, that is what there is to say.
+        return unsure, learning != unsure, worse, isnan(test.p), test.p
 
     own, _, copies = _tables(scores, one.method, one.baseline, one.metric)
     tested = [

@@ -11,7 +11,7 @@ from treesyntax.study.recipe.identity import read_identity
 from treesyntax.study.recipe.recipe import Recipe
 from treesyntax.study.recipe.rows import run_name
 from treesyntax.study.results.endings import with_endings
-from treesyntax.study.results.results import Result, read_results, results_file
+from treesyntax.study.results.results import Key, Result, read_results, results_file
 from treesyntax.study.run.code import mixed_parts, unknown_parts
 
 Comparable = Callable[[str, str], bool]
@@ -34,8 +34,7 @@ def current_results(folder: Path, recipe: Recipe) -> tuple[list[Result], list[st
     """
     identity, path = read_identity(folder), results_file(folder)
     rows = {method.name for method in recipe.methods}
-    found: dict[object, Result] = {}
-    others = []
+    found, others = [], []
     for result in read_results(path):
         if (
             result.method not in rows
@@ -46,10 +45,24 @@ def current_results(folder: Path, recipe: Recipe) -> tuple[list[Result], list[st
         name = run_name(result.method, result.seed)
         if (result.hash, result.run) != (identity.hash, identity.runs.get(name)):
             others.append(f"{name} in {result.metric}")
-        elif found.setdefault(result.key, result) != result:
+        else:
+            found.append(result)
+    return with_endings(each_once(found, path), folder, recipe), others
+
+
+def each_once(results: Iterable[Result], path: Path) -> list[Result]:
+    """Results without repetitions: a run that counts twice is no second run.
+
+    Raises:
+        InputError: if two say different things of one run and metric.
+    """
+    known: dict[Key, Result] = {}
+    for result in results:
+        if known.setdefault(result.key, result) != result:
+            name = run_name(result.method, result.seed)
             cause = f"holds two results of {name} in {result.metric}"
             raise InputError(path, None, cause, "remove one of the lines")
-    return with_endings(list(found.values()), folder, recipe), others
+    return [*known.values()]
 
 
 def missing_scores(recipe: Recipe, results: Iterable[Result]) -> dict[str, dict[str, list[int]]]:
