@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.study_helpers import plan_of
+from support.study_helpers import plan_of, recipe_content, recipe_with
 
 from treesyntax.study.report.data_notes import trained_on
+from treesyntax.study.run.plan import make_plan
 
 PARTS = {
     "train.src": ["a b", "c", "d", "a  b"],
@@ -32,6 +33,22 @@ def test_test_lines_of_the_training_data_are_counted(tmp_path: Path, score: str,
     write(tmp_path, **PARTS)
     (note,) = trained_on(plan_of(tmp_path, f"score={score}"), tmp_path)
     assert note == f"3 of 5 test lines stand in the training data too, with the same answer{end}"
+
+
+def test_each_test_set_is_looked_for_in_its_training_data(tmp_path: Path):
+    """Only the first one was."""
+    write(tmp_path, **PARTS)
+    write_other = (tmp_path / "data/p/other.tgt").write_text
+    write_other("no\nno\nno\nno\nno\n")
+    data = recipe_content()["data"]
+    data["target"]["test"] = "{data}/p/{d}.tgt"
+    axes = {"domain": {"vars.d": ["other", "test"]}}
+    recipe = recipe_with(tmp_path, data=data, axes=axes, vars={"size": 8, "d": "test"})
+    test, train = "{data}/p/test.tgt", "{data}/p/train.tgt"
+    (note,) = trained_on(make_plan(recipe), tmp_path)
+    assert note.startswith(
+        f"3 of 5 test lines of {test} stand in the training data {train} too, with the same answer"
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,7 +10,7 @@ from treesyntax.data.manifest import read_manifest
 from treesyntax.errors import InputError, OptionError
 from treesyntax.files import read_lines
 from treesyntax.metrics import UNSEEN, plain_name, unseen_lines
-from treesyntax.study.recipe.recipe import SPLITS
+from treesyntax.study.recipe.recipe import SPLITS, Side
 from treesyntax.study.report.table_notes import ALLOWED, baselines_of, uneven
 from treesyntax.study.run.plan import Plan
 from treesyntax.study.run.steps import located
@@ -37,29 +37,41 @@ def data_notes(plan: Plan, folder: Path, rows: Collection[str]) -> list[str]:
 def trained_on(plan: Plan, folder: Path) -> list[str]:
     """How many test lines stand in the training data, source and reference alike; nothing for none.
 
-    Nothing is told of sources of several lines each, such as CoNLL-U.
+    Each test set is looked at with each training set that it is the test of. Nothing is told of sources of several
+    lines each, such as CoNLL-U.
     """
     recipe = plan.recipe
-    source, target = recipe.source, recipe.target
-    names = (source.test, target.test, source.train, target.train)
-    files = [located(name, folder) for name in names]
-    if not all(file.is_file() for file in files):
-        return []
-    try:
-        unseen = unseen_lines(*map(read_lines, files))
-    except (InputError, OptionError):
-        return []
-    if all(unseen):
-        return []
     metric = plain_name(recipe.score[0])
     others = (
         ""
         if any(UNSEEN in name for name in recipe.score)
         else f"; {metric}{UNSEEN} scores the others"
     )
-    return [
-        f"{unseen.count(False)} of {len(unseen)} test lines stand in the training data too, with the same answer{others}"
-    ]
+    data: dict[tuple[str, str], dict[Side, None]] = {}
+    for row in recipe.methods:
+        data.setdefault((row.target.test, row.target.train), {})[row.source] = None
+    notes = []
+    for (test, train), sources in data.items():
+        counts = (_seen(folder, (own.test, test, own.train, train)) for own in sources)
+        seen, size = next((count for count in counts if count is not None), (0, 0))
+        where = f" of {test}" if len(data) > 1 else "", f" {train}" if len(data) > 1 else ""
+        if seen:
+            notes.append(
+                f"{seen} of {size} test lines{where[0]} stand in the training data{where[1]} too, with the same answer{others}"
+            )
+    return notes
+
+
+def _seen(folder: Path, names: Sequence[str]) -> tuple[int, int] | None:
+    """How many pairs of a test set training has, and how many there are; None where that cannot be told."""
+    files = [located(name, folder) for name in names]
+    if not all(file.is_file() for file in files):
+        return None
+    try:
+        unseen = unseen_lines(*map(read_lines, files))
+    except (InputError, OptionError):
+        return None
+    return unseen.count(False), len(unseen)
 
 
 def without_trees(plan: Plan, folder: Path) -> list[str]:

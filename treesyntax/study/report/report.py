@@ -159,9 +159,10 @@ def _old_records(results: Sequence[Result]) -> list[str]:
 
 def _of_references(plan: Plan, folder: Path) -> list[str]:
     """What the scores do not say of the test set, one line each."""
-    references = located(plan.recipe.target.test, folder)
-    lines = list(read_lines(references)) if references.is_file() else []
-    return reference_warnings(plan.recipe.score, lines)
+    names = dict.fromkeys(row.target.test for row in plan.recipe.methods)
+    files = [file for name in names if (file := located(name, folder)).is_file()]
+    notes = (reference_warnings(plan.recipe.score, [*read_lines(file)]) for file in files)
+    return [*dict.fromkeys(note for of_file in notes for note in of_file)]
 
 
 def _long_references(plan: Plan, folder: Path, table: StudyTable) -> list[str]:
