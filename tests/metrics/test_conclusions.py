@@ -50,7 +50,10 @@ def test_without_a_control_no_row_shows_that_syntax_helps():
 
 def test_not_shown_says_what_would_have_been_found():
     found = conclude(scores(60, 1), scores(60, 2), scores(60, 3))
-    assert f"would have found {found.over_baseline.smallest:.2f}" in found.reason
+    assert (
+        f"would have found {found.over_baseline.smallest:.2f} in 80 % of studies before"
+        in found.reason
+    )
 
 
 def test_p_values_are_corrected_for_the_rows_of_a_study():

@@ -137,7 +137,10 @@ def verdict(
     """
     sign = -1 if lower_is_better else 1
     if not baseline_p < LEVEL:
-        would = f"; this table would have found {over_baseline.smallest:.2f} in 80 % of studies"
+        would = (
+            f"; this table would have found {over_baseline.smallest:.2f} in 80 % of studies before correction for "
+            "several rows"
+        )
         would = "" if np.isnan(over_baseline.smallest) else would
         return NOT_SHOWN, f"not shown to differ from the baseline (p = {baseline_p:.3f}){would}"
     if sign * over_baseline.difference < 0:

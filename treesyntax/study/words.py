@@ -95,7 +95,8 @@ WORDS = {
     "tuning": Word("tuning", "search for settings on validation data", "search.md"),
     "well-formed": Word("well-formed", "the output is a tree of its format"),
     "would-find": Word(
-        "would find, found in 80 %", "the smallest true difference that so many runs and items show in 80 of 100 studies"
+        "would find, found in 80 %", "the smallest true difference that so many runs and items show in 80 of 100 studies, "
+        "before correction for several rows"
     ),
 }  # fmt: skip
 """By their anchor on the page."""

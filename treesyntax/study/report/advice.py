@@ -100,7 +100,7 @@ def runs_line(table: StudyTable) -> list[str]:
     if not texts:
         return []
     return [
-        f"Runs of each row that would find the observed differences in 80 of 100 studies, a rough guide: {', '.join(texts)}. "
+        f"Runs of each row that find these differences in 80 of 100 studies, uncorrected, a rough guide: {', '.join(texts)}. "
         "Choose the number once: adding seeds until a † appears finds what is not there"
     ]
 

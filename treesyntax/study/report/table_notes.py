@@ -336,7 +336,7 @@ def direction(metrics: Sequence[str]) -> str:
 
 
 COMPARISON_NOTE = (
-    "In points, row minus baseline. p is corrected for several rows, intervals are not. The report ends with what the words "
+    "In points, row minus baseline. p is corrected for several rows, intervals and what is found in 80 % are not. The report ends with what the words "
     "mean; how the tests work: python -m pydoc treesyntax.metrics.runs"
 )
 DIFFERENCES = "Differences from the baseline"
