@@ -191,6 +191,26 @@ def test_parts_of_unequal_budgets_are_refused(tmp_path: Path, capsys):
     assert not (tmp_path / "joined").exists()
 
 
+def test_no_figure_of_other_comparisons_stays_beside_a_table(tmp_path: Path):
+    """Of rows that were compared in spite of their code, and then not."""
+    first, second = two_parts(tmp_path)
+    for number, part in enumerate((first, second)):
+        file = part.with_name("runs.jsonl")
+        code = {"train: nn": f"{number}", "train: rule": "3"}
+        write_results(file, [replace(one, code=code) for one in read_results(file)])
+    items, joined = read_items(first), tmp_path / "joined"
+    write_file(first, replace(items, rows=tuple(row for row in items.rows if row.row == "sequence"),
+               runs=tuple(run for run in items.runs if run.row == "sequence")))  # fmt: skip
+    joined.mkdir()
+    (joined / "map.svg").write_text("of the user")
+    words = ["report", str(first), str(second), "--out", str(joined)]
+    assert main([*words, "--mix-versions"]) == 0
+    assert (joined / "verdict.svg").is_file()
+    assert (joined / "map.svg").is_file()
+    assert main(words) == 0
+    assert not (joined / "verdict.svg").exists()
+
+
 def test_what_rows_of_two_studies_differ_in_is_told(tmp_path: Path, capsys):
     first, second = two_parts(tmp_path)
     train = (

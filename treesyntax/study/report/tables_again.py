@@ -4,7 +4,7 @@ outputs; also of parts that were trained in different folders or on different ma
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -44,7 +44,7 @@ from treesyntax.study.report.verdict import make_verdict
 from treesyntax.study.results.comparisons import compare
 from treesyntax.study.results.current import Comparable, comparable, each_once
 from treesyntax.study.results.domains import TASK, Domain
-from treesyntax.study.results.figure_files import write_figure_files
+from treesyntax.study.results.figure_files import FORMATS, write_figure_files
 from treesyntax.study.results.item_scores import ItemScores
 from treesyntax.study.results.outputs import NO_CATEGORIES, Categories
 from treesyntax.study.results.results import RESULTS_FILE, Result, read_results, results_file
@@ -462,16 +462,33 @@ def tables_again(
     print_table(table, console)
     for line in (line for section in sections for line in section.lines):
         print_line(console, line)
+    begun = (folder / "table.csv").is_file()  # by this command; else what lies there is not of it
     texts = {"table.csv": table_csv(table)}
     texts |= {name: csv_text(rows) for one in sections for name, rows in one.tables.items()}
     for name, text in texts.items():
         write_text(folder / name, text)
         print_line(console, f"table: {folder / name}")
     sections += filter(None, [make_verdict(table.comparisons, lines)])
+    drawn = {drawing.name for section in sections for drawing in section.drawings}
+    stems = ("verdict",) if out is None else ("map", "worth", "verdict")
+    for stale in _stale(folder, stems, {*texts, *drawn}) if begun else ():
+        stale.unlink(missing_ok=True)
     for drawing in (drawing for section in sections for drawing in section.drawings):
         file = folder / f"{drawing.name}.svg"
         write_figure_files(drawing.figure, file)
         print_line(console, f"figure: {file}")
+
+
+def _stale(folder: Path, stems: Sequence[str], written: Container[str]) -> Iterator[Path]:
+    """The tables and figures that other parts, or rows compared in spite of their code, have left in a folder.
+
+    In a study's own folder map and worth are kept, and categories anywhere: older files of scores by item lack them.
+    """
+    for stem in stems:
+        if f"{stem}.csv" not in written:
+            yield folder / f"{stem}.csv"
+        if stem not in written:
+            yield from (folder / f"{stem}.{suffix}" for suffix in FORMATS)
 
 
 def _across_parts(part: Part) -> dict[str, str]:
