@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 import pytest
-from support.study_helpers import LINES, make_study, outputs, score
+from support.study_helpers import LINES, make_study, outputs, score, two_methods
 
 import treesyntax as ts
 from treesyntax.metrics.line_file import FILE
@@ -89,6 +89,18 @@ def test_any_two_rows_are_compared(study: ts.StudyData):
     ):
         with pytest.raises(ts.OptionError, match=message):
             study.compare(*words)
+
+
+def test_unseen_lines_of_rows_with_other_data_are_not_compared(tmp_path: Path):
+    methods = two_methods()
+    methods["relation_mask"]["data"] = {"source": {"train": "{data}/p/trees.src"}}
+    out = make_study(tmp_path, score=["exact", "exact:unseen"], methods=methods)
+    study = ts.read_study(out)
+    assert study.compare("relation_mask")["difference"] > 0
+    with pytest.raises(
+        ts.OptionError, match="counts other lines of relation_mask than of sequence"
+    ):
+        study.compare("relation_mask", metric="exact:unseen")
 
 
 def test_a_folder_without_a_study_is_refused(tmp_path: Path):

@@ -18,7 +18,7 @@ from treesyntax.errors import OptionError, unknown_name
 from treesyntax.metrics import score_of_lines
 from treesyntax.study.recipe.recipe import Method
 from treesyntax.study.results.comparisons import compare_rows, facts_of
-from treesyntax.study.results.rows import is_tested
+from treesyntax.study.results.rows import counts_alike, is_tested
 from treesyntax.study.results.study_folder import StudyFolder
 from treesyntax.study.results.tidy import run_records
 
@@ -111,6 +111,10 @@ class StudyData(StudyFolder):
         if not is_tested(name) or lost:
             raise OptionError(
                 f"{name} of {row} cannot be tested: there is no test for it, or no test set or categories"
+            )
+        if not counts_alike(method, asked, name):
+            raise OptionError(
+                f"{name} counts other lines of {row} than of {asked.name}: their data differ"
             )
         if not all(self.outputs.seeds(one.name, name) for one in (method, asked)):
             raise OptionError(f"{row} or {asked.name} has no runs with {name}")

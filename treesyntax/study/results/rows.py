@@ -96,6 +96,11 @@ def make_rows(
     return tuple(rows)
 
 
+def counts_alike(row: Method, other: Method, metric: str) -> bool:
+    """Whether a metric surely counts the same test lines of two rows: those that training lacks are of its data."""
+    return UNSEEN not in metric or (row.source, row.target) == (other.source, other.target)
+
+
 def _tested(outputs: Outputs, method: Method, baseline: Method) -> list[str]:
     """The metrics in which a row is compared with its baseline, primary ones first.
 
@@ -103,13 +108,12 @@ def _tested(outputs: Outputs, method: Method, baseline: Method) -> list[str]:
     of the two rows are different ones.
     """
     recipe = outputs.plan.recipe
-    other_data = (method.source, method.target) != (baseline.source, baseline.target)
     return [
         metric
         for metric in sorted(recipe.score, key=lambda metric: metric not in recipe.primary)
         if is_tested(metric)
         and not (metric.startswith(WELLFORMED) and writes_whole_trees(recipe, method))
-        and not (other_data and UNSEEN in metric)
+        and counts_alike(method, baseline, metric)
         and all(outputs.seeds(row.name, metric) for row in (method, baseline))
     ]
 
@@ -151,7 +155,10 @@ def _strongest_rows(
         if best is None or len(outputs.seeds(best.name, best.primary)) < FEWEST_RUNS:
             continue
         strongest |= {
-            row.name: best.name for row in rows if row is best or may_compare(row.name, best.name)
+            row.name: best.name
+            for row in rows
+            if row is best
+            or (may_compare(row.name, best.name) and counts_alike(row, best, row.primary))
         }
     return strongest
 
