@@ -67,9 +67,14 @@ def score(plan: Plan, run: Run, study: Path, updates: int, last: int, part: str)
         )
         collect[place : place + 2] = [str(folder / f"generate-{part}.txt"), str(written)]
         do(collect)
-        metric = plan.recipe.score[0]
+        metric, counted = plan.recipe.score[0], []
+        if "@" in metric:
+            if part == "test":
+                counted = ["--counted-by", str(located(run.method.categories, study))]
+            else:
+                metric = metric.split("@")[0]  # categories are those of the test set
         told = do(["treesyntax", "score", "--reference", reference, "--hypothesis", str(written),
-                   "--metric", metric, "--json"])  # fmt: skip
+                   "--metric", metric, *counted, "--json"])  # fmt: skip
         return float(json.loads(told)[0]["value"])
 
 
