@@ -148,6 +148,11 @@ def test_a_file_of_pairs_is_read_before_a_recipe_is_written(
 ):
     for text, message in (
         ("question\tform\nwho sleeps\t(sleeps x)\n", ":1: looks like a header (question, form)"),
+        (
+            "(sleeps x)\twho sleeps\n(runs x)\twho runs\n",
+            ":1: has brackets in each first column and in no second",
+        ),
+        ("who sleeps\t(sleeps x)\n" * 40, ": has 1 different pair to train on; give some dozens"),
         ("who sleeps\t(sleeps x)\n\n", ":2: has 1 columns"),
         ("who sleeps\t(sleeps x\n", ":1: "),
     ):
