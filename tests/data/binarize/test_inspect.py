@@ -170,3 +170,13 @@ def test_files_of_sgml_and_xml_are_told(tmp_path, capsys):
     dest = ("binarize", tmp_path / "o", "--source-lang", "en", "--target-lang", "de")
     assert main([*map(str, dest), "--train", str(text), str(text)]) == 0
     assert remark in capsys.readouterr().out
+
+
+def test_columns_that_are_read_as_text_are_told(tmp_path, capsys):
+    text = write(
+        tmp_path / "t.conllu", ["# text = Ja", "1\tJa\t_\t_\t_\t_\t0\troot\t_\t_", "", "1\t2"]
+    )
+    _, remark = inspect(capsys, text, "--format", "text")
+    assert remark == (
+        f"{text}:2: 1 of 4 lines has ten columns, as CoNLL-U has; they are read as text: name the format conllu"
+    )

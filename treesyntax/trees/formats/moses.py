@@ -25,6 +25,12 @@ MARKUP = Remark(
     "they are read as words: take the sentences out of the file, and leave the other lines out on both sides",
     ("begin with", "begins with"),
 )
+_TABS = 9
+COLUMNS = Remark(
+    "ten columns, as CoNLL-U has",
+    "they are read as text: name the format conllu",
+    ("have", "has"),
+)
 ESCAPES = Remark(
     "escapes of Moses' tokenizer (&apos; &quot; &amp; @-@)",
     "they are read as words: detokenize both sides before text is parsed: pip install sacremoses, then sacremoses -l en detokenize < old > new",
@@ -44,6 +50,8 @@ def check_escapes(text: str, words: Iterable[str] | None = None) -> None:
 
 
 def check_markup(text: str) -> None:
-    """Remark on a line of text that begins with a tag of the files of WMT or IWSLT."""
+    """Remark on a line of text that begins with a tag of the files of WMT or IWSLT, or is a word of CoNLL-U."""
     if "<" in text and _MARKUP.match(text):
         remark(MARKUP)
+    if text.count("\t") == _TABS and text[0].isdecimal():
+        remark(COLUMNS)
