@@ -1,5 +1,7 @@
+import bz2
 import gzip
 import hashlib
+import lzma
 import os
 from pathlib import Path
 
@@ -67,6 +69,25 @@ def test_a_missing_file_and_bytes_that_are_not_utf8(tmp_path):
     (tmp_path / "latin").write_bytes(b"ok\ncaf\xe9\n")
     with pytest.raises(InputError, match="latin:2: byte 4 is not UTF-8; .*iconv"):
         list(read_lines(tmp_path / "latin"))
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (gzip.compress(b"a b\n"), r"is no text, but gzip; unpack it.* may be named \.gz"),
+        (bz2.compress(b"a b\n"), "is no text, but bzip2; unpack it"),
+        (lzma.compress(b"a b\n"), "is no text, but xz; unpack it"),
+        (b"PK\x03\x04\x14\0\x06\0", r"is no text, but a ZIP archive, as \.xlsx"),
+        ("a b\n".encode("utf-16"), "is UTF-16, as Excel writes"),
+        ("the cat\nsat\n".encode("utf-16-le"), "has 7 NUL bytes, as UTF-16 without a byte"),
+        ("été à Metz\n".encode("utf-16-be"), "has 11 NUL bytes, as UTF-16 without a byte"),
+    ],
+)
+def test_what_is_no_text_is_named(content, fault, tmp_path):
+    """The ASCII of UTF-16 is valid UTF-8: it was read with NUL between its letters."""
+    (tmp_path / "text").write_bytes(content)
+    with pytest.raises(InputError, match=f"text:1: {fault}"):
+        list(read_lines(tmp_path / "text"))
 
 
 def test_a_file_appears_whole_or_not_at_all(tmp_path):

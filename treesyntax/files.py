@@ -27,6 +27,18 @@ MOST_LINKS = 40
 LONGEST_LINE = 1 << 24
 """Most bytes of a line. A tree needs about a hundred times the memory of its text, and a small ``.gz``
 file may hold a line of any length."""
+_FEWEST_NULS = 4
+_KINDS = {
+    b"\x1f\x8b": "gzip",
+    b"BZh91AY&SY": "bzip2",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"PK\x03\x04": "a ZIP archive, as .xlsx and .docx are",
+    b"\xd0\xcf\x11\xe0": "a file of an old Excel or Word",
+    b"PAR1\x15": "Parquet",
+    b"%PDF-1.": "PDF",
+}
+"""By the first bytes, what a file is that was meant as text."""
 
 
 def check_path(path: str | Path, what: str) -> None:
@@ -91,19 +103,36 @@ def read_lines(path: str | Path, record: bool = False) -> Iterator[str]:
 
 
 def _decode(raw: bytes, path: Path, line: int) -> str:
+    if line == 1:
+        _check_kind(raw, path)
     try:
         # A byte order mark is no part of the first line.
         return raw.decode("utf-8-sig" if line == 1 else "utf-8")
     except UnicodeDecodeError as error:
-        wide = line == 1 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         raise InputError(
             path,
             line,
-            "is UTF-16, as Excel writes Unicode text"
-            if wide
-            else f"byte {error.start + 1} is not UTF-8",
-            f"convert the file first, for example with iconv {'-f UTF-16 ' * wide}-t UTF-8",
+            f"byte {error.start + 1} is not UTF-8",
+            "convert the file first, for example with iconv -t UTF-8",
         ) from None
+
+
+def _check_kind(raw: bytes, path: Path) -> None:
+    """Refuse a file whose first line shows that it is packed, or not UTF-8 but UTF-16."""
+    kind = next((kind for magic, kind in _KINDS.items() if raw.startswith(magic)), None)
+    if kind is not None:
+        remedy = "unpack it, or export it as text" + " (a gzip file may be named .gz)" * (
+            kind == "gzip"
+        )
+        raise InputError(path, 1, f"is no text, but {kind}", remedy)
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        cause = "is UTF-16, as Excel writes Unicode text"
+        remedy = "convert the file first, for example with iconv -f UTF-16 -t UTF-8"
+        raise InputError(path, 1, cause, remedy)
+    if raw.count(0) >= _FEWEST_NULS and 4 * raw.count(0) > len(raw):
+        cause = f"has {raw.count(0)} NUL bytes, as UTF-16 without a byte order mark"
+        remedy = "convert the file first, for example with iconv -f UTF-16LE -t UTF-8"
+        raise InputError(path, 1, cause, remedy)
 
 
 def unreadable(path: Path, error: Exception) -> InputError:

@@ -38,7 +38,8 @@ def corpus(tmp_path: Path, quick_flags: None, monkeypatch: pytest.MonkeyPatch) -
             (folder / f"{split}.{suffix}").write_text(trees.get(suffix, "words\n"))
     (tmp_path / "a{x}").mkdir()
     for name in ("pairs.tsv", "a{x}/pairs.tsv", "pairs.csv", "c.jsonl"):
-        (tmp_path / name).write_text("question\t( form )\n" * 40)
+        pairs = "".join(f"question {number}\t( form )\n" for number in range(40))
+        (tmp_path / name).write_text(pairs)
     return folder
 
 
@@ -148,6 +149,11 @@ def test_a_file_of_pairs_is_read_before_a_recipe_is_written(
 ):
     for text, message in (
         ("question\tform\nwho sleeps\t(sleeps x)\n", ":1: looks like a header (question, form)"),
+        (
+            "(sleeps x)\twho sleeps\n(runs x)\twho runs\n",
+            ":1: has brackets in each first column and in no second",
+        ),
+        ("who sleeps\t(sleeps x)\n" * 40, ": has 1 different pair to train on; give some dozens"),
         ("who sleeps\t(sleeps x)\n\n", ":2: has 1 columns"),
         ("who sleeps\t(sleeps x\n", ":1: "),
     ):
@@ -268,7 +274,8 @@ def test_an_extended_recipe_that_does_not_exist_is_told_with_the_file(
 def test_what_was_read_is_told_by_new_and_by_the_plan(
     corpus: Path, capsys: pytest.CaptureFixture[str]
 ):
-    Path("pairs.tsv").write_text("question\tform ( 'a b' ) .\n" * 40)
+    pairs = (f"question {number}\tform ( 'a b' ) .\n" for number in range(40))
+    Path("pairs.tsv").write_text("".join(pairs))
     row = "1\twords\t_\t_\t_\t_\t0\troot\t_\t_\n"
     for split in ("train", "valid", "test"):
         (corpus / f"{split}.conllu").write_text(f"# by hand\n\n{row}\n")

@@ -115,7 +115,7 @@ def test_two_sides_in_different_places_make_no_recipe(text: Path, capsys):
              "--out", "d"],
             "test.set names the set of each line",
         ),
-        (["new", "d", "--source", "few.tsv", "--target-format", "prolog"], "has 2 pairs to train on"),
+        (["new", "d", "--source", "few.tsv", "--target-format", "prolog"], "has 1 different pair to train on"),
         (
             ["new", "d", "--source", "c/train.conllu", "--source-format", "conllu", "--target",
              "c/train.de", "--parser", "spacy"],

@@ -39,6 +39,9 @@ def test_the_command_prints_json(tmp_path: Path, capsys: pytest.CaptureFixture[s
     ("hypotheses", "references", "more", "message"),
     [
         ("a\n", "a\nb\n", [], "{0}/hyp: has 1 lines, but {0}/ref has 2; score the output of the very same set"),
+        ("H-0\t-0.1\tb\nD-0\t-0.1\tb\n", "b\na\n", [],
+         "{0}/hyp:1: is what fairseq-generate printed (H-0 …), not one output a line; take the outputs: "
+         "grep ^D- {0}/hyp | sort -V | cut -f 3- > out.txt"),
         ("", "", [], "{0}/ref: is empty; there is nothing to score"),
         ("a\n", "a\n", ["--metric", "tree:lambda"],
          "reference 1 is not lambda: token 1 is 'a', expected let, letrec, if, a9 or unit"),

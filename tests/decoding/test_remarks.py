@@ -26,8 +26,8 @@ def test_what_the_reader_of_trees_left_out_is_counted_and_told_at_the_end(capsys
             found.records = 1
             word = "(-NONE- *)" if line > 4 else "(DT a)"
             parse_record(get_format("ptb"), "new.ptb", Record(line, f"(S (NN b) {word})"))
-        remarks.add_reading(found)
-    remarks.add_reading(None)
+        remarks.add_reading(found, "trees")
+    remarks.add_reading(None, "trees")
     assert capsys.readouterr().err == ""
     remarks.close()
     told = capsys.readouterr().err

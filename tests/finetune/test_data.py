@@ -210,6 +210,7 @@ def test_what_a_study_writes_is_read_as_the_same(tmp_path: Path):
         ("a.jsonl", '{"words": ["a", "b"], "heads": [2, 0], "relations": ["x"]}', "1 relations, but 2 heads"),
         ("a.jsonl", '{"words": ["a"], "heads": [0], "tree": "(S a)"}', "has heads and a tree; choose by --columns"),
         ("a.jsonl", '{"words": ["a", "b"], "start": 1, "end": 3}', "has the start and end [1, 3]; they must be within its 2 words"),
+        ("a.jsonl", '{"words": ["a", " "]}', "a.jsonl:1: has an empty word in words, number 2; take it and its tag out"),
         ("a.conllu", "1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n1\tb\t_\tX\n", "a.conllu:3: "),
         ("a.conllu", "1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n1 b _ X _ _ 0 root _ _\n", "a.conllu:3: the columns are separated by spaces"),
         ("a.tsv", "text\ttree\na b\t(S a b)\na b\t(S a)\n", "a.tsv:3: the text goes on after the last word of the tree, with 'b'"),
@@ -326,6 +327,16 @@ def test_white_space_makes_no_other_class(tmp_path: Path):
     examples = read_examples(job(), file)
     assert [example.answer for example in examples[:2]] == ["very good"] * 2
     assert classes_of(examples) == ("--1", "-1", "very good")
+
+
+@pytest.mark.parametrize(("name", "tab"), [("a.csv", ","), ("a.tsv", "\t")])
+def test_a_field_may_be_long_and_a_name_have_spaces(tmp_path: Path, name: str, tab: str):
+    """Python's reader takes 128 KiB; a quoted table with more was read with its quotes."""
+    long = "many words, " * 12_000
+    file = write(tmp_path, name, f'text{tab} label\n"{long}"{tab}1\n"a ""b"""{tab}0\n')
+    examples = read_examples(job(), file)
+    assert [example.inputs["text"] for example in examples] == [long, 'a "b"']
+    assert [example.answer for example in examples] == ["1", "0"]
 
 
 def test_names_of_columns_are_no_example(tmp_path: Path):

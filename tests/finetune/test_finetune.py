@@ -366,6 +366,8 @@ def test_collected_batches_and_two_processes_equal_one_large_batch(
         (["--set", "per_device_train_batch_size=0"], "train: batch_size should be a positive integer"),
         (["--set", "train_sampling_strategy=group_by_length"], "would have another order of examples after a kill"),
         (["--max-steps", "2", "--set", "max_steps=6"], "--set max_steps=6: has a flag of its own, too; give one of them"),
+        (["--batch-size", "0"], "--batch-size 0: give 1 or more"),
+        (["--hold-out", "-2"], "--hold-out -2: give 0 or more"),
         (["--hold-out", "2"], "--hold-out takes examples of --train in place of --valid; give one of them"),
         (["--predict", "out"], "--model, --task, --train, --valid, --columns, --set, --out would do nothing here"),
         (["--set", "optim=adamw_bnb_8bit"], "train: You need to install `bitsandbytes`"),

@@ -432,6 +432,36 @@ def test_spans_that_count_utf16_are_refused(end):
         align(flat(words), [(21, 24)], text, [*spans, (23, 26)])
 
 
+def test_spans_that_count_bytes_are_refused():
+    """As SentencePiece, tiktoken and tree-sitter give them; most words stand before the accent."""
+    words, text = ["we", "like", "all", "of", "it", "été", "now"], "we like all of it été now ."
+    spans = [(0, 2), (3, 7), (8, 11), (12, 14), (15, 17)]
+    tokens = [(0, 2), (22, 25)]
+    assert align(flat(words), tokens, text, [*spans, (18, 21), (22, 25)]) == [1, 7]
+    for line in (text, text.removesuffix(" .")):
+        with pytest.raises(TreeError, match="the spans count bytes of UTF-8, of which an accented"):
+            align(flat(words), tokens, line, [*spans, (18, 23), (24, 27)])
+
+
+@pytest.mark.parametrize(
+    "offsets", [[[(0, 3), (4, 7)]], np.array([[[0, 3], [4, 7]]]), [None, (4, 7)], [3, 7]]
+)
+def test_offsets_of_a_batch_are_refused(offsets):
+    """return_tensors="pt" gives them for all rows."""
+    with pytest.raises(
+        TreeError, match=r"offsets .* are no list of \(start, end\) .* give those of"
+    ):
+        align(flat(["the", "cat"]), offsets, "the cat")
+
+
+def test_lengths_are_no_ends():
+    tokens = [(0, 3), (4, 3), (8, 3)]
+    with pytest.raises(
+        TreeError, match=r"token 1 has the span \(4, 3\), which ends before it begi"
+    ):
+        align(flat(["the", "cat", "sat"]), tokens, "the cat sat")
+
+
 def test_words_in_another_normal_form_are_named():
     composed, decomposed = "nai\u0308f \u00e9t\u00e9", "na\u00eff e\u0301te\u0301"
     form = r"in other Unicode characters \(NFC and NFD\): normalize both; give"

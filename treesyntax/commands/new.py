@@ -189,10 +189,15 @@ def _forms(args: argparse.Namespace, source: Path) -> dict[str, Any]:
         )
     notation = _format(_value(args.target_format, "--target-format", "format of the forms"))
     parts = read_parts(source, notation)
-    size = len(parts["train"])
+    size = len({*parts["train"]})  # copies of a pair are drawn together
     draw = {part: max(size // 10, 1) for part in SPLITS[1:] if part not in parts}
     if sum(draw.values()) >= size:
-        raise InputError(source, None, f"has {size} pairs to train on", "give some dozens at least")
+        raise InputError(
+            source,
+            None,
+            f"has {size} different pair{'s' * (size != 1)} to train on",
+            "give some dozens at least",
+        )
     return {
         "extends": "semantic_parsing/geo",
         "vars": {

@@ -47,6 +47,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
+import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
@@ -59,6 +61,8 @@ from treesyntax.jobs.terminal import tracked
 
 if TYPE_CHECKING:
     from treesyntax.metrics import Measured, Score
+
+_OF_GENERATE = re.compile(r"[STHDP]-[0-9]+\t")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -195,9 +199,20 @@ def _unseen(args: argparse.Namespace, references: list[str]) -> list[bool]:
     return unseen_lines(sources, references, train_sources, train_references)
 
 
+def _refuse_log(path: Path, lines: list[str]) -> None:
+    """Refuse what fairseq-generate prints: its outputs are among other lines, and in another order."""
+    if match := _OF_GENERATE.match("".join(lines[:1])):
+        cause = f"is what fairseq-generate printed ({match[0].strip()} …), not one output a line"
+        remedy = (
+            f"take the outputs: grep ^D- {shlex.quote(str(path))} | sort -V | cut -f 3- > out.txt"
+        )
+        raise InputError(path, 1, cause, remedy)
+
+
 def _as_many(path: Path, other: Path, size: int, remedy: str) -> list[str]:
     """The lines of a file that must have as many as another."""
     lines = list(read_lines(path))
+    _refuse_log(path, lines)
     if len(lines) != size:
         raise InputError(path, None, f"has {len(lines)} lines, but {other} has {size}", remedy)
     return lines

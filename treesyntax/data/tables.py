@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from treesyntax.errors import InputError
-from treesyntax.files import read_lines
+from treesyntax.files import LONGEST_LINE, read_lines
 from treesyntax.remarks import Remark, at_line, remark
 
+csv.field_size_limit(LONGEST_LINE)
+"""Python's own limit, 128 KiB, would make a longer text a fault of the file."""
 QUOTED = Remark(
     "fields in double quotes, as pandas and Excel write them", "they are read without the quotes"
 )

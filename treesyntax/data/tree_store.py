@@ -23,7 +23,7 @@ from __future__ import annotations
 import struct
 import zlib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,13 +71,12 @@ def deepest(trees: TreeArrays) -> int:
     """Steps from the root to the deepest node of all trees; 0 without any."""
     begins = np.cumsum(trees.node_counts, dtype=np.int64) - trees.node_counts
     parents = trees.parents + np.repeat(begins, trees.node_counts)
-    found = 0
-    nodes: NDArray[Any] = np.flatnonzero(trees.parents >= 0)
-    while len(nodes):  # one step up from each node that is not at a root yet
-        found += 1
-        nodes = parents[nodes]
-        nodes = np.unique(nodes[trees.parents[nodes] >= 0])
-    return found
+    above = np.where(trees.parents < 0, np.arange(len(parents)), parents)
+    steps: NDArray[np.int64] = (trees.parents >= 0).astype(np.int64)
+    # Each round goes twice as far up, so that a chain of 10,000 nodes takes 14 rounds.
+    while (further := steps[above]).any():
+        steps, above = steps + further, above[above]
+    return int(steps.max(initial=0))
 
 
 class StoredTree(NamedTuple):

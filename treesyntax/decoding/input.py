@@ -231,7 +231,8 @@ class SourceEncoder:
 
     def _sentence(self, batch: Batch) -> EncodedSource:
         encoded = encode_batch(self.encoding, batch)
-        self.remarks.add_reading(encoded.remarks)
+        unit = "lines" if encoded.trees is None else "trees"
+        self.remarks.add_reading(encoded.remarks, unit)
         symbols = [self.dictionary.index(symbol) for symbol in encoded.symbols]
         own, words = encoded.ids.tolist(), list[str]()
         numbered = [symbols[i] for i in own]

@@ -27,9 +27,16 @@ class Remarks:
         self.longest, self.deepest, self.quiet = longest, deepest, quiet
         self.lines = 0
         self._of_reader: reader_remarks.Remarks | None = None
+        self._unit = ""
 
-    def add_reading(self, found: reader_remarks.Remarks | None) -> None:
-        """Count what the reader of trees left out of a line or found odd in it, to be told at the end."""
+    def add_reading(self, found: reader_remarks.Remarks | None, unit: str) -> None:
+        """Count what the reader left out of a line or found odd in it, to be told at the end.
+
+        Args:
+            found: by the reader.
+            unit: what it read, ``trees`` or ``lines``.
+        """
+        self._unit = unit
         if found is not None and self._of_reader is None:
             self._of_reader = reader_remarks.Remarks(found.path)
         if found is not None and self._of_reader is not None:
@@ -58,7 +65,7 @@ class Remarks:
 
     def close(self, malformed: int = 0, format_name: str = "") -> None:
         """Tell how many lines were only counted, and how many outputs their format cannot hold."""
-        for text in self._of_reader.texts("trees") if self._of_reader else ():
+        for text in self._of_reader.texts(self._unit) if self._of_reader else ():
             self._say(text)
         if malformed:
             self._say(

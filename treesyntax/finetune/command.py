@@ -163,6 +163,9 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.predict is not None:
         only_flags(args, OF_OUTPUTS, "the finished training has its own")
+    for name, least in (("batch_size", 1), ("hold_out", 0)):
+        if (count := getattr(args, name)) < least:
+            raise OptionError(f"--{name.replace('_', '-')} {count}: give {least} or more")
     if args.hold_out and args.valid is not None:
         raise OptionError(
             "--hold-out takes examples of --train in place of --valid; give one of them"

@@ -184,7 +184,7 @@ def _of_table(
     names = list(header)
     for line, fields in rows:
         if not names:
-            names = fields
+            names = [name.strip() for name in fields]
             if twice := [name for name in names if names.count(name) > 1]:
                 raise InputError(path, line, f"has two columns {twice[0]!r}", "rename one of them")
             continue
@@ -230,7 +230,7 @@ def _example(job: Job, line: int, row: Mapping[str, Any], tree: Tree | None) -> 
     for end in ("", "_pair"):
         text, words = f"text{end}", f"words{end}"
         if words in values and (text not in values or words in job.columns):
-            inputs[words] = _list(words, values[words])
+            inputs[words] = _words(words, values[words])
         elif text in values:
             inputs[text] = _text(text, values[text])
     inputs["tree"] = _tree(job, values, inputs) if tree is None else tree
@@ -313,6 +313,16 @@ def _list(name: str, value: Any) -> list[str]:
     if not isinstance(value, list):
         value = _items(name, _text(name, value).strip())
     return [_text(f"{name} with", item) for item in value]
+
+
+def _words(name: str, value: Any) -> list[str]:
+    """The words of a column; none is empty, as no token would stand on it."""
+    words = _list(name, value)
+    if empty := [number for number, word in enumerate(words, start=1) if not word.strip()]:
+        raise OptionError(
+            f"has an empty word in {name}, number {empty[0]}; take it and its tag out"
+        )
+    return words
 
 
 def _items(name: str, text: str) -> list[Any]:

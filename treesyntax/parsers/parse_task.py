@@ -13,7 +13,7 @@ from treesyntax.made.digests import sha256_of_tree
 from treesyntax.parsers import get_kind
 from treesyntax.parsers.parser import ParserConfig, model_path
 from treesyntax.remarks import Remarks, remarks_of
-from treesyntax.trees.formats.moses import check_escapes
+from treesyntax.trees.formats.moses import check_escapes, check_markup
 
 
 class ParseTask(NamedTuple):
@@ -67,6 +67,7 @@ def remarks_of_text(source: Path) -> Remarks:
             read_lines(source) if source.is_file() else (), start=1
         ):
             check_escapes(text)
+            check_markup(text)
     remarks.records = remarks.line
     return remarks
 

@@ -12,7 +12,12 @@ from itertools import pairwise
 from operator import index
 
 from treesyntax.errors import OptionError, TreeError
-from treesyntax.trees.formats.offsets import OTHER_FORM, check_spelling, not_there, refuse_utf16
+from treesyntax.trees.formats.offsets import (
+    OTHER_FORM,
+    check_spelling,
+    not_there,
+    refuse_other_units,
+)
 from treesyntax.trees.formats.ptb import spellings
 from treesyntax.trees.tree import Tree
 
@@ -165,7 +170,11 @@ def token_words(
     """
     if isinstance(text, str):
         words = _Words(trees_of(tree))
-        known = word_spans(text, words.texts) if spans is None else _checked_spans(spans)
+        known = (
+            word_spans(text, words.texts)
+            if spans is None
+            else _pairs_of(spans, "spans", "give one pair a word")
+        )
         if len(known) != len(words.nodes):
             raise TreeError(
                 f"{len(known)} spans, but the tree has {len(words.nodes)} words",
@@ -174,7 +183,7 @@ def token_words(
         within = [(0, 0), *known, (len(text) if text else max(map(max, known), default=0),) * 2]
         if any(a > b or c > d or a > c or b > d for (a, b), (c, d) in pairwise(within)):
             if text:
-                refuse_utf16(words.texts, known, text)  # behind an emoji these end out of it
+                refuse_other_units(words.texts, known, text)  # such spans may end out of it
             raise TreeError("spans go back or out of the text", "give them from left to right")
         if text and spans is not None:
             check_spelling(words.texts, known, text)
@@ -300,15 +309,13 @@ class _Words:
         return nodes
 
 
-def _checked_spans(spans: Sequence[Sequence[int]]) -> list[Span]:
-    """Spans as pairs of whole numbers; JSON gives them as lists, numpy as an array."""
+def _pairs_of(spans: Sequence[Sequence[int]], name: str, remedy: str) -> list[Span]:
+    """Spans as pairs of whole numbers; JSON gives them as lists, numpy and torch as arrays."""
     try:
         return [(index(start), index(end)) for start, end in spans]
     except (TypeError, ValueError):
-        raise TreeError(
-            f"spans {str(spans)[:40]!r} are no list of (start, end) in whole numbers",
-            "give one pair a word",
-        ) from None
+        cause = f"{name} {str(spans)[:40]!r} are no list of (start, end) in whole numbers"
+        raise TreeError(cause, remedy) from None
 
 
 def _checked(sequence_ids: Sequence[int | None], width: int, texts: int) -> Sequence[int | None]:
@@ -356,7 +363,13 @@ def _words_of_tokens(
         TreeError: for offsets that cannot be of this text.
     """
     ids = None if sequence_ids is None else _checked(sequence_ids, len(offsets), 1)
-    spans = [(int(one[0]), int(one[1])) for one in offsets]
+    spans = _pairs_of(offsets, "offsets", 'give those of one row, encoding["offset_mapping"][row]')
+    for token, (start, end) in enumerate(spans):
+        if end < start:
+            raise TreeError(
+                f"token {token} has the span ({start}, {end}), which ends before it begins",
+                "give start and end, not start and length",
+            )
     # Where nothing says what is special, a span of no width at the start is.
     real = [
         start < end or start > 0 if ids is None else ids[token] is not None

@@ -206,6 +206,16 @@ def test_spans_in_misc_that_count_utf16_are_refused():
         conllu_spans(record, "I 😀 you .")
 
 
+def test_spans_in_misc_that_count_bytes_are_refused():
+    """Most words stand before the accent, so most are right."""
+    record = conllu_record(
+        "1|I|start_char=0|end_char=1", "2|say|start_char=2|end_char=5",
+        "3|it|start_char=6|end_char=8", "4|né|start_char=9|end_char=12",
+    )  # fmt: skip
+    with pytest.raises(RecordError, match="the spans count bytes of UTF-8"):
+        conllu_spans(record, "I say it né .")
+
+
 @pytest.mark.parametrize("line", ["He  don't go 10. Yes!", "He  don't go 10.!"])
 def test_text_behind_the_last_gold_word_is_refused(line):
     """It went to the last word without a remark."""

@@ -159,3 +159,24 @@ def test_inspect_tells_escapes_in_text(tmp_path, capsys):
     text.write_text("it &apos;s\nfine\n")
     _, remark = inspect(capsys, text, "--format", "text")
     assert remark.startswith(f"{text}:1: 1 of 2 lines holds escapes of Moses' tokenizer")
+
+
+def test_files_of_sgml_and_xml_are_told(tmp_path, capsys):
+    """WMT's and IWSLT's files hold a sentence in each tag, and other lines between them."""
+    text = tmp_path / "t.en"
+    text.write_text('<url>x</url>\n<seg id="1">It is.</seg>\n<en> and <p>\n1 <seg\n')
+    _, remark = inspect(capsys, text, "--format", "text")
+    assert remark.startswith(f"{text}:1: 2 of 4 lines begin with tags of SGML or XML (<seg id=1>")
+    dest = ("binarize", tmp_path / "o", "--source-lang", "en", "--target-lang", "de")
+    assert main([*map(str, dest), "--train", str(text), str(text)]) == 0
+    assert remark in capsys.readouterr().out
+
+
+def test_columns_that_are_read_as_text_are_told(tmp_path, capsys):
+    text = write(
+        tmp_path / "t.conllu", ["# text = Ja", "1\tJa\t_\t_\t_\t_\t0\troot\t_\t_", "", "1\t2"]
+    )
+    _, remark = inspect(capsys, text, "--format", "text")
+    assert remark == (
+        f"{text}:2: 1 of 4 lines has ten columns, as CoNLL-U has; they are read as text: name the format conllu"
+    )

@@ -119,7 +119,12 @@ def test_text_that_does_not_fit_is_refused_with_file_and_line(files, capsys):
     message = refused(files, capsys, "--source-text", files["text"])
     assert "t.ptb.offsets:3: is not a list of START:END; parse the text again" in message
     files["ptb"].with_name("t.ptb.offsets").unlink()
-    assert "t.ptb.offsets: cannot be read" in refused(files, capsys, "--source-text", files["text"])
+    message = refused(files, capsys, "--source-text", files["text"])
+    assert "t.ptb.offsets: does not exist; with the raw text of brackets it says where" in message
+    assert (
+        "parse the text with treesyntax parse, which writes it, or leave out --source-text"
+        in message
+    )
     write(wrong, ["a"])
     message = refused(files, capsys, "--source-text", wrong, trees="conllu")
     assert f"{wrong}: has 1 sentences, but {files['conllu']} has 24" in message

@@ -282,6 +282,14 @@ def test_lower_cased_brackets_are_brackets():
     assert PTB.parse("(X -lrb- a-rrb- -lsb- -Lrb-)").labels[1:] == ("(", "a)", "[", "-Lrb-")
 
 
+def test_words_with_their_places_are_refused():
+    """In discbracket words may stand in another order than in the sentence."""
+    for text in ("(TOP (S (NP 0=Wen 2=er) (VP 1=sah)))", "(S 0=Ja)"):
+        with pytest.raises(RecordError, match=r"have their places \(0=[WJ].*\), as in discbracket"):
+            PTB.parse(text)
+    assert PTB.parse("(S (X 1=1) (NP-SBJ=2 a=b))").labels == ("S", "X", "1=1", "NP-SBJ=2", "a=b")
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -28,6 +28,7 @@ from treesyntax.remarks import Remarks, remarks_of
 from treesyntax.trees.controls import control_tree
 from treesyntax.trees.formats import Record, get_format, parse_record
 from treesyntax.trees.formats.base import RecordError
+from treesyntax.trees.formats.moses import check_markup
 from treesyntax.trees.formats.offsets import (
     conllu_comment,
     conllu_spans,
@@ -47,9 +48,10 @@ def encode_batch(encoding: Encoding, batch: Batch) -> EncodedBatch:
     Raises:
         InputError: with file and line, if a record is malformed or subwords do not fit.
     """
-    if encoding.format_name == TEXT:
-        return _encode_text(encoding, batch.records.texts)
     with remarks_of(batch.path) as remarks:
+        remarks.records = len(batch.records.texts)
+        if encoding.format_name == TEXT:
+            return _encode_text(encoding, batch, remarks)
         return _encode_trees(encoding, batch, remarks)
 
 
@@ -64,7 +66,6 @@ def _encode_trees(encoding: Encoding, batch: Batch, remarks: Remarks) -> Encoded
     token_nodes: list[int] = []
     parents: list[NDArray[np.int32]] = []
     branches: list[NDArray[np.int32]] = []
-    remarks.records = len(batch.records.texts)
     for index, record in enumerate(map(Record, *batch.records)):
         tree = parse_record(tree_format, batch.path, record)
         try:
@@ -92,8 +93,10 @@ def _encode_trees(encoding: Encoding, batch: Batch, remarks: Remarks) -> Encoded
     return EncodedBatch(list(index_of), _array(ids), counts, trees, list(label_of), remarks)
 
 
-def _encode_text(encoding: Encoding, lines: list[str]) -> EncodedBatch:
-    segmenter = _segmenter(encoding.model)
+def _encode_text(encoding: Encoding, batch: Batch, remarks: Remarks) -> EncodedBatch:
+    segmenter, lines = _segmenter(encoding.model), batch.records.texts
+    for remarks.line, line in zip(batch.records.lines, lines, strict=True):
+        check_markup(line)
     sentences = segmenter.lines(lines) if segmenter else map(str.split, lines)
     index_of = _new_indices()
     counts: list[int] = []
@@ -101,7 +104,7 @@ def _encode_text(encoding: Encoding, lines: list[str]) -> EncodedBatch:
     for tokens in sentences:
         ids += map(index_of.__getitem__, tokens)
         counts.append(len(tokens))
-    return EncodedBatch(list(index_of), _array(ids), _array(counts), None)
+    return EncodedBatch(list(index_of), _array(ids), _array(counts), None, (), remarks)
 
 
 def _new_indices() -> defaultdict[str, int]:

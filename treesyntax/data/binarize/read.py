@@ -50,6 +50,10 @@ def _survey_split(options: BinarizeOptions, split: str) -> int:
     for side in options.sides:
         path = side.files[split]
         counts.append((path, _count(path, side.encoding.format_name)))
+        if split in side.offsets and not side.offsets[split].exists():
+            cause = "does not exist; with the raw text of brackets it says where their words stand"
+            remedy = f"parse the text with treesyntax parse, which writes it, or leave out --{side.role}-text"
+            raise InputError(side.offsets[split], None, cause, remedy)
         beside = [paths[split] for paths in side.beside if split in paths]
         counts += [(path, _count(path, TEXT)) for path in beside]
     first, expected = counts[0]

@@ -137,7 +137,7 @@ class Spool:
             nodes=self._trees.nodes if self._trees else 0,
             longest=self.longest,
             deepest=self.deepest,
-            remarks=self.remarks.to_json("trees"),
+            remarks=self.remarks.to_json("trees" if self._trees else "lines"),
         )
         tokens = self._tokens(ids_of_symbols, dictionary, counts, unknown)
         fingerprint: Fingerprint = write_tokens(prefix, tokens, len(dictionary), EOS)

@@ -23,7 +23,7 @@ from treesyntax.data.sets.folder import (
     write_data_set,
 )
 from treesyntax.data.sets.split import SPLITS, Pair, Split
-from treesyntax.data.tables import read_pairs
+from treesyntax.data.tables import BRACKETS, read_pairs
 from treesyntax.errors import InputError, OptionError
 from treesyntax.made.digests import sha256_of_lines
 from treesyntax.remarks import remarks_of
@@ -102,9 +102,16 @@ def _all_files(train: list[Pair], split: Split) -> Files:
 
 
 def _read_table(path: Path, notation: str | None) -> list[Pair]:
+    rows = list(read_pairs(path))
+    bare = [[BRACKETS.isdisjoint(text) for text in row[1:]] for row in rows]
+    if rows and not any(question for question, _ in bare) and all(form for _, form in bare):
+        cause = "has brackets in each first column and in no second one"
+        raise InputError(
+            path, 1, cause, "write the question first, then a tab and its logical form"
+        )
     return [
         (_question(question, path, line), _form(form, path, line, notation))
-        for line, question, form in read_pairs(path)
+        for line, question, form in rows
     ]
 
 

@@ -34,6 +34,10 @@ def parse(text: str) -> Tree:
     tokens = text.split()
     if not tokens:
         return Tree([], [])
+    if tokens[-1] == ".":
+        raise RecordError(
+            "the form ends with a full stop", "take it off: it would be read as a name"
+        )
     parents: list[int] = []
     labels: list[str] = []
     path: list[list[int]] = []  # nodes with the number of arguments that they lack

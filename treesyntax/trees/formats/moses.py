@@ -1,5 +1,6 @@
 """Text that Moses' tokenizer has escaped, ``&apos;`` for an apostrophe and ``@-@`` for a hyphen inside a word, or
-HTML and SGML, as newswire has them: ``&ldquo;``, ``&#8220;``, ``&LR;``."""
+HTML and SGML, as newswire has them: ``&ldquo;``, ``&#8220;``, ``&LR;``. And files of SGML or XML that were
+meant as text, with a sentence in each ``<seg>``."""
 
 from __future__ import annotations
 
@@ -13,6 +14,22 @@ _ENTITIES = re.compile(r"&(?:[A-Za-z]{2,8}|#[0-9]{2,6}|#x[0-9A-Fa-f]{2,6});")
 ENTITIES = Remark(
     "escapes of HTML or SGML (&ldquo; &#8220;)",
     "they are read as words: unescape them first, as with Python's html.unescape",
+)
+_MARKUP = re.compile(
+    r"\s*<(?:\?xml|!doctype|/?(?:mteval|srcset|refset|tstset|doc|seg|hl|p|url|title|description|keywords|"
+    r"talkid|speaker|translator|reviewer|transcript|tmx|tuv?)\b)",
+    re.IGNORECASE,
+)
+MARKUP = Remark(
+    "tags of SGML or XML (<seg id=1>, <url>, <title>)",
+    "they are read as words: take the sentences out of the file, and leave the other lines out on both sides",
+    ("begin with", "begins with"),
+)
+_TABS = 9
+COLUMNS = Remark(
+    "ten columns, as CoNLL-U has",
+    "they are read as text: name the format conllu",
+    ("have", "has"),
 )
 ESCAPES = Remark(
     "escapes of Moses' tokenizer (&apos; &quot; &amp; @-@)",
@@ -30,3 +47,11 @@ def check_escapes(text: str, words: Iterable[str] | None = None) -> None:
     entities = (entity for part in parts for entity in _ENTITIES.findall(part))
     if others := sum(not _ESCAPES.fullmatch(entity) for entity in entities):
         remark(ENTITIES, others)
+
+
+def check_markup(text: str) -> None:
+    """Remark on a line of text that begins with a tag of the files of WMT or IWSLT, or is a word of CoNLL-U."""
+    if "<" in text and _MARKUP.match(text):
+        remark(MARKUP)
+    if text.count("\t") == _TABS and text[0].isdecimal():
+        remark(COLUMNS)

@@ -34,6 +34,11 @@ ELSEWHERE = Remark(
 )
 OTHER_FORM = " in other Unicode characters (NFC and NFD): normalize both"
 """What messages add where a word and its text look alike."""
+_OTHER_UNITS = (
+    ("utf-16-le", 2, "UTF-16 units, of which an emoji has two, as in JavaScript"),
+    ("utf-8", 1, "bytes of UTF-8, of which an accented letter has two"),
+)
+"""Encodings with the bytes of a unit, and what it is."""
 _START = "start_char="
 _SPAN = re.compile(r"(?:^|\|)start_char=([0-9]{1,9})\|end_char=([0-9]{1,9})(?:\||$)")
 _APART = re.compile(
@@ -167,27 +172,27 @@ def _spells(word: str, text: str) -> bool:
     return normal == other or spellings(word).fullmatch(text) is not None
 
 
-def refuse_utf16(words: Sequence[str], spans: Sequence[Span], text: str) -> None:
-    """Refuse spans that count as JavaScript does, where an emoji has two units: they slip behind each.
+def refuse_other_units(words: Sequence[str], spans: Sequence[Span], text: str) -> None:
+    """Refuse spans that do not count characters: behind an emoji or an accent these slip.
 
     Raises:
-        RecordError: if more words are spelt at the places that spans have in UTF-16.
+        RecordError: if more words, and most of them, are spelt at the places that spans have in UTF-16 or
+            in UTF-8.
     """
-    if not text or max(text) <= "\uffff":
+    if text.isascii():
         return
-    units = text.encode("utf-16-le", "surrogatepass")
     places = [(max(start, 0), max(end, 0)) for start, end in spans]
-    by_characters = [text[start:end] for start, end in places]
-    by_units = [units[2 * start : 2 * end].decode("utf-16-le", "replace") for start, end in places]
-    if sum(map(_spells, words, by_units)) > sum(map(_spells, words, by_characters)):
-        raise RecordError(
-            "the spans count UTF-16 units, of which an emoji has two, as in JavaScript",
-            "count characters, as Python does",
-        )
+    right = sum(map(_spells, words, [text[start:end] for start, end in places]))
+    for encoding, size, units in _OTHER_UNITS:
+        encoded = text.encode(encoding, "surrogatepass")
+        there = [encoded[size * start : size * end] for start, end in places]
+        shown = [part.decode(encoding, "replace") for part in there]
+        if sum(map(_spells, words, shown)) > max(right, len(words) // 2):
+            raise RecordError(f"the spans count {units}", "count characters, as Python does")
 
 
 def _refuse_elsewhere(words: Sequence[str], spans: Sequence[Span], text: str) -> None:
-    refuse_utf16(words, spans, text)
+    refuse_other_units(words, spans, text)
     texts = [text[max(start, 0) : max(end, 0)] for start, end in spans]
     number = first_misspelt(words, texts, ELSEWHERE)
     if number is not None:

@@ -143,8 +143,6 @@ def _label(name: str) -> str:
         return with_visible_spaces(name)
     mixed = _OPERATOR.search(name) and _LETTER.search(name) and not _OTHER_NAME.fullmatch(name)
     if mixed or _NEVER.search(name):
-        if name[0] == "%":
-            raise RecordError("'%' begins a comment", "take comments out: a line is one term")
         raise RecordError(
             f"{name[:40]!r} is no name, variable or number",
             "of operators only , ; and \\+ are read: write terms, ^(X, p(X)) for X^p(X), one clause a "
@@ -161,6 +159,9 @@ def _check_place(token: str, after_term: bool, depth: int) -> None:
         raise RecordError(f"the quoted atom {token[:40]} has no end", f"close it with {token[0]}")
     if token == ")" and not depth:
         raise RecordError("a ')' closes nothing", "balance the parentheses")
+    for mark in ("%", "/*"):
+        if token.startswith(mark):
+            raise RecordError(f"{mark!r} begins a comment", "take comments out: a line is one term")
     if after_term and token not in _SEPARATORS:
         raise RecordError(
             f"{token[:40]!r} follows a complete term", "join terms with a comma or a semicolon"

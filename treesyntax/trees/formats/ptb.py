@@ -50,6 +50,7 @@ _TRACE = "-NONE-"
 # Each begins with a literal sign, which makes the search three times as fast.
 _AFTER_WORD, _BEFORE_WORD = re.compile(r"\((?<=[^\s()]\()", re.A), re.compile(r"\)[^\s()]", re.A)
 _TAG, _SCORE = re.compile(r".+/[A-Z]{2,4}\$?"), re.compile(r"\[-?[0-9]+\.[0-9]+\]")
+_INDEXED = re.compile(r"([0-9]+)=\S+")
 _TRACE_SIGN = re.compile(
     r"\*-[0-9]+|\*(?:T|U|ICH|EXP|RNR|PPA|NOT|\?|pro|PRO|OP|con|exp|arb)\*(?:-[0-9]+)?"
 )
@@ -103,12 +104,26 @@ def _parse(text: str, remedy_if_open: str) -> Tree:
     if outer:
         parents = [-1, *(parent - outer for parent in parents[outer + 1 :])]
         labels, words = labels[outer:], words[outer:]
+    if "=" in text:
+        _refuse_discontinuous(
+            [label for label, word in zip(labels, words, strict=True) if word >= 0]
+        )
     if "/" in text or "[" in text or "&" in text or "@" in text:
         _check_words([label for label, word in zip(labels, words, strict=True) if word >= 0], text)
     if "" in labels:
         remark(UNLABELLED, labels.count(""))
         labels = [label or (NO_LABEL if node else TOP) for node, label in enumerate(labels)]
     return Tree(parents, labels, words)
+
+
+def _refuse_discontinuous(words: list[str]) -> None:
+    """Refuse the words of discbracket, ``0=The``, which need not stand in the order of the sentence."""
+    numbers = [int(match[1]) for word in words if (match := _INDEXED.fullmatch(word))]
+    if words and sorted(numbers) == list(range(len(words))):
+        raise RecordError(
+            f"the words have their places ({words[0][:40]}), as in discbracket",
+            "make the trees continuous, with words in the order of the sentence and without numbers",
+        )
 
 
 def _check_words(words: list[str], text: str) -> None:
