@@ -228,6 +228,23 @@ def test_a_row_may_have_variables_of_its_own_but_no_test_set(tmp_path: Path):
         recipe_with(tmp_path, **changes)
 
 
+@pytest.mark.parametrize("at", ["methods", "axes"])
+def test_rows_on_one_test_set_have_the_same_categories(tmp_path: Path, at: str):
+    """An axis counts as well: the baseline may be a row at one of its points."""
+    methods = two_methods()
+    changes = {"vars": {"size": 8, "kind": "a"}, "categories": "{data}/{kind}", "methods": methods}
+    assert recipe_with(tmp_path, **changes).methods[1].categories == "{data}/a"
+    if at == "axes":
+        changes["axes"] = {"kind": {"vars.kind": ["a", "b"]}}
+    else:
+        methods["relation_mask"]["vars"] = {"kind": "b"}
+    with pytest.raises(
+        OptionError,
+        match=r"categories is \{data\}/b for \S+, \{data\}/a for sequence\S*; give all rows on \{data\}/p/test.tgt the",
+    ):
+        recipe_with(tmp_path, **changes)
+
+
 def test_names_of_folders_stay_short_enough(tmp_path: Path):
     axes = {"lr": {"train.lr": [number / 1000 for number in range(1, 300)]}}
     plan = make_plan(recipe_with(tmp_path, axes=axes))

@@ -12,17 +12,21 @@ import pytest
 import support.study_helpers as study_helpers
 from rich.console import Console
 from support.study_helpers import (
+    LINES,
     RATES,
+    REFERENCES,
     keep_items,
     make_study,
     make_two_test_sets,
+    outputs,
     recipe_content,
+    result,
     write,
 )
 
 import treesyntax as ts
 from treesyntax.__main__ import main
-from treesyntax.metrics import compare_runs
+from treesyntax.metrics import compare_runs, get_metric
 from treesyntax.metrics.statistics import holm
 from treesyntax.study.recipe.rows import run_name
 from treesyntax.study.report.map import Cell, draw_map, grey, map_table, method_lines, read_cells
@@ -184,6 +188,34 @@ def test_without_one_of_its_controls_no_row_shows_that_syntax_helps(
     for name in ("random", "flat"):
         assert f"its control relation_mask/{name} {why}" in conclusion.why
     assert conclusion.why.endswith("so syntax is not tested")
+
+
+def test_a_control_of_which_other_lines_count_is_not_compared(tmp_path: Path):
+    """With source files of its own training may have other lines. It had been compared line by line, or crashed."""
+    metric = "exact:unseen"
+    content = methods()
+    content["trees"] = {**content["relation_mask"]}
+    content["trees"]["data"] = {"source": {"train": "{data}/p/random.src"}}
+    content["relation_mask"]["controls"] = ["trees", "random"]
+    out = make_study(tmp_path, methods=content, score=[metric])
+    write(out / "data/p/test.src", [str(line) for line in range(LINES)])
+    write(out / "data/p/train.src", ["0", "1"])
+    write(out / "data/p/train.tgt", REFERENCES[:2])
+    write(out / "data/p/random.src", ["a", "2"])
+    results = []
+    for name in (*content, "relation_mask/random"):
+        counted = [line != 2 if name == "trees" else line > 1 for line in range(LINES)]
+        for seed in (1, 2, 3):
+            value = get_metric(metric, counted)(outputs(name, seed), REFERENCES)[0].value
+            results.append(result(name, seed, metric, value, sum(counted)))
+    write_results(out / "runs.jsonl", results)
+    conclusion = primary(read_study(out))["relation_mask"].conclusion
+    assert (conclusion.word, conclusion.control) == ("mechanism helps", "relation_mask/random")
+    why = "its control trees counts other test lines, so syntax is not tested against it"
+    assert why in conclusion.why
+    write_report(read_study(out))
+    kept = copied(out, tmp_path / "kept")
+    assert (kept / "table.csv").read_bytes() == (out / "tables/table.csv").read_bytes()
 
 
 def test_runs_that_were_still_learning_have_no_verdict_and_no_mark(tmp_path: Path):

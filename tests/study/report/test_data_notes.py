@@ -1,13 +1,24 @@
-"""What a report says of the data: test lines that training has as well."""
+"""What a report says of the data: test lines that training has as well, and runs with the same outputs."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from support.study_helpers import plan_of, recipe_content, recipe_with
+from support.study_helpers import (
+    REFERENCES,
+    make_study,
+    outputs,
+    plan_of,
+    recipe_content,
+    recipe_with,
+    result,
+    score,
+)
 
 from treesyntax.study.report.data_notes import trained_on
+from treesyntax.study.report.report import read_study
+from treesyntax.study.results.results import write_results
 from treesyntax.study.run.plan import make_plan
 
 PARTS = {
@@ -66,3 +77,28 @@ def test_no_note_where_none_is_known(tmp_path: Path, changes: dict[str, list[str
 
 def test_no_note_without_the_files(tmp_path: Path):
     assert trained_on(plan_of(tmp_path), tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "value", "is_loud"),
+    [(outputs("sequence", 1), score("sequence", 1, "exact"), True), (REFERENCES, 100.0, False)],
+)
+def test_runs_of_several_seeds_with_the_same_outputs_are_named(
+    tmp_path: Path, lines: list[str], value: float, is_loud: bool
+):
+    """But not where each line equals its reference: several good models do."""
+    out = make_study(tmp_path, score=["exact"])
+
+    def loud() -> list[str]:
+        return [note for note in read_study(out).table.notes if note.startswith("SEED")]
+
+    assert not loud()
+    for seed in (1, 2, 3):
+        text = "".join(f"{line}\n" for line in lines)
+        (out / f"runs/sequence-{seed}/hypotheses.txt").write_text(text)
+    new = [result("sequence", seed, "exact", value, len(lines)) for seed in (1, 2, 3)]
+    write_results(out / "runs.jsonl", new)
+    assert loud() == is_loud * [
+        "SEED WITHOUT EFFECT: seeds 1, 2, 3 of sequence wrote the same outputs, so their spread counts as 0 and "
+        "intervals are too narrow; check that training uses the seed"
+    ]

@@ -124,8 +124,9 @@ def make_method(
 
 
 def check_targets(methods: Sequence[Method], axes: Sequence[Axis], check: Check) -> None:
-    """Rows at one point of the shared axes must have one test set, and all the same languages."""
+    """Rows at one point of the shared axes must have one test set, each set its categories, and all the same languages."""
     first: dict[Point, Method] = {}
+    by_test: dict[str, Method] = {}
     for method in methods:
         for side in ("source", "target"):
             if getattr(method, side).lang != getattr(methods[0], side).lang:
@@ -140,6 +141,13 @@ def check_targets(methods: Sequence[Method], axes: Sequence[Axis], check: Check)
             raise check.error(
                 "primary",
                 f"is {method.primary} for {method.name}, {other.primary} for {other.name}",
+            )
+        other = by_test.setdefault(method.target.test, method)
+        if method.categories != other.categories:
+            raise check.error(
+                "categories",
+                f"is {method.categories or 'none'} for {method.name}, {other.categories or 'none'} for {other.name}; give "
+                f"all rows on {method.target.test} the same, as scores compare over the same lines only",
             )
 
 

@@ -10,7 +10,7 @@ import base64
 import hashlib
 import re
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -94,6 +94,7 @@ class Study(StudyFolder):
             notes.append(f"Not tested for significance: {lost} does not exist; {ELSEWHERE}")
         begun = {row.method for row in table.rows}
         notes += _lost_categories(self.outputs, results)
+        notes += _same_outputs(self.outputs, [row.method for row in table.rows])
         notes += changes_since(folder, plan.recipe)
         notes += pair_notes(plan, folder, begun, results)
         notes += data_notes(plan, folder, begun)
@@ -143,6 +144,19 @@ def _lost_categories(outputs: Outputs, results: Sequence[Result]) -> list[str]:
     return [
         f"{', '.join(names)} not tested for significance: {file} does not exist; {ELSEWHERE}"
         for file, names in metrics.items()
+    ]
+
+
+def _same_outputs(outputs: Outputs, rows: Iterable[str]) -> list[str]:
+    """A loud note on rows whose runs all wrote the same, so that several runs are no more evidence than one."""
+    groups: dict[tuple[int, ...], list[str]] = {}
+    for row in rows:
+        if seeds := outputs.same_outputs(row):
+            groups.setdefault(seeds, []).append(row)
+    return [
+        f"SEED WITHOUT EFFECT: seeds {', '.join(map(str, seeds))} of {', '.join(names)} wrote the same outputs, so "
+        "their spread counts as 0 and intervals are too narrow; check that training uses the seed"
+        for seeds, names in groups.items()
     ]
 
 

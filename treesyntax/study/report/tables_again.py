@@ -195,6 +195,7 @@ def _column(part: Part, task: str) -> Part:
             asked=names.get(row.asked, f"{row.asked}-{point}"),
             controls=tuple(names.get(name, f"{name}-{point}") for name in row.controls),
             other_code=tuple(names.get(name, f"{name}-{point}") for name in row.other_code),
+            other_lines=tuple(names.get(name, f"{name}-{point}") for name in row.other_lines),
             control_of=names.get(row.control_of, row.control_of),
         )  # fmt: skip
 

@@ -321,6 +321,8 @@ def _over_control(
         # Where it is not shown to be better than one at rest, that is what there is to say.
         return unsure, learning != unsure, worse, isnan(test.p), test.p
 
+    why = dict.fromkeys(row.other_lines, "counts other test lines")
+    why |= dict.fromkeys(row.other_code, "is of other code")
     own, _, copies = _tables(scores, one.method, one.baseline, one.metric)
     tested = [
         (
@@ -328,11 +330,11 @@ def _over_control(
             name,
         )
         for name in row.controls
-        if name not in row.other_code and scores.lines.seeds(name, one.metric)
+        if name not in why and scores.lines.seeds(name, one.metric)
     ]
     names = [name for _, name in tested]
     untested = [
-        f"its control {name} {'is of other code' if name in row.other_code else 'has no runs'}"
+        f"its control {name} {why.get(name, 'has no runs')}"
         for name in row.controls
         if name not in names
     ]

@@ -103,6 +103,19 @@ class Outputs:
             parse_hypothesis(line, notation) for line in lines
         )
 
+    def same_outputs(self, row: str) -> tuple[int, ...]:
+        """The seeds of a row if all its runs wrote the same lines; () if not, or if each line equals its reference."""
+        scored = {key[1] for key in self.scored if key[0] == row}
+        files = {seed: self.output(Run(self.methods[row], seed)) for seed in sorted(scored)}
+        files = {seed: file for seed, file in files.items() if file.is_file()}
+        if len(files) < 2 or len({*map(self.digest, files.values())}) > 1:
+            return ()
+        if self.has_references(row):
+            lines = self.text(next(iter(files.values())))
+            if [*map(str.split, lines)] == [*map(str.split, self.references(row))]:
+                return ()
+        return tuple(files)
+
     def references(self, row: str) -> list[str]:
         """The test set of a row."""
         return self.text(self._file(self.methods[row].target.test))

@@ -35,6 +35,7 @@ class ItemRow:
             in files from before it was kept.
         controls: the rows over trees without syntax that it has to be better than; they need not have run.
         other_code: those of them that it may not be compared with, since they are of other code.
+        other_lines: those of them of which ``primary`` counts other test lines.
         control_of: the row that it is a control of; "" for none. On controls there is no conclusion.
         curve: the name that the row has at all numbers of training pairs; "" where only one was trained.
         no_trees: the row, or its baseline, if trees are wanted and none of its outputs is one; "" otherwise.
@@ -53,6 +54,7 @@ class ItemRow:
     curve: str = ""
     no_trees: str = ""
     other_code: tuple[str, ...] = ()
+    other_lines: tuple[str, ...] = ()
 
     def compared(self) -> list[Pair]:
         """The scores by item that its comparisons need, but those of controls, which need not be there."""
@@ -92,6 +94,10 @@ def make_rows(
             method.control_of, curves.get(method.name, ""),
             next((one.name for one in (method, baseline) if one and tested and outputs.has_no_tree(one.name)), ""),
             tuple(name for name in method.controls if not may_compare(method.name, name)),
+            tuple(
+                name for name in method.controls
+                if not counts_alike(method, outputs.methods[name], method.primary)
+            ),
         ))  # fmt: skip
     return tuple(rows)
 
