@@ -63,8 +63,8 @@ class StudyData(StudyFolder):
         """One record for each row and metric: the mean over runs, and the comparison with the row's baseline.
 
         ``low`` and ``high`` are the ends of the 95 % interval of ``difference``; ``holm_p`` is corrected as in the
-        report. ``conclusion`` is what the row shows, in a word, and ``why`` the reason, in the primary metric alone.
-        What is not compared has None.
+        report, and None where there is no verdict. ``conclusion`` is what the row shows, in a word, and ``why`` the
+        reason, in the primary metric alone. What is not compared has None.
         """
         compared = {(one.method, one.metric): one for one in self.comparisons}
         records = []
@@ -84,6 +84,7 @@ class StudyData(StudyFolder):
                         "sd": float(np.std(values, ddof=1)) if len(values) > 1 else None,
                         "runs": len(values),
                         **facts_of(comparison),
+                        "holm_p": comparison and comparison.shown_p,
                     })  # fmt: skip
         return records
 

@@ -33,7 +33,7 @@ from treesyntax.study.report.map import Cell, draw_map, grey, map_table, method_
 from treesyntax.study.report.report import Study, read_study, write_report
 from treesyntax.study.report.table import print_table
 from treesyntax.study.report.table_files import latex_table, markdown_table
-from treesyntax.study.report.table_notes import would_find
+from treesyntax.study.report.table_notes import comparison_cells, would_find
 from treesyntax.study.results.comparisons import Comparison
 from treesyntax.study.results.results import read_results, write_results
 
@@ -228,6 +228,11 @@ def test_runs_that_were_still_learning_have_no_verdict_and_no_mark(tmp_path: Pat
         "2 of 3 runs of the row were still learning when they ended: train longer"
     )
     assert not any(one.significant for one in study.comparisons if one.method == "relation_mask")
+    # Corrected p-values, which read as verdicts, are left out in each metric.
+    row = [record for record in ts.read_study(out).table() if record["row"] == "relation_mask"]
+    assert [(bool(record["p"]), record["holm_p"]) for record in row] == [(True, None)] * 2
+    shown = [comparison_cells(one) for one in study.comparisons if one.method == "relation_mask"]
+    assert [cells[5] for cells in shown] == ["–", "–"]
     assert not any(mark in cell for cell in study.table.cells(study.table.rows[1]) for mark in "†°")
     command = f"treesyntax study {out}/recipe.yaml --out {out} --train-on 2"
     assert study.table.advice[0].startswith("STILL LEARNING: relation_mask, or what")

@@ -355,7 +355,7 @@ def comparison_cells(one: Comparison) -> list[str]:
     """A line of the table; what there is no verdict on is a dash."""
     return [
         one.method, one.baseline, one.metric, "–" if one.no_trees else f"{one.difference:+.2f}", one.interval,
-        _p(one.holm_p) + (LOPSIDED if one.lopsided and one.holm_p is not None else ""),
+        _p(one.shown_p) + (LOPSIDED if one.lopsided and one.shown_p is not None else ""),
         f"{one.runs[0]} and {one.runs[1]}", counted(one.items, one.lines),
         "–" if one.smallest is None else f"{one.smallest:.2f}", _p(one.checkpoint_p),
     ]  # fmt: skip

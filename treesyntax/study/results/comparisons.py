@@ -146,9 +146,14 @@ class Comparison:
         return self.p is not None and not self.no_verdict
 
     @property
+    def shown_p(self) -> float | None:
+        """``holm_p`` where there is a verdict, as a small one would be read as one."""
+        return self.holm_p if self.tested else None
+
+    @property
     def significant(self) -> bool:
         """Whether there is a verdict, and the difference holds over runs and items after correction."""
-        return self.tested and self.holm_p is not None and self.holm_p < LEVEL
+        return self.shown_p is not None and self.shown_p < LEVEL
 
     @property
     def interval(self) -> str:
