@@ -81,28 +81,31 @@ def read_lines(path: str | Path, record: bool = False) -> Iterator[str]:
             raw_stream = opened.enter_context(open_record(path) if record else path.open("rb"))
             packed = path.suffix == ".gz"
             stream = opened.enter_context(gzip.open(raw_stream)) if packed else raw_stream
-            raw_lines = iter(partial(stream.readline, LONGEST_LINE + 1), b"")
-            for line, raw in enumerate(raw_lines, start=1):
-                if len(raw) > LONGEST_LINE:
-                    cause = f"the line is longer than {LONGEST_LINE >> 20} MiB"
-                    remedy = "a line is one sentence or tree: check that the file has line ends"
-                    raise InputError(path, line, cause, remedy)
-                text = _decode(raw, path, line)
-                body = text.removesuffix("\n").removesuffix("\r")
-                if "\r" not in body:
-                    yield body
-                elif line == 1 and not text.endswith("\n"):
-                    yield from body.split(
-                        "\r"
-                    )  # an old Mac's file: all of it comes as the first line
-                else:
-                    cause = "holds a carriage return inside a line"
-                    raise InputError(path, line, cause, r"replace it: tr '\r' ' ' < FILE")
+            yield from lines_of_stream(stream, path)
     except (OSError, EOFError, zlib.error) as error:
         raise unreadable(path, error) from None
 
 
-def _decode(raw: bytes, path: Path, line: int) -> str:
+def lines_of_stream(stream: io.BufferedIOBase, path: str | Path) -> Iterator[str]:
+    """As `read_lines`, of a file that is open or in memory; the path is for messages."""
+    raw_lines = iter(partial(stream.readline, LONGEST_LINE + 1), b"")
+    for line, raw in enumerate(raw_lines, start=1):
+        if len(raw) > LONGEST_LINE:
+            cause = f"the line is longer than {LONGEST_LINE >> 20} MiB"
+            remedy = "a line is one sentence or tree: check that the file has line ends"
+            raise InputError(path, line, cause, remedy)
+        text = _decode(raw, path, line)
+        body = text.removesuffix("\n").removesuffix("\r")
+        if "\r" not in body:
+            yield body
+        elif line == 1 and not text.endswith("\n"):
+            yield from body.split("\r")  # an old Mac's file: all of it comes as the first line
+        else:
+            cause = "holds a carriage return inside a line"
+            raise InputError(path, line, cause, r"replace it: tr '\r' ' ' < FILE")
+
+
+def _decode(raw: bytes, path: str | Path, line: int) -> str:
     if line == 1:
         _check_kind(raw, path)
     try:
@@ -117,7 +120,7 @@ def _decode(raw: bytes, path: Path, line: int) -> str:
         ) from None
 
 
-def _check_kind(raw: bytes, path: Path) -> None:
+def _check_kind(raw: bytes, path: str | Path) -> None:
     """Refuse a file whose first line shows that it is packed, or not UTF-8 but UTF-16."""
     kind = next((kind for magic, kind in _KINDS.items() if raw.startswith(magic)), None)
     if kind is not None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treesyntax.__main__ import main
-from treesyntax.data.tables import KEPT, QUOTED, read_table
+from treesyntax.data.tables import KEPT, QUOTED, read_pairs, read_table
 from treesyntax.errors import InputError
 from treesyntax.remarks import Remarks, remarks_of
 
@@ -105,3 +105,25 @@ def test_an_index_of_pandas_and_text_of_excel_are_named(tmp_path, capsys, monkey
         InputError, match="own.tsv:1: is UTF-16, as Excel writes Unicode text; conve"
     ):
         list(read_table(Path("own.tsv")))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "who ran;( f x )\n",
+            "own.tsv:1: seems to have semicolons (';') between its columns; write",
+        ),
+        (
+            "sep=\t\nwho ran\t( f x )\n",
+            "own.tsv:1: is 'sep=', a line for Excel; remove it and write",
+        ),
+        ("who ran ( f , x )\n", "own.tsv:1: has 1 columns; write the question, one tab"),
+    ],
+)
+def test_other_separators_are_named(tmp_path, text, message):
+    file = tmp_path / "own.tsv"
+    file.write_text(text)
+    with pytest.raises(InputError) as caught:
+        list(read_pairs(file))
+    assert message in str(caught.value)

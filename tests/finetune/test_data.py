@@ -84,6 +84,19 @@ def test_what_looks_odd_in_trees_is_counted_with_its_first_line(tmp_path: Path):
     assert not read_noted(job(), write(tmp_path, "c.jsonl", json.dumps(lines[0])))[1]
 
 
+def test_what_pandas_writes_for_missing_values_is_counted(tmp_path: Path):
+    file = write(tmp_path, "a.csv", "label,text\n1.0,a\nnan,b\n2.0,\n")
+    examples, remarks = read_noted(job(), file)
+    assert [example.answer for example in examples] == ["1.0", "nan", "2.0"]
+    assert [text.partition(";")[0] for text in remarks] == [
+        f"{file}:2: 2 of 3 examples hold classes such as 1.0, as pandas writes whole numbers beside missing ones",
+        f"{file}:3: 1 of 3 examples holds the class nan, as pandas prints a missing value",
+        f"{file}:4: 1 of 3 examples holds an empty text",
+    ]
+    (text,) = read_noted(job("seq2seq"), write(tmp_path, "b.csv", "text,target\na,\n"))[1]
+    assert "1 of 1 examples holds an empty target" in text
+
+
 def test_the_dependency_line_of_the_page_needs_no_format(tmp_path: Path):
     page = (ROOT / "docs/pretrained.md").read_text("utf-8")
     line = next(one for one in re.findall(r"```json\n(.*)\n```", page) if "heads" in one)
@@ -198,6 +211,10 @@ def test_what_a_study_writes_is_read_as_the_same(tmp_path: Path):
         ("a.tsv", "label\ttext\n1\ta\tb\n", "a.tsv:2: has 3 columns, but label, text are 2"),
         ("a.jsonl", "", "a.jsonl: is empty"),
         ("a.tsv", "label\ttext\ttext\n", "a.tsv:1: has two columns 'text'; rename one of them"),
+        ("a.csv", "label;text\n1;a\n", "a.csv:1: seems to have semicolons (';') between its columns; write tabs"),
+        ("a.tsv", "label,text\n1,a\n", "a.tsv:1: seems to have commas"),
+        ("a.csv", "sep=;\nlabel;text\n1;a\n", "a.csv:1: is 'sep=;', a line for Excel; remove it and write tabs"),
+        ("a.csv", "sep=,\nlabel,text\n1,a\n", "a.csv:1: is 'sep=', a line for Excel; remove it and write tabs"),
         ("a.csv", 'label,text\n1,"a"b\n', "a.csv:2: is no CSV"),
         ("a.jsonl", '{"text": NaN}', "has the text nan; it must be text"),
         ("a.jsonl", '{"text": ["a", "b"]}', "has the text ['a', 'b']; it must be text"),

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("transformers", reason="transformers is no part of the base")
@@ -21,6 +22,7 @@ from support.forked_programs import Fork, fork
 from treesyntax.__main__ import main
 from treesyntax.finetune import training
 from treesyntax.finetune.job import FACTS_FILE, read_job
+from treesyntax.finetune.outputs import tags_of
 from treesyntax.made import lock
 
 LOSS_ALONE = ["--set", "metric_for_best_model=loss", "--set", "max_grad_norm=0"]
@@ -746,3 +748,10 @@ def test_relations_are_read_by_methods_of_labels(pretrained: Path, tmp_path: Pat
     capsys.readouterr()
     assert finetune(bare, "bare") == 2
     assert "bare.jsonl: has trees without relations or categories" in capsys.readouterr().err
+
+
+def test_the_tag_of_a_word_that_was_cut_is_no_class():
+    """Else it might be right, and inputs of that class would count as cut."""
+    numbers, words = np.array([1, 0, 0]), np.array([-100, 0, -100])
+    assert tags_of(numbers, words, ("A", "B"), 2) == ["A", "_"]
+    assert tags_of(numbers, words, ("_", "__"), 2) == ["_", "___"]

@@ -11,7 +11,13 @@ import sacrebleu
 
 from treesyntax.__main__ import main
 from treesyntax.errors import OptionError
-from treesyntax.metrics import METRICS, get_metric, reference_warnings, unspaced_warning
+from treesyntax.metrics import (
+    METRICS,
+    composition_warning,
+    get_metric,
+    reference_warnings,
+    unspaced_warning,
+)
 
 JAPANESE = ["私は昨日学校に行きました。", "今日は天気がいいですね。"]
 OUTPUT = ["私は昨日学校に行きまじた。", "今日は天気がいいですね。"]
@@ -102,6 +108,21 @@ def test_the_command_warns_once_and_tells_lengths(
     assert err.count("tokenizer 13a") == 1
     assert "tok:char" in out
     assert out.count("(BP 1.000, length ratio 1.000)") == 2
+
+
+def test_words_in_another_unicode_composition_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "ref").write_text("un caf\u00e9\nun\nle caf\u00e9 noir\n\u00e9\n", encoding="utf-8")
+    (tmp_path / "hyp").write_text("un  cafe\u0301\nun\ncafe\u0301\n\u00e9\n", encoding="utf-8")
+    words = ["score", "--reference", tmp_path / "ref", "--hypothesis", tmp_path / "hyp"]
+    assert main([*map(str, words), "--metric", "exact", "--metric", "bleu"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("exact   50.00")  # nothing is normalised
+    (line,) = err.splitlines()
+    assert line.startswith("treesyntax score: 2 of 4 outputs, the first in line 1, have words that")
+    assert "outputs equal but for it: 1, which count as wrong" in line
+    assert composition_warning(["\u00e9 o", "cafe"], ["o \u00e9", "caf\u00e9"]) == ""
 
 
 def test_names_are_listed() -> None:

@@ -106,7 +106,13 @@ def run(args: argparse.Namespace) -> int:
 def _scores(args: argparse.Namespace) -> list[Score]:
     """All scores that are asked for, of all lines and of categories; writes the lines' statistics too."""
     # --help needs none of it.
-    from treesyntax.metrics import get_metric, measured, plain_name, reference_warnings
+    from treesyntax.metrics import (
+        composition_warning,
+        get_metric,
+        measured,
+        plain_name,
+        reference_warnings,
+    )
     from treesyntax.metrics.counted import read_categories
     from treesyntax.metrics.kinds import PREFIX, formats_of, kinds_of, letters_as_numbers
     from treesyntax.metrics.line_file import write_line_file
@@ -146,7 +152,11 @@ def _scores(args: argparse.Namespace) -> list[Score]:
             if (score := _of_category(category, categories, results[name], counted[name]))
             is not None
         ]
-    for warning in reference_warnings(names, references):
+    warnings = [
+        *reference_warnings(names, references),
+        composition_warning(hypotheses, references),
+    ]
+    for warning in filter(None, warnings):
         print(f"treesyntax score: {warning}", file=sys.stderr)
     return scores
 

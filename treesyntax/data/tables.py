@@ -8,6 +8,7 @@ of them writes, field by field.
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -27,6 +28,7 @@ KEPT = Remark(
 COLUMNS = 2
 BRACKETS, HEADER_WORDS = frozenset("()[]{}"), 2
 """A header is told by what it lacks and by its length."""
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 _QUOTE = '"'
 _SPECIAL = (_QUOTE, "\t", "\n", "\r")
 DIALECTS: tuple[Callable[[str], bool], ...] = (
@@ -64,8 +66,10 @@ def read_pairs(path: Path) -> Iterator[tuple[int, str, str]]:
     """
     first: tuple[str, str] | None = None
     for line, columns in read_table(path):
+        remedy = "write the question, one tab and its logical form"
+        if line == 1:
+            check_separator(path, columns, remedy)
         if len(columns) != COLUMNS:
-            remedy = "write the question, one tab and its logical form"
             if columns[0].isdecimal() or not columns[0]:
                 remedy += r"; with pandas to_csv(FILE, sep='\t', header=False, index=False)"
             raise InputError(path, line, f"has {len(columns)} columns", remedy)
@@ -74,6 +78,24 @@ def read_pairs(path: Path) -> Iterator[tuple[int, str, str]]:
             _check_header(path, first, form)
         first = (question, form) if line == 1 else None
         yield line, question, form
+
+
+def check_separator(path: Path, first: Sequence[str], remedy: str) -> None:
+    """Refuse a first row of a single column that seems to have another separator, or names it for Excel.
+
+    Raises:
+        InputError: naming the separator.
+    """
+    text = "\t".join(first)
+    if re.fullmatch(r"sep=.?\s*", text, re.IGNORECASE):
+        raise InputError(
+            path, 1, f"is {text.strip()!r}, a line for Excel", f"remove it and {remedy}"
+        )
+    before_brackets = re.split(r"[(\[{]", text)[0]
+    signs = [sign for sign in SEPARATORS if sign in before_brackets]
+    if len(first) == 1 and signs:
+        cause = f"seems to have {SEPARATORS[signs[0]]} ({signs[0]!r}) between its columns"
+        raise InputError(path, 1, cause, remedy)
 
 
 def _check_header(path: Path, first: tuple[str, str], second: str) -> None:

@@ -313,9 +313,9 @@ def _predict(args: argparse.Namespace, folder: Path) -> None:
     import torch
 
     from treesyntax.finetune.data import check_answers
-    from treesyntax.finetune.job import MODEL_FOLDER, read_job
+    from treesyntax.finetune.job import MODEL_FOLDER, TAGS, read_job
     from treesyntax.finetune.models import load_trained
-    from treesyntax.finetune.outputs import NO_TAG, predict
+    from treesyntax.finetune.outputs import no_tag, predict
     from treesyntax.jobs.terminal import progress_bar
 
     job = read_job(folder)
@@ -333,7 +333,8 @@ def _predict(args: argparse.Namespace, folder: Path) -> None:
         lines = predict(
             job, trained, examples, args.batch_size, lambda done: bar.update(shown, completed=done)
         )
-    if cut := sum(NO_TAG in line.split() for line in lines):
+    cut = sum(no_tag(job.labels) in line.split() for line in lines) if job.task == TAGS else 0
+    if cut:
         print(
             f"treesyntax finetune: {cut} inputs were cut; tags that are lacking count as wrong",
             file=sys.stderr,

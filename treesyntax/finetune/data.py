@@ -15,11 +15,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from treesyntax.data.tables import read_table
+from treesyntax.data.tables import check_separator, read_table
 from treesyntax.errors import InputError, OptionError, TreeError
 from treesyntax.files import atomic_file, parse_json, read_lines, write_text
 from treesyntax.finetune.job import CLASSES, COLUMNS, TAGS, WRITES, Job
-from treesyntax.remarks import at_line, remarks_of
+from treesyntax.remarks import Remark, at_line, remark, remarks_of
 from treesyntax.trees.alignment import check_words, trees_of, without_words, word_spans
 from treesyntax.trees.controls import control_tree
 from treesyntax.trees.formats import conllu, get_format, parse_tree, read_trees
@@ -31,6 +31,18 @@ PAIR = " ||| "
 """Between both texts of a pair, in the lines of sources."""
 NEEDS = {CLASSES: "label", TAGS: "label"} | dict.fromkeys(WRITES, "target")
 """The column with the answer of each task."""
+EMPTY = {
+    name: Remark(f"an empty {name}", "pandas writes a missing value so: take them out if they are")
+    for name in ("text", "text_pair", "words", "words_pair", "target")
+}
+MISSING = Remark(
+    "the class nan, as pandas prints a missing value",
+    "it is a class of its own: take them out if none",
+)
+FRACTIONS = Remark(
+    "classes such as 1.0, as pandas writes whole numbers beside missing ones",
+    "1.0 and 1 are two classes: write all files alike",
+)
 _ITEM = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?[0-9]+(?:\.0*)?)"""
 _LIST = re.compile(rf"\[{_ITEM}(?:,\s*{_ITEM})*\]", re.DOTALL)
 _PRINTED = re.compile(r"""\[(?:['"].*|\s*-?[0-9][-0-9.,\s]*)(?<!\s)\]""", re.DOTALL)
@@ -183,6 +195,10 @@ def _of_table(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     names = list(header)
     for line, fields in rows:
+        if line == 1 and len(header) != 1:  # a single column may hold any text
+            check_separator(
+                path, fields, "write tabs between columns in a .tsv, and commas in a .csv"
+            )
         if not names:
             names = [name.strip() for name in fields]
             if twice := [name for name in names if names.count(name) > 1]:
@@ -233,6 +249,9 @@ def _example(job: Job, line: int, row: Mapping[str, Any], tree: Tree | None) -> 
             inputs[words] = _words(words, values[words])
         elif text in values:
             inputs[text] = _text(text, values[text])
+    for name, value in inputs.items():
+        if not value or (isinstance(value, str) and not value.strip()):
+            remark(EMPTY[name])
     inputs["tree"] = _tree(job, values, inputs) if tree is None else tree
     if columns["words"] == columns["tree"]:
         inputs["words"] = words_of(inputs["tree"])
@@ -389,10 +408,17 @@ def _answer(job: Job, value: Any, inputs: Mapping[str, Any]) -> Any:
             raise OptionError(f"has the tag {spaced[0]!r}; a tag is one word")
         return tags
     if job.task != CLASSES:
-        return _text("target", value)
+        text = _text("target", value)
+        if not text.strip():
+            remark(EMPTY["target"])
+        return text
     name = " ".join(str(value).split()) if type(value) in (str, int) else ""
     if not name:
         raise OptionError(f"has the label {value!r}; a class is a name or a whole number")
+    if name.lower() in ("nan", "<na>"):
+        remark(MISSING)
+    elif re.fullmatch(r"-?[0-9]+\.0", name):
+        remark(FRACTIONS)
     return name
 
 

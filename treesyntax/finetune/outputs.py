@@ -15,7 +15,7 @@ from treesyntax.finetune.job import CAUSAL, CLASSES, TAGS, WRITES, Job
 from treesyntax.finetune.models import Pretrained, collator_of, longest_input
 
 NO_TAG = "_"
-"""The tag of a word that was cut from an input that is too long; it counts as wrong."""
+"""See `no_tag`."""
 IGNORED = -100
 MOST_NEW_TOKENS = 128
 """Of an output, unless ``max_new_tokens`` or ``max_target_length`` says otherwise."""
@@ -101,6 +101,14 @@ def _lines(
     ]
 
 
+def no_tag(labels: Sequence[str]) -> str:
+    """The tag of a word that was cut from an input that is too long: no class, so that it counts as wrong."""
+    tag = NO_TAG
+    while tag in labels:
+        tag += NO_TAG
+    return tag
+
+
 def tags_of(
     numbers: NDArray[np.int64], words: NDArray[np.int64], labels: Sequence[str], count: int
 ) -> list[str]:
@@ -110,9 +118,9 @@ def tags_of(
         numbers: of the class of each token [T].
         words: of each token the word that it is the first of, else `IGNORED` [T].
         labels: of the classes.
-        count: how many words there are; those that were cut get `NO_TAG`.
+        count: how many words there are; those that were cut get `no_tag`.
     """
-    tags = [NO_TAG] * count
+    tags = [no_tag(labels)] * count
     for number, word in zip(numbers.tolist(), words.tolist(), strict=True):
         if word != IGNORED:
             tags[word] = labels[number]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import socket
 import sys
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -100,6 +101,39 @@ def reference_warnings(metrics: Sequence[str], references: Sequence[str]) -> lis
         for warning in (unspaced_warning(metrics, references), blank_warning(metrics, references))
         if warning
     ]
+
+
+def composition_warning(hypotheses: Sequence[str], references: Sequence[str]) -> str:
+    """How many outputs have words that differ from their reference in Unicode composition alone; "" for none.
+
+    An ``é`` may be a single character (NFC), or an ``e`` and an accent (NFD). Metrics compare characters.
+    """
+    pairs = list(zip(hypotheses, references, strict=True))
+    lines = [number for number, pair in enumerate(pairs, start=1) if _composed_otherwise(*pair)]
+    if not lines:
+        return ""
+    equal = sum(
+        _composed(output).split() == _composed(wanted).split()
+        for output, wanted in (pairs[number - 1] for number in lines)
+    )
+    return (
+        f"{len(lines):,} of {len(pairs):,} outputs, the first in line {lines[0]}, have words that differ from their "
+        f"reference only in Unicode composition (é as one character or as two); outputs equal but for it: {equal:,}, "
+        "which count as wrong; write data and outputs in one form, such as NFC, for example with uconv -x any-nfc"
+    )
+
+
+def _composed_otherwise(hypothesis: str, reference: str) -> bool:
+    """Whether a word of the hypothesis is one of the reference in NFC only."""
+    if hypothesis == reference or (hypothesis.isascii() and reference.isascii()):
+        return False
+    wanted = set(reference.split())
+    new = [word for word in hypothesis.split() if word not in wanted]
+    return not {*map(_composed, wanted)}.isdisjoint(map(_composed, new))
+
+
+def _composed(text: str) -> str:
+    return unicodedata.normalize("NFC", text)
 
 
 def metrics_for(references: Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ import pytest
 from treesyntax.__main__ import main
 from treesyntax.data.sets import SETS, base, listops, reading
 from treesyntax.data.sets.base import Input, Part, hold_out, sample
-from treesyntax.errors import OptionError
+from treesyntax.errors import InputError, OptionError
 
 ROWS = ["Otto saw a lamp .\tsee ( agent = Otto , theme = lamp )\tin_distribution"]
 
@@ -224,3 +224,10 @@ def test_a_training_set_that_cannot_be_is_refused(tmp_path, capsys, options, tol
     source = slog_folder(tmp_path / "slog")
     assert get("slog", tmp_path / "out", "--from", source, *options) == 2
     assert told in capsys.readouterr().err
+
+
+def test_lines_of_published_files_end_where_those_of_others_do():
+    content = "\ufeffa\u2028b\x85c\r\n\nd\x0b\n".encode()
+    assert reading.lines_of(content, "x.tsv") == ["a\u2028b\x85c", "", "d\x0b"]
+    with pytest.raises(InputError, match="x.tsv:2: byte 1 is not UTF-8"):
+        reading.lines_of(b"a\n\xff\n", "x.tsv")

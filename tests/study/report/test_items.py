@@ -302,8 +302,8 @@ def test_scores_that_do_not_fit_the_results_are_refused(kept: Path, change, why:
     (lambda text: text[:-20], "holds no scores by test item"),
     (lambda text: "\n".join(text.splitlines()[:-1]), "its checksum differs"),
     (lambda text: text.replace('"seed": 3', '"seed": 4', 1), "its checksum differs"),
-    (lambda _: "", "holds no scores by test item"),
-    (lambda _: "[1]\n", "holds no scores by test item"),
+    (lambda _: "", "is empty; copy it again, or write it again in its study: treesyntax report"),
+    (lambda _: "[1]\n", "holds no scores by test item: it is damaged or another file; take"),
     (lambda _: '{"sha256": 1}\n3\n', "its checksum differs"),
 ])  # fmt: skip
 def test_a_damaged_file_is_refused(kept: Path, change, why: str, capsys):

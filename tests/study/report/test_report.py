@@ -266,6 +266,16 @@ def test_bleu_of_text_without_spaces_has_a_note(tmp_path: Path):
     assert any("tokenizer 13a" in note for note in read_study(folder).table.notes)
 
 
+def test_outputs_in_another_unicode_composition_have_a_note(tmp_path: Path):
+    folder = make_study(tmp_path, seeds=[1])
+    write(folder / "data/p/test.tgt", ["un caf\u00e9"] * 40)
+    write(folder / "runs/sequence-1/hypotheses.txt", ["un cafe\u0301"] * 40)
+    (folder / "runs.jsonl").unlink()
+    write_results(folder / "runs.jsonl", [result("sequence", 1, "exact", 0.0, 40)])
+    (note,) = (note for note in read_study(folder).table.notes if "composition" in note)
+    assert note.startswith("sequence-1 (1 of 3 runs have such outputs): 40 of 40 outputs")
+
+
 def test_references_beyond_max_len_are_told_with_counts(tmp_path: Path):
     generate = {"max-len-b": 3}
     folder = make_study(tmp_path, seeds=[1], generate=generate)

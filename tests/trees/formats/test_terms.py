@@ -57,6 +57,12 @@ def test_sexpr_bare_by_example(text, expected):
     assert BARE.write(BARE.parse(text)) == text
 
 
+def test_a_full_stop_behind_a_bare_expression_is_refused():
+    with pytest.raises(RecordError, match="the expression ends with a full stop; take it off"):
+        BARE.parse("lambda $0 e ( f $0 ) .")
+    assert BARE.parse(".").labels == (".",)
+
+
 @pytest.mark.parametrize(
     ("reader", "text", "said"),
     [

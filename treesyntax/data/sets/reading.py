@@ -16,6 +16,7 @@ from urllib.request import urlopen
 from treesyntax.data.sets.base import DataSet, Input
 from treesyntax.data.sets.folder import packed
 from treesyntax.errors import InputError, OptionError
+from treesyntax.files import lines_of_stream
 
 MOST_BYTES = 200 << 20
 """Of a file, unpacked."""
@@ -96,13 +97,12 @@ def _fetched(data: DataSet, one: Input) -> bytes:
 
 
 def lines_of(content: bytes, name: str) -> list[str]:
-    """The lines of a text file."""
-    try:
-        return content.decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise InputError(
-            name, None, f"is not UTF-8 ({error.reason})", "get the file again"
-        ) from None
+    """The lines of a text file, ended as in `read_lines`.
+
+    Raises:
+        InputError: as `read_lines`.
+    """
+    return list(lines_of_stream(BytesIO(content), name))
 
 
 def rows_of(content: bytes, name: str, columns: int) -> Iterator[list[str]]:

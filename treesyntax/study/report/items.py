@@ -144,11 +144,15 @@ def read_items(path: Path) -> ItemFile:
     Raises:
         InputError: if it cannot be read, is damaged or another file.
     """
+    lines = list(read_lines(path, record=True))
+    if not lines:
+        remedy = "copy it again, or write it again in its study: treesyntax report FOLDER"
+        raise InputError(path, None, "is empty", remedy)
     try:
-        head, *runs = map(parse_json, read_lines(path, record=True))
+        head, *runs = map(parse_json, lines)
         digest = head.pop(CHECKSUM)
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
-        cause = f"{CAUSE} ({error!r})"
+    except (AttributeError, LookupError, TypeError, ValueError):
+        cause = f"{CAUSE}: it is damaged or another file"
         raise InputError(path, None, cause, REMEDY) from None
     if digest != sha256_of_value([head, *runs]):
         raise InputError(path, None, "its checksum differs: the file is damaged", REMEDY)

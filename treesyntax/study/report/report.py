@@ -23,7 +23,7 @@ from treesyntax.data.limits import long_references
 from treesyntax.data.token_files import TokenData, find_prefix
 from treesyntax.errors import TreeSyntaxError
 from treesyntax.files import read_lines, write_text
-from treesyntax.metrics import reference_warnings
+from treesyntax.metrics import composition_warning, reference_warnings
 from treesyntax.study.recipe.identity import Identity
 from treesyntax.study.report.advice import advice_lines, learning_line
 from treesyntax.study.report.curves import lines_of, targets_note
@@ -56,7 +56,7 @@ from treesyntax.study.results.table_text import markdown_text
 from treesyntax.study.run.code import mixed_parts, of_first_rule, unknown_parts
 from treesyntax.study.run.failures import read_failures
 from treesyntax.study.run.plan import Plan
-from treesyntax.study.run.steps import located
+from treesyntax.study.run.steps import Run, located
 from treesyntax.study.words import WORDS
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ class Study(StudyFolder):
         notes = [
             *table.notes,
             *_of_references(plan, folder),
+            *_of_composition(self.outputs),
             *trained_on(plan, folder),
             *without_trees(plan, folder),
             *_long_references(plan, folder, table),
@@ -177,6 +178,27 @@ def _of_references(plan: Plan, folder: Path) -> list[str]:
     files = [file for name in names if (file := located(name, folder)).is_file()]
     notes = (reference_warnings(plan.recipe.score, [*read_lines(file)]) for file in files)
     return [*dict.fromkeys(note for of_file in notes for note in of_file)]
+
+
+def _of_composition(outputs: Outputs) -> list[str]:
+    """Say which runs spell words otherwise than the references in Unicode alone, and how often the first does."""
+    recipe = outputs.plan.recipe
+    runs = [Run(row, seed) for row in recipe.methods for seed in recipe.seeds]
+    warnings = {
+        run.name: warning
+        for run in runs
+        if outputs.has_references(run.method.name) and outputs.output(run).is_file()
+        if (warning := _composition(outputs, run))
+    }
+    if not warnings:
+        return []
+    name, warning = next(iter(warnings.items()))
+    return [f"{name} ({len(warnings)} of {len(runs)} runs have such outputs): {warning}"]
+
+
+def _composition(outputs: Outputs, run: Run) -> str:
+    lines, references = outputs.text(outputs.output(run)), outputs.references(run.method.name)
+    return composition_warning(lines, references) if len(lines) == len(references) else ""
 
 
 def _long_references(plan: Plan, folder: Path, table: StudyTable) -> list[str]:

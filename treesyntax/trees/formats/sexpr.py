@@ -73,6 +73,9 @@ def parse_bare(text: str) -> Tree:
     """The tree of one line without its outer parentheses; a single atom is itself."""
     check_one_line(text)
     tokens = _split(text)
+    if len(tokens) > 1 and tokens[-1] == ".":
+        cause = "the expression ends with a full stop"
+        raise RecordError(cause, "take it off: it would be read as an atom")
     if len(tokens) > 1 or {"(", ")"}.intersection(tokens):
         tokens = ["(", *tokens, ")"]
     tree, used = _first_item(tokens)
