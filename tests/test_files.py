@@ -82,6 +82,7 @@ def test_a_missing_file_and_bytes_that_are_not_utf8(tmp_path):
         ("the cat\nsat\n".encode("utf-16-le"), "has 7 NUL bytes, as UTF-16 without a byte"),
         ("été à Metz\n".encode("utf-16-be"), "has 11 NUL bytes, as UTF-16 without a byte"),
     ],
+    ids=["gzip", "bzip2", "xz", "zip", "utf-16", "utf-16-le", "utf-16-be"],  # gzip holds the time
 )
 def test_what_is_no_text_is_named(content, fault, tmp_path):
     """The ASCII of UTF-16 is valid UTF-8: it was read with NUL between its letters."""
