@@ -47,7 +47,8 @@ def test_a_study_of_own_data_is_planned_as_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "pairs.tsv").write_text("who sleeps\t(sleeps x)\n" * 40, encoding="utf-8")
+    pairs = "".join(f"who sleeps {number}\t(sleeps x)\n" for number in range(40))
+    (tmp_path / "pairs.tsv").write_text(pairs, encoding="utf-8")
     (tmp_path / "corpus").mkdir()
     for split in ("train", "valid", "test"):
         for language in ("en", "de"):

@@ -62,7 +62,8 @@ def test_from_two_text_files_to_a_table(tmp_path: Path):
     (tmp_path / "models").mkdir()
     make_spacy(tmp_path / "models" / "en")
     recipes(tmp_path)
-    (tmp_path / "questions.tsv").write_text("who sleeps\t(sleeps x)\n" * 40, encoding="utf-8")
+    pairs = "".join(f"who sleeps {number}\t(sleeps x)\n" for number in range(40))
+    (tmp_path / "questions.tsv").write_text(pairs, encoding="utf-8")
     for split in ("train", "valid", "test"):
         sentences = len((tmp_path / f"corpus/{split}.sv").read_text("utf-8").splitlines())
         (tmp_path / f"corpus/{split}.conllu").write_text(SENTENCE * sentences, encoding="utf-8")
