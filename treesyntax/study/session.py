@@ -46,7 +46,7 @@ def execute(
     console, part = make_console(), part or plan
     ledger, identity = take_up(plan, folder, console, options.cluster, mix_versions)
     scoring = [ledger.code(step) for step in plan.steps if step.kind == SCORE]
-    metrics = {part: of[part] for of in scoring for part in of if USERS in part}
+    metrics = {name: code[name] for code in scoring for name in code if USERS in name}
     note_plan(folder, plan.recipe, metrics)
     # On a cluster this says nothing about the machines that train.
     recorder = Recorder(ledger, identity)

@@ -142,7 +142,7 @@ def check_nulls(content: Mapping[str, Any], options: Iterable[str], path: Path) 
     """
     rows, varied = content[METHODS], [option.rpartition(".")[2] for option in options]
     for section in RESERVED:
-        flags_of = [one.get(section, {}) for one in (content, *rows.values())]
+        flags_of = [row.get(section, {}) for row in (content, *rows.values())]
         known = [flag for flags in flags_of for flag, value in flags.items() if value is not None]
         known += [*varied, *(TRAIN_DEFAULTS if section == "train" else ())]
         names = {_spelt(flag): flag for flag in known}

@@ -207,7 +207,7 @@ def read_recipe(
     of_report = baseline is not None
     recipe = _recipe(_ordered({**copy.deepcopy(DEFAULTS), **whole}), check, of_report)
     if overrides or not is_resolved(path):
-        check_nulls(filled, [one for axis in recipe.axes for one in axis.options], path)
+        check_nulls(filled, [option for axis in recipe.axes for option in axis.options], path)
     return replace(recipe, inherits=changed_rows(filled, whole))
 
 

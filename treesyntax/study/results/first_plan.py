@@ -83,8 +83,8 @@ def changes_since(folder: Path, recipe: Recipe) -> list[str]:
         if _differ(first.get("categories", {}), _categories(folder, recipe)):
             changes.append("Changed after the first score: the categories of test lines.")
         changed = (_differ(first.get("metrics", {}), result.code) for result in results)
-        for part in dict.fromkeys(part for parts in changed for part in parts):
-            name = part.partition("/")[2]  # score: own/NAME
+        for code in dict.fromkeys(code for codes in changed for code in codes):
+            name = code.partition("/")[2]  # score: own/NAME
             changes.append(f"Changed after the first score: {name}, by which outputs are scored.")
         return changes
     except (AttributeError, KeyError, TypeError) as error:

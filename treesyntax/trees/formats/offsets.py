@@ -185,8 +185,8 @@ def refuse_other_units(words: Sequence[str], spans: Sequence[Span], text: str) -
     right = sum(map(_spells, words, [text[start:end] for start, end in places]))
     for encoding, size, units in _OTHER_UNITS:
         encoded = text.encode(encoding, "surrogatepass")
-        there = [encoded[size * start : size * end] for start, end in places]
-        shown = [part.decode(encoding, "replace") for part in there]
+        spans_of = [encoded[size * start : size * end] for start, end in places]
+        shown = [span.decode(encoding, "replace") for span in spans_of]
         if sum(map(_spells, words, shown)) > max(right, len(words) // 2):
             raise RecordError(f"the spans count {units}", "count characters, as Python does")
 
