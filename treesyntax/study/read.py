@@ -84,7 +84,6 @@ class StudyData(StudyFolder):
                         "sd": float(np.std(values, ddof=1)) if len(values) > 1 else None,
                         "runs": len(values),
                         **facts_of(comparison),
-                        "holm_p": comparison and comparison.shown_p,
                     })  # fmt: skip
         return records
 

@@ -32,7 +32,7 @@ def cells(text: str) -> list[list[str]]:
 
 def test_the_table_has_the_deciding_metric_with_differences_and_conclusions(study: Path):
     text = (paper(study) / "table.tex").read_text("utf-8")
-    head, baseline, masks, paths = cells(text)
+    head, baseline, masks, paths, would = cells(text)
     assert head == ["system", "exact", "difference", "conclusion"]
     assert baseline[0::2] == ["sequence", "--"]
     (one,) = [
@@ -53,7 +53,17 @@ def test_the_table_has_the_deciding_metric_with_differences_and_conclusions(stud
     assert "difference from sequence" in caption
     assert r"\label{tab:demo}" in text
     assert r"\toprule" in text
-    assert "would find" not in text
+    known = [row.tests["exact"].smallest for row in read_study(study).table.rows[1:]]
+    assert would == ["would find", "", f"{min(known):.2f} to {max(known):.2f}", ""]
+    assert "would find: the smallest true difference that 80 \\% of such studies find" in caption
+
+
+def test_the_notes_of_the_report_stand_behind_the_table_as_comments(study: Path):
+    text = (paper(study) / "table.tex").read_text("utf-8")
+    notes = [line[2:] for line in text.splitlines() if line.startswith("% ")]
+    table = read_study(study).table
+    assert notes[-len(table.notes) :] == [*table.notes]
+    assert any(note.startswith("† differs from sequence") for note in notes)
 
 
 def test_columns_are_chosen(study: Path, capsys):

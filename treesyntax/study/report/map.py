@@ -334,11 +334,14 @@ def map_table(cells: Sequence[Cell]) -> Table:
 
 
 def _would_find(cells: Sequence[Cell]) -> dict[str, str]:
-    """By test set the smallest differences that 80 % of such studies find; "" where none is known."""
-    return {
-        name: ends_of([cell.smallest for cell in cells if cell.test_set == name], 1)
-        for name in dict.fromkeys(cell.test_set for cell in cells)
-    }
+    """By test set the smallest differences that 80 % of such studies find, without controls as in the table; "" for
+    none. Older files do not tell controls: there all count."""
+    found = {}
+    for name in dict.fromkeys(cell.test_set for cell in cells):
+        column = [cell for cell in cells if cell.test_set == name]
+        compared = [cell for cell in column if cell.conclusion] or column
+        found[name] = ends_of([cell.smallest for cell in compared], 1)
+    return found
 
 
 def _mean(cell: Cell) -> str:

@@ -6,14 +6,21 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from treesyntax.errors import unknown_name
+from treesyntax.errors import in_one_line, unknown_name
 from treesyntax.files import write_text
 from treesyntax.metrics.runs import FEWEST_RUNS, LEVEL
 from treesyntax.references import cited_in, references
 from treesyntax.study.recipe.backbone import papers_of
 from treesyntax.study.recipe.recipe import Recipe
 from treesyntax.study.report.table import NOTHING, Row, StudyTable
-from treesyntax.study.report.table_notes import LOPSIDED, SIGNIFICANT, direction, listed
+from treesyntax.study.report.table_notes import (
+    LOPSIDED,
+    SIGNIFICANT,
+    WOULD_FIND,
+    direction,
+    listed,
+    would_find,
+)
 from treesyntax.study.results.comparisons import Comparison
 from treesyntax.study.results.results import Result
 from treesyntax.study.results.table_text import BOOKTABS, Table
@@ -52,7 +59,10 @@ def write_paper(
 
 
 def paper_table(table: StudyTable, recipe: Recipe, columns: Sequence[str]) -> str:
-    """The table with the differences beside the scores, and the conclusions; one for each test set."""
+    """The table with the differences beside the scores, and the conclusions; one for each test set.
+
+    The notes of the report follow as comments, for the writer to see.
+    """
     groups: dict[str, list[Row]] = {}
     for row in table.rows:
         test_set = table.domains[row.method].name if table.domains else ""
@@ -69,6 +79,7 @@ def paper_table(table: StudyTable, recipe: Recipe, columns: Sequence[str]) -> st
             filter(None, [f"{title}.", _caption(rows, columns, tests), table.missing])
         )
         lines += Table(caption, header, cells).latex(label)
+    lines += [f"% {in_one_line(note)}" for note in (*table.notes, *table.failed)]
     return "\n".join(lines) + "\n"
 
 
@@ -92,7 +103,18 @@ def _cells(
         header.append("conclusion")
         for row, line in zip(rows, cells, strict=True):
             line.append(str(row.conclusion or NOTHING))
-    return header, cells
+    return header, [*cells, *_would_find(rows, columns, header)]
+
+
+def _would_find(
+    rows: Sequence[Row], columns: Sequence[str], header: Sequence[str]
+) -> list[list[str]]:
+    """The line with the smallest differences that such comparisons find; none where none is known."""
+    line = [WOULD_FIND]
+    for name in columns:
+        tests = [row.tests[name] for row in rows if name in row.tests]
+        line += ["", would_find(tests)] if tests else [""]
+    return [[*line, *[""] * (len(header) - len(line))]] * any(line[1:])
 
 
 def _of_row(row: Row, name: str) -> str:
@@ -122,6 +144,10 @@ def _caption(rows: Sequence[Row], columns: Sequence[str], tests: Sequence[Compar
         names = listed(list(dict.fromkeys(test.baseline for test in tests)))
         interval = " with its 95 % interval" if any(test.low is not None for test in tests) else ""
         parts.append(f"difference from {names}{interval}")
+    if would_find(tests):
+        parts.append(
+            f"{WOULD_FIND}: the smallest true difference that 80 % of such studies find, before correction"
+        )
     if any(test.significant for test in tests):
         parts.append(f"{SIGNIFICANT} p < {LEVEL} after Holm's correction")
     if any(test.tested and test.lopsided for test in tests):

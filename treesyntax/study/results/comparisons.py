@@ -380,14 +380,14 @@ FACTS = (
     "checkpoint_p", "conclusion", "why", "control", "control_difference", "control_low",
     "control_high", "control_p",
 )  # fmt: skip
-"""What tables keep of a comparison, and of its conclusion."""
+"""What tables keep of a comparison, and of its conclusion; ``holm_p`` only where there is a verdict."""
 
 
 def facts_of(one: Comparison | None) -> dict[str, Any]:
     """The values of `FACTS`; None is what there is not."""
     if one is None:
         return dict.fromkeys(FACTS)
-    facts = {name: getattr(one, name) for name in FACTS[:8]}
+    facts = {name: getattr(one, name) for name in FACTS[:8]} | {"holm_p": one.shown_p}
     facts |= {"baseline_runs": one.runs[1], "checkpoint_p": one.checkpoint_p}
     if (words := one.conclusion) is None:
         return dict.fromkeys(FACTS) | facts
