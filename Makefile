@@ -31,6 +31,8 @@ figures: $(READY)
 	$(BIN)/treesyntax analyse idea --out docs/figures
 	$(BIN)/treesyntax report docs/results/demo/items.jsonl
 	mv docs/results/demo/verdict.svg docs/figures/demo.svg
+	$(BIN)/treesyntax report docs/results/map/map.csv
+	mv docs/results/map/map.svg docs/figures/map.svg
 	$(BIN)/python .ci/method_pages.py
 	$(BIN)/python .ci/reference_pages.py
 

@@ -242,6 +242,11 @@ def test_a_table_with_conclusions_is_that_of_its_study(page: str, folder: str, m
             assert difference == f"{gap:+.2f}, {low:+.2f} to {high:+.2f}"
 
 
+SHORT = {"GeoQuery": "geo", "JOBS": "jobs", "ATIS": "atis", "COGS": "cogs_varfree"}
+"""The tasks of the map by their names on the page."""
+TASKS = SHORT | {"COGS, new structures": "cogs_varfree"}
+
+
 def tables_of(section: str) -> list[list[list[str]]]:
     """The tables of a section of the page that says where trees help, as rows of cells."""
     page = (DOCS / "where-trees-help.md").read_text("utf-8")
@@ -250,22 +255,42 @@ def tables_of(section: str) -> list[list[list[str]]]:
     return [[cells(line) for line in block.splitlines()] for block in blocks]
 
 
-def test_the_map_is_that_of_its_study() -> None:
+def test_the_map_is_that_of_its_study(tmp_path: Path) -> None:
+    """The means of the table; differences, intervals and conclusions as drawn; and what is told by method."""
     with (DOCS / "results/map/map.csv").open(encoding="utf-8") as file:
         study = {(cell["test_set"], cell["row"]): cell for cell in csv.DictReader(file)}
-    shown = {}
-    for (first, *_), _, *rows in tables_of("The map"):
-        for row, *texts in rows:
-            task = {"GeoQuery": "geo", "COGS": "cogs_varfree"}.get(first, first.lower())
-            shown[task, row.strip("`")] = texts
-    assert {*shown} == {*study}
-    for name, (score, difference, conclusion) in shown.items():
-        cell = study[name]
-        assert score == f"{float(cell['mean']):.2f} ± {float(cell['sd']):.2f}"
-        assert conclusion == (cell["conclusion"] or "–")
-        gaps = [cell[key] for key in ("difference", "low", "high")]
-        gap, low, high = (f"{float(number):+.2f}" if number else "" for number in gaps)
-        assert difference == (f"{gap}, {low} to {high}" if gap else "–")
+    (head, _, *rows), *_ = tables_of("The map")
+    shown = {
+        (TASKS[task], row.strip("`")): text
+        for row, *texts in rows
+        for task, text in zip(head[1:], texts, strict=True)
+    }
+    assert shown == {
+        name: f"{float(cell['mean']):.2f} ± {float(cell['sd']):.2f}" for name, cell in study.items()
+    }
+    shutil.copy(DOCS / "results/map/map.csv", tmp_path)
+    assert main(["report", str(tmp_path / "map.csv")]) == 0
+    drawn = (tmp_path / "map.svg").read_text("utf-8")
+    assert drawn == (DOCS / "figures/map.svg").read_text("utf-8")
+
+
+def test_conclusions_by_method_are_those_of_the_map() -> None:
+    """Each row of the map on each of its tasks, with the difference where there is an effect."""
+    with (DOCS / "results/map/map.csv").open(encoding="utf-8") as file:
+        study = {(cell["test_set"], cell["row"]): cell for cell in csv.DictReader(file)}
+    told, row = {}, ""
+    for *method, text, where in tables_of("By method")[0][2:]:  # a method has several lines
+        row = next(iter(re.findall(r"`(\w+)`", method[0])), "") if method else row
+        conclusion = re.match(r"\**([a-z ]+)\**(?:, ([-+][\d.]+))?$", text)
+        for task in re.sub(r",? \[below].*", "", where).split(", "):
+            if row and task in SHORT:
+                told[SHORT[task], row] = conclusion.groups()
+    expected = {}
+    for name, cell in study.items():
+        if word := cell["conclusion"]:
+            helps = word != "not shown"
+            expected[name] = (word, f"{float(cell['difference']):+.1f}" if helps else None)
+    assert told == expected
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from treesyntax.errors import InputError, OptionError
 from treesyntax.metrics import compare_runs
 from treesyntax.metrics.statistics import holm
 from treesyntax.study.recipe.recipe import read_recipe
-from treesyntax.study.report.map import csv_rows, map_table, read_cells
+from treesyntax.study.report.map import csv_rows, draw_map, map_table, read_cells
 from treesyntax.study.report.report import read_study, write_report
 from treesyntax.study.report.table_files import csv_text
 from treesyntax.study.results.results import Result, drop_results
@@ -29,6 +30,8 @@ from treesyntax.study.results.results import Result, drop_results
 SEEDS = (1, 2, 3)
 PLAIN = ("relation_mask", "stack_pe")
 """Not the recipe's baseline, so that the choice shows."""
+NOTHING = {"difference": None, "low": None, "high": None, "p": None}
+"""What the cell of a baseline has."""
 
 
 @pytest.fixture
@@ -83,7 +86,34 @@ def test_a_cell_with_two_runs_says_nothing(folder: Path):
     table = {row[0]: row[1:] for row in map_table(read_cells(folder / "tables/map.csv")).rows}
     assert table["sequence"][0] == "too few runs"
     assert table["sequence"][1]
-    assert "=" in (table["relation_mask"][0], table["stack_pe"][0])
+    first, *rest = map_table(read_cells(folder / "tables/map.csv")).rows
+    (name,) = {
+        row["baseline"] for row in cells.values()
+    }  # the line above rows, which it is none of
+    assert first[0] == name
+    assert name not in [row[0] for row in rest]
+
+
+def test_a_row_that_is_the_baseline_on_one_test_set_keeps_its_line_on_others(folder: Path):
+    cells_of(folder)
+    kept = read_cells(folder / "tables/map.csv")
+    name = kept[0].baseline
+    other = next(one.row for one in kept if one.row not in ("sequence", name))
+    turned = [
+        replace(one, baseline=other, **(NOTHING if one.row == other else {"difference": 1.0}))
+        if one.test_set == "news"
+        else one
+        for one in kept
+    ]
+    first, *rest = map_table(turned).rows
+    assert first[0] == "strongest sequence"
+    assert [other in text for text in first[1:]] == [False, True]
+    table = {row[0]: row[1:] for row in rest}
+    assert (table[name][0], table[other][1]) == ("=", "=")
+    (panel,) = draw_map(turned).axes
+    assert sum(text.get_text() == "=" for text in panel.texts) == 2
+    (panel,) = draw_map(kept).axes
+    assert not any(text.get_text() == "=" for text in panel.texts)
 
 
 def test_a_test_set_without_three_runs_of_a_plain_row_is_left_out(folder: Path):

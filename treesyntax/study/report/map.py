@@ -254,10 +254,16 @@ def draw_file(path: Path) -> Path:
 
 
 def order_of(cells: Sequence[Cell]) -> tuple[list[str], list[str]]:
-    """Rows and test sets in the order of their first cells."""
+    """Rows and test sets in the order of their first cells; without the rows that are the baseline wherever they stand."""
     tests = list(dict.fromkeys(cell.test_set for cell in cells))
-    rows = list(dict.fromkeys(cell.row for cell in cells))
+    rows = list(dict.fromkeys(cell.row for cell in cells if cell.difference is not None))
     return rows, tests
+
+
+def _baseline_name(cells: Sequence[Cell]) -> str:
+    """The name of the first line: the baseline's where there is one alone."""
+    names = {cell.baseline for cell in cells}
+    return names.pop() if len(names) == 1 else STRONGEST
 
 
 def draw_map(cells: Sequence[Cell]) -> Figure:
@@ -275,6 +281,7 @@ def draw_map(cells: Sequence[Cell]) -> Figure:
     )
     figure.patch.set_facecolor("white")
     panel = figure.subplots()
+    first = _baseline_name(cells)
     colours, norm = colormaps["PuOr"], TwoSlopeNorm(0, -WIDEST, WIDEST)
     for x, name in enumerate(tests):
         if name in flat:
@@ -284,12 +291,16 @@ def draw_map(cells: Sequence[Cell]) -> Figure:
         if last > len(rows):
             panel.text(x, last, find[name], ha="center", va="center", fontsize=7)
     for cell in cells:
-        x, y = tests.index(cell.test_set), rows.index(cell.row) + 1
+        x = tests.index(cell.test_set)
         if cell.difference is None:
+            text = f"{_spread(cell)}\n{cell.baseline}" if first == STRONGEST else _spread(cell)
+            panel.text(x, 0, text, ha="center", va="center", fontsize=7)
+            if cell.row not in rows:
+                continue
             panel.text(
-                x, 0, f"{_spread(cell)}\n{cell.baseline}", ha="center", va="center", fontsize=7
+                x, rows.index(cell.row) + 1, "=", ha="center", va="center", fontsize=8, color="0.4"
             )
-            panel.text(x, y, "=", ha="center", va="center", fontsize=8, color="0.4")
+        y = rows.index(cell.row) + 1
         if cell.p is None:
             panel.text(x, y, cell.conclusion, ha="center", va="center", fontsize=6, color="0.45")
             continue
@@ -308,7 +319,7 @@ def draw_map(cells: Sequence[Cell]) -> Figure:
     panel.set_ylim(last + 0.5, -0.5)
     panel.set_xticks(range(len(tests)), [name.replace("_", "\n", 1) for name in tests], fontsize=8)
     panel.set_yticks(
-        range(last + 1), [STRONGEST, *rows, *[WOULD_FIND] * (last - len(rows))], fontsize=8
+        range(last + 1), [first, *rows, *[WOULD_FIND] * (last - len(rows))], fontsize=8
     )
     panel.xaxis.tick_top()
     panel.tick_params(length=0)
@@ -325,7 +336,9 @@ def map_table(cells: Sequence[Cell]) -> Table:
     rows, tests = order_of(cells)
     found = {(cell.row, cell.test_set): cell for cell in cells}
     plain = {cell.test_set: cell for cell in cells if cell.difference is None}
-    lines = [[STRONGEST, *(_mean(plain[name]) if name in plain else "" for name in tests)]]
+    lines = [
+        [_baseline_name(cells), *(_mean(plain[name]) if name in plain else "" for name in tests)]
+    ]
     flat = grey(cells)
     lines += [[row, *(_text(found.get((row, name)), flat) for name in tests)] for row in rows]
     find = _would_find(cells)
