@@ -32,14 +32,13 @@ from treesyntax.bridges.bridge import (
     methods_for,
     needs_trees,
     read_batch,
-    refuse_padding,
 )
 from treesyntax.bridges.hf_attention import LAYER, NAME, TERMS, came_later, register
 from treesyntax.errors import OptionError, need_package
 from treesyntax.model.composition import Composition
 from treesyntax.nn.devices import can_be_read
 from treesyntax.nn.injection import Site
-from treesyntax.nn.tree_batch import NO_NODE, TreeBatch, check_over
+from treesyntax.nn.tree_batch import NO_NODE, TreeBatch, check_over, refuse_padding
 from treesyntax.parsers.torchaudio_remedy import hide_broken_torchaudio
 
 hide_broken_torchaudio()

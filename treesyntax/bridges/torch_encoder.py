@@ -19,7 +19,6 @@ from treesyntax.bridges.bridge import (
     methods_for,
     needs_trees,
     read_batch,
-    refuse_padding,
 )
 from treesyntax.errors import OptionError
 from treesyntax.model.composition import Composition
@@ -27,7 +26,7 @@ from treesyntax.nn.attention import attend
 from treesyntax.nn.devices import can_be_read
 from treesyntax.nn.injection import Site
 from treesyntax.nn.pairs import PairTerm
-from treesyntax.nn.tree_batch import TreeBatch, check_over
+from treesyntax.nn.tree_batch import TreeBatch, check_over, refuse_padding
 
 _MARK = "_treesyntax_methods"
 """The attribute of an encoder that says which methods a bridge has put beside it."""
