@@ -444,7 +444,7 @@ class HuggingFaceBridge(_Model, Bridge):
             kwargs: as of transformers.
 
         Raises:
-            OptionError: for a model that was saved without methods.
+            OptionError: for a model that was saved without methods, and for what is no class of a model.
         """
         need_package("transformers", "huggingface", "this bridge")
         transformers = importlib.import_module("transformers")
@@ -465,6 +465,12 @@ class HuggingFaceBridge(_Model, Bridge):
         if model_class is None:
             raise OptionError(
                 f"{folder} does not say which class of transformers it is; give model_class="
+            )
+        base = transformers.PreTrainedModel
+        if not (isinstance(model_class, type) and issubclass(model_class, base)):
+            raise OptionError(
+                f"model_class is a class of one kind of model, such as BertForTokenClassification, not "
+                f"{getattr(model_class, '__name__', model_class)}"
             )
         return _loaded(model_class, spec, folder, args, kwargs)
 
