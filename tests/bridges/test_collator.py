@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import pickle
+import re
 import subprocess
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch.utils.data import DataLoader
@@ -51,10 +53,10 @@ def word_pieces(**options: Any):
     return transformers.PreTrainedTokenizerFast(tokenizer_object=one, **names, **options)
 
 
-def byte_pieces(**options: Any):
+def byte_pieces(add_prefix_space: bool = True, **options: Any):
     """A tokenizer of bytes without marks around a text, as GPT-2's."""
     one = tokenizers.Tokenizer(models.BPE())
-    one.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    one.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)
     trainer = trainers.BpeTrainer(
         vocab_size=280,
         special_tokens=["<eos>"],
@@ -94,10 +96,20 @@ def test_texts_are_padded_and_aligned_as_by_hand(make, side: str):
         assert tensor.shape[0] == 3  # so that it can be split by rows
 
 
-def test_words_are_those_of_a_text():
-    collator = ts.TreeCollator(word_pieces())
+@pytest.mark.parametrize("kind", ["words", "bytes", "bytes after a space"])
+def test_words_are_those_of_a_text(kind: str):
+    """Tokenizers of bytes read a list of words as if no space stood between them, but for the collator."""
+    tokenizer = (
+        word_pieces()
+        if kind == "words"
+        else byte_pieces(add_prefix_space=kind != "bytes", pad_token="<eos>")
+    )
+    collator = ts.TreeCollator(tokenizer)
     rows = [{"words": row["text"].split(), "tree": row["tree"]} for row in examples()]
     assert_same(collator(rows), collator(examples()))
+    pairs = [{**row, "words_pair": ["a", "dog"], "label": 1} for row in rows]
+    texts = [{**row, "text_pair": "a dog", "label": 1} for row in examples()]
+    assert_same(collator(pairs), collator(texts))
 
 
 def test_trees_are_read_in_a_format():
@@ -356,11 +368,24 @@ def test_encoded_examples_give_the_same_batch():
         rows = examples(**more)
         encoded = [collator.encode(row) for row in rows]
         assert_same(collator(encoded), collator(rows))
-    tensors = [
-        {name: torch.tensor(value) if name != "tree" else value for name, value in row.items()}
+
+
+@pytest.mark.parametrize("make", [torch.tensor, np.array], ids=["torch", "numpy"])
+@pytest.mark.parametrize(
+    "more", [{"label": 1}, {"label": 0.5}, {"target": "a dog"}, {"words": 1}, {}]
+)
+def test_encoded_examples_may_be_tensors_and_arrays(make: Any, more: dict[str, Any]):
+    """As data sets with_format("torch") or "numpy" give them, single numbers too."""
+    collator = ts.TreeCollator(word_pieces())
+    rows = examples(**more) if "words" not in more else examples()
+    if "words" in more:
+        rows = [{**row, "labels": [1] * len(row["tree"].word_nodes())} for row in rows]
+    encoded = [collator.encode(row) for row in rows]
+    given = [
+        {name: make(value) if name != "tree" else value for name, value in row.items()}
         for row in encoded
     ]
-    assert_same(collator(tensors), collator(examples()))
+    assert_same(collator(given), collator(rows))
 
 
 def assert_same(one: dict[str, Any], other: dict[str, Any]) -> None:
@@ -458,6 +483,8 @@ TEXT, TREE = SENTENCES[0], TREES[0]
         ({"text": TEXT, "tree": TREE, "lable": 1}, r"named 'lable'; did you mean 'label'\?"),
         ({"text": TEXT, "tree": TREE, "idx": 1}, r"leave it out by ignore=\('idx',\)"),
         ({"text": TEXT, "tree": BRACKETS[0]}, "of no known format; give TreeCollator"),
+        ({"text": TEXT, "tree": float("nan")}, "not 'nan'; give None for a text without one"),
+        ({"text": TEXT, "tree": {"label": "S"}}, "a tree is a Tree, a string or a list of them, not"),
         ({"text": TEXT, "tree": TREES[1]}, r"word 1 \('a'\) is not at character 0 of the text"),
         ({"words": TEXT.split(), "tree": TREES[1]}, "4 words, but the tree has 3; give the words"),
         ({"words": ["a", "cat", "sat", "unhappily"], "tree": TREE}, "word 1 is 'a', but 'the' in"),
@@ -501,6 +528,15 @@ def test_batches_that_do_not_fit_are_refused():
     del encoded[1]["token_type_ids"]
     with pytest.raises(ts.OptionError, match="example 1 of the batch has no token_type_ids, but"):
         collator(encoded)
+    encoded = [collator.encode(row) for row in rows]
+    for more in ({"text": TEXT, "idx": 3}, {"idx": [1], "weights": [0.5] * 6}):
+        others = re.escape(f"ignore={(*more,)}")
+        with pytest.raises(
+            ts.OptionError, match=f"0 of the batch has {next(iter(more))}, which .* {others}"
+        ):
+            collator([{**row, **more} for row in encoded])
+        kept = ts.TreeCollator(word_pieces(), ignore=more)([{**row, **more} for row in encoded])
+        assert_same(kept, collator(encoded))
     with pytest.raises(ts.OptionError, match="a batch needs an example"):
         collator([])
     for wrong in (rows[0], [SENTENCES[0]], [None]):

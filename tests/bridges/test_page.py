@@ -132,6 +132,11 @@ def test_a_saved_bridge_says_what_it_is_and_is_not_loaded_by_halves(tmp_path: Pa
     made.save_pretrained(tmp_path)
     again = HuggingFaceBridge.from_pretrained(tmp_path, config=made.config)
     assert torch.equal(again(**inputs("BERT")).logits, made(**inputs("BERT")).logits)
+    for wrong in (transformers.AutoModelForTokenClassification, "BertModel"):
+        with pytest.raises(
+            ts.OptionError, match="model_class is a class of one kind of model, such"
+        ):
+            HuggingFaceBridge.from_pretrained(tmp_path, model_class=wrong)
     own = transformers.BertForTokenClassification.from_pretrained(tmp_path)
     with pytest.raises(ts.OptionError, match=r"was saved with relation_mask\+.*from_pretrained"):
         HuggingFaceBridge(own, "relation_mask")

@@ -167,6 +167,54 @@ def test_trees_over_padding_are_refused(as_floats: bool):
         bridge(states, src_key_padding_mask=mask(PADDING.flip(1)), tree=BATCH)
 
 
+@pytest.mark.parametrize(
+    ("masks", "fault"),
+    [
+        (
+            {"src_key_padding_mask": PADDING.long()},
+            "src_key_padding_mask has numbers of torch.int64",
+        ),
+        (
+            {"mask": torch.ones(7, 7, dtype=torch.uint8)},
+            "mask has numbers of torch.uint8; give bool",
+        ),
+        ({"src_key_padding_mask": PADDING[:1]}, r"is \[1, 7\]; it must be \[2, 7\]"),
+        ({"mask": PADDING[:1]}, r"^mask is \[1, 7\]; it must be \[7, 7\] or \[8, 7, 7\]"),
+    ],
+)
+def test_masks_that_the_encoder_refuses_are_refused_with_trees(masks, fault: str):
+    bridge, states = ts.TransformerEncoderBridge(make(), "relation_mask"), torch.zeros(2, 7, 16)
+    for model, given in ((bridge.model, {}), (bridge, {"tree": BATCH})):
+        with pytest.raises((AssertionError, RuntimeError, ts.OptionError)) as error:
+            model(states, **masks, **given)
+    assert re.search(fault, str(error.value))
+
+
+def test_nested_tensors_are_refused():
+    rows = [torch.zeros(length, 16) for length in (7, 4)]
+    for layout in (torch.strided, torch.jagged):
+        nested = torch.nested.nested_tensor(rows, layout=layout)
+        with pytest.raises(
+            ts.OptionError, match="padded tokens, not with a nested tensor; give src.to"
+        ):
+            ts.TransformerEncoderBridge(make(), "relation_mask")(nested, tree=BATCH)
+
+
+def test_an_encoder_that_was_refused_stays_as_it_was():
+    """So a misspelt method can be given again."""
+    encoder = make()
+    with pytest.raises(ts.OptionError, match="unknown method 'relation_maks'"):
+        ts.TransformerEncoderBridge(encoder, "relation_maks")
+    assert {type(layer) for layer in encoder.layers} == {nn.TransformerEncoderLayer}
+    ts.TransformerEncoderBridge(encoder, "relation_mask")
+
+
+@pytest.mark.parametrize("kind", [{"dtype": torch.float64}, {"device": "meta"}])
+def test_methods_are_where_the_encoder_is_and_of_its_type(kind):
+    weights = [*ts.TransformerEncoderBridge(make().to(**kind), SPEC).parameters()]
+    assert len({(weight.device, weight.dtype) for weight in weights}) == 1
+
+
 def test_another_attention_in_a_layer_is_refused_rather_than_passed_by():
     """An adapter around it would have no part in the output."""
 

@@ -50,6 +50,19 @@ def test_trees_over_the_tokens_are_taken(rows: int, width: int):
     assert shape == (rows, width, 16)
 
 
+@pytest.mark.parametrize("spec", ["relation_mask", "stack_pe"])
+def test_trees_over_padding_are_refused(spec: str):
+    """Padded on the right beside tokens padded on the left, each word would have the node of another one."""
+    tokens = torch.tensor([[4, 4, 4, 4, 4, 2], [PADDING] * 2 + [4, 4, 4, 2]])
+    trees, nodes = [TREE, Tree([-1, 0, 0], list("abc"))], [[0, 1, 2, 3, 4, -1], [0, 1, 2, -1]]
+    encoder = build(spec)
+    encoder(tokens, batch_trees(trees, nodes, left_pad=True))
+    with pytest.raises(
+        OptionError, match="padded on another side .*; give batch_trees left_pad=Tr"
+    ):
+        encoder(tokens, batch_trees(trees, nodes))
+
+
 def test_tokens_of_32_bits_are_taken():
     tokens = torch.full((2, 5), 4)
     for spec, batch in (("none", None), ("relation_mask", batch_trees([TREE] * 2))):

@@ -121,29 +121,6 @@ def read_batch(tree: object) -> TreeBatch:
     )
 
 
-def refuse_padding(batch: TreeBatch, real: Tensor) -> None:
-    """Refuse trees over padding: they are padded on the right, the tokens on the left, or the reverse.
-
-    It reads numbers, so it is for tensors on the CPU, or where nothing is trained.
-
-    Args:
-        batch: the trees of the tokens, or of the first ones.
-        real: bool [B, T], False where padding is; other shapes are no mask of padding.
-
-    Raises:
-        OptionError: if padding has a node.
-    """
-    nodes = batch.token_node
-    rows, width = nodes.shape
-    if type(real) is not Tensor or real.dim() != 2 or len(real) != rows or real.shape[1] < width:
-        return
-    if ((nodes >= 0) & ~real[:, :width].to(nodes.device)).any():
-        raise OptionError(
-            "padding has a node in the trees: they are padded on another side than the tokens; give "
-            "batch_trees the nodes of the padded tokens, as TreeCollator does"
-        )
-
-
 def needs_trees(spec: str) -> OptionError:
     """The refusal of a call without trees."""
     return OptionError(f"the method {spec} needs trees; give tree=batch_trees(…)")

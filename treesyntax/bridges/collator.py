@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -43,7 +44,7 @@ class TreeCollator:
 
     An example is a dict with these keys:
 
-    - ``text``, a string, or ``words``, a list of them: the words of the tree;
+    - ``text``, a string, or ``words``, a list of them: the words of the tree, read with a space between them;
     - ``tree``: a Tree, or a string in the format ``format``; a list of trees for a text of several
       sentences; None for a text without a tree;
     - ``text_pair`` or ``words_pair``, and ``tree_pair``: the same for a second sentence. A sentence of a
@@ -77,6 +78,7 @@ class TreeCollator:
 
     Attributes:
         cut: how many inputs and targets have been cut, in this process.
+        joins_words: whether the tokenizer reads a list of words as if no space stood between them.
         is_first: whether no batch was made yet; a first one without any tree is warned of.
 
     Raises:
@@ -111,6 +113,7 @@ class TreeCollator:
         self.max_target_length = max_target_length or _longest(tokenizer)
         self.pad_to_multiple_of, self.decoder_only = pad_to_multiple_of, decoder_only
         self.model = model
+        self.joins_words = _joins_words(tokenizer)
         self.ignore = frozenset([ignore] if isinstance(ignore, str) else ignore)
         self.cut = 0
         self.is_first = True
@@ -136,6 +139,12 @@ class TreeCollator:
                 raise OptionError(
                     f"example {number} of the batch has no {missing[0]}, but example 0 has; encode all "
                     "of them with one tokenizer"
+                )
+        for number, row in enumerate(rows):
+            if wrong := [name for name in names if not _is_of_tokens(row[name], row["input_ids"])]:
+                raise OptionError(
+                    f"example {number} of the batch has {wrong[0]}, which is no whole number for each token; "
+                    f"leave out what is not for the model by ignore={tuple(wrong)}"
                 )
         if self.is_first and not any(len(row["tree"]["parent"]) for row in rows):
             log.warning(
@@ -170,7 +179,7 @@ class TreeCollator:
                     f"a target of {len(target)} tokens leaves no room in max_length={self.max_length}"
                 )
         encoding = self.tokenizer(
-            *(words or texts),
+            *(texts if words is None else map(self._apart, words)),
             is_split_into_words=words is not None,
             return_offsets_mapping=True,
             truncation=most is not None,
@@ -202,6 +211,10 @@ class TreeCollator:
         if target is not None and not self.decoder_only:
             row["tree"][OF_DECODER] = True
         return row if labels is None else {**row, "labels": labels}
+
+    def _apart(self, words: list[str]) -> list[str]:
+        """Words as the tokenizer reads them with a space between them, as in a text."""
+        return [*words[:1], *(f" {word}" for word in words[1:])] if self.joins_words else words
 
     def _aligned(
         self,
@@ -292,6 +305,11 @@ class TreeCollator:
             return parse_tree(given, self.format)
         if given is None or isinstance(given, Tree):
             return given
+        if isinstance(given, Mapping) or not isinstance(given, Iterable):
+            raise OptionError(
+                f"a tree is a Tree, a string or a list of them, not {str(given)[:40]!r}; give None for a text "
+                "without one, where pandas has nan"
+            )
         return trees_of([self._parsed(one) for one in given])
 
     def _target(self, example: Mapping[str, Any]) -> list[int]:
@@ -387,7 +405,9 @@ class TreeCollator:
         missing = [number for number, label in enumerate(labels) if label is None]
         if missing:
             raise OptionError(f"example {missing[0]} of the batch has no labels, but others have")
-        lists = [isinstance(label, Sequence | Tensor) for label in labels]
+        # Data sets give tensors and arrays as well, of single numbers too.
+        labels = [label.tolist() if hasattr(label, "tolist") else label for label in labels]
+        lists = [isinstance(label, Sequence) for label in labels]
         if len(set(lists)) > 1:
             raise OptionError("some examples of the batch have one label, others have a list")
         if not lists[0]:
@@ -438,6 +458,31 @@ def _padded(rows: Sequence[Any], width: int, fill: int, left: bool) -> Tensor:
 
 def _multiple(width: int, of: int | None) -> int:
     return width if not of else -(-width // of) * of
+
+
+def _is_of_tokens(values: Any, tokens: Sequence[int]) -> bool:
+    """Whether these are whole numbers, one for each token."""
+    if isinstance(values, str) or not hasattr(values, "__len__") or len(values) != len(tokens):
+        return False
+    try:
+        numbers = torch.as_tensor(values)
+    except (TypeError, ValueError, RuntimeError):
+        return False
+    return not len(values) or (numbers.dim() == 1 and not numbers.is_floating_point())
+
+
+def _joins_words(tokenizer: Any) -> bool:
+    """Whether a tokenizer reads the words of a list without the spaces that they have in a text.
+
+    Those of bytes do, such as RoBERTa's, BART's, GPT-2's and Llama 3's, unless they put one before each word.
+    """
+    read = partial(tokenizer, add_special_tokens=False)
+    text, listed, apart = (
+        read("a a")["input_ids"],
+        read(["a", "a"], is_split_into_words=True)["input_ids"],
+        read(["a", " a"], is_split_into_words=True)["input_ids"],
+    )
+    return bool(listed != text == apart)
 
 
 def _longest(tokenizer: Any) -> int | None:

@@ -32,14 +32,13 @@ from treesyntax.bridges.bridge import (
     methods_for,
     needs_trees,
     read_batch,
-    refuse_padding,
 )
 from treesyntax.bridges.hf_attention import LAYER, NAME, TERMS, came_later, register
 from treesyntax.errors import OptionError, need_package
 from treesyntax.model.composition import Composition
 from treesyntax.nn.devices import can_be_read
 from treesyntax.nn.injection import Site
-from treesyntax.nn.tree_batch import NO_NODE, TreeBatch, check_over
+from treesyntax.nn.tree_batch import NO_NODE, TreeBatch, check_over, refuse_padding
 from treesyntax.parsers.torchaudio_remedy import hide_broken_torchaudio
 
 hide_broken_torchaudio()
@@ -445,7 +444,7 @@ class HuggingFaceBridge(_Model, Bridge):
             kwargs: as of transformers.
 
         Raises:
-            OptionError: for a model that was saved without methods.
+            OptionError: for a model that was saved without methods, and for what is no class of a model.
         """
         need_package("transformers", "huggingface", "this bridge")
         transformers = importlib.import_module("transformers")
@@ -466,6 +465,12 @@ class HuggingFaceBridge(_Model, Bridge):
         if model_class is None:
             raise OptionError(
                 f"{folder} does not say which class of transformers it is; give model_class="
+            )
+        base = transformers.PreTrainedModel
+        if not (isinstance(model_class, type) and issubclass(model_class, base)):
+            raise OptionError(
+                f"model_class is a class of one kind of model, such as BertForTokenClassification, not "
+                f"{getattr(model_class, '__name__', model_class)}"
             )
         return _loaded(model_class, spec, folder, args, kwargs)
 

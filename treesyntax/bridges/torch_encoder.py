@@ -19,7 +19,6 @@ from treesyntax.bridges.bridge import (
     methods_for,
     needs_trees,
     read_batch,
-    refuse_padding,
 )
 from treesyntax.errors import OptionError
 from treesyntax.model.composition import Composition
@@ -27,7 +26,7 @@ from treesyntax.nn.attention import attend
 from treesyntax.nn.devices import can_be_read
 from treesyntax.nn.injection import Site
 from treesyntax.nn.pairs import PairTerm
-from treesyntax.nn.tree_batch import TreeBatch, check_over
+from treesyntax.nn.tree_batch import TreeBatch, check_over, refuse_padding
 
 _MARK = "_treesyntax_methods"
 """The attribute of an encoder that says which methods a bridge has put beside it."""
@@ -72,11 +71,14 @@ class TransformerEncoderBridge(Bridge, nn.Module):
                     f"{type(layer).__name__} may compute something else than nn.TransformerEncoderLayer, whose "
                     "place a bridge takes"
                 )
-            layer.__class__ = _Layer
         attention = layers[0].self_attn
         self.spec, self.site = spec, Site(attention.embed_dim, attention.num_heads, len(layers))
         carried = (*ENCODINGS, *BIASES, *FEATURES, *PAIR_VECTORS, *VALUE_MAPS)
         methods = methods_for(spec, self.site, carried, name)
+        weight = attention.in_proj_weight
+        methods = methods.to(device=weight.device, dtype=weight.dtype)
+        for layer in layers:  # only now, so that an encoder that was refused stays as it is
+            layer.__class__ = _Layer
         setattr(encoder, _MARK, spec)
         self.model = encoder
         self.injections: Composition = methods
@@ -100,10 +102,16 @@ class TransformerEncoderBridge(Bridge, nn.Module):
             tree: the trees of the batch, or what their ``to_dict`` made; None if no method needs any.
 
         Raises:
-            OptionError: if there are no trees, or they are not over these tokens, or over padding.
+            OptionError: if there are no trees, or they are not over these tokens, or over padding; for masks that
+                the encoder refuses, and for nested tensors.
         """
         if is_causal and mask is None:
             raise OptionError("is_causal says that the mask is causal; give the mask as well")
+        if src.is_nested:
+            raise OptionError(
+                "trees go with padded tokens, not with a nested tensor; give src.to_padded_tensor(0.0) and a "
+                "src_key_padding_mask"
+            )
         tokens = (src if self.batch_first else src.transpose(0, 1))[..., 0]
         if tree is None:
             if self.injections.needs_tree:
@@ -111,6 +119,7 @@ class TransformerEncoderBridge(Bridge, nn.Module):
             tree = TreeBatch.without_trees(tokens)
         batch = read_batch(tree)
         check_over(batch, tokens)
+        self._check_masks(mask, src_key_padding_mask, tokens.shape)
         padding = src_key_padding_mask
         if padding is not None and can_be_read(padding):  # True, or minus infinity, hides a token
             is_bool = padding.dtype == torch.bool
@@ -130,6 +139,25 @@ class TransformerEncoderBridge(Bridge, nn.Module):
         for number, layer in enumerate(layers):  # as nn.TransformerEncoder.forward
             output = layer(output, mask, src_key_padding_mask, bool(is_causal), terms=terms(number))
         return output if self.model.norm is None else self.model.norm(output)
+
+    def _check_masks(self, mask: Tensor | None, padding: Tensor | None, shape: torch.Size) -> None:
+        """Refuse masks that the encoder itself refuses: their numbers would be added to the logits."""
+        rows, count = shape
+        squares = ((count, count), (rows * self.site.heads, count, count))
+        for name, given, shapes in (
+            ("mask", mask, squares),
+            ("src_key_padding_mask", padding, ((rows, count),)),
+        ):
+            if given is None:
+                continue
+            if given.dtype != torch.bool and not given.is_floating_point():
+                raise OptionError(
+                    f"{name} has numbers of {given.dtype}; give booleans, True where a token is hidden, or floats"
+                )
+            if tuple(given.shape) not in shapes:
+                raise OptionError(
+                    f"{name} is {[*given.shape]}; it must be {' or '.join(str([*one]) for one in shapes)}"
+                )
 
 
 class _Layer(nn.TransformerEncoderLayer):

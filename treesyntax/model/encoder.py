@@ -30,7 +30,7 @@ from treesyntax.nn.dropout import Dropout
 from treesyntax.nn.injection import LayerStates
 from treesyntax.nn.node_maps import NodeMap
 from treesyntax.nn.pairs import PairTerm
-from treesyntax.nn.tree_batch import TreeBatch, check_over
+from treesyntax.nn.tree_batch import TreeBatch, check_over, refuse_padding
 
 
 class EncoderLayer(Layer):
@@ -127,7 +127,7 @@ class Encoder(nn.Module):
 
         Raises:
             OptionError: if methods need trees and there are none, or they are no TreeBatch over these
-                tokens.
+                tokens, or over padding.
         """
         if tree is None and self.injections.needs_tree:
             raise OptionError(
@@ -136,6 +136,9 @@ class Encoder(nn.Module):
             )
         tree = TreeBatch.without_trees(tokens) if tree is None else tree
         check_over(tree, tokens)
+        real = tokens.ne(self.padding_index)
+        if can_be_read(real):
+            refuse_padding(tree, real)
         scale, place_scale = self.settings.scales
         x = scale * self.embed_tokens(tokens)
         if self.embed_positions is not None:
@@ -145,7 +148,6 @@ class Encoder(nn.Module):
         if encoding is not None:
             x = x + place_scale * encoding.to(x.dtype)
         x = self.dropout(x)
-        real = tokens.ne(self.padding_index)
         if can_be_read(real) and bool(real.all()):
             x, loss = self._layers(x, None, tree)
             return EncoderOutput(x, None, tokens, loss)
