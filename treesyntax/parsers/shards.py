@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from treesyntax.errors import InputError, OptionError, TreeSyntaxError
+from treesyntax.errors import InputError, OptionError, TreeError, TreeSyntaxError
 from treesyntax.files import atomic_file, output_file, read_lines, read_object, write_json
 from treesyntax.made.lock import HOLDER, locked
 from treesyntax.made.reuse import differences
@@ -162,15 +162,25 @@ def parse_shard(
     dependencies = task.notation == "conllu"
     parsed = parse_lines(parser, shard.lines, dependencies, task.max_words, told)
     _check_parser(task, shard, parsed)
-    if dependencies:
-        pairs = zip(shard.lines, parsed, strict=True)
-        records = [conllu_text(line, result.tree, result.spans) for line, result in pairs]
-    else:
-        records = [ptb_text(result.tree) for result in parsed]
+    records = [
+        _record_text(task, number, line, result)
+        for number, (line, result) in enumerate(
+            zip(shard.lines, parsed, strict=True), start=shard.first_line
+        )
+    ]
     offsets = "".join(offsets_text(result.spans) + "\n" for result in parsed)
     Parts(task).save(shard.number, cases_of(shard.first_line, parsed), records, offsets)
     tell(left)
     return shard.number
+
+
+def _record_text(task: ParseTask, number: int, line: str, result: Parsed) -> str:
+    try:
+        if task.notation == "conllu":
+            return conllu_text(line, result.tree, result.spans)
+        return ptb_text(result.tree)
+    except TreeError as error:
+        raise InputError(task.source, number, error.cause, "change the line on both sides") from None
 
 
 def _check_parser(task: ParseTask, shard: Shard, parsed: Sequence[Parsed]) -> None:
