@@ -106,7 +106,8 @@ def test_workers_do_not_change_a_byte(text, tmp_path):
 @pytest.mark.parametrize(
     ("value", "line", "message"),
     [
-        ([], 4, "has more words than --max-words; split it or raise the limit, or leave too_long out"),
+        ([], 4, "has more words than --max-words, or a word of 20 times as many characters; split it or raise "
+         "the limit, or leave too_long out"),
         (["parser_failed"], 5, "cannot be parsed; correct it, or leave parser_failed out"),
         (["empty,parser_failed"], 2, "is empty; remove it on both sides"),
         (["several_sentences"], 3, "has several sentences; split it on both sides"),

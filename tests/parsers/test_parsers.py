@@ -54,6 +54,15 @@ def test_every_line_gives_a_record_with_its_case(name):
     assert parsed[6].reason == "RuntimeError: cannot split"
 
 
+def test_a_word_that_is_longer_than_a_sentence_may_be_is_not_given_to_the_parser():
+    """A parser splits off each of a hundred thousand brackets in a row, for hours."""
+    limit = 20 * 20
+    lines = ["(" * limit, "(" * (limit + 1), f"a {'x' * (limit + 1)} b"]
+    parsed = parsed_by("fake-con", lines)
+    assert [result.case for result in parsed] == ["", TOO_LONG, TOO_LONG]
+    assert [len(result.spans) for result in parsed] == [1, 1, 3]
+
+
 def test_flat_and_joined_dependency_trees():
     parsed = parsed_by("fake-dep", LINES)
     assert parsed[3].tree.heads() == [0, 1, 1, 3]

@@ -2,7 +2,8 @@
 
 A blank line gives an empty record. The sentences of a line are joined under one root: in
 constituency trees below ``TOP``; in dependency trees every later root depends on the first by the
-relation ``parataxis``, UD's name for clauses side by side. A line with more words than the limit
+relation ``parataxis``, UD's name for clauses side by side. A line with more words than the limit, or
+with a word of `WORD_CHARACTERS` times as many characters,
 gets a flat tree, and so does a line if the parser fails on any part of it: in constituency trees
 all words below ``TOP``, each with the preterminal ``XX``; in dependency trees all words depend on
 the first by the relation ``dep``.
@@ -24,6 +25,10 @@ from treesyntax.parsers.joining import (
 )
 from treesyntax.parsers.parser import ParsedSentence, Parser, Span, white_space_words
 from treesyntax.trees.tree import Tree
+
+WORD_CHARACTERS = 20
+"""A text without spaces has at most that many characters for each word of the limit: of 10,000 emoji or
+brackets in a row spaCy splits off one after the other, in two minutes, of 100,000 in hours."""
 
 
 class Parsed(NamedTuple):
@@ -76,17 +81,18 @@ def _sentences(
     parser: Parser, lines: Sequence[str], max_words: int
 ) -> dict[int, list[ParsedSentence] | ParseFailure]:
     """The sentences of the lines that are neither blank nor too long."""
-    short = {
-        number: line
-        for number, line in enumerate(lines)
-        if 0 < len(white_space_words(line).words) <= max_words
-    }
+    short = {number: line for number, line in enumerate(lines) if _is_short(line, max_words)}
     results = in_halves(_checked_split(parser), list(short.values()))
     return {
         number: result
         for number, result in zip(short, results, strict=True)
         if isinstance(result, ParseFailure) or sum(len(s.words) for s in result) <= max_words
     }
+
+
+def _is_short(line: str, max_words: int) -> bool:
+    words = white_space_words(line).words
+    return 0 < len(words) <= max_words and len(max(words, key=len)) <= WORD_CHARACTERS * max_words
 
 
 def _trees(

@@ -106,7 +106,7 @@ class Parts:
     def _check(self, identity: dict[str, Any], overwrite: bool) -> None:
         file = self.folder / IDENTITY
         shards = [*self.folder.glob("[0-9]*")] if file.exists() else []
-        changed = differences(read_object(file), identity) if shards else []
+        changed = differences(self.identity(), identity) if shards else []
         if changed and not overwrite:
             names = ", ".join(changed).replace("_", " ")
             raise OptionError(
@@ -116,6 +116,10 @@ class Parts:
         for shard in shards if changed else ():
             shard.unlink()
         write_json(file, identity)
+
+    def identity(self) -> dict[str, Any]:
+        """Of the parse that has begun; empty if none has."""
+        return read_object(self.folder / IDENTITY)
 
     def begun(self) -> bool:
         """Whether an earlier run has left shards."""
@@ -180,7 +184,9 @@ def _record_text(task: ParseTask, number: int, line: str, result: Parsed) -> str
             return conllu_text(line, result.tree, result.spans)
         return ptb_text(result.tree)
     except TreeError as error:
-        raise InputError(task.source, number, error.cause, "change the line on both sides") from None
+        raise InputError(
+            task.source, number, error.cause, "change the line on both sides"
+        ) from None
 
 
 def _check_parser(task: ParseTask, shard: Shard, parsed: Sequence[Parsed]) -> None:

@@ -31,6 +31,15 @@ COLUMNS = Remark(
     "they are read as text: name the format conllu",
     ("have", "has"),
 )
+TABS = Remark(
+    "tabs between words",
+    "they are read as spaces: if the file is a table, put the column that is meant in a file of its own",
+)
+INVISIBLE = Remark(
+    "invisible characters (soft hyphens, zero-width spaces, byte order marks)",
+    "words with them are other words: take them out on both sides before text is parsed",
+)
+_INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
 ESCAPES = Remark(
     "escapes of Moses' tokenizer (&apos; &quot; &amp; @-@)",
     "they are read as words: detokenize both sides before text is parsed: pip install sacremoses, then sacremoses -l en detokenize < old > new",
@@ -50,8 +59,13 @@ def check_escapes(text: str, words: Iterable[str] | None = None) -> None:
 
 
 def check_markup(text: str) -> None:
-    """Remark on a line of text that begins with a tag of the files of WMT or IWSLT, or is a word of CoNLL-U."""
+    """Remark on a line of text that begins with a tag of the files of WMT or IWSLT, is a word of CoNLL-U or a row
+    of a table, or has characters that nobody sees."""
     if "<" in text and _MARKUP.match(text):
         remark(MARKUP)
-    if text.count("\t") == _TABS and text[0].isdecimal():
+    if "\t" in text and text.count("\t") == _TABS and text[0].isdecimal():
         remark(COLUMNS)
+    elif "\t" in text.strip():
+        remark(TABS)
+    if not text.isascii() and (found := _INVISIBLE.findall(text)):
+        remark(INVISIBLE, len(found))
