@@ -195,6 +195,22 @@ def test_characters_that_nobody_sees_are_told(tmp_path, capsys):
     )
 
 
+def test_text_that_is_segmented_or_escaped_is_told_before_it_is_parsed_or_segmented_again(
+    tmp_path, capsys
+):
+    """A model of subwords over subwords of another tool learns their marks, and nothing fails."""
+    text = write(tmp_path / "t.en", ["un@@ happy @@", "▁a b", "-LRB- x -RRB-", "mail a@@b"] * 8)
+    _, subwords, escapes = inspect(capsys, text, "--format", "text")
+    assert subwords.startswith(f"{text}:1: 16 of 32 lines hold subwords of another tool (@@ or ▁)")
+    assert escapes.startswith(f"{text}:3: 8 of 32 lines hold escapes of the Penn Treebank (-LRB-)")
+    trees = write(tmp_path / "t.ptb", ["(NP (JJ un@@) (JJ happy))"] * 32)
+    words = ["binarize", tmp_path / "o", "--train", trees, text, "--source-format", "ptb"]
+    words += ["--source-lang", "en", "--target-lang", "de", "--overwrite", "--workers", 1]
+    for more, told in (([], 0), (["--subword-vocab", 24, "--joined-subwords"], 2)):
+        assert main([*map(str, (*words, *more))]) == 0
+        assert capsys.readouterr().out.count("subwords of another tool") == told
+
+
 def test_words_of_json_lines_that_have_no_order_are_told_with_their_line(tmp_path, capsys):
     file = write(
         tmp_path / "t.jsonl",
