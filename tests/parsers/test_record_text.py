@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 from hypothesis import given, settings
 from support.strategies import constituency_trees
@@ -51,6 +53,12 @@ def test_a_word_without_its_place_is_refused(tmp_path):
     (tmp_path / "x.ptb.offsets").write_text("0:1 1-2\n")
     with pytest.raises(InputError, match=r"offsets:1: is not a list of START:END"):
         list(read_offsets(tmp_path / "x.ptb", "ptb"))
+
+
+def test_trees_that_were_packed_keep_their_offsets(tmp_path):
+    (tmp_path / "x.ptb.gz").write_bytes(gzip.compress(b"(A b)\n"))
+    (tmp_path / "x.ptb.offsets").write_text("0:1\n")
+    assert list(read_offsets(tmp_path / "x.ptb.gz", "ptb")) == [[(0, 1)]]
 
 
 def test_bracket_files_hold_any_word_and_category():
