@@ -151,6 +151,39 @@ def test_finished_shards_are_not_parsed_again(text, tmp_path, monkeypatch):
     assert len(calls) == 4 + 7
 
 
+def test_a_shard_that_lost_a_file_is_parsed_again(text, tmp_path, monkeypatch):
+    given = ("--parser", "fake-con")
+    wanted = parse(text, tmp_path / "whole" / "out", *given)
+    original = fake_parser.FakeParser.split
+
+    def split(self, lines):
+        if (tmp_path / "out.parts" / "000002.trees").exists():
+            raise KeyboardInterrupt
+        return original(self, lines)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fake_parser.FakeParser, "split", split)
+        assert main(arguments(text, tmp_path / "out", *given)) == 130
+    (tmp_path / "out.parts" / "000001.offsets").unlink()
+    assert parse(text, tmp_path / "out", *given) == wanted
+
+
+def test_a_text_that_changes_while_it_is_parsed_is_refused(text, tmp_path, monkeypatch, capsys):
+    """Lines are read one shard after the other: the trees would be of both texts."""
+    original = fake_parser.FakeParser.split
+
+    def split(self, lines):
+        text.write_text("".join(f"{line}\n" for line in LINES[::-1]))
+        return original(self, lines)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fake_parser.FakeParser, "split", split)
+        message = refused(capsys, *arguments(text, tmp_path / "out"))
+    assert "in.txt: has changed while it was parsed; run the command again" in message
+    assert outputs(tmp_path / "out") == {}
+    assert parse(text, tmp_path / "out")["out"]
+
+
 def test_a_complete_output_is_not_made_again(text, tmp_path, capsys):
     parse(text, tmp_path / "out")
     time_of = (tmp_path / "out").stat().st_mtime_ns

@@ -105,6 +105,10 @@ def parse_file(
     with parts.opened(identity, overwrite):
         remarks = remarks_of_text(task.source)
         cases = _parse_rest(task, parts, identity["lines"], execution, strict)
+        if sha256_of(task.source) != identity["input"]:
+            parts.remove()  # nobody knows of which text each of them is
+            cause = "has changed while it was parsed"
+            raise InputError(task.source, None, cause, "run the command again")
         _join(task, parts, identity, cases, remarks)
     return cases, False
 

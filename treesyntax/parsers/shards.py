@@ -53,8 +53,9 @@ class Parts:
         return self.folder / f"{number:06d}{suffix}"
 
     def is_done(self, number: int) -> bool:
-        """Whether a shard is complete: its trees are written last, and its cases can be read."""
-        return self.path(number, TREES).exists() and self._read_cases(number) is not None
+        """Whether a shard is complete: all its files are there, and its cases can be read."""
+        there = all(self.path(number, suffix).exists() for suffix in self.suffixes)
+        return there and self._read_cases(number) is not None
 
     def save(self, number: int, cases: Cases, records: Sequence[str], offsets: str) -> None:
         """Write a shard's files, each all or nothing, the trees last."""
