@@ -118,6 +118,23 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_folder_that_is_to_be_new_replaces_nothing_that_was_made_meanwhile(tmp_path):
+    path = tmp_path / "out"
+    path.mkdir()
+    with (
+        pytest.raises(InputError, match="out: was made by another process meanwhile; name another"),
+        atomic_folder(path, new=True) as staged,
+    ):
+        (staged / "file").write_text("second")
+        (path / "file").write_text("first")
+    assert (path / "file").read_text() == "first"
+    (path / "file").unlink()
+    with atomic_folder(path, new=True) as staged:
+        (staged / "file").write_text("second")
+    assert (path / "file").read_text() == "second"
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_a_place_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     for opened in (atomic_file, atomic_folder):

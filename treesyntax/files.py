@@ -107,7 +107,7 @@ def lines_of_stream(stream: io.BufferedIOBase, path: str | Path) -> Iterator[str
 
 def _decode(raw: bytes, path: str | Path, line: int) -> str:
     if line == 1:
-        _check_kind(raw, path)
+        check_kind(raw, path)
     try:
         # A byte order mark is no part of the first line.
         return raw.decode("utf-8-sig" if line == 1 else "utf-8")
@@ -120,8 +120,16 @@ def _decode(raw: bytes, path: str | Path, line: int) -> str:
         ) from None
 
 
-def _check_kind(raw: bytes, path: str | Path) -> None:
-    """Refuse a file whose first line shows that it is packed, or not UTF-8 but UTF-16."""
+def check_kind(raw: bytes, path: str | Path) -> None:
+    """Refuse a file whose first line shows that it is packed, or not UTF-8 but UTF-16.
+
+    Args:
+        raw: the first line, or its beginning.
+        path: of the file, for messages.
+
+    Raises:
+        InputError: saying what the file is.
+    """
     kind = next((kind for magic, kind in _KINDS.items() if raw.startswith(magic)), None)
     if kind is not None:
         remedy = "unpack it, or export it as text" + " (a gzip file may be named .gz)" * (
@@ -323,15 +331,19 @@ def is_special(path: Path) -> bool:
 
 
 @contextmanager
-def atomic_folder(path: str | Path) -> Iterator[Path]:
+def atomic_folder(path: str | Path, new: bool = False) -> Iterator[Path]:
     """A temporary folder beside ``path``; on success it replaces ``path``.
 
     The old folder at ``path`` stays untouched until then, and stays if anything fails. A link to a
     folder stays a link.
 
+    Args:
+        path: of the folder.
+        new: whether there is none, or an empty one; what another process makes there meanwhile stays.
+
     Raises:
         InputError: if the folder cannot be written or the disk is full, or ``path`` is no folder, or the
-            one that this process is in.
+            one that this process is in, or is to be new and is not.
     """
     path = Path(os.path.realpath(path))
     if path.exists() and not path.is_dir():
@@ -349,7 +361,7 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
         raise _unwritable(path, error) from error
     try:
         yield staged
-        if path.exists():
+        if path.exists() and not new:
             retired = staged.with_suffix(".old")
             path.replace(retired)
             try:
@@ -361,6 +373,9 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
         else:
             staged.replace(path)
     except OSError as error:
+        if new and error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            cause = "was made by another process meanwhile"
+            raise InputError(path, None, cause, "name another folder") from None
         raise _unwritable(path, error) from error
     finally:
         shutil.rmtree(staged, ignore_errors=True)

@@ -178,7 +178,9 @@ def test_split_reports_or_removes_equal_pairs(tmp_path: Path, capsys: pytest.Cap
     names = ("train.a", "valid.a", "train.b", "valid.b")
     kept = [line for name in names for line in read(tmp_path / "clean" / name)]
     assert sorted(kept) == ["1", "2", "2", "x", "x", "y"]
-    assert "valid_in_train: 0" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "valid_in_train: 0" in shown
+    assert "duplicates_left_out: 4" in shown
 
 
 def test_split_again_notices_new_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,12 +56,47 @@ def test_trees_that_were_changed_are_not_called_complete(text: Path, capsys, con
     before = Path("out").read_bytes()
     assert main(words) == 0
     Path("out").write_text(content)
-    assert "was changed since it was written; name another file or add --overwrite" in said(
-        capsys, *words
+    assert (
+        "out: was changed or deleted since it was written; name another file or add --over"
+        in said(capsys, *words)
     )
     assert Path("out").read_text() == content
     assert main([*words, "--overwrite"]) == 0
     assert Path("out").read_bytes() == before
+
+
+@pytest.mark.parametrize("deleted", [True, False])
+def test_trees_without_their_offsets_are_not_called_complete(text: Path, capsys, deleted: bool):
+    words = parse_words(text, "out", "--parser", "fake-con")
+    assert main(words) == 0
+    before = fake_parser.outputs(Path("out"))
+    if deleted:
+        Path("out.offsets").unlink()
+    else:
+        Path("out.offsets").write_text("0:1\n")
+    assert "out.offsets: was changed or deleted since it was written; name" in said(capsys, *words)
+    assert main([*words, "--overwrite"]) == 0
+    assert fake_parser.outputs(Path("out")) == before
+    assert main(words) == 0
+
+
+def test_what_another_parse_has_begun_stays_where_the_first_one_is_complete(
+    text: Path, monkeypatch: pytest.MonkeyPatch
+):
+    words = parse_words(text, "out")
+    assert main(words) == 0
+
+    def interrupted(self: fake_parser.FakeParser, lines: list[str]) -> None:
+        raise KeyboardInterrupt
+
+    other = [*words, "--max-words", "25", "--overwrite"]
+    with monkeypatch.context() as patch:
+        patch.setattr(fake_parser.FakeParser, "parse", interrupted)
+        assert main(other) == 130
+    shard = Path("out.parts/000000.trees")
+    shard.write_text("of the other parse")
+    assert main(words) == 0
+    assert shard.exists()
 
 
 def test_trees_do_not_take_the_place_of_a_folder(text: Path, capsys):

@@ -106,7 +106,8 @@ def test_workers_do_not_change_a_byte(text, tmp_path):
 @pytest.mark.parametrize(
     ("value", "line", "message"),
     [
-        ([], 4, "has more words than --max-words; split it or raise the limit, or leave too_long out"),
+        ([], 4, "has more words than --max-words, or a word of 20 times as many characters; split it or raise "
+         "the limit, or leave too_long out"),
         (["parser_failed"], 5, "cannot be parsed; correct it, or leave parser_failed out"),
         (["empty,parser_failed"], 2, "is empty; remove it on both sides"),
         (["several_sentences"], 3, "has several sentences; split it on both sides"),
@@ -148,6 +149,39 @@ def test_finished_shards_are_not_parsed_again(text, tmp_path, monkeypatch):
     assert outputs(tmp_path / "out") == wanted
     assert main(given) == 0
     assert len(calls) == 4 + 7
+
+
+def test_a_shard_that_lost_a_file_is_parsed_again(text, tmp_path, monkeypatch):
+    given = ("--parser", "fake-con")
+    wanted = parse(text, tmp_path / "whole" / "out", *given)
+    original = fake_parser.FakeParser.split
+
+    def split(self, lines):
+        if (tmp_path / "out.parts" / "000002.trees").exists():
+            raise KeyboardInterrupt
+        return original(self, lines)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fake_parser.FakeParser, "split", split)
+        assert main(arguments(text, tmp_path / "out", *given)) == 130
+    (tmp_path / "out.parts" / "000001.offsets").unlink()
+    assert parse(text, tmp_path / "out", *given) == wanted
+
+
+def test_a_text_that_changes_while_it_is_parsed_is_refused(text, tmp_path, monkeypatch, capsys):
+    """Lines are read one shard after the other: the trees would be of both texts."""
+    original = fake_parser.FakeParser.split
+
+    def split(self, lines):
+        text.write_text("".join(f"{line}\n" for line in LINES[::-1]))
+        return original(self, lines)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fake_parser.FakeParser, "split", split)
+        message = refused(capsys, *arguments(text, tmp_path / "out"))
+    assert "in.txt: has changed while it was parsed; run the command again" in message
+    assert outputs(tmp_path / "out") == {}
+    assert parse(text, tmp_path / "out")["out"]
 
 
 def test_a_complete_output_is_not_made_again(text, tmp_path, capsys):

@@ -62,8 +62,13 @@ REFUSED = [
     ("benepar", "file.pt", "benepar cannot load .*file.pt"),
     (
         "benepar",
-        "benepar_zz9",
-        "no benepar model 'benepar_zz9' in nltk's data folders; .*--download",
+        "benepar_en9",
+        "no benepar model 'benepar_en9' in nltk's data folders; .*--download",
+    ),
+    (
+        "benepar",
+        "benepar_zh2",
+        "is for the language 'zh', but words would be split by the rules for 'en'; give --lang zh",
     ),
     ("spacy", "empty", "is no spaCy pipeline"),
     ("spacy", "blank", "has no component named parser"),

@@ -54,6 +54,42 @@ def test_every_line_gives_a_record_with_its_case(name):
     assert parsed[6].reason == "RuntimeError: cannot split"
 
 
+class OneCharacterAWord(FakeParser):
+    """As for Chinese: white space says little of words."""
+
+    def _split(self, line: str) -> list[ParsedSentence]:
+        places = [place for place, letter in enumerate(line) if not letter.isspace()]
+        spans = tuple((place, place + 1) for place in places)
+        return [ParsedSentence(tuple(line[place] for place in places), spans)]
+
+    def _parse(self, words):
+        if "B" in words:
+            raise ValueError("bad")
+        return super()._parse(words)
+
+
+@pytest.mark.parametrize("name", ["fake-dep", "fake-con"])
+def test_a_flat_tree_has_the_words_of_the_parser_as_other_trees_do(name):
+    """Else a line without spaces would be one word, and a full stop a part of the last one."""
+    parser = OneCharacterAWord(KINDS[name], 0)
+    lines = ["x" * 21, "aBc.", "ab"]
+    parsed = parse_lines(parser, lines, name == "fake-dep", 20)
+    assert [result.case for result in parsed] == [TOO_LONG, FAILED, ""]
+    for line, result in zip(lines, parsed, strict=True):
+        tree = result.tree
+        assert [line[a:b] for a, b in result.spans] == list(line)
+        assert [tree.labels[node] for node in tree.word_nodes()] == list(line)
+
+
+def test_a_word_that_is_longer_than_a_sentence_may_be_is_not_given_to_the_parser():
+    """A parser splits off each of a hundred thousand brackets in a row, for hours."""
+    limit = 20 * 20
+    lines = ["(" * limit, "(" * (limit + 1), f"a {'x' * (limit + 1)} b"]
+    parsed = parsed_by("fake-con", lines)
+    assert [result.case for result in parsed] == ["", TOO_LONG, TOO_LONG]
+    assert [len(result.spans) for result in parsed] == [1, 1, 3]
+
+
 def test_flat_and_joined_dependency_trees():
     parsed = parsed_by("fake-dep", LINES)
     assert parsed[3].tree.heads() == [0, 1, 1, 3]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 from hypothesis import given, settings
 from support.strategies import constituency_trees
@@ -11,6 +13,7 @@ from treesyntax.parsers.joining import flat_constituents, flat_dependencies, joi
 from treesyntax.parsers.parser import white_space_words
 from treesyntax.parsers.record_text import conllu_text, ptb_text, read_offsets
 from treesyntax.trees.formats import conllu, ptb
+from treesyntax.trees.formats.offsets import check_spelling
 from treesyntax.trees.tree import Tree
 
 ODD = 'The\u00a0"cat"\u2028 (-LRB-) \t[x] ``'
@@ -52,6 +55,12 @@ def test_a_word_without_its_place_is_refused(tmp_path):
         list(read_offsets(tmp_path / "x.ptb", "ptb"))
 
 
+def test_trees_that_were_packed_keep_their_offsets(tmp_path):
+    (tmp_path / "x.ptb.gz").write_bytes(gzip.compress(b"(A b)\n"))
+    (tmp_path / "x.ptb.offsets").write_text("0:1\n")
+    assert list(read_offsets(tmp_path / "x.ptb.gz", "ptb")) == [[(0, 1)]]
+
+
 def test_bracket_files_hold_any_word_and_category():
     words = ["(", "-LRB-", "a b", "x\ty", "-LSB-", "}"]
     tree = flat_constituents(words)
@@ -61,6 +70,23 @@ def test_bracket_files_hold_any_word_and_category():
     found = [reread.labels[node] for node in reread.word_nodes()]
     assert found == ["(", "(", "a\u00a0b", "x\u00a0y", "[", "}"]
     assert reread.labels[1] == "A_-LRB-B-RRB-"
+
+
+def test_words_that_the_reader_takes_for_something_else_are_written_so_that_it_reads_them():
+    """Text of other tools has ``-lrb-``, and a page of settings ``0=off``: a whole parse ended there."""
+    for words, wanted in [
+        (["a", "-lrb-", "-lsb-x"], ["a", "(", "[x"]),
+        (["0=off", "1=on"], ["0＝off", "1=on"]),
+        (["0=off", "0=on"], ["0=off", "0=on"]),
+    ]:
+        reread = ptb.parse(ptb_text(flat_constituents(words)))
+        assert [reread.labels[node] for node in reread.word_nodes()] == wanted
+        text = " ".join(words)
+        check_spelling(wanted, white_space_words(text).spans, text)
+
+
+def test_a_number_of_any_length_before_an_equals_sign_is_a_word():
+    assert ptb.parse(f"(A {'1' * 5000}=x)").labels[1].endswith("=x")
 
 
 @given(constituency_trees())

@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     for sentence in idle_options(args, options):
         print(sentence, file=sys.stderr)
     sentences = survey(options)
-    with atomic_folder(options.dest) as folder:
+    with atomic_folder(options.dest, new=not args.overwrite) as folder:
         with worker_pool(options.workers) as batch_map:
             options = prepare_models(options, sentences["train"], batch_map, folder, print)
             with _progress(2 * sum(sentences.values())) as advance:

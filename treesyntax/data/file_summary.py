@@ -13,7 +13,7 @@ from treesyntax.data.tables import read_pairs
 from treesyntax.remarks import Remark, Remarks, remark, remarks_of
 from treesyntax.trees.formats import Record, get_format, parse_record
 from treesyntax.trees.formats.base import line_records
-from treesyntax.trees.formats.moses import check_escapes, check_markup
+from treesyntax.trees.formats.moses import check_markup, check_raw
 from treesyntax.trees.labels import WORD, node_labels
 from treesyntax.trees.tree import NO_WORD, Tree
 
@@ -145,9 +145,7 @@ def summarise(
             if tree_format is None:
                 remarks.line = record.line
                 summary.add_text(record.text)
-                check_markup(record.text)
-                if to_parse:
-                    check_escapes(record.text)
+                check_raw(record.text) if to_parse else check_markup(record.text)
             else:
                 summary.add_tree(parse_record(tree_format, path, record))
         summary.whole = next(records, None) is None

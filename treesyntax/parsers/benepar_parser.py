@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import unicodedata
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treesyntax.errors import OptionError
@@ -29,6 +31,7 @@ GPU_BATCH_TOKENS = 4000
 INVISIBLE = "_"
 """Replaces a word that tokenizers delete, such as a lone zero-width space."""
 NO_TAG = "UNK"
+_LANGUAGE = re.compile("benepar_([a-z]{2})[0-9]")
 ROOT = "TOP"
 
 
@@ -123,6 +126,7 @@ def _visible(word: str) -> str:
 
 def load(config: ParserConfig, kind: Kind) -> BeneparParser:
     """Load a model by path or by its name among nltk's data."""
+    _check_language(config)
     path = model_path(config)
     if path is not None or not config.download:
         # Single-file models name their encoder, which transformers would look up on the network.
@@ -145,6 +149,19 @@ def load(config: ParserConfig, kind: Kind) -> BeneparParser:
     if config.gpu:
         model.cuda()
     return BeneparParser(model, split, GPU_BATCH_TOKENS if config.gpu else BATCH_TOKENS)
+
+
+def _check_language(config: ParserConfig) -> None:
+    """Refuse a published model of another language than that by whose rules words are split.
+
+    By English rules a line of Chinese is one word.
+    """
+    named = _LANGUAGE.match(Path(config.model).name)
+    if named and named[1] != config.language and not config.pretokenized:
+        raise OptionError(
+            f"--model {config.model} is for the language {named[1]!r}, but words would be split by the rules "
+            f"for {config.language!r}; give --lang {named[1]}, or --pretokenized for text that is split"
+        )
 
 
 def _one_sentence(line: str) -> list[ParsedSentence]:

@@ -28,7 +28,10 @@ STRICT = (TOO_LONG, FAILED)
 FAULTS = {
     EMPTY: ("is empty", "remove it on both sides"),
     JOINED: ("has several sentences", "split it on both sides"),
-    TOO_LONG: ("has more words than --max-words", "split it or raise the limit"),
+    TOO_LONG: (
+        "has more words than --max-words, or a word of 20 times as many characters",
+        "split it or raise the limit",
+    ),
     FAILED: ("cannot be parsed", "correct it"),
 }
 

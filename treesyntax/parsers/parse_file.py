@@ -25,6 +25,7 @@ from treesyntax.parsers.record_text import OFFSETS
 from treesyntax.parsers.shards import TREES, Parts, shards_of
 from treesyntax.parsers.workers import parse_all
 from treesyntax.remarks import Remarks
+from treesyntax.trees.formats.offsets import offsets_path
 
 JOBS = 8
 """On a cluster, by default."""
@@ -32,6 +33,8 @@ JOBS = 8
 
 DIGEST = "sha256"
 """In the report, of the tree file; those of older versions lack it."""
+OFFSETS_DIGEST = "offsets_sha256"
+"""The same of the file of offsets."""
 WORDS = {"input": "text"}
 """How a part of the identity is called in messages, where that is another name."""
 
@@ -80,16 +83,17 @@ def parse_file(
         raise InputError(task.output, None, "is a folder", "name a file for the trees")
     there = task.output.exists()
     same = there and known is not None and found.get("identity") == identity
-    changed = same and found.get(DIGEST) not in (None, sha256_of(task.output))
-    if same and not changed and known is not None:
+    changed = _changed(task.output, parts, found) if same else None
+    if same and changed is None and known is not None:
         check_strict(task.source, known, strict)
-        parts.remove()
+        if parts.identity() == identity:  # others are of a parse that is to replace this one
+            parts.remove()
         return known, True
     if there and not parts.begun() and not overwrite:
         raise InputError(
-            task.output,
+            changed or task.output,
             None,
-            "was changed since it was written"
+            "was changed or deleted since it was written"
             if changed
             else f"already exists, made from other {_others(found, identity)}",
             "name another file or add --overwrite",
@@ -101,8 +105,23 @@ def parse_file(
     with parts.opened(identity, overwrite):
         remarks = remarks_of_text(task.source)
         cases = _parse_rest(task, parts, identity["lines"], execution, strict)
+        if sha256_of(task.source) != identity["input"]:
+            parts.remove()  # nobody knows of which text each of them is
+            cause = "has changed while it was parsed"
+            raise InputError(task.source, None, cause, "run the command again")
         _join(task, parts, identity, cases, remarks)
     return cases, False
+
+
+def _changed(output: Path, parts: Parts, report: Mapping[str, Any]) -> Path | None:
+    """The tree file or its offsets, if it is not what was written; older reports lack digests."""
+    files = {output: report.get(DIGEST)}
+    if OFFSETS in parts.suffixes:
+        files[offsets_path(output)] = report.get(OFFSETS_DIGEST)
+    for file, digest in files.items():
+        if not file.is_file() or digest not in (None, sha256_of(file)):
+            return file
+    return None
 
 
 def _others(report: Mapping[str, Any], identity: Mapping[str, Any]) -> str:
@@ -161,10 +180,12 @@ def _join(
     """Write the files from the shards, the tree file last: where it exists, all others do."""
     Path(os.path.realpath(task.output)).unlink(missing_ok=True)  # a link stays
     count = -(-cases.lines // task.shard_lines)
-    digest = parts.digest(count, TREES)
-    noted = {"remarks": remarks.to_json(), "identity": identity, DIGEST: digest}
+    noted = {"remarks": remarks.to_json(), "identity": identity}
+    noted[DIGEST] = parts.digest(count, TREES)
+    if OFFSETS in parts.suffixes:
+        noted[OFFSETS_DIGEST] = parts.digest(count, OFFSETS)
     write_json(report_of(task.output), {**cases.to_dict(), **noted})
     if OFFSETS in parts.suffixes:
-        parts.join(count, OFFSETS, task.output.with_name(task.output.name + OFFSETS))
+        parts.join(count, OFFSETS, offsets_path(task.output))
     parts.join(count, TREES, task.output)
     parts.remove()

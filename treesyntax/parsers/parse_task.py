@@ -13,7 +13,7 @@ from treesyntax.made.digests import sha256_of_tree
 from treesyntax.parsers import get_kind
 from treesyntax.parsers.parser import ParserConfig, model_path
 from treesyntax.remarks import Remarks, remarks_of
-from treesyntax.trees.formats.moses import check_escapes, check_markup
+from treesyntax.trees.formats.moses import check_raw
 
 
 class ParseTask(NamedTuple):
@@ -66,8 +66,7 @@ def remarks_of_text(source: Path) -> Remarks:
         for remarks.line, text in enumerate(
             read_lines(source) if source.is_file() else (), start=1
         ):
-            check_escapes(text)
-            check_markup(text)
+            check_raw(text)
     remarks.records = remarks.line
     return remarks
 

@@ -2,10 +2,12 @@
 
 A blank line gives an empty record. The sentences of a line are joined under one root: in
 constituency trees below ``TOP``; in dependency trees every later root depends on the first by the
-relation ``parataxis``, UD's name for clauses side by side. A line with more words than the limit
+relation ``parataxis``, UD's name for clauses side by side. A line with more words than the limit, or
+with a word of `WORD_CHARACTERS` times as many characters,
 gets a flat tree, and so does a line if the parser fails on any part of it: in constituency trees
 all words below ``TOP``, each with the preterminal ``XX``; in dependency trees all words depend on
-the first by the relation ``dep``.
+the first by the relation ``dep``. Its words are those of the parser; where the parser has none, those
+between white space.
 """
 
 from __future__ import annotations
@@ -24,6 +26,10 @@ from treesyntax.parsers.joining import (
 )
 from treesyntax.parsers.parser import ParsedSentence, Parser, Span, white_space_words
 from treesyntax.trees.tree import Tree
+
+WORD_CHARACTERS = 20
+"""A text without spaces has at most that many characters for each word of the limit: of 10,000 emoji or
+brackets in a row spaCy splits off one after the other, in two minutes, of 100,000 in hours."""
 
 
 class Parsed(NamedTuple):
@@ -56,7 +62,7 @@ def parse_lines(
     """
     flat = flat_dependencies if dependencies else flat_constituents
     join = join_dependencies if dependencies else join_constituents
-    done = _trees(parser, _sentences(parser, lines, max_words), join, tell)
+    done = _trees(parser, _sentences(parser, lines, max_words), join, flat, max_words, tell)
     parsed = []
     for number, line in enumerate(lines):
         words = white_space_words(line)
@@ -75,40 +81,55 @@ def parse_lines(
 def _sentences(
     parser: Parser, lines: Sequence[str], max_words: int
 ) -> dict[int, list[ParsedSentence] | ParseFailure]:
-    """The sentences of the lines that are neither blank nor too long."""
-    short = {
-        number: line
-        for number, line in enumerate(lines)
-        if 0 < len(white_space_words(line).words) <= max_words
-    }
+    """The sentences of the lines that are neither blank nor, between white space, too long."""
+    short = {number: line for number, line in enumerate(lines) if _is_short(line, max_words)}
     results = in_halves(_checked_split(parser), list(short.values()))
-    return {
-        number: result
-        for number, result in zip(short, results, strict=True)
-        if isinstance(result, ParseFailure) or sum(len(s.words) for s in result) <= max_words
-    }
+    return dict(zip(short, results, strict=True))
+
+
+def _is_short(line: str, max_words: int) -> bool:
+    words = white_space_words(line).words
+    return 0 < len(words) <= max_words and len(max(words, key=len)) <= WORD_CHARACTERS * max_words
 
 
 def _trees(
     parser: Parser,
     split: dict[int, list[ParsedSentence] | ParseFailure],
     join: Callable[[Sequence[Tree]], Tree],
+    flat: Callable[[Sequence[str]], Tree],
+    max_words: int,
     tell: Callable[[float], None],
 ) -> dict[int, Parsed | ParseFailure]:
     """The tree of each line; a failure in one sentence is a failure of its line."""
-    sentences = [s for value in split.values() if isinstance(value, list) for s in value]
+    long = {
+        number
+        for number, value in split.items()
+        if isinstance(value, list) and sum(len(sentence.words) for sentence in value) > max_words
+    }
+    sentences = [
+        sentence
+        for number, value in split.items()
+        if isinstance(value, list) and number not in long
+        for sentence in value
+    ]
     parsed = iter(_parse(parser, sentences, tell))
     lines: dict[int, Parsed | ParseFailure] = {}
     for number, value in split.items():
         if isinstance(value, ParseFailure):
             lines[number] = value
             continue
+        words = [word for sentence in value for word in sentence.words]
+        spans = tuple(span for sentence in value for span in sentence.spans)
+        if number in long:
+            lines[number] = Parsed(flat(words), spans, TOO_LONG)
+            continue
         results = [next(parsed) for _ in value]
         failures = [result for result in results if isinstance(result, ParseFailure)]
+        if failures:
+            lines[number] = Parsed(flat(words), spans, FAILED, failures[0].reason)
+            continue
         trees = [tree for result in results if isinstance(result, list) for tree in result]
-        spans = tuple(span for sentence in value for span in sentence.spans)
-        case = JOINED if len(trees) > 1 else ""
-        lines[number] = failures[0] if failures else Parsed(join(trees), spans, case)
+        lines[number] = Parsed(join(trees), spans, JOINED if len(trees) > 1 else "")
     return lines
 
 

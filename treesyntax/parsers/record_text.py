@@ -6,7 +6,8 @@ brackets have no room for spans: the file ``NAME.offsets`` beside ``NAME`` has o
 ``4:7`` for each word. Offsets count characters from 0, the end is exclusive.
 
 A form that a format cannot hold is changed (a tab becomes a space; in brackets a space becomes a
-no-break space and ``-LRB-`` the bracket itself). Use offsets, not forms, to find a word.
+no-break space, ``-LRB-`` and ``-lrb-`` the bracket itself, and the first ``0=yes 1=no``, which would be
+read as discbracket, ``0＝yes``). Use offsets, not forms, to find a word.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ __all__ = ["OFFSETS", "conllu_text", "offsets_text", "ptb_text", "read_offsets"]
 _TAB = re.compile(r"[\t\n\r]")
 _BRACKETS = str.maketrans({"(": "-LRB-", ")": "-RRB-"})
 _ASCII_SPACE = re.compile(r"\s+", re.ASCII)
-_ESCAPE = re.compile("-[LR][RCS]B-")
+_WIDE_EQUALS = "\N{FULLWIDTH EQUALS SIGN}"
 
 
 def conllu_text(line: str, tree: Tree, spans: Sequence[Span]) -> str:
@@ -53,6 +54,9 @@ def ptb_text(tree: Tree) -> str:
         _bracket_form(label) if word >= 0 else _category(label)
         for label, word in zip(tree.labels, tree.words.tolist(), strict=True)
     ]
+    nodes = tree.word_nodes()
+    if ptb.are_numbered([labels[node] for node in nodes]):
+        labels[nodes[0]] = labels[nodes[0]].replace("=", _WIDE_EQUALS, 1)
     return ptb.write(_relabelled(tree, labels))
 
 
@@ -62,7 +66,7 @@ def _relabelled(tree: Tree, labels: Sequence[str]) -> Tree:
 
 
 def _bracket_form(word: str) -> str:
-    plain = _ESCAPE.sub(lambda found: ptb._UNESCAPES[found.group()], word)
+    plain = ptb._BRACKET.sub(lambda found: ptb._UNESCAPES[found.group()], word)
     return _ASCII_SPACE.sub("\N{NO-BREAK SPACE}", plain)
 
 

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from treesyntax.errors import InputError, OptionError, TreeSyntaxError
+from treesyntax.errors import InputError, OptionError, TreeError, TreeSyntaxError
 from treesyntax.files import atomic_file, output_file, read_lines, read_object, write_json
 from treesyntax.made.lock import HOLDER, locked
 from treesyntax.made.reuse import differences
@@ -53,8 +53,9 @@ class Parts:
         return self.folder / f"{number:06d}{suffix}"
 
     def is_done(self, number: int) -> bool:
-        """Whether a shard is complete: its trees are written last, and its cases can be read."""
-        return self.path(number, TREES).exists() and self._read_cases(number) is not None
+        """Whether a shard is complete: all its files are there, and its cases can be read."""
+        there = all(self.path(number, suffix).exists() for suffix in self.suffixes)
+        return there and self._read_cases(number) is not None
 
     def save(self, number: int, cases: Cases, records: Sequence[str], offsets: str) -> None:
         """Write a shard's files, each all or nothing, the trees last."""
@@ -106,7 +107,7 @@ class Parts:
     def _check(self, identity: dict[str, Any], overwrite: bool) -> None:
         file = self.folder / IDENTITY
         shards = [*self.folder.glob("[0-9]*")] if file.exists() else []
-        changed = differences(read_object(file), identity) if shards else []
+        changed = differences(self.identity(), identity) if shards else []
         if changed and not overwrite:
             names = ", ".join(changed).replace("_", " ")
             raise OptionError(
@@ -116,6 +117,10 @@ class Parts:
         for shard in shards if changed else ():
             shard.unlink()
         write_json(file, identity)
+
+    def identity(self) -> dict[str, Any]:
+        """Of the parse that has begun; empty if none has."""
+        return read_object(self.folder / IDENTITY)
 
     def begun(self) -> bool:
         """Whether an earlier run has left shards."""
@@ -162,15 +167,27 @@ def parse_shard(
     dependencies = task.notation == "conllu"
     parsed = parse_lines(parser, shard.lines, dependencies, task.max_words, told)
     _check_parser(task, shard, parsed)
-    if dependencies:
-        pairs = zip(shard.lines, parsed, strict=True)
-        records = [conllu_text(line, result.tree, result.spans) for line, result in pairs]
-    else:
-        records = [ptb_text(result.tree) for result in parsed]
+    records = [
+        _record_text(task, number, line, result)
+        for number, (line, result) in enumerate(
+            zip(shard.lines, parsed, strict=True), start=shard.first_line
+        )
+    ]
     offsets = "".join(offsets_text(result.spans) + "\n" for result in parsed)
     Parts(task).save(shard.number, cases_of(shard.first_line, parsed), records, offsets)
     tell(left)
     return shard.number
+
+
+def _record_text(task: ParseTask, number: int, line: str, result: Parsed) -> str:
+    try:
+        if task.notation == "conllu":
+            return conllu_text(line, result.tree, result.spans)
+        return ptb_text(result.tree)
+    except TreeError as error:
+        raise InputError(
+            task.source, number, error.cause, "change the line on both sides"
+        ) from None
 
 
 def _check_parser(task: ParseTask, shard: Shard, parsed: Sequence[Parsed]) -> None:

@@ -176,7 +176,46 @@ def test_columns_that_are_read_as_text_are_told(tmp_path, capsys):
     text = write(
         tmp_path / "t.conllu", ["# text = Ja", "1\tJa\t_\t_\t_\t_\t0\troot\t_\t_", "", "1\t2"]
     )
-    _, remark = inspect(capsys, text, "--format", "text")
+    _, remark, tabs = inspect(capsys, text, "--format", "text")
     assert remark == (
         f"{text}:2: 1 of 4 lines has ten columns, as CoNLL-U has; they are read as text: name the format conllu"
+    )
+    assert tabs.startswith(
+        f"{text}:4: 1 of 4 lines holds tabs between words; they are read as spaces"
+    )
+
+
+def test_characters_that_nobody_sees_are_told(tmp_path, capsys):
+    """``cat`` of files with byte order marks leaves them inside; the first word of a line is another one then."""
+    text = write(tmp_path / "t.en", ["Plain .", "\ufeffThe co\u00adop", "a\u200b b", "\tno table "])
+    _, remark = inspect(capsys, text, "--format", "text")
+    assert remark.startswith(
+        f"{text}:2: 2 of 4 lines hold invisible characters (soft hyphens, zero-width spaces, byte order marks), "
+        "3 in all; words with them are other words"
+    )
+
+
+def test_text_that_is_segmented_or_escaped_is_told_before_it_is_parsed_or_segmented_again(
+    tmp_path, capsys
+):
+    """A model of subwords over subwords of another tool learns their marks, and nothing fails."""
+    text = write(tmp_path / "t.en", ["un@@ happy @@", "▁a b", "-LRB- x -RRB-", "mail a@@b"] * 8)
+    _, subwords, escapes = inspect(capsys, text, "--format", "text")
+    assert subwords.startswith(f"{text}:1: 16 of 32 lines hold subwords of another tool (@@ or ▁)")
+    assert escapes.startswith(f"{text}:3: 8 of 32 lines hold escapes of the Penn Treebank (-LRB-)")
+    trees = write(tmp_path / "t.ptb", ["(NP (JJ un@@) (JJ happy))"] * 32)
+    words = ["binarize", tmp_path / "o", "--train", trees, text, "--source-format", "ptb"]
+    words += ["--source-lang", "en", "--target-lang", "de", "--overwrite", "--workers", 1]
+    for more, told in (([], 0), (["--subword-vocab", 24, "--joined-subwords"], 2)):
+        assert main([*map(str, (*words, *more))]) == 0
+        assert capsys.readouterr().out.count("subwords of another tool") == told
+
+
+def test_words_of_json_lines_that_have_no_order_are_told_with_their_line(tmp_path, capsys):
+    file = write(
+        tmp_path / "t.jsonl",
+        ['["a"]', '{"parents": [-1, 0], "labels": ["a", "b"], "words": [-1, 5]}'],
+    )
+    assert "t.jsonl:2: the surface indices of the words are not 0, 1, 2, …" in inspect_refused(
+        capsys, file, "--format", "jsonl"
     )

@@ -73,6 +73,21 @@ def test_blocks_have_the_records_of_lines(
             assert count_of(path, format_name) == len(expected[0])
 
 
+def test_a_file_of_another_kind_is_refused_by_blocks_too(tmp_path):
+    """The ASCII of UTF-16 is valid UTF-8, so blocks of it could be read, with NUL between the letters."""
+    path = tmp_path / "x"
+    for content, told in (
+        ("the cat\nsat\n".encode("utf-16-le"), "NUL bytes"),
+        (b"%PDF-1.4\n", "PDF"),
+    ):
+        path.write_bytes(content)
+        expected = read_all(line_records(path))
+        assert told in expected[1]
+        check(path, "text", 7, expected)
+        with pytest.raises(InputError, match=told):
+            count_of(path, "text")
+
+
 def test_a_line_without_end_and_a_cut_file_are_refused_alike(tmp_path, monkeypatch):
     path = tmp_path / "x"
     path.write_bytes(b"a\n" + b"b" * 100)

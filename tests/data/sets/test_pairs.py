@@ -80,7 +80,7 @@ def test_the_first_pairs_or_random_ones(tmp_path: Path):
     assert sets["five"] < sets["nine"]
 
 
-def test_long_pairs_of_training_are_left_out_before_pairs_are_taken(tmp_path: Path):
+def test_long_pairs_of_training_are_left_out_before_pairs_are_taken(tmp_path: Path, capsys):
     arguments = corpus(tmp_path / "c", train=6)
     for lang, long in (("en", 1), ("de", 3)):
         lines = [f"{lang} {number} x" + " y" * (number == long) for number in range(6)]
@@ -91,6 +91,7 @@ def test_long_pairs_of_training_are_left_out_before_pairs_are_taken(tmp_path: Pa
     assert found["train.en"] == ["en 0 x", "en 2 x", "en 4 x"]
     assert found["train.de"] == ["de 0 x", "de 2 x", "de 4 x"]
     assert len(found["valid.en"]) == 3
+    assert "too_long_left_out: 2" in capsys.readouterr().out
     assert pairs(*arguments, *short[:2], "--pairs", 5, "--out", tmp_path / "e") == 2
 
 

@@ -28,7 +28,7 @@ from treesyntax.remarks import Remarks, remarks_of
 from treesyntax.trees.controls import control_tree
 from treesyntax.trees.formats import Record, get_format, parse_record
 from treesyntax.trees.formats.base import RecordError
-from treesyntax.trees.formats.moses import check_markup
+from treesyntax.trees.formats.moses import check_markup, check_subwords
 from treesyntax.trees.formats.offsets import (
     conllu_comment,
     conllu_spans,
@@ -97,6 +97,8 @@ def _encode_text(encoding: Encoding, batch: Batch, remarks: Remarks) -> EncodedB
     segmenter, lines = _segmenter(encoding.model), batch.records.texts
     for remarks.line, line in zip(batch.records.lines, lines, strict=True):
         check_markup(line)
+        if segmenter:
+            check_subwords(line)
     sentences = segmenter.lines(lines) if segmenter else map(str.split, lines)
     index_of = _new_indices()
     counts: list[int] = []
@@ -159,6 +161,7 @@ def _segment(tree: Tree, encoding: Encoding, batch: Batch, index: int) -> Segmen
     words = [tree.labels[node] for node in nodes]
     if batch.subwords is None or batch.subwords_path is None:
         if segmenter := _segmenter(encoding.model):
+            check_subwords(" ".join(words))
             return attach(tree, segmenter.words(words), encoding.policy)
         # CoNLL-U has words with spaces (10 000): they are the tokens that they are in text.
         split = [word.split() for word in words]
@@ -200,6 +203,8 @@ def _by_spans(
         except TreeError as error:
             raise InputError(batch.subwords_path, line.line, error.cause, error.remedy) from None
     segmenter = _segmenter(encoding.model)
+    if segmenter:
+        check_subwords(text)
     if segmenter and encoding.units == LINE_UNITS:
         return over_line(tree, text, spans, segmenter)
     return over_tokens(tree, text, spans, segmenter)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesyntax.data.encoding import TEXT
-from treesyntax.files import LONGEST_LINE
+from treesyntax.files import LONGEST_LINE, check_kind
 from treesyntax.trees.formats import Record, get_format
 from treesyntax.trees.formats.base import line_records
 from treesyntax.trees.formats.conllu import EMPTY
@@ -122,6 +122,8 @@ def _in_blocks(path: Path, cut: _Cut, one_by_one: OneByOne) -> Iterator[_Block |
     line = 1
     try:
         for block in _blocks(path, cut.end.encode()):
+            if line == 1:
+                check_kind(b"".join(block.partition(b"\n")[:2]), path)
             if b"\r" in block or block.startswith(BYTE_ORDER_MARK):
                 break
             yield _Block(line, cut.starts(block), block, block.decode(), cut.end)

@@ -55,7 +55,7 @@ def write_data_set(
         print(f"{folder}: up to date")
         return
     described = {name: _describe(lines) for name, lines in files.items()}
-    with atomic_folder(folder) as staged:
+    with atomic_folder(folder, new=True) as staged:
         for name, lines in files.items():
             (staged / name).write_bytes(text_of(lines))
         manifest = {

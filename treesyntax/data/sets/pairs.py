@@ -67,8 +67,12 @@ def generate(args: argparse.Namespace) -> None:
     }
     if args.most_words:
         described["most_words"] = args.most_words
+    notes: dict[str, int] = {}
     if train := read.get("train"):
-        taken = _taken(_short_enough(train, args.most_words), args.pairs, args.seed)
+        short = _short_enough(train, args.most_words)
+        if args.most_words:
+            notes["too_long_left_out"] = len(train[0]) - len(short)
+        taken = _taken(short, args.pairs, args.seed)
         read["train"] = tuple([lines[index] for index in taken] for lines in train)
     files = {
         f"{split}.{lang}": lines
@@ -79,7 +83,7 @@ def generate(args: argparse.Namespace) -> None:
         sizes = {Path(name).stem: len(pair[0]) for name, pair in sets.items()}
         described["sets"] = sizes
         files[f"test.{SETS}"] = [name for name, size in sizes.items() for _ in range(size)]
-    write_data_set(args.out, described, lambda: (files, {}))
+    write_data_set(args.out, described, lambda: (files, notes))
 
 
 def _read(source: Path, target: Path) -> tuple[list[str], ...]:

@@ -36,8 +36,10 @@ def generate(args: argparse.Namespace) -> None:
 
 def _notes(pairs: list[Pair], split: Split, args: argparse.Namespace) -> dict[str, int]:
     notes = split.seen()
+    distinct = len(set(pairs)) if args.dedup else len(pairs)
+    if args.dedup:
+        notes["duplicates_left_out"] = len(pairs) - distinct
     if args.longest:
-        distinct = len(set(pairs)) if args.dedup else len(pairs)
         notes |= {**split.length_range(), "left_out": distinct - sum(map(len, split))}
     return notes
 

@@ -131,13 +131,15 @@ def _parse_object(text: str) -> Tree:
             label if place >= 0 else label.replace(" ", SPACE)
             for label, place in zip(labels, words or [NO_WORD] * len(labels), strict=False)
         ] + labels[len(words or labels) :]
-    return Tree(
+    tree = Tree(
         _numbers(fields, "parents") or [],
         labels,
         words,
         _strings(fields, "relations"),
         _numbers(fields, "branches"),
     )
+    tree.word_nodes()  # raises where the numbers of words are not 0, 1, 2, …
+    return tree
 
 
 def _object_remedy() -> str:

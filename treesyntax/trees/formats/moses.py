@@ -1,6 +1,6 @@
 """Text that Moses' tokenizer has escaped, ``&apos;`` for an apostrophe and ``@-@`` for a hyphen inside a word, or
 HTML and SGML, as newswire has them: ``&ldquo;``, ``&#8220;``, ``&LR;``. And files of SGML or XML that were
-meant as text, with a sentence in each ``<seg>``."""
+meant as text, with a sentence in each ``<seg>``. And other text that is not what a parser or a subword model needs."""
 
 from __future__ import annotations
 
@@ -31,10 +31,45 @@ COLUMNS = Remark(
     "they are read as text: name the format conllu",
     ("have", "has"),
 )
+TABS = Remark(
+    "tabs between words",
+    "they are read as spaces: if the file is a table, put the column that is meant in a file of its own",
+)
+INVISIBLE = Remark(
+    "invisible characters (soft hyphens, zero-width spaces, byte order marks)",
+    "words with them are other words: take them out on both sides before text is parsed",
+)
+_INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
 ESCAPES = Remark(
     "escapes of Moses' tokenizer (&apos; &quot; &amp; @-@)",
     "they are read as words: detokenize both sides before text is parsed: pip install sacremoses, then sacremoses -l en detokenize < old > new",
 )
+
+_SUBWORD = re.compile(r"\w@@(?!\S)|(?<!\S)▁\w")
+SUBWORDS = Remark(
+    "subwords of another tool (@@ or ▁)",
+    "they are taken for words: give text from before it was segmented, or leave it as it is",
+)
+_PENN = re.compile(r"(?<!\S)-[LR][RCS]B-(?!\S)")
+PENN = Remark(
+    "escapes of the Penn Treebank (-LRB-)",
+    "they are read as words: write the brackets themselves on both sides before text is parsed",
+)
+
+
+def check_raw(text: str) -> None:
+    """Remark on what a line that is to be parsed should not have."""
+    check_escapes(text)
+    check_markup(text)
+    check_subwords(text)
+    if "B-" in text and (found := len(_PENN.findall(text))):
+        remark(PENN, found)
+
+
+def check_subwords(text: str) -> None:
+    """Remark on a line that is segmented already and is to be segmented, or parsed."""
+    if ("@@" in text or "▁" in text) and (found := len(_SUBWORD.findall(text))):
+        remark(SUBWORDS, found)
 
 
 def check_escapes(text: str, words: Iterable[str] | None = None) -> None:
@@ -50,8 +85,13 @@ def check_escapes(text: str, words: Iterable[str] | None = None) -> None:
 
 
 def check_markup(text: str) -> None:
-    """Remark on a line of text that begins with a tag of the files of WMT or IWSLT, or is a word of CoNLL-U."""
+    """Remark on a line of text that begins with a tag of the files of WMT or IWSLT, is a word of CoNLL-U or a row
+    of a table, or has characters that nobody sees."""
     if "<" in text and _MARKUP.match(text):
         remark(MARKUP)
-    if text.count("\t") == _TABS and text[0].isdecimal():
+    if "\t" in text and text.count("\t") == _TABS and text[0].isdecimal():
         remark(COLUMNS)
+    elif "\t" in text.strip():
+        remark(TABS)
+    if not text.isascii() and (found := _INVISIBLE.findall(text)):
+        remark(INVISIBLE, len(found))

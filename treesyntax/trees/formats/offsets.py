@@ -49,8 +49,8 @@ _RANGE = re.compile(r"[0-9]{1,9}-([0-9]{1,9})")
 
 
 def offsets_path(path: Path) -> Path:
-    """The file of offsets beside a file of brackets."""
-    return path.with_name(path.name + OFFSETS)
+    """The file of offsets beside a file of brackets, which may have been packed since."""
+    return path.with_name(path.name.removesuffix(".gz") + OFFSETS)
 
 
 def read_offsets(path: str | Path, format_name: str) -> Iterator[list[Span]]:

@@ -50,7 +50,7 @@ _TRACE = "-NONE-"
 # Each begins with a literal sign, which makes the search three times as fast.
 _AFTER_WORD, _BEFORE_WORD = re.compile(r"\((?<=[^\s()]\()", re.A), re.compile(r"\)[^\s()]", re.A)
 _TAG, _SCORE = re.compile(r".+/[A-Z]{2,4}\$?"), re.compile(r"\[-?[0-9]+\.[0-9]+\]")
-_INDEXED = re.compile(r"([0-9]+)=\S+")
+_INDEXED = re.compile(r"([0-9]{1,9})=\S+")
 _TRACE_SIGN = re.compile(
     r"\*-[0-9]+|\*(?:T|U|ICH|EXP|RNR|PPA|NOT|\?|pro|PRO|OP|con|exp|arb)\*(?:-[0-9]+)?"
 )
@@ -118,12 +118,17 @@ def _parse(text: str, remedy_if_open: str) -> Tree:
 
 def _refuse_discontinuous(words: list[str]) -> None:
     """Refuse the words of discbracket, ``0=The``, which need not stand in the order of the sentence."""
-    numbers = [int(match[1]) for word in words if (match := _INDEXED.fullmatch(word))]
-    if words and sorted(numbers) == list(range(len(words))):
+    if are_numbered(words):
         raise RecordError(
             f"the words have their places ({words[0][:40]}), as in discbracket",
             "make the trees continuous, with words in the order of the sentence and without numbers",
         )
+
+
+def are_numbered(words: list[str]) -> bool:
+    """Whether words look like those of discbracket: all have their number in the sentence, ``0=The``."""
+    numbers = [int(match[1]) for word in words if (match := _INDEXED.fullmatch(word))]
+    return bool(words) and sorted(numbers) == list(range(len(words)))
 
 
 def _check_words(words: list[str], text: str) -> None:
