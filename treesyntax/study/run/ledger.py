@@ -80,6 +80,12 @@ class Ledger:
         found = read_object(marker_of(self.folder, step.name))
         return found if found and found.get("key") == self.keys.of[step.name] else {}
 
+    def made_by(self, step: Step) -> dict[str, str]:
+        """The code that made what a step left; {} where that is gone, or is made again with other code anyway."""
+        marker = {} if step.kind in REPEATED else self.marker(step)
+        there = all((self.folder / output).exists() for output in step.outputs)
+        return dict(marker.get("code", {})) if there else {}
+
     def code(self, step: Step) -> dict[str, str]:
         """The present code of a step."""
         return code_of(step.kind, self.plan.words_of(step), self.plan.recipe.own_files)
@@ -283,10 +289,10 @@ class Ledger:
         codes = [self.begun(run).get("code", {})]
         train = run.step("train")
         for step in self.keys.chain(self.plan.outcome(run, "score")):
-            marker = {} if step.kind in REPEATED else self.marker(step)
-            if step.name == train and codes[0] and (marker or not self._half_trained(run)):
+            made_by = self.made_by(step)
+            if step.name == train and codes[0] and (made_by or not self._half_trained(run)):
                 continue
-            codes.append(marker.get("code") or self.code(step))
+            codes.append(made_by or self.code(step))
         return merged(codes)
 
     def _half_trained(self, run: Run) -> bool:
