@@ -218,7 +218,7 @@ class Executor:
             if (run := self.plan.run_of_training.get(step.name)) is not None:
                 if not self.submission.takes(step):  # on a cluster the job does it
                     repair_checkpoints(self.folder / run.checkpoints)
-                self.ledger.begin(run)
+            self.ledger.note_start(step)
         except OSError as error:
             self._fail(step, f"{error.filename or log} cannot be written ({error.strerror})")
             return
