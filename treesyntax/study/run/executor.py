@@ -251,7 +251,8 @@ class Executor:
         except OSError as error:
             orders, self.submission.orders = self.submission.orders, []
             for step, _ in orders:
-                self._fail(step, f"the cluster took no job ({error.strerror})")
+                remedy = "where it allows fewer jobs at once, give --jobs N"
+                self._fail(step, f"the cluster took no job ({error.strerror}); {remedy}")
 
     def _ended_unnoticed(self, step: Step) -> bool:
         """Whether a training came to its end in an earlier session; also mends its checkpoints."""
