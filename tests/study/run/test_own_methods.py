@@ -323,3 +323,17 @@ def test_two_files_of_the_same_name_count_both(tmp_path: Path):
     assert before
     files[0].write_text(files[0].read_text() + "x = 1\n")
     assert own_parts("--arch tree_first", files)["train: own/first"] != before["train: own/first"]
+
+
+@pytest.mark.parametrize(("folder", "counts"), [("lib", True), ("python3/site-packages", False)])
+def test_modules_on_the_users_path_count_and_installed_packages_do_not(
+    folder: str, counts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    helper = tmp_path / folder / "of_my_lab.py"
+    helper.parent.mkdir(parents=True)
+    helper.write_text("x = 1\n")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["relative", str(helper.parent)]))
+    file = write_own(tmp_path, f"import of_my_lab\n{MINE}")
+    before = own_parts("--arch tree_mine", [file])
+    helper.write_text("x = 2\n")
+    assert (own_parts("--arch tree_mine", [file]) != before) is counts

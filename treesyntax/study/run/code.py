@@ -90,6 +90,7 @@ OF_PARSERS = {name: PARSER.format(name) for name in ("stanza", "benepar", "spacy
 """Packages that count where a command names them, each with the module of its parsers."""
 OWN = "own/"
 """Begins the parts that are files of the user's own, and the names that they register."""
+INSTALLED = {"dist-packages", "site-packages"}
 NAMELESS, NO_MODULES = f"{OWN}of no name", "none"
 """The part of all files that register nothing, or nobody knows what, and what stands there without any."""
 _PACKAGES: list[object] = []
@@ -153,7 +154,7 @@ def code_of(kind: str, command: Sequence[str] = (), own: Sequence[Path] = ()) ->
 def code_of_users(files: Iterable[Path]) -> dict[str, str]:
     """Return digests of all that users add: files, and modules of entry points, with what they import of theirs."""
     each = dict.fromkeys((*files, *listed(os.environ)))
-    found = {str(file): digest_of(closure([file], [Root(file.parent)])) for file in each}
+    found = {str(file): digest_of(closure([file], _user_roots(file))) for file in each}
     entries = {entry for group in imports.GROUPS for entry in imports.entries_of(group)}
     return found | {entry.value: digest_of(_entry_files(entry, ROOT)) for entry in entries}
 
@@ -307,7 +308,7 @@ def _of_preparing(words: tuple[str, ...], root: Path) -> dict[str, str]:
     for word in () if words[:1] == OURS[:1] else words:
         file = Path(word)
         if file.suffix == ".py" and file.is_file():
-            found = closure([file], [*_roots(root), Root(file.parent)], _left_out(root))
+            found = closure([file], [*_roots(root), *_user_roots(file)], _left_out(root))
             parts[f"{OWN}{file.name}"] = digest_of(found)
     return parts
 
@@ -426,7 +427,7 @@ def _user_modules(
     """
     modules: dict[str, set[Path]] = {}
     for file in files:  # two may have the same name
-        found = closure([file], [*_roots(root), Root(file.parent)], _left_out(root))
+        found = closure([file], [*_roots(root), *_user_roots(file)], _left_out(root))
         modules.setdefault(f"{OWN}{file.name}", set()).update(found)
     entries = {
         f"{OWN}{entry.value}": entry
@@ -565,6 +566,17 @@ def _entry_files(entry: EntryPoint, root: Path) -> frozenset[Path]:
 
 def _roots(root: Path) -> list[Root]:
     return [Root(root, OURS)]
+
+
+def _user_roots(file: Path) -> list[Root]:
+    """Where a file of the user's own finds the user's modules: beside it, and in folders of PYTHONPATH.
+
+    Folders of installed packages, which clusters list there too, are none: they have versions.
+    """
+    names = [name for name in os.environ.get("PYTHONPATH", "").split(os.pathsep) if name]
+    folders = [path for path in map(Path, names) if path.is_absolute()]
+    folders = [path for path in folders if not INSTALLED.intersection(path.parts)]
+    return [Root(file.parent), *map(Root, folders)]
 
 
 def _left_out(root: Path) -> list[Path]:
