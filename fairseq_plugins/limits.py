@@ -38,6 +38,11 @@ CRITERIA = (
 )
 """Of fairseq's own those for logits over a dictionary; others ask for an adaptive softmax, attention
 weights, CTC or speech, and end in an assertion."""
+CLEAR = (
+    "Size of sample", "Index file doesn't match", "--sampling",
+    "Provided Search parameters are mutually exclusive",
+)  # fmt: skip
+"""How messages of fairseq begin that say what to do."""
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory")
 LONGEST = 200
 """Characters of a wrong setting that a message shows."""
@@ -132,6 +137,9 @@ def refuse_search(args: Any) -> None:
             raise OptionError(
                 f"--{flag} is for models that refine an output in steps; leave it out"
             )
+    groups, beam = getattr(args, "diverse_beam_groups", -1), getattr(args, "beam", 1)
+    if groups > 0 and beam % groups:
+        raise OptionError(f"--diverse-beam-groups {groups}: divides no --beam {beam}")
     if not 0 <= getattr(args, "max_len_a", 0) <= MOST_A:
         raise OptionError(f"--max-len-a {args.max_len_a:g}: {RANGE_OF_A}")
 
@@ -207,14 +215,14 @@ def with_random(store: TreeStore) -> Iterator[tuple[TreeBatch, TreeBatch]]:
 def in_one_line() -> Iterator[None]:
     """Turn exceptions that end in a traceback, though the user can help it, into an OptionError.
 
-    These are fairseq's for sentences that are too long and for splits that are not there, and torch's
-    for memory.
+    These are fairseq's for sentences that are too long, for splits that are not there or of another kind and for
+    options of a search that exclude each other, and torch's for memory.
     """
     try:
         yield
     except Exception as error:
         text = " ".join(str(error).split())
-        if text.startswith("Size of sample"):
+        if text.startswith(CLEAR):
             raise OptionError(text) from None
         if text.startswith("Dataset not found"):
             raise OptionError(

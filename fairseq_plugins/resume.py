@@ -32,6 +32,13 @@ LONGEST = 400
 """Characters of torch's error that a message shows."""
 RESETS = ("reset_optimizer", "reset_lr_scheduler", "reset_meters", "reset_dataloader")
 
+OTHER = {
+    "Optimizer does not match": ("--optimizer", "--reset-optimizer"),
+    "Criterion does not match": ("--criterion", "--reset-optimizer"),
+    "'best'": ("--lr-scheduler", "--reset-lr-scheduler"),
+}
+"""How fairseq's errors begin where a flag is not that of the checkpoint, with the flag and the one that begins it anew."""
+
 
 def resuming_in_every_process(add_args: Callable[..., Any]) -> Callable[..., Any]:
     """Make ``--load-checkpoint-on-all-dp-ranks`` the default of fairseq's training."""
@@ -92,6 +99,14 @@ def checked_load(
     checkpoint_utils.load_checkpoint_to_cpu = load_in_our_order
     try:
         extra_state = fairseq_load(trainer, filename, reset_optimizer, *rest, **named)
+    except (AssertionError, KeyError) as error:
+        flags = next(
+            (flags for begin, flags in OTHER.items() if str(error).startswith(begin)), None
+        )
+        if flags is None:
+            raise
+        cause = f"was trained with another {flags[0]}"
+        raise InputError(filename, None, cause, f"go on with that one, or add {flags[1]}") from None
     except Exception as error:  # fairseq's has no name of its own
         if not str(error).startswith("Cannot load model parameters"):
             raise

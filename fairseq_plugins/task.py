@@ -316,7 +316,10 @@ class TreeTranslationTask(TreeLossTask):
         if constraints is not None:
             seq_gen_cls = seq_gen_cls or ConstrainedGenerator
             extra = {**extra, "tree_constraints": constraints}
-        return super().build_generator(models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
+        with in_one_line():
+            return super().build_generator(
+                models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn
+            )
 
     def _constraints(self) -> Constraints | None:
         kind = str(self.cfg.tree_constraints)

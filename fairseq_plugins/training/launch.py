@@ -38,6 +38,9 @@ TWO_ON_CPUS = (
 )
 ADD_TASK = "add --task tree_translation"
 
+LAST = "checkpoint_last.pt"
+"""What fairseq goes on from unless another file is named; it may be missing."""
+
 _held = ExitStack()
 
 
@@ -51,6 +54,7 @@ def check_launch(cfg: Any, environment: Mapping[str, str], gpus: int) -> None:
     """
     if not cfg.checkpoint.no_save:
         check_path(cfg.checkpoint.save_dir, "--save-dir")
+    _check_restored(cfg.checkpoint)
     common, distributed = cfg.common, cfg.distributed_training
     on_cpu, world = common.cpu or not gpus, distributed.distributed_world_size
     if common.bf16:
@@ -81,6 +85,24 @@ def check_launch(cfg: Any, environment: Mapping[str, str], gpus: int) -> None:
             f"--distributed-world-size {world}, but there are {gpus} GPUs; "
             + (TWO_ON_CPUS if on_cpu else "for several machines see docs/cluster.md")
         )
+
+
+def _check_restored(checkpoint: Any) -> None:
+    """Refuse a checkpoint to begin with that is not there: fairseq would train from random numbers without a word."""
+    named = {}
+    if checkpoint.restore_file != LAST:
+        named["--restore-file"] = checkpoint.restore_file
+    if not os.path.isfile(
+        os.path.join(checkpoint.save_dir, LAST)
+    ):  # else the training goes on from that one
+        named["--finetune-from-model"] = checkpoint.finetune_from_model
+    for flag, file in named.items():
+        if file is not None and "://" not in file and not os.path.isfile(file):
+            inside = os.path.join(checkpoint.save_dir, file)
+            found = f"; there is {inside}" if os.path.isfile(inside) else ""
+            raise OptionError(
+                f"{flag} {file}: no such file{found}; give a checkpoint, or leave it out to go on from {LAST} in --save-dir"
+            )
 
 
 def checked_main(fairseq_main: Callable[..., None]) -> Callable[..., None]:

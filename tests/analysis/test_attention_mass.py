@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from pathlib import Path
@@ -283,3 +284,22 @@ def test_data_that_does_not_serve_is_one_clear_line(tmp_path, capsys):
     write_files(tmp_path, symbols=SYMBOLS + 2)
     assert "dict.en.txt: has 14 symbols, the model has 12" in refusal(tmp_path, capsys)
     assert "--limit must be 1 or more, not 0" in refusal(tmp_path, capsys, "--limit", "0")
+
+
+def test_another_dictionary_of_the_same_size_is_refused(tmp_path, capsys):
+    """Dictionaries of subwords all have 8,000 symbols: a model would read other words, and say nothing."""
+    model, words = encoder("none"), ["<s>", "<pad>", "</s>", "<unk>"]
+    words += [f"w{number}" for number in range(SYMBOLS - 4)]
+    write_files(tmp_path)
+    for symbols, fits in ((words, True), ([*words[:-1], "other"], False)):
+        write_checkpoint(tmp_path / "c.pt", model)
+        state = torch.load(tmp_path / "c.pt", weights_only=False)
+        digest = hashlib.sha256("\n".join(symbols).encode()).hexdigest()
+        state["task_state"] = {"data": {"source": {"dictionary": digest}}}
+        torch.save(state, tmp_path / "c.pt")
+        if fits:
+            out = tmp_path / "figures"
+            assert analyse("attention_mass", tmp_path / "c.pt", tmp_path, "--out", out) == 0
+        else:
+            message = f"{tmp_path}: has another source dictionary than the model; give the data"
+            assert message in refusal(tmp_path, capsys)

@@ -17,6 +17,7 @@ from treesyntax.errors import OptionError
 from treesyntax.study.recipe.recipe import read_recipe
 from treesyntax.study.results.results import write_results
 from treesyntax.study.run.plan import make_plan
+from treesyntax.study.trained import find_trained
 
 PARSE = "treesyntax parse {data}/p/test.txt {data}/p/test.src --parser spacy --model models/en --lang sv"
 
@@ -157,3 +158,12 @@ def test_a_study_without_a_model_says_so(tmp_path: Path):
     args = argparse.Namespace(data=str(tmp_path), path=None)
     with pytest.raises(OptionError, match="has no trained run yet"):
         translate._take_run(args)
+
+
+def test_a_folder_of_checkpoints_is_told_from_that_of_a_run(tmp_path: Path):
+    """It was said to have no checkpoint_best.pt, which lies in it."""
+    (checkpoint := tmp_path / "checkpoint_best.pt").touch()
+    with pytest.raises(
+        OptionError, match=f"{tmp_path} is a folder of checkpoints .*; give {checkpoint}"
+    ):
+        find_trained(tmp_path)

@@ -232,6 +232,26 @@ def test_parameters_of_another_model_are_named_in_one_line(folder, reset):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (AssertionError("Optimizer does not match; please …"), "--optimizer; .* --reset-optimizer"),
+        (AssertionError("Criterion does not match; please …"), "--criterion; .* --reset-optimizer"),
+        (KeyError("best"), "--lr-scheduler; .* --reset-lr-scheduler"),
+    ],
+)
+def test_other_flags_than_those_of_a_checkpoint_are_named_in_one_line(folder, error, message):
+    def load(trainer, name, *rest):
+        raise error
+
+    cfg = SimpleNamespace(
+        checkpoint=SimpleNamespace(no_save=True, **dict.fromkeys(resume.RESETS, False))
+    )
+    trainer = SimpleNamespace(task=task_of(folder / "data"), cfg=cfg)
+    with pytest.raises(InputError, match=f"was trained with another {message}"):
+        resume.resuming_on_data_that_fit(load)(trainer, str(folder / "model.pt"), False)
+
+
 @pytest.mark.parametrize("kind", MISFITS)
 @pytest.mark.parametrize("reset", resume.RESETS)
 def test_fine_tuning_may_change_the_trees_but_not_what_tokens_mean(folder, kind, reset, loaded):

@@ -30,13 +30,15 @@ def config(folder: Path = Path("save"), **changes: object) -> SimpleNamespace:
         "distributed_world_size": 1, "distributed_rank": 0, "distributed_port": -1,
         "distributed_init_method": None,
     }  # fmt: skip
-    assert changes.keys() <= common.keys() | distributed.keys()
+    restored = {"restore_file": "checkpoint_last.pt", "finetune_from_model": None}
+    assert changes.keys() <= common.keys() | distributed.keys() | restored.keys()
+    checkpoint = {name: changes.get(name, restored[name]) for name in restored}
     return SimpleNamespace(
         common=SimpleNamespace(**{name: changes.get(name, common[name]) for name in common}),
         distributed_training=SimpleNamespace(
             **{name: changes.get(name, distributed[name]) for name in distributed}
         ),
-        checkpoint=SimpleNamespace(save_dir=str(folder), no_save=False),
+        checkpoint=SimpleNamespace(save_dir=str(folder), no_save=False, **checkpoint),
     )
 
 
@@ -74,6 +76,20 @@ def test_launches_that_cannot_work_are_refused(changes, environment, gpus, messa
 )
 def test_launches_that_work_are_not(changes, environment, gpus):
     check_launch(config(**changes), environment, gpus)
+
+
+@pytest.mark.parametrize("option", ["restore_file", "finetune_from_model"])
+def test_a_checkpoint_to_begin_with_that_is_not_there_is_refused(option: str, tmp_path: Path):
+    """fairseq would train from random numbers. A name without a folder is no name in --save-dir."""
+    flag = f"--{option.replace('_', '-')}"
+    with pytest.raises(OptionError, match=f"{flag} best.pt: no such file; give a checkpoint"):
+        check_launch(config(tmp_path, **{option: "best.pt"}), {}, 0)
+    (file := tmp_path / "best.pt").touch()
+    with pytest.raises(OptionError, match=f"no such file; there is {file}; give"):
+        check_launch(config(tmp_path, **{option: "best.pt"}), {}, 0)
+    check_launch(config(tmp_path, **{option: str(file)}), {}, 0)
+    (tmp_path / "checkpoint_last.pt").touch()
+    check_launch(config(tmp_path, finetune_from_model="gone.pt"), {}, 0)
 
 
 def test_two_kinds_of_half_precision_are_refused_in_one_line():

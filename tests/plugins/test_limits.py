@@ -84,6 +84,8 @@ def test_what_does_not_fit_is_told_with_counts(caplog: pytest.LogCaptureFixture)
     ("error", "told"),
     [
         (Exception("Size of sample #3\n is invalid"), "Size of sample #3 is invalid"),
+        (AssertionError("Index file doesn't match expected format. Make"), "Index file doesn't"),
+        (AssertionError("--sampling-topk requires --sampling"), "topk requires --sampling"),
         (
             FileNotFoundError("Dataset not found: test (data)"),
             "binarize that split, or name another",

@@ -222,7 +222,7 @@ def write_study(folder: Path) -> Path:
     reference = out / "data/p/test.tgt"
     references, of_reference = reference.read_text().splitlines(), sha256_of(reference)
     for run in plan.runs:
-        ledger.begin(run)
+        ledger.note_start(plan.steps_of(run)[0])
         hypothesis = out / run.folder / "hypotheses.txt"
         hypotheses = hypothesis.read_text().splitlines()
         write_line_file(

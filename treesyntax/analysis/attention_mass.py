@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from treesyntax.analysis.figures import head_panels, write_figure, write_numbers
-from treesyntax.analysis.loading import build_encoder
+from treesyntax.analysis.loading import build_encoder, source_record
 from treesyntax.analysis.sentences import AnalysedSentence, Sentences
 from treesyntax.data.token_files import find_prefix
 from treesyntax.errors import InputError, OptionError
@@ -175,8 +175,9 @@ def read_attention_mass(checkpoint: Path, data: Path, subset: str, limit: int) -
     """
     if limit < 1:
         raise OptionError(f"--limit must be 1 or more, not {limit}")
-    encoder = build_encoder(load_checkpoint(checkpoint), checkpoint)
-    sentences = Sentences(data, subset, encoder.embed_tokens.num_embeddings)
+    state = load_checkpoint(checkpoint)
+    encoder = build_encoder(state, checkpoint)
+    sentences = Sentences(data, subset, encoder.embed_tokens.num_embeddings, source_record(state))
     numbers = range(min(limit, len(sentences)))
     chosen = (sentences[index] for index in tracked(numbers, "sentences"))
     longest = encoder.settings.max_positions

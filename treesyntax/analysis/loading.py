@@ -80,6 +80,14 @@ def vocabulary_size(state: Mapping[str, Any], path: Path) -> int:
     return len(weight)
 
 
+def source_record(state: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a checkpoint records of the sources that its model was trained on; {} where it records nothing."""
+    found: Any = state
+    for name in ("task_state", "data", "source"):
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
 def build_method(state: Mapping[str, Any], path: Path, side: str, name: str) -> Injection:
     """One method of a side with its trained parameters.
 

@@ -25,7 +25,7 @@ from treesyntax.analysis.figures import (
     write_figure,
     write_numbers,
 )
-from treesyntax.analysis.loading import build_method, vocabulary_size
+from treesyntax.analysis.loading import build_method, source_record, vocabulary_size
 from treesyntax.analysis.sentences import AnalysedSentence, Sentences
 from treesyntax.data.token_files import find_prefix
 from treesyntax.methods.pairs.relation_mask import RelationMask
@@ -104,7 +104,7 @@ def read_sentence_masks(checkpoint: Path, data: Path, subset: str, sentence: int
     """
     state = load_checkpoint(checkpoint)
     method = build_method(state, checkpoint, "encoder", "relation_mask")
-    sentences = Sentences(data, subset, vocabulary_size(state, checkpoint))
+    sentences = Sentences(data, subset, vocabulary_size(state, checkpoint), source_record(state))
     return compute_sentence_masks(cast(RelationMask, method), sentences[sentence])
 
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from treesyntax.data.manifest import read_dictionary
+from treesyntax.data.manifest import labels_file, read_dictionary, side_of
 from treesyntax.data.token_files import TokenData, find_prefix
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.errors import InputError, OptionError
 from treesyntax.nn.tree_batch import TreeBatch, collate
+
+REMEDY = "give the data that the model was trained on"
 
 
 @dataclass(frozen=True)
@@ -39,13 +45,20 @@ class Sentences:
         folder: of ``treesyntax binarize``.
         subset: ``train``, ``valid`` or ``test``.
         vocabulary: number of symbols of the model that reads them; None to skip the check.
+        trained: what its checkpoint records of its sources, see
+            :func:`treesyntax.analysis.loading.source_record`.
 
     Raises:
-        InputError: if a file is missing or damaged, there are no trees, or the dictionary is of
-            another size than the model's.
+        InputError: if a file is missing or damaged, there are no trees, or the dictionary is not the model's.
     """
 
-    def __init__(self, folder: Path, subset: str, vocabulary: int | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        subset: str,
+        vocabulary: int | None = None,
+        trained: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
         self.prefix = find_prefix(folder, subset, "source")
         self._data = TokenData(self.prefix)
         path = self.prefix.with_name(f"{self.prefix.name}.tree")
@@ -66,8 +79,9 @@ class Sentences:
                 dictionary_path,
                 None,
                 f"has {len(self._symbols)} symbols, the model has {vocabulary}",
-                "give the data that the model was trained on",
+                REMEDY,
             )
+        _check_record(folder, language, self._symbols, trained)
 
     def __len__(self) -> int:
         """Number of sentences."""
@@ -85,3 +99,22 @@ class Sentences:
         return AnalysedSentence(
             index, tokens, tree, tuple(self._symbols[token] for token in ids.tolist())
         )
+
+
+def _check_record(
+    folder: Path, language: str, symbols: Sequence[str], trained: Mapping[str, Any]
+) -> None:
+    """Refuse data whose tokens or labels mean something else to a model, though there are as many of them."""
+    here = {"dictionary": _digest_of(symbols), "view": side_of(folder, language).get("view")}
+    labels = folder / labels_file(language)
+    if "labels" in trained and labels.is_file():
+        here["labels"] = _digest_of(read_dictionary(labels).symbols)
+    for field, found in here.items():
+        if found is not None and trained.get(field, found) != found:
+            what = {"labels": "dictionary of labels", "view": "linearization"}.get(field, field)
+            raise InputError(folder, None, f"has another source {what} than the model", REMEDY)
+
+
+def _digest_of(symbols: Sequence[str]) -> str:
+    """The digest of the symbols of a dictionary, as checkpoints record it."""
+    return hashlib.sha256("\n".join(symbols).encode()).hexdigest()

@@ -187,7 +187,7 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
         check_gpus(options.gpus)
     if args.plan:
         check_present(plan, folder)
-        _check_begun(plan, folder, args.mix_versions)
+        notes += _check_begun(plan, folder, args.mix_versions)
         if trials is not None and trials.left.runs:
             _check_begun(trials.plan, trials.inner, args.mix_versions)
         summaries = data_summaries(recipe)
@@ -242,14 +242,20 @@ def run(args: argparse.Namespace, programs: Mapping[str, tuple[str, ...]] | None
         return failed or not whole
 
 
-def _check_begun(plan: Plan, folder: Path, mix_versions: bool) -> None:
-    """Refuse in a plan what the study itself would refuse; a study that has not begun has nothing to compare."""
+def _check_begun(plan: Plan, folder: Path, mix_versions: bool) -> list[str]:
+    """Refuse in a plan what the study itself would refuse, and return what it would say of the code of what is done.
+
+    A study that has not begun has nothing to compare.
+    """
     from treesyntax.study.recipe.identity import IDENTITY_FILE, read_identity
-    from treesyntax.study.run.archive import check_goes_on
+    from treesyntax.study.run.archive import check_goes_on, lines_of_other_code
     from treesyntax.study.run.ledger import Ledger
 
-    if (folder / IDENTITY_FILE).exists():
-        check_goes_on(Ledger(plan, folder, read_identity(folder).digests), mix_versions)
+    if not (folder / IDENTITY_FILE).exists():
+        return []
+    ledger = Ledger(plan, folder, read_identity(folder).digests)
+    check_goes_on(ledger, mix_versions)
+    return lines_of_other_code(ledger)
 
 
 def _on_cluster(

@@ -23,7 +23,7 @@ from treesyntax.study.recipe.identity import (
 )
 from treesyntax.study.report.table import print_line
 from treesyntax.study.results.results import drop_results
-from treesyntax.study.run.archive import check_goes_on, settle
+from treesyntax.study.run.archive import check_goes_on, lines_of_other_code, settle
 from treesyntax.study.run.executor import Executor
 from treesyntax.study.run.extension import check_not_shorter
 from treesyntax.study.run.failures import Failure
@@ -54,6 +54,8 @@ def take_up(
         print_line(console, f"recipe edited: {line}")
     _end_other_jobs(ledger, cluster, console)
     for line in settle(ledger):
+        print_line(console, line)
+    for line in lines_of_other_code(ledger):
         print_line(console, line)
     keys = ledger.keys.of
     runs = {run.name: keys[plan.outcome(run, "hypotheses")] for run in plan.runs}

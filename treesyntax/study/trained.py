@@ -12,6 +12,7 @@ from treesyntax.metrics import LOWER_IS_BETTER, plain_name
 from treesyntax.study.recipe.identity import IDENTITY_FILE
 from treesyntax.study.recipe.recipe import RECIPE_FILE, SPLITS, Method, read_recipe
 from treesyntax.study.results.current import current_results
+from treesyntax.study.run.checkpoints import BEST
 from treesyntax.study.run.keys import PARSE, flag_value
 from treesyntax.study.run.plan import Plan, make_plan
 from treesyntax.study.run.steps import BINARIZED, OUT, Run, inside, located
@@ -99,6 +100,10 @@ def find_trained(place: Path, suits: Callable[[Plan, Method], bool] | None = Non
     """
     location = study_of(place)
     if location is None:
+        if (checkpoint := place / BEST).is_file():
+            raise OptionError(
+                f"{place} is a folder of checkpoints and of no run; give {checkpoint}"
+            )
         what = "has no checkpoint_best.pt, and is the folder of no study and of no run"
         what = what if place.exists() else "does not exist"
         raise OptionError(f"{place} {what}{studies_here(place)}")

@@ -10,13 +10,14 @@ import pytest
 from study.run.growing_studies import content, kind, run, table, trained, updates
 from support.fake_programs import programs
 from support.fake_programs import study as study_here
-from support.study_helpers import write_recipe
+from support.study_helpers import plan_of, write_recipe
 from support.study_runs import commands_in, refused
 
 from treesyntax.errors import OptionError
 from treesyntax.study.report.report import read_study
 from treesyntax.study.results.results import read_results, write_results
 from treesyntax.study.run import code
+from treesyntax.study.run.ledger import Ledger
 
 pytestmark = pytest.mark.usefixtures("quick")
 
@@ -148,6 +149,33 @@ def test_code_that_is_edited_while_a_study_runs_is_recorded(
     assert notes[0]["train: nn"] != notes[1]["train: nn"]
     study = read_study(tmp_path / "out")
     assert any(note.startswith("Runs of different code") for note in study.table.notes)
+
+
+def test_a_step_is_of_the_code_that_it_started_with(tmp_path: Path, package: Path):
+    """An edit while it runs is not in its numbers, so that it is made again later."""
+    ledger = Ledger(plan_of(tmp_path), tmp_path / "out", {})
+    step = next(step for step in ledger.plan.steps if step.kind == "score")
+    before = ledger.code(step)
+    ledger.note_start(step)
+    edit(package / "treesyntax/metrics/text.py")
+    ledger.mark(step, 1.0)
+    assert ledger.marker(step)["code"] == before != ledger.code(step)
+
+
+def test_a_job_is_of_the_code_that_it_begins_with(tmp_path: Path, package: Path):
+    """It imports it after hours in a queue; one that is queued again goes on with what there is then."""
+    ledger = Ledger(plan_of(tmp_path), tmp_path / "out", {})
+    run_of_job = ledger.plan.runs[0]
+    step, codes = ledger.plan.steps_of(run_of_job)[0], []
+    for of_job in (False, True, True):
+        ledger.note_start(step, of_job)
+        codes.append(ledger.begun(run_of_job)["code"]["train: nn"])
+        edit(package / "treesyntax/nn/pairs.py")
+    ordered, begun, queued_again = codes
+    assert begun != ordered
+    assert begun in queued_again.split(" and ")
+    assert ordered not in queued_again.split(" and ")
+    assert len(queued_again.split(" and ")) == 2
 
 
 def test_a_training_that_was_cut_off_does_not_go_on_with_other_code(

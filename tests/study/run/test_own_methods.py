@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from treesyntax.jobs import imports, processes
 from treesyntax.jobs.imports import VARIABLE, import_file, with_files
 from treesyntax.methods import METHODS
 from treesyntax.study.recipe.recipe import read_recipe
-from treesyntax.study.run.code import code_of, look_again
+from treesyntax.study.run.code import NO_MODULES, code_of, look_again
 
 MINE = 'from treesyntax.nn.injection import register\n@register("mine")\nclass Mine: ...\n'
 
@@ -106,7 +107,9 @@ def own_parts(command: str, files: list[Path]) -> dict[str, str]:
     """What a training records of the user's own modules."""
     look_again()
     parts = code_of("train", command.split(), files)
-    return {name: digest for name, digest in parts.items() if "own/" in name}
+    return {
+        name: digest for name, digest in parts.items() if "own/" in name and digest != NO_MODULES
+    }
 
 
 def test_a_file_counts_for_the_methods_that_it_registers(tmp_path: Path):
@@ -187,7 +190,7 @@ def test_an_installed_package_is_watched_with_its_modules(tmp_path: Path, monkey
         imports, "entries_of", lambda group: [entry] if group == imports.METHODS else []
     )
     first = own_parts("--arch tree_mine_mini", [])
-    assert list(first) == ["train: own/my_package.methods.first"]
+    assert list(first) == ["train: own/my_package.methods.first", "train: own/mine"]
     assert not own_parts("--arch tree_sequence_mini", [])
     for name in (
         "__init__.py",
@@ -244,4 +247,93 @@ def test_a_package_whose_method_cannot_be_imported_is_named(monkeypatch: pytest.
         OptionError, match=r"the method gone of the package gone_package\.gone cannot"
     ):
         imports.import_user_files(imports.METHODS)
-    assert list(own_parts("--arch tree_sequence", [])) == ["train: own/gone_package.gone"]
+    assert "train: own/gone_package.gone" in own_parts("--arch tree_sequence", [])
+
+
+def methods_with(*names: str) -> dict:
+    """Rows without an edit of the recipe but their names."""
+    return {name: {"arch": f"tree_{name}_mini"} for name in names}
+
+
+def test_an_edit_of_a_method_that_is_trained_is_told(tmp_path: Path, capsys):
+    """Else the former scores would be taken for those of the edited method."""
+    changes = {"methods": methods_with("sequence", "mine"), "import": "own.py"}
+    write_own(tmp_path)
+    run(tmp_path, seeds=[1, 2], **changes)
+    assert "other code" not in capsys.readouterr().out
+    write_own(tmp_path, MINE + "changed = True\n")
+    for options in ((), ("--plan",)):
+        assert run(tmp_path, *options, seeds=[1, 2], **changes) == ""
+        said = capsys.readouterr().out
+        assert "mine-1, mine-2: made by other code than the present (train: own/own.py, " in said
+        assert f"to have it made anew, delete {tmp_path}/out/runs/mine-1 and so on, or " in said
+    for seed in (1, 2):
+        shutil.rmtree(tmp_path / f"out/runs/mine-{seed}")
+    # They count no more: with them a third seed would be refused.
+    again = trained(run(tmp_path, seeds=[1, 2, 3], **changes))
+    assert again == ["mine-1", "mine-2", "mine-3", "sequence-3"]
+    assert "other code" not in capsys.readouterr().out
+
+
+def test_a_data_set_of_the_users_own_that_changed_is_told(tmp_path: Path, capsys):
+    text = MINE + 'register_data_set(DataSet("my_set"))\n'
+    changes = {"prepare": ["treesyntax data make my_set {data}/p"], "import": "own.py"}
+    write_own(tmp_path, text)
+    run(tmp_path, seeds=[1], **changes)
+    write_own(tmp_path, text + "changed = True\n")
+    capsys.readouterr()
+    assert run(tmp_path, seeds=[1], **changes) == ""
+    said = capsys.readouterr().out
+    assert (
+        "prepare-1: made by other code than the present (prepare: own/own.py, prepare: own/my_set)"
+        in said
+    )
+    assert "to have it made anew, choose another --out" in said
+
+
+def test_a_newer_file_of_a_method_is_other_code(tmp_path: Path, capsys):
+    """``v1.py`` and ``v2.py`` have the same method: no run of the one stands beside one of the other."""
+    methods = {"methods": methods_with("sequence", "mine")}
+    for version in (1, 2):
+        (tmp_path / f"v{version}.py").write_text(f"{MINE}version = {version}\n")
+    run(tmp_path, seeds=[1], **methods, **{"import": "v1.py"})
+    capsys.readouterr()
+    run(tmp_path, seeds=[1, 2], status=2, **methods, **{"import": "v2.py"})
+    message = capsys.readouterr().err
+    assert "different code (train: own/mine, generate: own/mine)" in message
+    assert "name the former files under import again (mine), choose another --out" in message
+
+
+def test_a_file_without_a_name_that_comes_or_goes_is_other_code(tmp_path: Path, capsys):
+    """It may change all trainings, such as one with an optimiser for fairseq."""
+    (tmp_path / "patch.py").write_text("import torch\n")
+    run(tmp_path, seeds=[1], **{"import": "patch.py"})
+    capsys.readouterr()
+    run(tmp_path, seeds=[1, 2], status=2)
+    assert "train: own/of no name" in capsys.readouterr().err
+
+
+def test_two_files_of_the_same_name_count_both(tmp_path: Path):
+    files = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        files.append(tmp_path / name / "own.py")
+        files[-1].write_text(MINE.replace('"mine"', f'"{name}"'))
+    before = own_parts("--arch tree_first", files)
+    assert before
+    files[0].write_text(files[0].read_text() + "x = 1\n")
+    assert own_parts("--arch tree_first", files)["train: own/first"] != before["train: own/first"]
+
+
+@pytest.mark.parametrize(("folder", "counts"), [("lib", True), ("python3/site-packages", False)])
+def test_modules_on_the_users_path_count_and_installed_packages_do_not(
+    folder: str, counts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    helper = tmp_path / folder / "of_my_lab.py"
+    helper.parent.mkdir(parents=True)
+    helper.write_text("x = 1\n")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["relative", str(helper.parent)]))
+    file = write_own(tmp_path, f"import of_my_lab\n{MINE}")
+    before = own_parts("--arch tree_mine", [file])
+    helper.write_text("x = 2\n")
+    assert (own_parts("--arch tree_mine", [file]) != before) is counts

@@ -36,13 +36,24 @@ def test_commands_share_out_the_gpus(tmp_path: Path):
 
 
 def test_a_gpu_goes_to_whom_has_fewest_users():
-    devices = Devices(["0", "1"])
+    devices = Devices(["0", "1"], {})
     assert [devices.take("fairseq-train") for _ in range(3)] == ["0", "1", "0"]
     devices.give("1")
     assert devices.take("fairseq-generate") == "1"
     assert devices.take("python") == ""
-    assert Devices([]).take("fairseq-train") == ""
     assert devices.environment("fairseq-train", "") == {}
+
+
+def test_commands_without_gpus_of_their_own_share_the_first_one():
+    """fairseq would train on all that it sees, with batches as many times as large."""
+    devices = Devices([], {})
+    slots = [devices.take("fairseq-train") for _ in range(2)]
+    assert [devices.environment("fairseq-train", slot) for slot in slots] == [
+        {"CUDA_VISIBLE_DEVICES": "0"}
+    ] * 2
+    assert devices.take("python") == ""
+    for given in ("", "-1"):  # the CPU
+        assert Devices([], {"CUDA_VISIBLE_DEVICES": given}).take("fairseq-train") == ""
 
 
 def test_gpus_are_read():

@@ -83,8 +83,9 @@ def changes_since(folder: Path, recipe: Recipe) -> list[str]:
         if _differ(first.get("categories", {}), _categories(folder, recipe)):
             changes.append("Changed after the first score: the categories of test lines.")
         changed = (_differ(first.get("metrics", {}), result.code) for result in results)
-        for code in dict.fromkeys(code for codes in changed for code in codes):
-            name = code.partition("/")[2]  # score: own/NAME
+        names = dict.fromkeys(part.partition("/")[2] for parts in changed for part in parts)
+        files = [name for name in names if "." in name]
+        for name in files or names:  # a metric that now lies in another file has its name alone
             changes.append(f"Changed after the first score: {name}, by which outputs are scored.")
         return changes
     except (AttributeError, KeyError, TypeError) as error:

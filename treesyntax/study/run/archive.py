@@ -11,6 +11,7 @@ from pathlib import Path
 
 from treesyntax.errors import OptionError
 from treesyntax.files import read_object
+from treesyntax.study.recipe.reading import IMPORT
 from treesyntax.study.run.code import mixed_parts, unknown_parts
 from treesyntax.study.run.extension import Extensions
 from treesyntax.study.run.keys import checkpoints_kept, data_files
@@ -22,9 +23,11 @@ from treesyntax.study.run.ledger import (
     prepared_markers,
     trainings,
 )
-from treesyntax.study.run.steps import BEGUN_FILE, BINARIZE
+from treesyntax.study.run.steps import BEGUN_FILE, BINARIZE, PREPARED
 
 SHORT = 8
+SHOWN = 3
+"""How many steps or runs are named."""
 USERS = ": own/"
 """Stands in a part of code that is a file of the user's own."""
 UNKNOWN = "unknown"
@@ -86,10 +89,42 @@ def _way_back(ledger: Ledger, parts: list[str], origin: str) -> str:
     """What to do to have the former code: a commit of ours does not bring back files of the user's own."""
     names = {part.partition(USERS)[2] for part in parts if USERS in part}
     files = {file.name: str(file) for file in ledger.plan.recipe.own_files}
-    steps = [f"restore {files.get(name, name)}" for name in sorted(names)]
+    changed = sorted(name for name in names if "." in name)
+    steps = [f"restore {files.get(name, name)}" for name in changed]
+    if names and not changed:  # other files are there in their place
+        steps = [f"name the former files under {IMPORT} again ({', '.join(sorted(names))})"]
     if not parts or any(USERS not in part for part in parts):
         steps.append(f"go back to {origin}")
     return " and ".join(steps)
+
+
+def lines_of_other_code(ledger: Ledger) -> list[str]:
+    """Say what is kept of other code than the present: who edited a method would take its scores for those of the edit.
+
+    Args:
+        ledger: of a study whose runs lie where the plan has them, see `settle`.
+    """
+    parts: dict[str, list[str]] = {}
+    for step in ledger.plan.steps:
+        if made_by := ledger.made_by(step):
+            name = step.name if step.kind in PREPARED else step.name.partition("/")[0]
+            parts.setdefault(name, []).extend(mixed_parts([made_by, ledger.code(step)]))
+    groups: dict[str, list[str]] = {}
+    for name, changed in parts.items():
+        if changed:
+            groups.setdefault(", ".join(changed), []).append(name)
+    runs, lines = {run.name for run in ledger.plan.runs}, []
+    for code, names in groups.items():
+        remedy = "choose another --out"
+        if runs.issuperset(names):
+            others = " and so on" if len(names) > 1 else ""
+            remedy = f"delete {ledger.folder / 'runs' / names[0]}{others}, or {remedy}"
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        lines.append(
+            f"{', '.join(names[:SHOWN])}{more}: made by other code than the present ({code}) and kept, so tables show "
+            f"what that code gave; to have it made anew, {remedy}"
+        )
+    return lines
 
 
 def settle(ledger: Ledger) -> Iterator[str]:

@@ -88,6 +88,11 @@ FINETUNER = ("torch", "transformers", "accelerate", "tokenizers")
 PARSER = "treesyntax.parsers.{}_parser"
 OF_PARSERS = {name: PARSER.format(name) for name in ("stanza", "benepar", "spacy")}
 """Packages that count where a command names them, each with the module of its parsers."""
+OWN = "own/"
+"""Begins the parts that are files of the user's own, and the names that they register."""
+INSTALLED = {"dist-packages", "site-packages"}
+NAMELESS, NO_MODULES = f"{OWN}of no name", "none"
+"""The part of all files that register nothing, or nobody knows what, and what stands there without any."""
 _PACKAGES: list[object] = []
 """The folders of packages and the entry points that there were at the last look."""
 BOTH = " and "
@@ -149,7 +154,7 @@ def code_of(kind: str, command: Sequence[str] = (), own: Sequence[Path] = ()) ->
 def code_of_users(files: Iterable[Path]) -> dict[str, str]:
     """Return digests of all that users add: files, and modules of entry points, with what they import of theirs."""
     each = dict.fromkeys((*files, *listed(os.environ)))
-    found = {str(file): digest_of(closure([file], [Root(file.parent)])) for file in each}
+    found = {str(file): digest_of(closure([file], _user_roots(file))) for file in each}
     entries = {entry for group in imports.GROUPS for entry in imports.entries_of(group)}
     return found | {entry.value: digest_of(_entry_files(entry, ROOT)) for entry in entries}
 
@@ -177,6 +182,7 @@ def look_again() -> None:
         _presets,
         _user_modules,
         _entry_files,
+        version_of,
     ):
         function.cache_clear()
 
@@ -302,8 +308,8 @@ def _of_preparing(words: tuple[str, ...], root: Path) -> dict[str, str]:
     for word in () if words[:1] == OURS[:1] else words:
         file = Path(word)
         if file.suffix == ".py" and file.is_file():
-            found = closure([file], [*_roots(root), Root(file.parent)], _left_out(root))
-            parts[f"own/{file.name}"] = digest_of(found)
+            found = closure([file], [*_roots(root), *_user_roots(file)], _left_out(root))
+            parts[f"{OWN}{file.name}"] = digest_of(found)
     return parts
 
 
@@ -383,18 +389,29 @@ def _of_methods(
 def _of_user_modules(
     kind: str, names: frozenset[str], files: tuple[Path, ...], base: frozenset[Path], root: Path
 ) -> dict[str, str]:
-    """The digests of the user's own modules that register one of some names.
+    """The digests of the user's own modules that register one of some names, by file and by name.
 
     One that registers nothing may still change trainings, and one of which nobody can read what it registers may
-    change everything.
+    change everything. By name they are the same part wherever a newer version lies: ``v1.py`` and ``v2.py`` are two
+    files, and no digest of the one is ever compared with the other's.
     """
-    return {
-        label: digest_of(module - base)
-        for label, (module, registered) in _user_modules(kind, files, root).items()
+    modules = _user_modules(kind, files, root)
+    counted = {
+        label: module - base
+        for label, (module, registered) in modules.items()
         if names.intersection(registered.names)
         or not registered.readable
         or (kind in WITH_METHODS and not registered.names)
     }
+    parts = {label: digest_of(module) for label, module in counted.items()}
+    known = {name for _, registered in modules.values() for name in registered.names}
+    for name in sorted(names & known):
+        holders = [module for module, registered in modules.values() if name in registered.names]
+        parts[f"{OWN}{name}"] = digest_of(frozenset().union(*holders) - base)
+    if kind in WITH_METHODS:
+        nameless = [module for label, module in counted.items() if not modules[label][1].names]
+        parts[NAMELESS] = digest_of(frozenset().union(*nameless)) if nameless else NO_MODULES
+    return parts
 
 
 @cache
@@ -408,12 +425,12 @@ def _user_modules(
         files: those that the recipe or the environment names.
         root: a checkout of this repository.
     """
-    modules = {
-        f"own/{file.name}": closure([file], [*_roots(root), Root(file.parent)], _left_out(root))
-        for file in files
-    }
+    modules: dict[str, set[Path]] = {}
+    for file in files:  # two may have the same name
+        found = closure([file], [*_roots(root), *_user_roots(file)], _left_out(root))
+        modules.setdefault(f"{OWN}{file.name}", set()).update(found)
     entries = {
-        f"own/{entry.value}": entry
+        f"{OWN}{entry.value}": entry
         for group in GROUPS_OF.get(kind, ())
         for entry in imports.entries_of(group)
     }
@@ -549,6 +566,17 @@ def _entry_files(entry: EntryPoint, root: Path) -> frozenset[Path]:
 
 def _roots(root: Path) -> list[Root]:
     return [Root(root, OURS)]
+
+
+def _user_roots(file: Path) -> list[Root]:
+    """Where a file of the user's own finds the user's modules: beside it, and in folders of PYTHONPATH.
+
+    Folders of installed packages, which clusters list there too, are none: they have versions.
+    """
+    names = [name for name in os.environ.get("PYTHONPATH", "").split(os.pathsep) if name]
+    folders = [path for path in map(Path, names) if path.is_absolute()]
+    folders = [path for path in folders if not INSTALLED.intersection(path.parts)]
+    return [Root(file.parent), *map(Root, folders)]
 
 
 def _left_out(root: Path) -> list[Path]:

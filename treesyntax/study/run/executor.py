@@ -96,7 +96,7 @@ class Executor:
     ) -> None:
         self.ledger, self.plan, self.folder = ledger, ledger.plan, ledger.folder
         self.options, self.after = options, after
-        self.devices = Devices(options.gpus)
+        self.devices = Devices(options.gpus, os.environ)
         self.attempts: Counter[str] = Counter()
         rows = dict.fromkeys(run.method.name for run in part.runs)
         self.rows = tuple(rows) if len(part.runs) < len(ledger.plan.runs) else ()
@@ -215,10 +215,10 @@ class Executor:
             self.ledger.forget(step)
             for output in step.outputs:
                 (self.folder / output).parent.mkdir(parents=True, exist_ok=True)
-            if (run := self.plan.run_of_training.get(step.name)) is not None:
-                if not self.submission.takes(step):  # on a cluster the job does it
-                    repair_checkpoints(self.folder / run.checkpoints)
-                self.ledger.begin(run)
+            run = self.plan.run_of_training.get(step.name)
+            if run is not None and not self.submission.takes(step):  # on a cluster the job does it
+                repair_checkpoints(self.folder / run.checkpoints)
+            self.ledger.note_start(step)
         except OSError as error:
             self._fail(step, f"{error.filename or log} cannot be written ({error.strerror})")
             return
@@ -251,7 +251,8 @@ class Executor:
         except OSError as error:
             orders, self.submission.orders = self.submission.orders, []
             for step, _ in orders:
-                self._fail(step, f"the cluster took no job ({error.strerror})")
+                remedy = "where it allows fewer jobs at once, give --jobs N"
+                self._fail(step, f"the cluster took no job ({error.strerror}); {remedy}")
 
     def _ended_unnoticed(self, step: Step) -> bool:
         """Whether a training came to its end in an earlier session; also mends its checkpoints."""

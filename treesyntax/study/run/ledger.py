@@ -69,6 +69,8 @@ class Ledger:
         look_again()
         self.plan, self.folder, self.recorded = plan, folder, recorded
         self.digests = Digests(folder)
+        self._started_with: dict[str, dict[str, str]] = {}
+        self._before_order: dict[str, dict[str, Any]] = {}
 
     @cached_property
     def keys(self) -> Keys:
@@ -79,6 +81,12 @@ class Ledger:
         """What is noted of a step that was done with its present key; {} otherwise."""
         found = read_object(marker_of(self.folder, step.name))
         return found if found and found.get("key") == self.keys.of[step.name] else {}
+
+    def made_by(self, step: Step) -> dict[str, str]:
+        """The code that made what a step left; {} where that is gone, or is made again with other code anyway."""
+        marker = {} if step.kind in REPEATED else self.marker(step)
+        there = all((self.folder / output).exists() for output in step.outputs)
+        return dict(marker.get("code", {})) if there else {}
 
     def code(self, step: Step) -> dict[str, str]:
         """The present code of a step."""
@@ -154,12 +162,29 @@ class Ledger:
             if os.path.exists(name)
         }
 
-    def begin(self, run: Run) -> None:
-        """Note before a training what is trained, so that no other one goes on from its checkpoints."""
+    def note_start(self, step: Step, of_job: bool = False) -> None:
+        """Note the code with which a step starts, since by its end somebody may have edited it.
+
+        Of a training it is noted on the disk what is trained, so that no other one goes on from its checkpoints.
+
+        Args:
+            step: the step.
+            of_job: whether it was ordered before and its job begins now, which imports the code as it is now.
+        """
         look_again()
-        file, before = self.folder / run.folder / BEGUN_FILE, self.begun(run)
+        self._started_with[step.name] = self.code(step)
+        if (run := self.plan.run_of_training.get(step.name)) is None:
+            return
+        waited = of_job and run.name in self._before_order  # else a requeue, which goes on
+        before = self._before_order.pop(run.name) if waited else self.begun(run)
+        self._begin(run, before)
+        if not of_job:
+            self._before_order[run.name] = before
+
+    def _begin(self, run: Run, before: Mapping[str, Any]) -> None:
+        file = self.folder / run.folder / BEGUN_FILE
         step = self.plan.steps_of(run)[0]
-        code, kept = self.code(step), checkpoints_kept(step)
+        code, kept = self._started_with[step.name], checkpoints_kept(step)
         origin = {**versions(), **trainer_versions(code), "commit": commit()}
         noted = {
             "key": self.keys.of[step.name],
@@ -202,7 +227,7 @@ class Ledger:
         noted = {
             "key": self.keys.of[step.name],
             "seconds": round(seconds, 2),
-            "code": self.code(step) if run is None else self.begun(run).get("code", {}),
+            "code": self._code_of_done(step) if run is None else self.begun(run).get("code", {}),
             "outputs": outputs,
         }
         for name, digest in old.get("outputs", {}).items() if step.kind in PREPARED else ():
@@ -213,6 +238,10 @@ class Ledger:
                 )
         write_json(marker_of(self.folder, step.name), noted, None)
         self._explain(step)
+
+    def _code_of_done(self, step: Step) -> dict[str, str]:
+        """The code that a step started with; the present code of one that an earlier session started."""
+        return self._started_with.get(step.name) or self.code(step)
 
     def _explain(self, step: Step) -> None:
         """Write into a folder of prepared data which rows read it."""
@@ -283,10 +312,10 @@ class Ledger:
         codes = [self.begun(run).get("code", {})]
         train = run.step("train")
         for step in self.keys.chain(self.plan.outcome(run, "score")):
-            marker = {} if step.kind in REPEATED else self.marker(step)
-            if step.name == train and codes[0] and (marker or not self._half_trained(run)):
+            made_by = self.made_by(step)
+            if step.name == train and codes[0] and (made_by or not self._half_trained(run)):
                 continue
-            codes.append(marker.get("code") or self.code(step))
+            codes.append(made_by or self._code_of_done(step))
         return merged(codes)
 
     def _half_trained(self, run: Run) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from treesyntax.errors import OptionError
 
 GPU = re.compile(r"[0-9]{1,3}|(?:GPU|MIG)-[\w/-]+")
-VISIBLE = "CUDA_VISIBLE_DEVICES"
+VISIBLE, FIRST = "CUDA_VISIBLE_DEVICES", "0"
 TRAIN = "fairseq-train"
 FINETUNE = "finetune"
 USERS = (TRAIN, "fairseq-generate", FINETUNE)
@@ -44,11 +44,13 @@ class Devices:
     """Hands out slots, the one with the fewest users first.
 
     Args:
-        slots: as of `read_slots`; without any, commands see all GPUs.
+        slots: as of `read_slots`. Without any and without `VISIBLE`, all commands share the first GPU: a training takes
+            each GPU that it sees, and its batches grow with them.
+        environment: the environment variables.
     """
 
-    def __init__(self, slots: Sequence[str]) -> None:
-        self.users = dict.fromkeys(slots, 0)
+    def __init__(self, slots: Sequence[str], environment: Mapping[str, str]) -> None:
+        self.users = dict.fromkeys(slots or (() if VISIBLE in environment else (FIRST,)), 0)
 
     def take(self, program: str) -> str:
         """A slot for a command of that program, "" for none; return it with `give`."""

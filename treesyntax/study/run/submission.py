@@ -105,6 +105,7 @@ class Submission:
         for one in list(self.submitted):
             waited, status = one.job.waits, one.job.poll()
             if waited and not one.job.waits:
+                self.ledger.note_start(one.step, of_job=True)
                 watcher.started(one.step)
             if status is not None:
                 self.submitted.remove(one)
