@@ -15,7 +15,14 @@ from fairseq.data.data_utils import collate_tokens
 from torch import nn
 
 from fairseq_plugins.dataset import TreePairDataset
-from treesyntax.data.limits import MOST_A, RANGE_OF_A, PathTree, large_trees, long_references
+from treesyntax.data.limits import (
+    MOST_A,
+    RANGE_OF_A,
+    TOO_MANY,
+    PathTree,
+    large_trees,
+    long_references,
+)
 from treesyntax.data.tree_store import TreeStore
 from treesyntax.errors import OptionError
 from treesyntax.files import check_path
@@ -43,6 +50,8 @@ CLEAR = (
     "Provided Search parameters are mutually exclusive",
 )  # fmt: skip
 """How messages of fairseq begin that say what to do."""
+BEAM = 5
+"""fairseq's default."""
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory")
 LONGEST = 200
 """Characters of a wrong setting that a message shows."""
@@ -137,7 +146,9 @@ def refuse_search(args: Any) -> None:
             raise OptionError(
                 f"--{flag} is for models that refine an output in steps; leave it out"
             )
-    groups, beam = getattr(args, "diverse_beam_groups", -1), getattr(args, "beam", 1)
+    groups, beam = getattr(args, "diverse_beam_groups", -1), getattr(args, "beam", BEAM)
+    if (nbest := getattr(args, "nbest", 1)) > beam:
+        raise OptionError(TOO_MANY.format(nbest=nbest, beam=beam))
     if groups > 0 and beam % groups:
         raise OptionError(f"--diverse-beam-groups {groups}: divides no --beam {beam}")
     if not 0 <= getattr(args, "max_len_a", 0) <= MOST_A:

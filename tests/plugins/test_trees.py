@@ -229,6 +229,7 @@ def test_folders_must_agree_and_records_be_whole(data, tmp_path):
         ("nary_dfs", {}, {"sampling": True}, "or add --tree-constraints none"),
         ("nary_dfs", {}, {"beam": 0}, "--beam 0: at least 1 is needed"),
         ("plain", {}, {"nbest": 0}, "--nbest 0: at least 1 is needed"),
+        ("plain", {}, {"beam": 2, "nbest": 3}, "--nbest 3 asks for more hypotheses than --beam 2"),
         ("plain", {}, {"beam": 2, "diverse_beam_groups": 3}, "--diverse-beam-groups 3: divides no --beam 2"),
         ("plain", {}, {"print_step": True}, "--print-step is for models that refine an output"),
         ("plain", {}, {"retain_iter_history": True}, "--retain-iter-history is for models that"),

@@ -336,7 +336,7 @@ def _progress(
 
 def _check_numbers(args: argparse.Namespace) -> None:
     """Refuse numbers that make no sense."""
-    from treesyntax.data.limits import MOST_A, RANGE_OF_A
+    from treesyntax.data.limits import MOST_A, RANGE_OF_A, TOO_MANY
 
     for name in ("buffer", "beam", "max_len_b", "max_words", "nbest", "max_tokens", "batch_size"):
         value = getattr(args, name)
@@ -347,9 +347,7 @@ def _check_numbers(args: argparse.Namespace) -> None:
     if not math.isfinite(args.lenpen):
         raise OptionError("--lenpen must be a number")
     if (args.nbest or 1) > args.beam:
-        raise OptionError(
-            f"--nbest {args.nbest} asks for more hypotheses than --beam {args.beam} keeps"
-        )
+        raise OptionError(TOO_MANY.format(nbest=args.nbest, beam=args.beam))
 
 
 def _find_device(name: str | None) -> str:

@@ -12,6 +12,8 @@ PathTree = tuple[Sequence[int], Sequence[int]]
 MOST_A = 1_000_000
 """The greatest ``--max-len-a``; far greater ones make limits that are no number."""
 RANGE_OF_A = f"must be a number from 0 to {MOST_A:,}"
+TOO_MANY = "--nbest {nbest} asks for more hypotheses than --beam {beam} keeps"
+"""Said where fairseq would write fewer hypotheses than were asked for."""
 
 
 def long_references(

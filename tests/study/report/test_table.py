@@ -89,6 +89,14 @@ def test_unequal_training_is_told_at_the_rows(tmp_path: Path):
     rested = [replace(one, updates=1000) for one in rested]
     notes = make_table(plan_of(tmp_path), rested, {}).notes
     assert any("pairs an update differ by more than 2%" in note for note in notes)
+    assert not any("runs of a row" in note for note in notes)
+    two_gpus = [
+        replace(one, pairs=2 * (one.pairs or 0)) if one.seed == 2 else one for one in rested
+    ]
+    (note,) = (n for n in make_table(plan_of(tmp_path), two_gpus, {}).notes if "runs of a row" in n)
+    assert note.startswith(
+        "UNEQUAL TRAINING: pairs an update differ between runs of a row: sequence 1.0 to 2.0, "
+    )
     plan = plan_of(tmp_path, "differences.train.max-tokens=as the paper has it")
     notes = make_table(plan, results, {}).notes
     assert any(note.endswith("(sequence); declared: as the paper has it") for note in notes)

@@ -28,6 +28,8 @@ INJECTIONS = {"encoder-injection": "{}", "decoder-injection": "{} in the decoder
 ALLOWED = 0.01
 """Share by which the number of parameters may differ without a note."""
 ALLOWED_PAIRS = 0.02
+ALLOWED_RUNS = 0.1
+"""Share by which the runs of a row may differ in their pairs an update; one with another number of GPUs has twice as many."""
 LOWEST, HIGHEST = (share * HIGHEST_SCORE for share in (FLOOR, CEILING))
 """Points: rows that are all below the one or all above the other do not tell methods apart."""
 BEAM = 5
@@ -138,7 +140,7 @@ def pairs_note(
         (one.method, number / one.updates) for one, number in pairs if one.updates
     )
     an_update = {row: value for row, value in updates.items() if row in rested}
-    notes = []
+    notes = _uneven_runs(pairs)
     for what, texts in (
         ("seen", uneven(baselines, seen, ALLOWED_PAIRS, rested)),
         ("an update", uneven(baselines, an_update, ALLOWED_PAIRS)),
@@ -150,6 +152,23 @@ def pairs_note(
                 + (f"declared: {declared}" if declared else "set train.batch-size for all rows")
             )
     return notes
+
+
+def _uneven_runs(pairs: Sequence[tuple[Result, float]]) -> list[str]:
+    """A note on rows whose own runs learned from more or fewer pairs an update, as on another number of GPUs."""
+    updates: dict[str, list[float]] = {}
+    for one, number in pairs:
+        if one.updates:
+            updates.setdefault(one.method, []).append(number / one.updates)
+    texts = [
+        f"{row} {min(values):.1f} to {max(values):.1f}"
+        for row, values in updates.items()
+        if max(values) - min(values) > ALLOWED_RUNS * min(values)
+    ]
+    return [
+        f"UNEQUAL TRAINING: pairs an update differ between runs of a row: {', '.join(texts)}; give all runs as many "
+        "GPUs and one batch size, and delete those that had others"
+    ] * bool(texts)
 
 
 def _mean_by_row(values: Iterable[tuple[str, float]]) -> dict[str, float]:
