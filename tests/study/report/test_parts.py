@@ -237,7 +237,7 @@ def test_what_rows_of_two_studies_differ_in_is_told(tmp_path: Path, capsys):
         "train.lr 0.01 and 0.001; generate.beam 20 and 5"
     ) in text
     assert "Parameters differ by more than 1%" in text
-    assert "UNEQUAL TRAINING: pairs seen differ by more than 2%" in text
+    assert "UNEQUAL TRAINING: pairs an update differ by more than 2%" in text  # one part rested
     assert "UNEQUAL SETTINGS of stack_pe" not in text  # its recipe answers for that
 
 

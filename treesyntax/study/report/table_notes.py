@@ -128,22 +128,19 @@ def pairs_note(
 ) -> list[str]:
     """A loud note if rows learned from noticeably more or fewer training pairs than their baseline.
 
-    Trainings that rested end each in its time: of these the pairs of an update are compared. ``declared`` is
-    the reason that a recipe gives.
+    Trainings that rested end each in its time: where a run of either row did, the pairs of an update are compared.
+    ``declared`` is the reason that a recipe gives.
     """
-    rested = {one.method for one in results} - {
-        one.method for one in results if one.ended != RESTED
-    }
+    rested = {one.method for one in results if one.ended == RESTED}
     pairs = [(one, one.pairs) for one in results if one.pairs is not None]
     seen = _mean_by_row((one.method, number) for one, number in pairs)
-    updates = _mean_by_row(
+    an_update = _mean_by_row(
         (one.method, number / one.updates) for one, number in pairs if one.updates
     )
-    an_update = {row: value for row, value in updates.items() if row in rested}
     notes = _uneven_runs(pairs)
     for what, texts in (
-        ("seen", uneven(baselines, seen, ALLOWED_PAIRS, rested)),
-        ("an update", uneven(baselines, an_update, ALLOWED_PAIRS)),
+        ("seen", uneven(_pairs_of(baselines, rested, False), seen, ALLOWED_PAIRS)),
+        ("an update", uneven(_pairs_of(baselines, rested, True), an_update, ALLOWED_PAIRS)),
     ):
         if texts:
             notes.append(
@@ -152,6 +149,17 @@ def pairs_note(
                 + (f"declared: {declared}" if declared else "set train.batch-size for all rows")
             )
     return notes
+
+
+def _pairs_of(
+    baselines: Mapping[str, str], rested: Collection[str], either: bool
+) -> dict[str, str]:
+    """The rows that, or whose baselines, are among some rows; or those of which neither is."""
+    return {
+        row: baseline
+        for row, baseline in baselines.items()
+        if (row in rested or baseline in rested) == either
+    }
 
 
 def _uneven_runs(pairs: Sequence[tuple[Result, float]]) -> list[str]:
@@ -182,12 +190,11 @@ def uneven(
     baselines: Mapping[str, str],
     values: Mapping[str, float],
     allowed: float,
-    but: Collection[str] = (),
 ) -> list[str]:
-    """The rows whose value differs from their baseline's by more than a share of it, unless both are left out."""
+    """The rows whose value differs from their baseline's by more than a share of it."""
     texts = []
     for row, baseline in baselines.items():
-        if not {row, baseline} <= set(values) or (row in but and baseline in but):
+        if not {row, baseline} <= set(values):
             continue
         value, other = values[row], values[baseline]
         if abs(value - other) > allowed * other:
