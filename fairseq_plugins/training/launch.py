@@ -99,9 +99,9 @@ def _check_restored(checkpoint: Any) -> None:
     for flag, file in named.items():
         if file is not None and "://" not in file and not os.path.isfile(file):
             inside = os.path.join(checkpoint.save_dir, file)
-            found = f"; there is {inside}" if os.path.isfile(inside) else ""
+            hint = f"; there is {inside}" if os.path.isfile(inside) else ""
             raise OptionError(
-                f"{flag} {file}: no such file{found}; give a checkpoint, or leave it out to go on from {LAST} in --save-dir"
+                f"{flag} {file}: no such file{hint}; give a checkpoint, or leave it out to go on from {LAST} in --save-dir"
             )
 
 

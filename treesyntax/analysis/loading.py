@@ -82,10 +82,10 @@ def vocabulary_size(state: Mapping[str, Any], path: Path) -> int:
 
 def source_record(state: Mapping[str, Any]) -> Mapping[str, Any]:
     """What a checkpoint records of the sources that its model was trained on; {} where it records nothing."""
-    found: Any = state
+    record: Any = state
     for name in ("task_state", "data", "source"):
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+        record = record.get(name) if isinstance(record, Mapping) else None
+    return record if isinstance(record, Mapping) else {}
 
 
 def build_method(state: Mapping[str, Any], path: Path, side: str, name: str) -> Injection:

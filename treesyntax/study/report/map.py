@@ -349,12 +349,12 @@ def map_table(cells: Sequence[Cell]) -> Table:
 def _would_find(cells: Sequence[Cell]) -> dict[str, str]:
     """By test set the smallest differences that 80 % of such studies find, without controls as in the table; "" for
     none. Older files do not tell controls: there all count."""
-    found = {}
+    ranges = {}
     for name in dict.fromkeys(cell.test_set for cell in cells):
         column = [cell for cell in cells if cell.test_set == name]
         compared = [cell for cell in column if cell.conclusion] or column
-        found[name] = ends_of([cell.smallest for cell in compared], 1)
-    return found
+        ranges[name] = ends_of([cell.smallest for cell in compared], 1)
+    return ranges
 
 
 def _mean(cell: Cell) -> str:
