@@ -21,23 +21,23 @@ def data_summaries(recipe: Recipe) -> list[FileSummary]:
     Raises:
         InputError: with file and line, if a file cannot be read or a record is malformed.
     """
-    found: dict[tuple[Path, str], bool] = {}
+    files: dict[tuple[Path, str], bool] = {}
     commands = [shlex.split(command) for command in recipe.prepare]
     parsed = {Path(words[2]).suffix for words in commands if words[1:2] == ["parse"]}
     for words in commands:
         for path, notation in _read_by(words):
             text = path.name.removesuffix(".gz")
-            found.setdefault((path, notation), notation == TEXT and Path(text).suffix in parsed)
+            files.setdefault((path, notation), notation == TEXT and Path(text).suffix in parsed)
     for method in recipe.methods:
         flags = recipe.flags(method, "binarize")
         for side in SIDES:
             name = getattr(getattr(method, side), TRAIN)
             if f"{{{DATA}}}" not in name:
                 notation = str(flags.get(f"{side}-format", TEXT))
-                found.setdefault((Path(name), notation), False)
+                files.setdefault((Path(name), notation), False)
     return [
         summarise(path, notation, MOST, to_parse)
-        for (path, notation), to_parse in found.items()
+        for (path, notation), to_parse in files.items()
         if path.is_file()
     ]
 
@@ -47,8 +47,8 @@ def _read_by(words: list[str]) -> list[tuple[Path, str]]:
     if words[1:2] == ["parse"]:
         return [(Path(words[2]), TEXT)] if TRAIN in Path(words[2]).name else []
     if words[1:3] == ["generate", "pairs"] and f"--{TRAIN}" in words:
-        place = words.index(f"--{TRAIN}") + 1
-        return [(Path(name), TEXT) for name in words[place : place + 2]]
+        start = words.index(f"--{TRAIN}") + 1
+        return [(Path(name), TEXT) for name in words[start : start + 2]]
     if words[1:3] != ["generate", "questions"] or not {"--data", "--notation"} <= {*words}:
         return []
     data, notation = (words[words.index(flag) + 1] for flag in ("--data", "--notation"))

@@ -48,7 +48,7 @@ def seconds_of(flags: dict[str, Any], method: Method) -> tuple[float, float] | N
     """Seconds that a run takes at least and at most, on one core; None where nothing tells."""
     speeds = PAIRS_A_SECOND.get(method.arch.rpartition("_")[2])
     counts = [flags.get("max-update"), flags.get("batch-size"), flags.get("update-freq", 1)]
-    numbers = [one for one in counts if type(one) is int and one > 0]
+    numbers = [count for count in counts if type(count) is int and count > 0]
     if speeds is None or len(numbers) < len(counts) or any(map(_changes_size, flags)):
         return None
     pairs = prod(numbers)
@@ -179,7 +179,9 @@ class Estimate:
                 continue
             if not wholes:
                 return None
-            alike = wholes.get(run.method.name) or [one for row in wholes.values() for one in row]
+            alike = wholes.get(run.method.name) or [
+                seconds for row in wholes.values() for seconds in row
+            ]
             training = median(alike)
             guess = training * (1 / TRAINING_SHARE - 1) / max(1, len(steps) - 1)
             share = self.trained(run, begun[run.name]) if run.name in begun else 0.0
@@ -206,7 +208,7 @@ class Estimate:
         for step in self.plan.steps:
             if seconds := self.seconds.get(step.name):
                 took.setdefault(step.kind, []).append(seconds)
-        return {kind: median(found) for kind, found in took.items()}
+        return {kind: median(times) for kind, times in took.items()}
 
     def _is_done(self, run: Run) -> bool:
         return self.ended.issuperset(step.name for step in self.plan.steps_of(run))
@@ -218,7 +220,7 @@ class Estimate:
     def trained(self, run: Run, log: TrainLog) -> float:
         """Share of a training that is done, 0 to 1."""
         flags = self.plan.recipe.flags(run.method, "train")
-        parts = [
+        shares = [
             done / float(flags[flag])
             for flag, done in (
                 ("max-update", log.updates), ("max-epoch", log.epochs),
@@ -226,7 +228,7 @@ class Estimate:
             )
             if flags.get(flag)
         ]  # fmt: skip
-        return min(1.0, max(parts, default=0.0))
+        return min(1.0, max(shares, default=0.0))
 
     def whole(self, run: Run, log: TrainLog) -> float | None:
         """Seconds of a whole training at the pace in its log; None before enough of it is seen."""

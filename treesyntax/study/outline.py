@@ -22,7 +22,7 @@ class Outline:
     """A study before it begins or goes on.
 
     Attributes:
-        part: the part of it that is asked for.
+        plan: the part of it that is asked for.
         folder: its folder.
         rows: the runs of each row, and how many of them are done.
         about: what each row is, as far as the recipe says it.
@@ -33,7 +33,7 @@ class Outline:
         unused: by row and split, how many pairs it has and how many it leaves out or cannot read.
     """
 
-    part: Plan
+    plan: Plan
     folder: Path
     rows: dict[str, tuple[int, int]]
     about: dict[str, str]
@@ -50,7 +50,7 @@ class Outline:
 
     def lines(self) -> list[str]:
         """A line for each row, then the steps, time and disk that are left."""
-        width, runs = max(map(len, self.rows)), len(self.part.runs)
+        width, runs = max(map(len, self.rows)), len(self.plan.runs)
         return [
             f"study {self.folder}: {runs} runs, {runs - self.left} done",
             *(
@@ -88,35 +88,39 @@ class Outline:
         }
 
 
-def outline(part: Plan, folder: Path, digests: Mapping[str, str], at_once: int) -> Outline:
+def outline(plan: Plan, folder: Path, digests: Mapping[str, str], at_once: int) -> Outline:
     """What is done of a study, and what is left.
 
     Args:
-        part: the part of the study that is asked for.
+        plan: the part of the study that is asked for.
         folder: the study's folder, which need not exist.
         digests: of the files from outside, as the study began with them.
         at_once: how many steps run at a time.
     """
-    ledger, done = Ledger(part, folder, digests), set[str]()
+    ledger, done = Ledger(plan, folder, digests), set[str]()
     took = {}
-    for step in part.steps:
+    for step in plan.steps:
         if not (marker := ledger.marker(step)):
             continue
         took[step.name] = float(marker.get("seconds", 0))
         made = {name for name in ledger.keys.reads[step.name] if not name.startswith(PREPARED)}
         if made <= done and ledger.is_done(step):
             done.add(step.name)
-    ended = {run.name for run in part.runs if all(s.name in done for s in part.steps_of(run))}
+    ended = {run.name for run in plan.runs if all(step.name in done for step in plan.steps_of(run))}
     rows, about = {}, {}
-    for row in dict.fromkeys(run.method.name for run in part.runs):
-        runs = [run for run in part.runs if run.method.name == row]
+    for row in dict.fromkeys(run.method.name for run in plan.runs):
+        runs = [run for run in plan.runs if run.method.name == row]
         about[row] = runs[0].method.about
         rows[row] = len(runs), sum(run.name in ended for run in runs)
-    sizes = [size_of(folder / run.folder) for run in part.runs if run.name in ended]
-    place = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
-    free = shutil.disk_usage(place).free
-    estimate = Estimate(part, folder, done, took, at_once)
-    uses = uses_of(part, folder)
-    unused = {row: {split: use.counts() for split, use in own.items()} for row, own in uses.items()}
-    pairs = pair_lines(part.recipe, uses)
-    return Outline(part, folder, rows, about, estimate, sizes, free, pairs, unused)
+    sizes = [size_of(folder / run.folder) for run in plan.runs if run.name in ended]
+    existing_folder = next(
+        path for path in (folder.absolute(), *folder.absolute().parents) if path.exists()
+    )
+    free = shutil.disk_usage(existing_folder).free
+    estimate = Estimate(plan, folder, done, took, at_once)
+    uses = uses_of(plan, folder)
+    unused = {
+        row: {split: use.counts() for split, use in splits.items()} for row, splits in uses.items()
+    }
+    pairs = pair_lines(plan.recipe, uses)
+    return Outline(plan, folder, rows, about, estimate, sizes, free, pairs, unused)

@@ -66,14 +66,14 @@ class StudyData(StudyFolder):
         report, and None where there is no verdict. ``conclusion`` is what the row shows, in a word, and ``why`` the
         reason, in the primary metric alone. What is not compared has None.
         """
-        compared = {(one.method, one.metric): one for one in self.comparisons}
+        compared = {(test.method, test.metric): test for test in self.comparisons}
         records = []
         for method in self.plan.recipe.methods:
             for metric in self.plan.recipe.score:
                 values = [
-                    one.value
-                    for one in self.results
-                    if (one.method, one.metric) == (method.name, metric)
+                    result.value
+                    for result in self.results
+                    if (result.method, result.metric) == (method.name, metric)
                 ]
                 if values:
                     comparison = compared.get((method.name, metric))
@@ -99,32 +99,34 @@ class StudyData(StudyFolder):
             OptionError: if there is no such row or metric, nothing to compare, or the code of the two rows differs.
         """
         method = self._row(row)
-        asked = self.plan.recipe.baseline_of(method) if baseline is None else self._row(baseline)
+        baseline_method = (
+            self.plan.recipe.baseline_of(method) if baseline is None else self._row(baseline)
+        )
         name = method.primary if metric is None else metric
         if name not in self.plan.recipe.score:
             raise unknown_name("metric", name, self.plan.recipe.score)
-        if asked is None or asked is method:
+        if baseline_method is None or baseline_method is method:
             raise OptionError(f"{row} is a baseline; name another row to compare it with")
-        lost = not self.outputs.has_references(asked.name) or self.outputs.lost_categories(
-            row, name
-        )
+        lost = not self.outputs.has_references(
+            baseline_method.name
+        ) or self.outputs.lost_categories(row, name)
         if not is_tested(name) or lost:
             raise OptionError(
                 f"{name} of {row} cannot be tested: there is no test for it, or no test set or categories"
             )
-        if not counts_alike(method, asked, name):
+        if not counts_alike(method, baseline_method, name):
             raise OptionError(
-                f"{name} counts other lines of {row} than of {asked.name}: their data differ"
+                f"{name} counts other lines of {row} than of {baseline_method.name}: their data differ"
             )
-        if not all(self.outputs.seeds(one.name, name) for one in (method, asked)):
-            raise OptionError(f"{row} or {asked.name} has no runs with {name}")
-        if method.target.test != asked.target.test:
-            raise OptionError(f"{row} and {asked.name} have different test sets")
-        if not self.may_compare(row, asked.name):
+        if not all(self.outputs.seeds(side.name, name) for side in (method, baseline_method)):
+            raise OptionError(f"{row} or {baseline_method.name} has no runs with {name}")
+        if method.target.test != baseline_method.target.test:
+            raise OptionError(f"{row} and {baseline_method.name} have different test sets")
+        if not self.may_compare(row, baseline_method.name):
             raise OptionError(
-                f"{row} and {asked.name} are of different code; read_study(…, mix_versions=True) compares them"
+                f"{row} and {baseline_method.name} are of different code; read_study(…, mix_versions=True) compares them"
             )
-        comparison = compare_rows(self.scores, row, asked.name, name)
+        comparison = compare_rows(self.scores, row, baseline_method.name, name)
         return {"row": row, "metric": name, **facts_of(comparison)}
 
     def _row(self, name: str) -> Method:

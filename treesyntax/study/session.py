@@ -28,7 +28,7 @@ def execute(
     folder: Path,
     options: ExecutionOptions,
     mix_versions: bool = False,
-    part: Plan | None = None,
+    selection: Plan | None = None,
 ) -> int:
     """Run all steps that are not done and write the report; returns 1 if a step failed, else 0.
 
@@ -37,13 +37,13 @@ def execute(
         folder: the study's folder, held by this process.
         options: how to run them.
         mix_versions: go on with other code than that of runs that are done.
-        part: the part of the plan that is done now, by default all of it.
+        selection: the part of the plan that is done now, by default all of it.
 
     Raises:
         OptionError: if a file that the study reads has changed since it began, if its runs were
             trained on other data, or would be of different code.
     """
-    console, part = make_console(), part or plan
+    console, selection = make_console(), selection or plan
     ledger, identity = take_up(plan, folder, console, options.cluster, mix_versions)
     scoring = [ledger.code(step) for step in plan.steps if step.kind == SCORE]
     metrics = {name: code[name] for code in scoring for name in code if USERS in name}
@@ -57,10 +57,10 @@ def execute(
         if run and {run.step("score"), run.step("facts")} <= {*executor.done, step.name}:
             write_results(folder / RESULTS_FILE, recorder.results(run))
 
-    executor = Executor(ledger, options, after, part)
+    executor = Executor(ledger, options, after, selection)
     ledger.digests.save()
     _restore_results(recorder, executor.done)
-    failures = work(executor, part, console)
+    failures = work(executor, selection, console)
     report(folder, mix_versions=mix_versions)
     return 1 if failures else 0
 
@@ -73,17 +73,17 @@ def _restore_results(recorder: Recorder, done: set[str]) -> None:
         for run in recorder.plan.runs
         if run.step("train") not in done
     }
-    drop_results(folder, lambda one: (one.method, one.seed, one.run) in untrained)
+    drop_results(folder, lambda result: (result.method, result.seed, result.run) in untrained)
     known = {result.key for result in current_results(folder, recipe)[0]}
-    found = [
+    missing = [
         result
         for run in recorder.plan.runs
         if {run.step("score"), run.step("facts")} <= done
         and not known.issuperset((run.method.name, run.seed, metric) for metric in recipe.score)
         for result in recorder.results(run)
     ]
-    if found:
-        write_results(folder / RESULTS_FILE, found)
+    if missing:
+        write_results(folder / RESULTS_FILE, missing)
 
 
 def report(

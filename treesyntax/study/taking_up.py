@@ -79,7 +79,7 @@ def _drop_scores(
     changed = {name for name, digest in now.digests.items() if known.get(name, digest) != digest}
     rows = {row.name: row.categories for row in plan.recipe.methods if row.categories in changed}
     if rows:
-        drop_results(folder, lambda one: one.method in rows and OF in one.metric)
+        drop_results(folder, lambda result: result.method in rows and OF in result.metric)
         files = ", ".join(dict.fromkeys(rows.values()))
         line = f"categories: {files} changed, so scores of metrics with {OF} are made anew"
         print_line(console, line)
@@ -98,17 +98,17 @@ def _end_other_jobs(ledger: Ledger, cluster: Cluster | None, console: Console) -
 
 
 def work(
-    executor: Executor, part: Plan, console: Console, name: str = "study"
+    executor: Executor, plan: Plan, console: Console, name: str = "study"
 ) -> dict[str, Failure]:
     """Do what is left of a part of a plan, and show how it goes; returns the steps that failed."""
     ledger, options = executor.ledger, executor.options
-    took = {step.name: float(ledger.marker(step).get("seconds", 0)) for step in part.steps}
+    took = {step.name: float(ledger.marker(step).get("seconds", 0)) for step in plan.steps}
     at_once = options.submitted or options.jobs
-    estimate = Estimate(part, ledger.folder, executor.done, took, at_once)
+    estimate = Estimate(plan, ledger.folder, executor.done, took, at_once)
     if not loudness().quiet:
         print_line(
             console,
-            f"{name} {ledger.folder}: {len(part.runs)} runs, {estimate.runs_done} done before, "
+            f"{name} {ledger.folder}: {len(plan.runs)} runs, {estimate.runs_done} done before, "
             f"{at_once} at once; {outlook(estimate)}",
         )
     try:

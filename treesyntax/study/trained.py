@@ -72,41 +72,41 @@ class Trained:
         ]
 
 
-def study_of(place: Path) -> tuple[Path, str] | None:
+def study_of(path: Path) -> tuple[Path, str] | None:
     """Return the study's folder that a path is or lies in, with the name of the run if it lies in one.
 
     Prepared data lies in no run: for it, and for a path in no study, this is None.
     """
-    whole = place.absolute()
+    whole = path.absolute()
     for folder in (whole, *whole.parents):
         if (folder / IDENTITY_FILE).is_file():
             below = whole.relative_to(folder).parts
             if below and (below[0] != RUNS or len(below) < 2):
                 return None
-            shown = [path for path in (place, *place.parents) if path.absolute() == folder]
+            shown = [
+                ancestor for ancestor in (path, *path.parents) if ancestor.absolute() == folder
+            ]
             return (shown or [folder])[0], "".join(below[1:2])
     return None
 
 
-def find_trained(place: Path, suits: Callable[[Plan, Method], bool] | None = None) -> Trained:
+def find_trained(path: Path, suits: Callable[[Plan, Method], bool] | None = None) -> Trained:
     """Return the run that a folder is or lies in; of a study's folder the best run of its primary metric.
 
     Args:
-        place: a study's folder, or a run's, or a path inside one.
+        path: a study's folder, or a run's, or a path inside one.
         suits: whether a row is preferred, in a study's folder.
 
     Raises:
         OptionError: if it is none of these, or nothing is trained there; with the folders that exist.
     """
-    location = study_of(place)
+    location = study_of(path)
     if location is None:
-        if (checkpoint := place / BEST).is_file():
-            raise OptionError(
-                f"{place} is a folder of checkpoints and of no run; give {checkpoint}"
-            )
+        if (checkpoint := path / BEST).is_file():
+            raise OptionError(f"{path} is a folder of checkpoints and of no run; give {checkpoint}")
         what = "has no checkpoint_best.pt, and is the folder of no study and of no run"
-        what = what if place.exists() else "does not exist"
-        raise OptionError(f"{place} {what}{studies_here(place)}")
+        what = what if path.exists() else "does not exist"
+        raise OptionError(f"{path} {what}{studies_here(path)}")
     study, name = location
     plan = make_plan(read_recipe(study / RECIPE_FILE))
     if not plan.trainer.needs_plugins:
@@ -122,15 +122,15 @@ def find_trained(place: Path, suits: Callable[[Plan, Method], bool] | None = Non
                 return Trained(study, plan, run)
         state = "is not trained yet" if (study / RUNS / name).is_dir() else "is no run"
         raise OptionError(
-            f"{place}: {name} {state}; these are trained: {_listed([study / run.folder for run in trained])}"
+            f"{path}: {name} {state}; these are trained: {_listed([study / run.folder for run in trained])}"
         )
     preferred = [run for run in trained if suits and suits(plan, run.method)]
     return _best(study, plan, preferred or trained)
 
 
-def prepared_folders(place: Path) -> list[Path]:
+def prepared_folders(path: Path) -> list[Path]:
     """Return the folders of the data that a run, or all rows of a study, read, as far as they are made."""
-    study, name = study_of(place) or (place, "")
+    study, name = study_of(path) or (path, "")
     plan = make_plan(read_recipe(study / RECIPE_FILE))
     runs = [run for run in plan.runs if not name or run.name == name]
     folders = dict.fromkeys(plan.data_folder(run.method, study) for run in runs)
@@ -138,7 +138,7 @@ def prepared_folders(place: Path) -> list[Path]:
     if not made:
         every = sorted((study / BINARIZED).glob("*"))
         there = f"; there are {_listed(every)}" if every else ""
-        raise OptionError(f"{place}: no data that it reads is made yet{there}")
+        raise OptionError(f"{path}: no data that it reads is made yet{there}")
     return made
 
 
@@ -160,9 +160,9 @@ def _best(study: Path, plan: Plan, trained: Sequence[Run]) -> Trained:
     return Trained(study, plan, run, why)
 
 
-def studies_here(place: Path) -> str:
+def studies_here(path: Path) -> str:
     """The end of a message: the studies that exist beside a path and where studies are made."""
-    around = dict.fromkeys([Path(RUNS), place.parent, place, place / RUNS])
+    around = dict.fromkeys([Path(RUNS), path.parent, path, path / RUNS])
     studies = [file.parent for near in around for file in sorted(near.glob(f"*/{IDENTITY_FILE}"))]
     return f"; studies: {_listed(studies)}" if studies else "; there is no study here"
 

@@ -70,7 +70,7 @@ def tried_by(recipe: Recipe, search: Search, row: Method, find: Find) -> list[Tr
         known = [figure for figure in figures if figure is not None]
         whole = len(known) == len(records)
         failed = next((record.failed for record in made if record.failed), "")
-        learning = sum(one.ended in UNRESTED for one in made) if recipe.budget == REST else 0
+        learning = sum(record.ended in UNRESTED for record in made) if recipe.budget == REST else 0
         figure = fmean(known) if whole else None
         rows.append(Tried(settings, figure, failed, len(made) == len(records), learning))
     return rows
@@ -78,8 +78,8 @@ def tried_by(recipe: Recipe, search: Search, row: Method, find: Find) -> list[Tr
 
 def winner_of(search: Search, tried: Sequence[Tried]) -> Tried | None:
     """The first with the best figure; None before all trials are made, and if all failed."""
-    known = [(one.figure, one) for one in tried if one.figure is not None]
-    if not known or not all(one.done for one in tried):
+    known = [(attempt.figure, attempt) for attempt in tried if attempt.figure is not None]
+    if not known or not all(attempt.done for attempt in tried):
         return None
     sign = 1 if search.metric in LOWER else -1
     return min(known, key=lambda pair: sign * pair[0])[1]
@@ -93,14 +93,14 @@ def winner_line(row: str, search: Search, tried: Sequence[Tried]) -> str:
             f"{row}: {shown(best.settings)} (valid {search.metric} {best.figure:.4g}, best "
             f"of {len(tried)} trials{_still_learning(search, tried)})"
         )
-    if all(one.done for one in tried):
+    if all(attempt.done for attempt in tried):
         return f"{row}: all {len(tried)} trials failed: {tried[0].failed}"
-    return f"{row}: {sum(one.done for one in tried)} of {len(tried)} trials are made"
+    return f"{row}: {sum(attempt.done for attempt in tried)} of {len(tried)} trials are made"
 
 
 def _still_learning(search: Search, tried: Sequence[Tried]) -> str:
     """What to do where more than a third of the trials were still learning, "" else."""
-    trials, learning = len(tried) * len(search.seeds), sum(one.learning for one in tried)
+    trials, learning = len(tried) * len(search.seeds), sum(attempt.learning for attempt in tried)
     if learning <= MOST_LEARNING * trials:
         return ""
     return (
@@ -156,9 +156,9 @@ def write_chosen(
     folder: Path, recipe: Recipe, entries: dict[str, Any], lines: Iterable[str]
 ) -> None:
     """Write a recipe that has the settings and makes no search; it extends the study's own."""
-    own: dict[str, Any] = {EXTENDS: RECIPE_FILE, SEARCH: None}
+    content: dict[str, Any] = {EXTENDS: RECIPE_FILE, SEARCH: None}
     if recipe.imports:
-        own[IMPORT] = [str(file.absolute()) for file in recipe.own_files]
-    text = yaml.safe_dump({**own, **entries}, sort_keys=False, allow_unicode=True, width=100)
+        content[IMPORT] = [str(file.absolute()) for file in recipe.own_files]
+    text = yaml.safe_dump({**content, **entries}, sort_keys=False, allow_unicode=True, width=100)
     notes = "".join(f"# {' '.join(line.splitlines())}\n" for line in lines)
     write_text(folder / CHOSEN_FILE, f"# treesyntax study {folder / CHOSEN_FILE}\n#\n{notes}{text}")

@@ -66,12 +66,12 @@ def figures_of(log: TrainLog, metric: str) -> dict[str, list[float]]:
     Raises:
         OptionError: if it is not.
     """
-    found = log.figures
-    if metric not in found:
-        known = ", ".join(name for name in METRICS if name in found) or "none of them"
+    figures = log.figures
+    if metric not in figures:
+        known = ", ".join(name for name in METRICS if name in figures) or "none of them"
         raise OptionError(f"training reports no {metric} of the validation set, but {known}")
     return {
-        name: [value for _, value in sorted(found[name].items()) if math.isfinite(value)]
+        name: [value for _, value in sorted(figures[name].items()) if math.isfinite(value)]
         for name in METRICS
-        if name in found
+        if name in figures
     }

@@ -52,7 +52,9 @@ def trial_recipe(recipe: Recipe, search: Search) -> Recipe:
     # What is the same in all trials is part of the axis too, and so counts more than what rows have.
     same = {**search.train, **NEEDED.get(search.metric, {})}
     options = {
-        f"train.{flag}": {label: {**same, **one}[flag] for label, one in search.settings.items()}
+        f"train.{flag}": {
+            label: {**same, **settings}[flag] for label, settings in search.settings.items()
+        }
         for flag in (*search.flags, *same)
     }
     content["axes"] = {**content.get("axes", {}), SEARCH: options}
@@ -79,12 +81,12 @@ class Trials:
         self.recipe, self.search, self.folder = recipe, search, folder
         self.whole = make_plan(trial_recipe(recipe, search))
         self.plan = self.whole.trainings
-        places = {(row.base, row.point): row for row in recipe.methods}
+        row_at = {(row.base, row.point): row for row in recipe.methods}
         self.row_of: dict[str, Method] = {}
         self._runs: dict[tuple[str, str, int], Run] = {}
         for run in self.plan.runs:
             *point, (_, label) = run.method.point
-            row = places[run.method.base, tuple(point)]
+            row = row_at[run.method.base, tuple(point)]
             self.row_of[run.name] = row
             self._runs[row.name, label, run.seed] = run
         self.records = {record.key: record for record in read_records(folder)}
@@ -160,24 +162,24 @@ class Trials:
         return with_settings(self.recipe, self._entries())
 
     def _entries(self) -> dict[str, Any]:
-        found = {row: winner_of(self.search, tried) for row, tried in self.tried.items()}
-        winners = {row: best.settings for row, best in found.items() if best is not None}
+        best_of = {row: winner_of(self.search, tried) for row, tried in self.tried.items()}
+        winners = {row: best.settings for row, best in best_of.items() if best is not None}
         return choose(self.recipe, self.search, winners)
 
     def write(self) -> None:
         """Write the trials with those that won last, and the recipe with the winners."""
         self._write()
         tried = self.tried
-        lines = [winner_line(row, self.search, found) for row, found in tried.items()]
+        lines = [winner_line(row, self.search, attempts) for row, attempts in tried.items()]
         write_chosen(self.folder, self.recipe, self._entries(), lines)
 
     def _write(self) -> None:
         """Former trials first: of the same row, settings and seed the last line counts."""
-        found = {row: winner_of(self.search, tried) for row, tried in self.tried.items()}
+        best_of = {row: winner_of(self.search, tried) for row, tried in self.tried.items()}
         now = []
         for run in self.plan.runs:
             record, row = self.records.get(self.keys[run.name]), self.row_of[run.name].name
-            settings, best = self.search.settings[run.method.point[-1][1]], found[row]
+            settings, best = self.search.settings[run.method.point[-1][1]], best_of[row]
             won = best is not None and best.settings == settings
             if record is not None:
                 now.append(replace(record, row=row, settings=settings, seed=run.seed, chosen=won))
